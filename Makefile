@@ -35,6 +35,7 @@ check: $(VENV)/.check ## format, lint, types, import contracts, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy src tests
+	MYPYPATH=benchmarks $(BIN)/mypy benchmarks  # apart: a script imports its neighbours by their bare names
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest tests/conventions/test_circles.py
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html

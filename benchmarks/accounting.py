@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 
@@ -27,7 +28,7 @@ from reticent.privacy.pairs import (
     LaplaceShift,
     Pair,
     Range,
-    Sampled,
+    SampledPair,
 )
 
 Parts = list[tuple[Pair, int]]
@@ -58,14 +59,14 @@ def compositions() -> dict[str, Parts]:
         LaplaceShift(Fraction(1, 30)),
         GaussianShift(Fraction(1, 2000)),
         DiscreteGaussianShift(Fraction(2000), 1),
-        Sampled(GaussianShift(one), hundredth),
-        Sampled(LaplaceShift(one), hundredth),
+        SampledPair(GaussianShift(one), hundredth),
+        SampledPair(LaplaceShift(one), hundredth),
     ]
     return {
         "1000 of 10 kinds": [(kind, 100) for kind in kinds],
         "Gaussian mu 0.1 x 100": [(GaussianShift(hundredth), 100)],
         "Laplace 0.01 x 1000": [(LaplaceShift(hundredth), 1000)],
-        "Gaussian mu 1 sampled at 0.01 x 1000": [(Sampled(GaussianShift(one), hundredth), 1000)],
+        "Gaussian mu 1 sampled at 0.01 x 1000": [(SampledPair(GaussianShift(one), hundredth), 1000)],
         "discrete Gaussian, variance 100 x 50": [(DiscreteGaussianShift(Fraction(100), 1), 50)],
         "bounded range 0.1 x 200": [(Range(Fraction(1, 10)), 200)],
         "coin (0.1, 1e-11) x 100": [(Coin(Fraction(1, 10), Fraction(1, 10**11)), 100)],
@@ -96,11 +97,11 @@ def peer(pair: Pair, times: int) -> object:
             one = theirs.from_discrete_gaussian_mechanism(
                 float(variance) ** 0.5, shift, value_discretization_interval=STEP
             )
-        case Sampled(GaussianShift(mu), rate):
+        case SampledPair(GaussianShift(mu), rate):
             one = theirs.from_gaussian_mechanism(
                 float(mu) ** -0.5, sampling_prob=float(rate), value_discretization_interval=STEP
             )
-        case Sampled(LaplaceShift(epsilon), rate):
+        case SampledPair(LaplaceShift(epsilon), rate):
             one = theirs.from_laplace_mechanism(
                 float(1 / epsilon), sampling_prob=float(rate), value_discretization_interval=STEP
             )
@@ -146,6 +147,10 @@ def timed(work: Callable[[], float | None]) -> tuple[float | None, float]:
     return found, 1000 * (time.perf_counter() - start)
 
 
+def our_epsilon(parts: Parts, delta: str) -> float:
+    return float(pld.epsilon_of(parts, Fraction(delta)))
+
+
 def report() -> list[Row]:
     rows = []
     pld.epsilon_of([(GaussianShift(Fraction(1)), 1)], Fraction(1, 10**6))  # imports
@@ -153,8 +158,8 @@ def report() -> list[Row]:
     for name, parts in compositions().items():
         for delta in ("1e-6", "1e-9"):
             pld.forget()
-            ours, ours_ms = timed(lambda parts=parts, delta=delta: float(pld.epsilon_of(parts, Fraction(delta))))
-            theirs, theirs_ms = timed(lambda parts=parts, delta=delta: their_epsilon(parts, float(delta)))
+            ours, ours_ms = timed(partial(our_epsilon, parts, delta))
+            theirs, theirs_ms = timed(partial(their_epsilon, parts, float(delta)))
             assert ours is not None
             renyi = renyi_epsilon(parts, float(delta))
             rows.append(Row(name, delta, ours, ours_ms, theirs, theirs_ms if theirs is not None else None, renyi))

@@ -26,12 +26,12 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reticent.data.query import Query, Tally  # noqa: E402
-from reticent.data.table import Result  # noqa: E402
+from reticent.data.table import QueryResult  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.outcome import Reply  # noqa: E402
 from reticent.privacy.adjacency import Adjacency, Kind  # noqa: E402
 from reticent.synthesis.density import Density  # noqa: E402
-from reticent.synthesis.linear_queries import Terms  # noqa: E402
+from reticent.synthesis.linear_queries import DensityTerms  # noqa: E402
 from reticent.synthesis.method_selection import auto  # noqa: E402
 from reticent.synthesis.partition import parted  # noqa: E402
 
@@ -120,7 +120,7 @@ def even_laws() -> Iterator[Law]:
     yield Law(
         "whole numbers",
         (whole("x", 0, 5_000),),
-        lambda n, rng: rng.binomial(5_000, rng.beta(2, 3, n))[:, None],
+        lambda n, rng: rng.binomial(5_000, rng.beta(2, 3, n)).astype(np.float64)[:, None],
         (None,),
     )
     yield Law(
@@ -177,7 +177,7 @@ def tables(adult: Path) -> dict[str, Floats]:
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def answered(queries: Sequence[Query], rows: Floats) -> list[Result]:
+def answered(queries: Sequence[Query], rows: Floats) -> list[QueryResult]:
     """What a table says, as the engine does."""
     found = []
     for query in queries:
@@ -185,10 +185,10 @@ def answered(queries: Sequence[Query], rows: Floats) -> list[Result]:
             edges = np.array([float(edge) for edge in query.edges])
             place = np.searchsorted(edges, np.clip(rows[:, 0], edges[0], edges[-1]), side="right") - 1
             counts = np.bincount(np.minimum(place, len(edges) - 2), minlength=len(edges) - 1)
-            found.append(Result(vectors=(tuple(map(int, counts)),)))
+            found.append(QueryResult(vectors=(tuple(map(int, counts)),)))
         else:
             units = np.array([float(unit) for unit in query.units])  # type: ignore[union-attr]
-            found.append(Result(records=np.floor(rows / units).astype(np.int64)))
+            found.append(QueryResult(records=np.floor(rows / units).astype(np.int64)))
     return found
 
 
@@ -208,12 +208,11 @@ class Errors:
             part, values = density.marginal(column[0]), np.sort(rows[:, place])
             points = np.unique(np.concatenate([values, np.linspace(float(column[1]), float(column[2]), 257)]))
             before = np.nextafter(points, -np.inf)
-            truth = [
-                np.searchsorted(values, at, side=side) / len(values)
-                for at, side in ((points, "right"), (points, "left"))
-            ]
+            truth = [np.searchsorted(values, points, side="right"), np.searchsorted(values, points, side="left")]
             mine = [part.cdf(at) for at in (points, before)]
-            self.apart += max(float(np.abs(a - b).max()) for a, b in zip(mine, truth, strict=True)) / len(law.columns)
+            self.apart += max(float(np.abs(a - b / len(values)).max()) for a, b in zip(mine, truth, strict=True)) / len(
+                law.columns
+            )
             self.mean += abs(float(part.mean()[0]) - values.mean()) / max(values.std(), 1e-9) / len(law.columns)
             told = [value for value, _ in part.atoms]
             self.false += sum(not np.any(values == value) for value in told)
@@ -225,7 +224,7 @@ class Errors:
 
 def measure(law: Law, n: int, epsilon: Fraction, kind: Kind, runs: int) -> tuple[Errors, Errors]:
     """Errors of the density with atoms, and of the one without."""
-    terms, with_atoms, without = Terms(Adjacency(kind)), Errors(), Errors()
+    terms, with_atoms, without = DensityTerms(Adjacency(kind)), Errors(), Errors()
     for made, into in ((parted(law.columns, terms, epsilon), with_atoms), (auto(law.columns, terms, epsilon), without)):
         for run in range(runs):
             rows = np.asarray(law.table(n, np.random.default_rng(run)), np.float64)

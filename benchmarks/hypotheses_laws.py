@@ -29,12 +29,12 @@ from reticent.statistics.context import Setting
 from reticent.statistics.hypotheses.correlation import Correlation, products
 from reticent.statistics.hypotheses.distance import from_any, steps
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
+from reticent.statistics.hypotheses.kinds import test
 from reticent.statistics.hypotheses.kolmogorov import nearest
-from reticent.statistics.hypotheses.normal import Normal
+from reticent.statistics.hypotheses.normal import NormalityHypothesis
 from reticent.statistics.hypotheses.null import geometric
-from reticent.statistics.hypotheses.ranks import Ranks
+from reticent.statistics.hypotheses.ranks import GroupRanks
 from reticent.statistics.hypotheses.step import HypothesisStep
-from reticent.statistics.hypotheses.steps import test
 
 Floats = NDArray[np.float64]
 Draw = Callable[[int], Floats]
@@ -56,8 +56,8 @@ def runs() -> int:
 def made(kind: str, n: int, epsilon: str, adjacency: Kind, *, wide: int = 4, groups: int = 2) -> HypothesisStep:
     columns: dict[str, Column] = {"x": real(-wide, wide), "y": real(-wide, wide), "g": category(list(range(groups)))}
     where = Setting(Schema(columns, Person(adjacency, people=n)), n)
-    on = {"ranks": "g", "correlation": "x", "normal": None}[kind]
-    found = test(HypothesisTest("y", on, kind=kind), where, Fraction(epsilon))  # type: ignore[arg-type]  # one of them
+    formula = {"ranks": "y ~ g", "correlation": "y ~ x", "normal": "y"}[kind]
+    found = test(HypothesisTest(formula, kind=kind), where, Fraction(epsilon))  # type: ignore[arg-type]  # one of them
     assert isinstance(found, HypothesisStep)
     return found
 
@@ -70,7 +70,7 @@ def rate(found: list[float]) -> float:
 
 
 def p_of_ranks(step: HypothesisStep, groups: list[Floats], *, ignore: bool = False) -> float:
-    assert isinstance(step.hypothesis, Ranks)
+    assert isinstance(step.hypothesis, GroupRanks)
     edges = [float(edge) for edge in step.queries[0].edges]  # type: ignore[union-attr]  # a Tally
     counts = np.array([np.histogram(np.clip(one, edges[0], edges[-1]), edges)[0] for one in groups])
     table = counts + geometric(step.hypothesis.scale, counts.shape, RNG)
@@ -227,7 +227,7 @@ def effect_of(step: HypothesisStep, columns: tuple[Floats, Floats]) -> tuple[flo
 
 def p_of_normal(step: HypothesisStep, values: Floats, *, ignore: bool = False) -> float:
     kind = step.hypothesis
-    assert isinstance(kind, Normal)
+    assert isinstance(kind, NormalityHypothesis)
     found, counts = np.unique(np.floor(values * (1 << 13)).astype(np.int64), return_counts=True)
     exact = np.array([from_any(steps(found, counts)), len(values)])
     noisy = tuple((exact + geometric(kind.scale, (2,), RNG)).tolist())

@@ -37,7 +37,7 @@ from reticent.statistics.price import Price
 from reticent.statistics.regression.assumed_columns import rows_of_keys, shown
 from reticent.statistics.regression.engine import Engine, engine
 from reticent.statistics.regression.frame import Frame
-from reticent.statistics.regression.plain import Plain
+from reticent.statistics.regression.plain import PlainSquares
 from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.squares_step import Squares
 from reticent.statistics.scaling import UNIT
@@ -302,7 +302,7 @@ def _work(item: tuple[Path, int, tuple[int, str, str, str], int]) -> Row:
         made = prepared(table, case)
         if made is None:
             return Row(table.name, table.formula, case, "refused", None, table.fixed_on)
-    if isinstance(made, Plain):
+    if isinstance(made, PlainSquares):
         return Row(table.name, table.formula, case, BARE, None, table.fixed_on)
     found = measured(made, rows, case[0], runs, f"{table.name} {table.formula} {case}")
     way = "point" if isinstance(made, Point) else made.products.way
@@ -322,7 +322,7 @@ def wide(case: tuple[int, str, str, str], runs: int) -> Row:
     box = (Fraction(-1), Fraction(1))
     frame = Frame((box,) * 10, box)
     made = engine(frame, Price(Fraction(epsilon), Fraction(delta), near), n)
-    if isinstance(made, Plain):
+    if isinstance(made, PlainSquares):
         return Row("made up", "y ~ ten columns", case, BARE, None, False)
     found = measured(made, np.column_stack([y, x]), n, runs, f"wide {case}")
     least, told = float(x.std(axis=0).min()) / 2, planned(made, n)
@@ -384,8 +384,10 @@ def main() -> None:
         (given.adult, place, case, given.runs)
         for place, table in enumerate(tables(given.adult))
         for case in (CASES[1:3] if table.name == "star98" else CASES)
-        if given.only in table.name
+        if given.only in table.name and (table.name != "Adult" or given.adult.exists())
     ]
+    if not given.adult.exists():
+        print(f"Adult is left out: there is no {given.adult}", file=sys.stderr)
     rows = []
     with ProcessPoolExecutor(given.workers) as pool:
         for row in pool.map(_work, work):
@@ -400,4 +402,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

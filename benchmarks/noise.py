@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from reticent.entropy import system
 from reticent.exact import sampling
+from reticent.exact.alias_tables import ROOMY
 from reticent.exact.gaussian import gaussian_tables
 from reticent.exact.laplace import laplace_tables
-from reticent.exact.tables import ROOMY
 
 MILLION = 1_000_000
 

@@ -27,14 +27,14 @@ from reticent.statistics.regression.candidates import cells
 from reticent.statistics.regression.lines import gap, rows_for, solutions
 from reticent.statistics.regression.plans import Method, plan
 from reticent.statistics.regression.projections import ray_bound
-from reticent.statistics.regression.rows import ONE, Rows, rows
+from reticent.statistics.regression.rows import ONE, RegressionRows, rows
 from reticent.statistics.regression.theil_sen import pair_slopes
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 
 PLACES: Final = 14
 
 
-def table(n: int, columns: int, key: int) -> tuple[Rows, float]:
+def table(n: int, columns: int, key: int) -> tuple[RegressionRows, float]:
     """Rows on a grid of 1/256, and the least-squares slope of the last column."""
     draw = np.random.default_rng(key)
     z = draw.normal(size=(n, columns - 1))
@@ -121,7 +121,7 @@ def row(name: str, n: int, epsilon: str, columns: int, kind: Kind, seeds: int) -
         made = plan(
             cast("Method", name),
             columns=("y", tuple("abcdef"[:columns])),
-            terms=Terms(Adjacency(kind), n if kind == "substitute" else None),
+            terms=ColumnTerms(Adjacency(kind), n if kind == "substitute" else None),
             epsilon=Fraction(epsilon),
             delta=DELTA if name in ("R_S", "R_H") else Fraction(0),
             n=n,
@@ -179,7 +179,7 @@ def heaped(seeds: int) -> None:
     for name, people in populations().items():
         for kind, n in HEAPED:
             true, told = median_slope(people, kind), []
-            terms = Terms(Adjacency(kind), n if kind == "substitute" else None)
+            terms = ColumnTerms(Adjacency(kind), n if kind == "substitute" else None)
             units = (Fraction(1), Fraction(1))
             made = plan("theil_sen", columns=("y", ("x",)), terms=terms, epsilon=Fraction(1), n=n, units=units)
             for key in range(seeds):

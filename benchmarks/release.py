@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reticent.data.query import Records, Tally  # noqa: E402
-from reticent.data.table import Result  # noqa: E402
+from reticent.data.table import QueryResult  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.lab.density import voids  # noqa: E402
 from reticent.outcome import Reply  # noqa: E402
@@ -38,9 +38,9 @@ from reticent.synthesis.bernstein import Bernstein, degree_for  # noqa: E402
 from reticent.synthesis.histogram import histogram, unit_of  # noqa: E402
 from reticent.synthesis.kernel import Kernel, bandwidth_for  # noqa: E402
 from reticent.synthesis.ks import Growth, ks_release  # noqa: E402
-from reticent.synthesis.linear import Linear, settled, shares_of  # noqa: E402
-from reticent.synthesis.linear_queries import Terms  # noqa: E402
-from reticent.synthesis.options import Method, Options, Plan, plan_for  # noqa: E402
+from reticent.synthesis.linear import LinearDensity, settled, shares_of  # noqa: E402
+from reticent.synthesis.linear_queries import DensityTerms  # noqa: E402
+from reticent.synthesis.options import DensityMechanism, Method, Options, plan_for  # noqa: E402
 from reticent.synthesis.parameter_selection import LADDER, OPTION  # noqa: E402
 from reticent.synthesis.parameter_selection import Kind as Tunable  # noqa: E402
 from reticent.synthesis.series import Series, grid  # noqa: E402
@@ -86,8 +86,8 @@ GROWTHS: Final[Mapping[Growth, str]] = {
 }
 
 
-def public(n: int) -> Terms:
-    return Terms(Adjacency("substitute"), n, fixed=True)
+def public(n: int) -> DensityTerms:
+    return DensityTerms(Adjacency("substitute"), n, fixed=True)
 
 
 def two_fifths(n: int) -> int:
@@ -118,7 +118,7 @@ def error(heights: Floats) -> float:
     return float(np.mean((heights - TRUTH) ** 2))
 
 
-def without_noise(plan: Linear, counts: NDArray[np.int64]) -> Floats:
+def without_noise(plan: LinearDensity, counts: NDArray[np.int64]) -> Floats:
     heights = plan.back @ (counts @ plan.sums.table) / counts.sum() + (1.0 if plan.base else 0.0)
     return settled(heights, shares_of(AXES), "simplex")
 
@@ -210,10 +210,10 @@ def empty(runs: int) -> None:
         print(f"| {shape}, {columns} columns | {cells**columns:,} | {clipped:.3f} | {projected:.3f} |")
 
 
-def drawn_from(axes: tuple[Axis, ...], values: Floats) -> list[Result]:
+def drawn_from(axes: tuple[Axis, ...], values: Floats) -> list[QueryResult]:
     """Records of shape (n, columns) as the query of a histogram has them."""
     units = [float(unit_of(one)) for one in axes]
-    return [Result(records=np.floor(values / units).astype(np.int64))]
+    return [QueryResult(records=np.floor(values / units).astype(np.int64))]
 
 
 def half_slope(dimension: int, n: int, generator: np.random.Generator) -> Floats:
@@ -286,7 +286,7 @@ def near(runs: int) -> None:
                 sample = np.random.default_rng(run).beta(2, 3, n)
                 counts = tuple(np.histogram(sample, axis.cuts)[0].tolist())
                 start = time.process_time()
-                outcome = plan.draw([Result(vectors=(counts,))], Replayed(f"near {growth} {n} {run}"))
+                outcome = plan.draw([QueryResult(vectors=(counts,))], Replayed(f"near {growth} {n} {run}"))
                 spent = time.process_time() - start
                 assert isinstance(outcome, Reply)
                 found.append(float(np.abs(outcome.value.cdf(axis.cuts[1:]) - truth).max()))
@@ -315,7 +315,7 @@ def points(runs: int) -> None:
                 counts = tuple(np.histogram(sample, axis.cuts)[0].tolist())
                 for asked in (*GROWTHS, *(size for size in fixed if size <= max(n, 64))):
                     plan = ks_release(axis, Adjacency("substitute"), ONE, people=n, points=asked)
-                    outcome = plan.draw([Result(vectors=(counts,))], Replayed(f"points {asked} {name} {n} {run}"))
+                    outcome = plan.draw([QueryResult(vectors=(counts,))], Replayed(f"points {asked} {name} {n} {run}"))
                     assert isinstance(outcome, Reply)
                     apart = np.abs(outcome.value.cdf(axis.cuts[1:]) - np.cumsum(counts) / n).max()
                     found.setdefault(asked, []).append(float(apart))
@@ -337,7 +337,7 @@ def choices(runs: int) -> None:
     for name, height in SHAPES.items():
         for n in WORTH:
             for method in METHOD_NAMES:
-                plan = plan_for(Options(method), column, Terms(Adjacency("add_remove")), ONE, Fraction(0))
+                plan = plan_for(Options(method), column, DensityTerms(Adjacency("add_remove")), ONE, Fraction(0))
                 curves[name][method].append(chosen_error(plan, method, height, n, few))
             each = {method: curves[name][method][-1] for method in METHOD_NAMES}
             over = each["auto"] / min(error for method, error in each.items() if method != "auto")
@@ -354,7 +354,7 @@ def choices(runs: int) -> None:
         for n in WORTH[1::2]:
             each = {}
             for method in METHOD_NAMES:
-                plan = plan_for(Options(method), column, Terms(Adjacency("add_remove")), ONE, Fraction(0))
+                plan = plan_for(Options(method), column, DensityTerms(Adjacency("add_remove")), ONE, Fraction(0))
                 each[method] = chosen_error(plan, method, height, n, few)
             best = min(METHOD_NAMES[1:], key=lambda method: each[method])
             told = f"{each['auto']:.4f} | {each[best]:.4f}, {best} | {each['auto'] / each[best]:.2f}"
@@ -368,7 +368,7 @@ def details(runs: int) -> None:
     print(f"\nA private detail beside all of its ladder and the public rule, mean of {few} runs\n")
     print("| method | density | n | auto | the best detail | the public rule | auto over the best | over the rule |")
     print("|---|---|--:|--:|---|--:|--:|--:|")
-    column, terms = [("x", Fraction(0), ONE, False)], Terms(Adjacency("add_remove"))
+    column, terms = [("x", Fraction(0), ONE, False)], DensityTerms(Adjacency("add_remove"))
     for kind in OPTION:
         for name in ("normal", "two bumps", "two spikes"):
             for n in SIZES[::2]:
@@ -414,13 +414,15 @@ def planes(runs: int) -> None:
         for n in (300, 3_000, 30_000):
             each: dict[str, float] = {}
             for method in METHOD_NAMES:
-                plan = plan_for(Options(method), columns, Terms(Adjacency("add_remove")), ONE, Fraction(0))
+                plan = plan_for(Options(method), columns, DensityTerms(Adjacency("add_remove")), ONE, Fraction(0))
                 (query,) = plan.queries
                 assert isinstance(query, Records)
                 found = []
                 for run in range(few):
                     values = plane(name, n, np.random.default_rng(run))
-                    held = Result(records=np.floor(values / [float(unit) for unit in query.units]).astype(np.int64))
+                    held = QueryResult(
+                        records=np.floor(values / [float(unit) for unit in query.units]).astype(np.int64)
+                    )
                     outcome = plan.draw([held], Replayed(f"plane {method} {n} {run}"))
                     told = outcome.value.pdf(points) if isinstance(outcome, Reply) else np.ones(len(points))
                     found.append(float(np.mean((told - heights) ** 2)))
@@ -469,7 +471,7 @@ def drawn(curves: dict[str, dict[str, list[float]]]) -> None:
     picture.savefig(ROOT / "docs" / "_static" / "auto.png", dpi=110)
 
 
-def chosen_error(plan: Plan, method: str, height: Callable[[Floats], Floats], n: int, runs: int) -> float:
+def chosen_error(plan: DensityMechanism, method: str, height: Callable[[Floats], Floats], n: int, runs: int) -> float:
     """Mean integrated squared error; a no reply counts as the uniform density."""
     points, found = (np.arange(PARTS) + 0.5) / PARTS, []
     heights = height(points) / float(np.mean(height(points)))
@@ -481,7 +483,7 @@ def chosen_error(plan: Plan, method: str, height: Callable[[Floats], Floats], n:
             edges = np.array([float(edge) for edge in query.edges])
             place = np.minimum(np.searchsorted(edges, points, side="right") - 1, len(edges) - 2)
             counts = np.bincount(place, weights=cells, minlength=len(edges) - 1).astype(np.int64)
-            held = [Result(vectors=(tuple(counts.tolist()),))]
+            held = [QueryResult(vectors=(tuple(counts.tolist()),))]
         else:
             values = (np.repeat(np.arange(PARTS), cells) + generator.random(n)) / PARTS
             held = drawn_from(grid([("x", Fraction(0), ONE, False)], 1), values[:, None])

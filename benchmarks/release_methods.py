@@ -30,20 +30,20 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reticent.data.query import Records, Tally  # noqa: E402
-from reticent.data.table import Result  # noqa: E402
+from reticent.data.table import QueryResult  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.outcome import Reply  # noqa: E402
 from reticent.privacy.adjacency import Adjacency  # noqa: E402
 from reticent.synthesis.bernstein import Bernstein  # noqa: E402
 from reticent.synthesis.density import Density  # noqa: E402
 from reticent.synthesis.kernel import Kernel  # noqa: E402
-from reticent.synthesis.linear_queries import Terms  # noqa: E402
-from reticent.synthesis.options import Columns, Method, Options, Plan, plan_for  # noqa: E402
+from reticent.synthesis.linear_queries import DensityTerms  # noqa: E402
+from reticent.synthesis.options import Columns, DensityMechanism, Method, Options, plan_for  # noqa: E402
 from reticent.synthesis.series import Series  # noqa: E402
 
 Floats = NDArray[np.float64]
 ONE: Final = Fraction(1)
-TERMS: Final = Terms(Adjacency("add_remove"))
+TERMS: Final = DensityTerms(Adjacency("add_remove"))
 SIZES: Final = (1_000, 10_000, 100_000)
 POINTS: Final = {1: 1 << 14, 2: 1 << 8}  # along each column, where densities are compared
 METHODS: Final[tuple[Method, ...]] = (
@@ -141,18 +141,18 @@ def columns_of(law: Law) -> Columns:
     return [(f"x{place}", Fraction(0), ONE, False) for place in range(law.columns)]
 
 
-def held(plan: Plan, values: Floats) -> list[Result]:
+def held(plan: DensityMechanism, values: Floats) -> list[QueryResult]:
     """What an engine returns for the queries of a plan, of records of shape (n, columns)."""
     found = []
     for query in plan.queries:
         if isinstance(query, Tally):
             edges = np.array([float(edge) for edge in query.edges])
             place = np.clip(np.searchsorted(edges, values[:, 0], side="right") - 1, 0, query.bins - 1)
-            found.append(Result(vectors=(tuple(np.bincount(place, minlength=query.bins).tolist()),)))
+            found.append(QueryResult(vectors=(tuple(np.bincount(place, minlength=query.bins).tolist()),)))
         else:
             assert isinstance(query, Records)
             units = np.array([float(unit) for unit in query.units])
-            found.append(Result(records=np.floor(values / units).astype(np.int64)))
+            found.append(QueryResult(records=np.floor(values / units).astype(np.int64)))
     return found
 
 
@@ -241,7 +241,7 @@ def planes(runs: int) -> None:
 def plans(runs: int) -> None:
     """CPU seconds until the guarantee and the expected half-widths stand, the least of three; no row is drawn."""
     del runs
-    public = Terms(Adjacency("substitute"), 10_000, fixed=True)
+    public = DensityTerms(Adjacency("substitute"), 10_000, fixed=True)
     print("\nCPU seconds of a plan, its sensitivity proved: one row added or removed, or replaced with n public\n")
     print("| method | columns | cells x numbers | add_remove | substitute |")
     print("|---|--:|--:|--:|--:|")

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.order_statistics import Sorted, ordered
+from reticent.data.order_statistics import SortedColumn, ordered
 from reticent.entropy import system
 from reticent.errors import Refusal
 from reticent.outcome import Reply
@@ -50,7 +50,7 @@ class Method:
 
     name: str
     guarantee: Guarantee
-    estimate: Callable[[Sorted], float | None]
+    estimate: Callable[[SortedColumn], float | None]
 
 
 def columns(shape: Shape, n: int, runs: int) -> list[Floats]:
@@ -69,7 +69,7 @@ def columns(shape: Shape, n: int, runs: int) -> list[Floats]:
     return found
 
 
-def on_grid(column: Floats) -> Sorted:
+def on_grid(column: Floats) -> SortedColumn:
     return ordered(np.rint(np.clip(column / STEP, -(2.0**60), 2.0**60)).astype(np.int64))
 
 
@@ -98,10 +98,10 @@ def medians(n: int, epsilon: Fraction) -> list[Method]:
     return methods
 
 
-def value_of(mechanism: median.ScaledMedian) -> Callable[[Sorted], float | None]:
+def value_of(mechanism: median.ScaledMedian) -> Callable[[SortedColumn], float | None]:
     coins = system()
 
-    def estimate(column: Sorted) -> float | None:
+    def estimate(column: SortedColumn) -> float | None:
         found = mechanism.sample(column, coins)
         return float(found.value.value) * STEP if isinstance(found, Reply) else None
 
@@ -112,7 +112,7 @@ def scales(n: int, epsilon: Fraction) -> list[Method]:
     """S at a total of ``epsilon``, half for the test."""
     half, coins, methods = epsilon / 2, system(), []
     free = float("inf")  # mechanisms that would refuse, because their noise is too wide, are measured all the same
-    made: list[tuple[str, scale.Scale]] = [
+    made: list[tuple[str, scale.ScalePtr]] = [
         ("S: bin-free, least bins", scale.scale(n, NEAR, test=half, release=half, delta=DELTA, most_factor=free)),
         (
             "S: bin-free, 1 + 1/ln n",
@@ -127,7 +127,7 @@ def scales(n: int, epsilon: Fraction) -> list[Method]:
     ]
     for name, mechanism in made:
 
-        def estimate(column: Sorted, mechanism: scale.Scale = mechanism) -> float | None:
+        def estimate(column: SortedColumn, mechanism: scale.ScalePtr = mechanism) -> float | None:
             found = mechanism.sample(column, coins)
             return found.value.value * STEP if isinstance(found, Reply) else None
 
@@ -144,7 +144,7 @@ def trimmed_means(n: int, epsilon: Fraction) -> list[Method]:
         print(f"  TM is refused at n {n}, ε {epsilon}: n is too small")
         return []
 
-    def estimate(column: Sorted) -> float | None:
+    def estimate(column: SortedColumn) -> float | None:
         found = made.sample(column, coins)
         return float(found.value.value) * STEP if isinstance(found, Reply) else None
 
@@ -177,7 +177,7 @@ def replies() -> None:
     rows: list[tuple[str, Callable[[Shape], assumed_laws.Chance], int]] = [
         (
             "M, scale given, n 1,000, ε of each step 1",
-            lambda s: median.Median(level, round(iqr_of[s] * assumed_laws.UNIT / 10)),
+            lambda s: median.MedianPtr(level, round(iqr_of[s] * assumed_laws.UNIT / 10)),
             n,
         ),
         ("M, base-2 stable bin, n 1,000, ε of each step 1", lambda s: with_bin, n),

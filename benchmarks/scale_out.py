@@ -21,13 +21,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reticent.data import plan
+from reticent.data import query_compiler
 from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
-from reticent.data.order_statistics import Fetched, Needs, RunLength, Sorted, around, fetched
-from reticent.data.query import Ordered, Query, Total
+from reticent.data.engines.formula_levels import Names
+from reticent.data.order_statistics import FetchedColumn, Needs, RunLength, SortedColumn, around, fetched
+from reticent.data.query import OrderedValues, Query, Total
 from reticent.data.rank_search import Bracket, fetch
 from reticent.data.schema import Person, Schema, grid_by_size, real
-from reticent.data.table import Result, _Column, _columns, open_table
+from reticent.data.table import QueryResult, _Column, _columns, open_table
 from reticent.statistics.robust.reach import LogGrid, leave, ranks_of, reach
 
 Floats = NDArray[np.float64]
@@ -88,20 +89,20 @@ def least(repeat: int, work: Callable[[], object]) -> float:
     return min(times)
 
 
-def stored(engine: Session, values: Floats, query: Ordered) -> _Column:
+def stored(engine: Session, values: Floats, query: OrderedValues) -> _Column:
     """The column in the engine, as ``Table.run`` stores it."""
-    first, base, (text,) = plan.statements([query], SCHEMA, {"x": "real"}, KEY, DIALECT)
-    name = plan.Names(SCHEMA, ("x",))["x"]
+    steps, base, (text,) = query_compiler.statements([query], SCHEMA, {"x": "real"}, KEY, DIALECT)
+    name = Names(SCHEMA, ("x",))["x"]
     table = pa.table({name: values})
-    engine.store("base", base, table.to_reader(), view=("cells", first))
+    engine.store("base", base, table.to_reader(), steps=steps)
     return _columns(engine, query, text, SCHEMA)[0]
 
 
-def same(one: Fetched, other: Fetched) -> bool:
+def same(one: FetchedColumn, other: FetchedColumn) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one.windows, other.windows, strict=True))
 
 
-def distance(data: Fetched | Sorted, ranks: tuple[int, int]) -> int:
+def distance(data: FetchedColumn | SortedColumn, ranks: tuple[int, int]) -> int:
     """A0 of the interquartile range, capped."""
     grid = LogGrid(2, 2)
     found = reach(data, *ranks, MOST)
@@ -112,11 +113,11 @@ def measure(name: str, values: Floats, repeat: int) -> bool:
     n = len(values)
     ranks = ranks_of(n, (Fraction(1, 4), Fraction(3, 4)))
     needs = Needs(around(ranks, MOST))
-    query = Ordered("x", UNIT, needs)
+    query = OrderedValues("x", UNIT, needs)
     with session(Limits()) as engine:
         column = stored(engine, values, query)
         one_sum = least(repeat, lambda: engine.rows("SELECT sum(c0) FROM base"))
-        found: list[Fetched] = []
+        found: list[FetchedColumn] = []
         seen: list[Counting] = []
 
         def work() -> None:
@@ -124,7 +125,7 @@ def measure(name: str, values: Floats, repeat: int) -> bool:
             found.append(fetch(seen[-1], needs))
 
         asked = least(repeat, work)
-    in_memory = Sorted(np.sort(np.floor(values * float(1 / UNIT)).astype(np.int64)))
+    in_memory = SortedColumn(np.sort(np.floor(values * float(1 / UNIT)).astype(np.int64)))
     wanted = fetched(in_memory, needs)
     equal = all(same(one, wanted) and distance(one, ranks) == distance(in_memory, ranks) for one in found)
     rows, runs = (max(sum(part) for part in parts) / n for parts in zip(*((s.rows, s.runs) for s in seen), strict=True))
@@ -141,11 +142,11 @@ def whole_run(values: Floats, repeat: int) -> None:
     needs = Needs(around(ranks_of(len(values), (Fraction(1, 4), Fraction(3, 4))), MOST))
     asked: dict[str, Query] = {
         "Total": Total("x", grid_by_size(Fraction(0), Fraction(1000))),
-        "Ordered, two windows": Ordered("x", UNIT, needs),
+        "Ordered, two windows": OrderedValues("x", UNIT, needs),
     }
     for name, query in asked.items():
 
-        def work(query: Query = query) -> list[Result]:
+        def work(query: Query = query) -> list[QueryResult]:
             return table.run([query], KEY)
 
         print(f"whole run, {name}: {least(repeat, work):.2f} s", flush=True)

@@ -33,7 +33,7 @@ from reticent.survey import Design, device
 from reticent.survey.design import chances
 from reticent.survey.estimate import Interval, bounds, of_tally
 from reticent.survey.methods import CHOICES, Mean
-from reticent.survey.tally import Tally
+from reticent.survey.tally import ReportTally
 from reticent.survey.variance import worst_mean
 
 MILLION = 1_000_000
@@ -245,7 +245,7 @@ def covered_means(runs: int) -> None:
 def two_points(epsilon: str, n: int, interval: Interval) -> NDArray[np.float64]:
     design = survey.mean("x", 0, 1, epsilon=epsilon, method="duchi")
     hit, truths = float(design.distribution(1)["1"]), np.linspace(0, 1, 41)
-    found = [of_tally(design, Tally(n, np.array([n - one, one])), interval=interval) for one in range(n + 1)]
+    found = [of_tally(design, ReportTally(n, np.array([n - one, one])), interval=interval) for one in range(n + 1)]
     low, high = np.array([[one.low for one in found], [one.high for one in found]])
     law = stats.binom.pmf(np.arange(n + 1)[:, None], n, 1 - hit + truths * (2 * hit - 1))
     return np.asarray((law * ((low[:, None] <= truths) & (truths <= high[:, None]))).sum(axis=0))
@@ -260,7 +260,7 @@ def scale(epsilon: str, n: int, runs: int) -> NDArray[np.float64]:
         law = np.array([float(made.mass(truth, place)) for place in range(made.places)])
         held = 0
         for told in GENERATOR.multinomial(n, law / law.sum(), size=runs):
-            result = of_tally(design, Tally(n, told.astype(np.int64)))
+            result = of_tally(design, ReportTally(n, told.astype(np.int64)))
             held += result.low <= truth / made.cells <= result.high
         out.append(held / runs)
     return np.array(out)

@@ -27,8 +27,8 @@ from reticent.learning import Accuracy, Product
 from reticent.mechanisms.sparse_vector import Conversation
 from reticent.privacy.adjacency import Adjacency
 from reticent.sessions import holdout
-from reticent.sessions.above_threshold import Size
-from reticent.sessions.row_functions import STEPS, Axis, Question, Rows, axes_of, contributions, mean_steps
+from reticent.sessions.above_threshold import RowCount
+from reticent.sessions.row_functions import STEPS, GridColumn, GridRows, Question, axes_of, contributions, mean_steps
 
 N, ROUNDS, EPSILON, THRESHOLD = 5000, 50, Fraction(10), Fraction(4, 100)
 Signs = NDArray[np.int64]
@@ -38,8 +38,8 @@ Signs = NDArray[np.int64]
 class Session:
     """Rounds one after another; a question beyond the last one is not answered."""
 
-    rows: Rows
-    training: Rows
+    rows: GridRows
+    training: GridRows
     stream: Replayed
     opened: int = 0
     talk: Conversation | None = field(default=None)
@@ -51,18 +51,20 @@ class Session:
                 raise SystemExit("all rounds are used: the run says nothing")
             self.talk, self.opened = made.start(self.stream), self.opened + 1
         mean, bar = mean_steps(question, self.training), round(THRESHOLD * STEPS)
-        return holdout.check(self.talk, made, self.rows, question, (mean, "training"), bar, Size(N), self.stream).value
+        return holdout.check(
+            self.talk, made, self.rows, question, (mean, "training"), bar, RowCount(N), self.stream
+        ).value
 
 
-def table(axes: dict[str, Axis], signs: Signs) -> Rows:
-    return Rows(axes, {name: signs[:, nth] for nth, name in enumerate(axes)}, len(signs))
+def table(axes: dict[str, GridColumn], signs: Signs) -> GridRows:
+    return GridRows(axes, {name: signs[:, nth] for nth, name in enumerate(axes)}, len(signs))
 
 
-def mean(question: Question, rows: Rows) -> float:
+def mean(question: Question, rows: GridRows) -> float:
     return float(contributions(question, rows).mean()) / STEPS
 
 
-def analyst(training: Rows, ask: Callable[[Question], float], features: list[str]) -> tuple[Accuracy, float]:
+def analyst(training: GridRows, ask: Callable[[Question], float], features: list[str]) -> tuple[Accuracy, float]:
     """The model, and the accuracy that was told of it."""
     weights = {}
     for name in features:

@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 from reticent.data.query import Query  # noqa: E402
 from reticent.data.schema import Person, real  # noqa: E402
-from reticent.data.table import Result  # noqa: E402
+from reticent.data.table import QueryResult  # noqa: E402
 from reticent.data.table import Table as Rows  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.errors import QuestionError  # noqa: E402
@@ -80,7 +80,7 @@ class Read:
 
     table: Fake
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+    def run(self, queries: Sequence[Query], key: bytes) -> list[QueryResult]:
         return [self.table.run(query) for query in queries]
 
 

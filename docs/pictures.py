@@ -179,6 +179,31 @@ def groups(folder: Path) -> None:
     release(page("how-to/groups_and_persons", folder)["release"], folder, "groups")
 
 
+def compare_answers(folder: Path) -> None:
+    """Draw the sites of the page: their intervals at 95 %, and those that hold together."""
+    names = page("how-to/compare_answers", folder, 1)
+    made = names["release"]
+    single = made[names["by_site"]]
+    (together,) = made.simultaneous([names["by_site"]])
+    figure, axes = plain("Means of six sites, of one release at epsilon 2", "visits to a doctor in a year", "site")
+    for cells, width, colour, words in (
+        (together, 2, "#7db8e8", "all six together"),
+        (single, 6, DOT, "each by itself"),
+    ):
+        spans = [cell.outcome.value for cell in cells]
+        axes.hlines(range(6), [s.low for s in spans], [s.high for s in spans], colour, linewidth=width, label=words)
+    axes.plot([cell.outcome.value.value for cell in single], range(6), "o", color="white", markersize=3)
+    whole = made["mean(mdvis)"].estimate
+    axes.axvspan(whole.low, whole.high, color="#e5e7eb", label="all sites", zorder=0)
+    axes.set(yticks=range(6), yticklabels=[key for cell in single for _, key in cell.label], ylim=(5.5, -0.5))
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    keep(figure, "compare_answers")
+
+
+def filters(folder: Path) -> None:
+    release(page("how-to/filters", folder)["release"], folder, "filters")
+
+
 def no_reply(folder: Path) -> None:
     import reticent as rt
 
@@ -262,7 +287,9 @@ PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "learning": learning,
     "teaching": teaching,
     "odds": odds,
+    "filters": filters,
     "groups": groups,
+    "compare_answers": compare_answers,
     "no_reply": no_reply,
     "robust": robust,
     "sessions": sessions,

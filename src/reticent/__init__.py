@@ -11,7 +11,10 @@ Every answer carries a guarantee derived from its parts, an interval, and a line
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NoReturn
+
 from reticent.certificate.particulars import Record
+from reticent.data.formula import Expression, case, col
 from reticent.data.schema import category, integer, real
 from reticent.errors import (
     BudgetError,
@@ -54,9 +57,17 @@ from reticent.statistics.robust.location import Location as location
 from reticent.statistics.robust.scale import Scale as scale
 from reticent.statistics.robust.trimmed_mean import TrimmedMean as trimmed_mean
 from reticent.statistics.statistic import Ask
-from reticent.study import Study, open, read_certificate, study  # noqa: A004 - rt.open is what people type
+from reticent.study import Study, open, read_certificate, read_release, study  # noqa: A004 - rt.open is what people type
 
 __version__ = "0.2.0.dev0"
+
+if not TYPE_CHECKING:  # a name of 0.1.0 says what it is called now
+
+    def __getattr__(name: str) -> NoReturn:
+        from reticent.renamed import missing
+
+        raise missing("reticent", name)
+
 
 __all__ = [
     "NO_REPLY",
@@ -73,6 +84,7 @@ __all__ = [
     "CoinPress",
     "Detail",
     "Estimate",
+    "Expression",
     "Fault",
     "Guarantee",
     "LedgerError",
@@ -89,7 +101,9 @@ __all__ = [
     "ReticentError",
     "SpecError",
     "Study",
+    "case",
     "category",
+    "col",
     "count",
     "density",
     "geometric_mean",
@@ -106,6 +120,7 @@ __all__ = [
     "quantile",
     "quantiles",
     "read_certificate",
+    "read_release",
     "real",
     "regress",
     "scale",

@@ -37,7 +37,12 @@ class PublicParameterError(Refusal, ValueError):
 
 
 class SpecError(Refusal):
-    """A study file, schema or source cannot be used as written."""
+    """A study file, schema or source cannot be used as written, for one problem or several."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        listed = "".join(f"\n  {problem}" for problem in problems)
+        super().__init__(problems[0] if len(problems) == 1 else f"There are {len(problems)} problems.{listed}")
 
 
 class QuestionError(Refusal):

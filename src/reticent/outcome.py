@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
@@ -87,7 +87,7 @@ def restore(value: DataclassInstance, state: Sequence[object]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class EstimateText:
     """An estimate as text, rounded alike: ``2.857``, ``2.783``, ``2.932``, ``0.042``, ``0.061``."""
 
     value: str
@@ -97,15 +97,25 @@ class Shown:
     sampling: str
 
 
-def shown(estimate: Estimate) -> Shown:
+def shown(estimate: Estimate) -> EstimateText:
     """The numbers of an estimate to two digits of its interval; the ends are rounded outwards."""
     places = decimals(estimate)
-    return Shown(
+    return EstimateText(
         number(estimate.value, places),
         number(estimate.low, places, ROUND_FLOOR),
         number(estimate.high, places, ROUND_CEILING),
         *(_half(part, places) for part in (estimate.noise, estimate.sampling)),
     )
+
+
+def outwards(estimate: Estimate) -> Estimate:
+    """The estimate with its ends as ``shown`` prints them, for programs that round what they show by themselves."""
+    places = decimals(estimate)
+    if places is None or not all(map(math.isfinite, (estimate.low, estimate.high))):
+        return estimate
+    low = float(_rounded(Decimal(repr(estimate.low)), max(places, 0), ROUND_FLOOR))
+    high = float(_rounded(Decimal(repr(estimate.high)), max(places, 0), ROUND_CEILING))
+    return replace(estimate, low=low, high=high)
 
 
 def decimals(estimate: Estimate) -> int | None:

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import CheckError
 from reticent.exact import sampling
+from reticent.exact.alias_tables import CHUNK, AliasTable, scratch
 from reticent.exact.coins import WIDTH
-from reticent.exact.tables import CHUNK, Table, scratch
 from tests.assurance.laws import BITS, ONE, Law, chances, form
 
 GRID: Final = 6  # intervals are looked for between 2**GRID evenly spread words
@@ -209,7 +209,7 @@ def _value(outcome: Hashable) -> int:
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
-def table_law(table: Table) -> Law:
+def table_law(table: AliasTable) -> Law:
     """The values of a table's symbols with the words they own; RESIDUAL is the residual.
 
     Raises
@@ -227,7 +227,7 @@ def table_law(table: Table) -> Law:
     return Law(masses, table.residual << scale, 1)
 
 
-def _words(table: Table) -> list[int]:
+def _words(table: AliasTable) -> list[int]:
     """How many words each symbol owns, from thresholds and aliases."""
     height = 1 << (table.width - table.order)
     words = [0] * (1 << table.order)
@@ -250,7 +250,7 @@ def floors(found: Law, law: sampling.Law, width: int = WIDTH) -> bool:
     return True
 
 
-def table_draws(table: Table) -> int:
+def table_draws(table: AliasTable) -> int:
     """Run the lookups on both sides of every threshold, one at a time and as an array; returns how many words.
 
     Raises
@@ -276,7 +276,7 @@ def table_draws(table: Table) -> int:
     return len(words)
 
 
-def side_words(table: Table) -> tuple[list[int], list[int]]:
+def side_words(table: AliasTable) -> tuple[list[int], list[int]]:
     """Values and words on both sides of every threshold, words of RESIDUAL left out."""
     height = 1 << (table.width - table.order)
     values: list[int] = []

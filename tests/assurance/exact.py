@@ -134,7 +134,7 @@ def _flips(deep: bool) -> list[Task]:
         cases += [(list(s), THIRD) for s in product((0, 1, 4), repeat=3)]
     return [
         (
-            sampling.PermuteAndFlip(tuple(rate * s for s in scores)),
+            sampling.PermuteAndFlipDraw(tuple(rate * s for s in scores)),
             partial(categorical.permute_and_flip, scores, rate),
         )
         for scores, rate in cases

@@ -27,23 +27,23 @@ import numpy as np
 
 from reticent.data.candidates import FINEST, Cells, cells_of, prior
 from reticent.data.order_statistics import Needs, Order, RunLength, fetched
-from reticent.data.query import Ordered, Ranks
+from reticent.data.query import OrderedValues, Ranks
 from reticent.data.schema import Person, Schema, integer, real
-from reticent.data.table import Counts, Result, content, open_table
+from reticent.data.table import Counts, QueryResult, content, open_table
 from reticent.entropy import Entropy
 from reticent.errors import CheckError, PublicParameterError, QuestionError
 from reticent.exact.rounding import exp_down
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, PureDP, words
-from reticent.statistics.column_step import Drawn, PlannedStep
-from reticent.statistics.context import Expected, Setting, Step
+from reticent.statistics.column_step import GroupResult, PlannedStep
+from reticent.statistics.context import ExpectedAccuracy, Setting, Step
 from reticent.statistics.options import PTR
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles.median import Median
 from reticent.statistics.ranks import placed
-from reticent.statistics.robust.answers import Report
-from reticent.statistics.robust.plans import Bought, Sized
+from reticent.statistics.robust.answers import MechanismReport
+from reticent.statistics.robust.plans import CountedPlan, MagnitudePlan
 from reticent.statistics.robust.scale import Scale
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
 from reticent.statistics.statistic import Statistic
@@ -156,9 +156,9 @@ def prepared(case: Case) -> tuple[Step, Schema]:
     person = Person(case.kind, None if case.rows == 1 else "who", case.rows, people)
     schema = Schema({"x": integer(0, MOST, missing=0), "free": real(missing=0)}, person)
     step: Any = prepare(case.asked, Setting(schema, case.n, None, case.delta), case.epsilon)
-    if isinstance(step, PlannedStep) and isinstance(step.plan, Bought | Sized):
+    if isinstance(step, PlannedStep) and isinstance(step.plan, CountedPlan | MagnitudePlan):
         step = replace(step, plan=replace(cast(Any, step.plan), make=kept(step.plan.make)))
-    if isinstance(step, PlannedStep) and isinstance(step.plan, Sized):
+    if isinstance(step, PlannedStep) and isinstance(step.plan, MagnitudePlan):
         step = replace(step, plan=replace(step.plan, cells=case.among))
     return step, schema
 
@@ -167,7 +167,7 @@ def prepared(case: Case) -> tuple[Step, Schema]:
 class Stated:
     """A plan whose guarantee is derived once."""
 
-    made: Report
+    made: MechanismReport
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -177,24 +177,24 @@ class Stated:
     def needs(self) -> Needs | None:
         return self.made.needs
 
-    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+    def draw(self, data: Order, entropy: Entropy) -> GroupResult:
         return self.made.draw(data, entropy)
 
-    def expected(self) -> Expected:
+    def expected(self) -> ExpectedAccuracy:
         return self.made.expected()
 
 
-def kept(make: Callable[[*Given], Report]) -> Callable[[*Given], Report]:
+def kept(make: Callable[[*Given], MechanismReport]) -> Callable[[*Given], MechanismReport]:
     """The same plans, each made once: for a number of values, and for a unit where that is bought."""
 
     @cache
-    def tried(*given: *Given) -> Report | QuestionError | PublicParameterError:
+    def tried(*given: *Given) -> MechanismReport | QuestionError | PublicParameterError:
         try:
             return Stated(make(*given))
         except (QuestionError, PublicParameterError) as refusal:
             return refusal
 
-    def made(*given: *Given) -> Report:
+    def made(*given: *Given) -> MechanismReport:
         found = tried(*given)
         if isinstance(found, QuestionError | PublicParameterError):
             raise found
@@ -203,28 +203,28 @@ def kept(make: Callable[[*Given], Report]) -> Callable[[*Given], Report]:
     return made
 
 
-def held(column: Column, step: Step) -> Result:
+def held(column: Column, step: Step) -> QueryResult:
     """A column in order, as a step reads it: as it is, or by fine cell."""
     (query,) = step.queries
     if isinstance(query, Ranks):
         cells = candidates(step)
         places, many = np.unique(cells.index(np.array(column, np.float64)), return_counts=True)
-        return Result(ranks=(Counts(places, many.astype(np.int64)),))
-    assert isinstance(query, Ordered)
+        return QueryResult(ranks=(Counts(places, many.astype(np.int64)),))
+    assert isinstance(query, OrderedValues)
     low, high = query.within or (-MOST, MOST)
     values, counts = np.unique(np.clip(np.array(column, np.int64), int(low), int(high)), return_counts=True)
     inside = RunLength(values, counts.astype(np.int64))
-    return Result(orders=(inside if query.needs is None else fetched(inside, query.needs),))
+    return QueryResult(orders=(inside if query.needs is None else fetched(inside, query.needs),))
 
 
 def candidates(step: Step) -> Cells:
     """The cells of a step that buys a magnitude."""
     assert isinstance(step, PlannedStep)
-    assert isinstance(step.plan, Sized)
+    assert isinstance(step.plan, MagnitudePlan)
     return step.plan.cells
 
 
-def read(column: Column, step: Step, schema: Schema) -> Result:
+def read(column: Column, step: Step, schema: Schema) -> QueryResult:
     """The same column, read by the engine."""
     import pyarrow as pa
 
@@ -236,11 +236,11 @@ def read(column: Column, step: Step, schema: Schema) -> Result:
     (found,) = open_table(pa.table(data), schema).run(step.queries, KEY)
     if found.ranks:
         (counts,) = found.ranks
-        return Result(ranks=(placed(cells_of(real(), "free"), candidates(step), counts),))
+        return QueryResult(ranks=(placed(cells_of(real(), "free"), candidates(step), counts),))
     return found
 
 
-def judged(name: str, step: Step, found: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> Line:
+def judged(name: str, step: Step, found: Sequence[QueryResult], pairs: Sequence[tuple[int, int]]) -> Line:
     """What the answers and the integers handed to wide noise lose together."""
     loss = step.guarantee.loss
     assert isinstance(loss, ApproxDP | PureDP)
@@ -256,7 +256,7 @@ def judged(name: str, step: Step, found: Sequence[Result], pairs: Sequence[tuple
 Handed: TypeAlias = dict[Hashable, tuple[tuple[Any, Column], ...]]
 
 
-def law_of_answers(step: Step, one: Result, least: Fraction) -> tuple[Law, Handed]:
+def law_of_answers(step: Step, one: QueryResult, least: Fraction) -> tuple[Law, Handed]:
     """The law of the answer to one table, and what wide noise was handed on the way to each answer."""
     handed: Handed = {}
     if getattr(step, "possible", None) is not None:

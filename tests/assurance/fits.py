@@ -31,10 +31,10 @@ import numpy as np
 from reticent.certificate.certificate import Certificate
 from reticent.conformance.branch_charge import unpaid
 from reticent.conformance.certificate_replay import said
-from reticent.conformance.couplings import WORD, Rows, in_one_order
-from reticent.conformance.couplings import Counted as CountedRows
+from reticent.conformance.couplings import WORD, QueryRunner, in_one_order
+from reticent.conformance.couplings import RecordCounter as CountedRows
 from reticent.conformance.diffs import alike
-from reticent.conformance.findings import Comparison, Finding, Seen, cause_of, excess, raised, seen_of, unlike
+from reticent.conformance.findings import CallPair, Finding, RunComparison, cause_of, excess, raised, seen_of, unlike
 from reticent.conformance.proofs import charge_of, nodes
 from reticent.conformance.tape import Tape, recorded
 from reticent.data.schema import Schema
@@ -123,7 +123,7 @@ class Fits:
     def __init__(self, fit: Fit) -> None:
         self.fit = fit
 
-    def compare(self, here: Rows, there: Rows, tape: Tape, *, same: bool = False) -> Comparison:
+    def compare(self, here: QueryRunner, there: QueryRunner, tape: Tape, *, same: bool = False) -> RunComparison:
         """Two fits with the same outputs of the gate; the ``same`` rows in another order may change nothing at all."""
         first = fitted(self.fit, here, tape)
         if first.tossed:
@@ -133,7 +133,7 @@ class Fits:
         name = self.fit.name
         found = raised(first.raised, second.raised) or [*_tossed(first, second), *unlike(first.calls, second.calls)]
         if found or first.guarantee is None or first.charged is None:
-            return Comparison((), None, tuple(found))
+            return RunComparison((), None, tuple(found))
         found = [Finding("loss", name, text) for text in dict.fromkeys((*first.wrong, *second.wrong))]
         found += [Finding("proof", name, text) for text in unpaid(first.charged, first.calls)]
         times, seen = paying(first.guarantee, first.calls), []
@@ -150,15 +150,15 @@ class Fits:
             found.append(Finding("warning", name, f"warnings differ: {list(first.warned)} and {list(second.warned)}"))
         if not alike(first.left, second.left):
             found.append(Finding("answer", name, _differing(first.left, second.left)))
-        return Comparison(tuple(seen), share, tuple(found), len(first.records))
+        return RunComparison(tuple(seen), share, tuple(found), len(first.records))
 
 
-def fitted(fit: Fit, rows: Rows, tape: Tape, earlier: tuple[Call, ...] = ()) -> Fitted:
+def fitted(fit: Fit, rows: QueryRunner, tape: Tape, earlier: tuple[Call, ...] = ()) -> Fitted:
     """One fit, and what it left."""
     person = fit.schema.person
     before = datetime.now(UTC)
     made_up = in_memory(
-        {},
+        {name: [] for name in (*fit.schema.columns, *filter(None, [person.column]))},
         adjacency=person.adjacency,
         columns=fit.schema.columns,
         budget=fit.budget,
@@ -314,7 +314,7 @@ def paying(paid: Guarantee, calls: Sequence[Call]) -> list[int]:
     return found
 
 
-def _share(tree: Guarantee, calls: Sequence[Call], seen: list[Seen], times: list[int]) -> Fraction | None:
+def _share(tree: Guarantee, calls: Sequence[Call], seen: list[CallPair], times: list[int]) -> Fraction | None:
     """What all calls lost by their numbers, of what is charged; None where a mechanism does not say."""
     charge, in_rho = charge_of(tree), dict(_converted(tree))
     lost = Fraction(0)

@@ -22,7 +22,7 @@ import numpy as np
 from reticent.entropy import Entropy
 from reticent.errors import CheckError, Refusal
 from reticent.exact import sampling
-from reticent.exact.exponential import exp_bounds
+from reticent.exact.exponential_bounds import exp_bounds
 from reticent.exact.oracle import Oracle
 
 BITS: Final = 256
@@ -59,7 +59,7 @@ def chances(law: sampling.Law, least: int) -> tuple[Chance, ...]:
             lowest = min(x for x, count in zip(exponents, counts, strict=True) if count)
             bounds = [exp_bounds(max(x - lowest, Fraction(0)), BITS) for x in exponents]
             return _shares([(low * n, high * n) for (low, high), n in zip(bounds, counts, strict=True)])
-        case sampling.PermuteAndFlip(exponents):
+        case sampling.PermuteAndFlipDraw(exponents):
             return _permuted([exp_bounds(x - min(exponents), BITS) for x in exponents])
         case _:
             assert_never(law)

@@ -20,11 +20,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from reticent import learning
-from reticent.conformance.findings import Comparison
-from reticent.conformance.neighbours import Dice, Family, family
-from reticent.conformance.plan import Audited, Tally
+from reticent.conformance.findings import RunComparison
+from reticent.conformance.neighbours import Family, KeyedDice, family
+from reticent.conformance.plan_audit import AuditTotals, PlanAudit
 from reticent.conformance.reader_replay import engine
-from reticent.conformance.replay import Rows
+from reticent.conformance.replay import QueryRunner
 from reticent.conformance.tape import LIKELY, STYLES, Tape
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind as Relation
@@ -191,15 +191,15 @@ def built_in() -> Iterator[Fit]:
 
 def tables(fit: Fit | Talk) -> Family:
     """A family of tables for a fit or a session: four persons who differ, in ways that matter to sums and to counts."""
-    dice = Dice(f"{STREAM} {fit.schema.person.adjacency}")
+    dice = KeyedDice(f"{STREAM} {fit.schema.person.adjacency}")
     return family(
         fit.schema, dice, ("high", "low", "mixed", "missing"), FEW if fit.schema.person.people is None else PEOPLE - 1
     )
 
 
-def audits(pairs: int, tell: Callable[[str], None] = lambda what: None) -> Iterator[tuple[str, Audited]]:
+def audits(pairs: int, tell: Callable[[str], None] = lambda what: None) -> Iterator[tuple[str, PlanAudit]]:
     """Each session and each fit on ``pairs`` pairs of neighbours, with one tape of noise each."""
-    known: dict[str, tuple[Family, list[Rows]]] = {}
+    known: dict[str, tuple[Family, list[QueryRunner]]] = {}
     with engine() as opened:
         items: tuple[Fit | Talk, ...] = (*sessions(), *built_in())
         for item in items:
@@ -208,13 +208,13 @@ def audits(pairs: int, tell: Callable[[str], None] = lambda what: None) -> Itera
                 tell(f"made-up neighbours: {'sessions' if isinstance(item, Talk) else 'models'}, {item.name}")
                 made = tables(item)
                 known[key] = made, [opened(made, place) for place in range(len(made.tables))]
-            tally = Tally((item.name,))
+            tally = AuditTotals((item.name,))
             for found in compared(item, *known[key], pairs):
                 tally.add(found)
             yield item.name, tally.audited()
 
 
-def compared(item: Fit | Talk, made: Family, held: Sequence[Rows], pairs: int) -> Iterator[Comparison]:
+def compared(item: Fit | Talk, made: Family, held: Sequence[QueryRunner], pairs: int) -> Iterator[RunComparison]:
     """Some pairs of a family: first the same rows in another order, then such as stand apart in the family."""
     one = Talks(item) if isinstance(item, Talk) else Fits(item)
     styles = LIKELY if item.schema.person.people is not None else STYLES  # a test that passes by luck is delta's

@@ -23,7 +23,7 @@ import attrs
 
 from reticent.data.query import Keys, Query
 from reticent.data.schema import Column, Person, Schema, category, integer
-from reticent.data.table import KEY_BYTES, Result, content, open_table
+from reticent.data.table import KEY_BYTES, QueryResult, content, open_table
 from reticent.entropy import Replayed
 from reticent.errors import CheckError
 from reticent.mechanisms.gate import Recorder
@@ -49,7 +49,7 @@ from tests.assurance.laws import form
 Row: TypeAlias = tuple[float | None, str | None]  # x, g
 Record: TypeAlias = tuple[Row, ...]
 Tiny: TypeAlias = tuple[Record, ...]
-Read: TypeAlias = tuple[Result, ...]
+Read: TypeAlias = tuple[QueryResult, ...]
 
 EDGES: Final = (Fraction(0), Fraction(1), Fraction(2))
 GROUPS: Final = ("a", "b")
@@ -115,7 +115,7 @@ def schema_of(kind: Kind, rows: int) -> Schema:
     return Schema(columns, Person(kind, None if rows == 1 else "who", rows))
 
 
-def read(table: Tiny, queries: Sequence[Query], schema: Schema) -> dict[Query, Result]:
+def read(table: Tiny, queries: Sequence[Query], schema: Schema) -> dict[Query, QueryResult]:
     """What the engine answers."""
     import pyarrow as pa
 

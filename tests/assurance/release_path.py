@@ -16,16 +16,16 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final, cast
 
 from reticent.certificate.fields import ReleaseMetadata
-from reticent.conformance.kit import Line, Report
+from reticent.conformance.kit import CaseCheck, KitReport
 from reticent.data.query import Query
 from reticent.data.schema import Integer, Person, Schema
-from reticent.data.table import EngineFailure, Result
+from reticent.data.table import EngineFailure, QueryResult
 from reticent.entropy import system
 from reticent.errors import Fault
 from reticent.ledger import Ledger
 from reticent.privacy.cost import Cost
 from reticent.privacy.loss import Loss, PureDP
-from reticent.study.allocation import Prepared, settle, understand
+from reticent.study.allocation import PreparedRelease, settle, understand
 from reticent.study.release import Release, run
 
 if TYPE_CHECKING:
@@ -44,19 +44,19 @@ class Watched:
         self._ledger, self._fails = ledger, fails
         self.seen: list[Loss] = []
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
         self.seen.append(self._ledger.spent())
         if self._fails:
             raise EngineFailure("made up")
-        return [Result(vectors=((0,),)) for _ in queries]
+        return [QueryResult(vectors=((0,),)) for _ in queries]
 
 
-def check() -> Report:
+def check() -> KitReport:
     """All lines; a right program fails one with probability below 1e-9."""
-    return Report(tuple(_lines()))
+    return KitReport(tuple(_lines()))
 
 
-def _lines() -> Iterator[Line]:
+def _lines() -> Iterator[CaseCheck]:
     plan, schema = _plan()
     spent, noises = [], []
     for _ in range(RELEASES):
@@ -81,11 +81,11 @@ def _lines() -> Iterator[Line]:
     yield _line("a fault stays charged", bool(told) and kept, "a table that fails when its rows are asked for")
 
 
-def _line(check: str, passed: bool, reason: str, error: float = 0.0) -> Line:
-    return Line(CASE, check, "pass" if passed else "fail", reason, error)
+def _line(check: str, passed: bool, reason: str, error: float = 0.0) -> CaseCheck:
+    return CaseCheck(CASE, check, "pass" if passed else "fail", reason, error)
 
 
-def _plan() -> tuple[Prepared, Schema]:
+def _plan() -> tuple[PreparedRelease, Schema]:
     """Two sums over columns of the same wide bounds: their noise has one law."""
     columns = {name: Integer(-WIDEST, WIDEST, missing=Fraction(0)) for name in ("x", "y")}
     schema = Schema(dict(columns), Person("add_remove", None, 1))
@@ -93,13 +93,13 @@ def _plan() -> tuple[Prepared, Schema]:
     return settle(asked, Cost(EPSILON), schema, None, "approximate"), schema
 
 
-def _start(plan: Prepared, *, fails: bool) -> tuple[Ledger, Watched]:
+def _start(plan: PreparedRelease, *, fails: bool) -> tuple[Ledger, Watched]:
     budget = PureDP(2 * EPSILON)
     ledger = Ledger.create(None, title="made up", adjacency=plan.guarantee.adjacency, budget=budget)
     return ledger, Watched(ledger, fails=fails)
 
 
-def _release(plan: Prepared, schema: Schema, ledger: Ledger, table: Watched) -> Release:
+def _release(plan: PreparedRelease, schema: Schema, ledger: Ledger, table: Watched) -> Release:
     about = ReleaseMetadata("made up", "audit", "audit", "audit", "made up", "", None, None)
     rows = cast("Table", table)  # all that a release asks of a table is run
     return run(plan, rows, schema, ledger, about, system(), None, lambda stage: None, None)

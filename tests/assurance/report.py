@@ -12,9 +12,9 @@ from typing import Final, Literal, TypeAlias
 
 from reticent.conformance import kit, report
 from reticent.conformance.alarm import Alarm
-from reticent.conformance.kit import Report
-from reticent.conformance.plan import QUICK
-from reticent.conformance.report import Further, Named, Section, Tell, Verified, counted, fewer, refuted, until
+from reticent.conformance.kit import KitReport
+from reticent.conformance.plan_audit import QUICK
+from reticent.conformance.report import Named, ReportPart, Section, Tell, Verifications, counted, fewer, refuted, until
 from tests.assurance import coverage, exact, models, release_path, system_path, workflows
 from tests.assurance.claims import Line
 
@@ -23,7 +23,7 @@ Part: TypeAlias = Literal["exact", "learned", "kit", "plans"]
 PARTS: Final[tuple[Part, ...]] = ("exact", "learned", "kit", "plans")
 EXACT_HEADS: Final = ("verdict", "of", "claim", "attained", "tables", "pairs", "unseen", "how")
 LEARNED_HEADS: Final = ("verdict", "session or model", "pairs", "noise calls", "observed / declared")
-PATHS: Final[tuple[tuple[str, Callable[[], Report]], ...]] = (
+PATHS: Final[tuple[tuple[str, Callable[[], KitReport]], ...]] = (
     ("the path of a release, on the system's coins", lambda: system_path.check()),
     ("a release, from charge to answer", lambda: release_path.check()),
 )
@@ -36,7 +36,7 @@ def verified(
     triples: int = QUICK,
     tell: Tell | None = None,
     alarm: Alarm | None = None,
-) -> Verified:
+) -> Verifications:
     """Run the parts named; those of the wheel are run by ``reticent.conformance.report``."""
     told, rings = tell or (lambda stage: None), alarm or Alarm(lambda words: None)
     lines = until(rings, _exact(told, deep=deep), not_holding) if "exact" in parts else None
@@ -54,7 +54,7 @@ def verified(
     return replace(found, further=tuple(further))
 
 
-def with_roster(further: list[Further], rows: Sequence[Sequence[str]]) -> list[Further]:
+def with_roster(further: list[ReportPart], rows: Sequence[Sequence[str]]) -> list[ReportPart]:
     """The table of mechanisms in the last further part, if there is one."""
     table = ("Mechanism by mechanism, how each was checked", coverage.HEADS, rows)
     return [*further[:-1], *(replace(last, tables=(table, *last.tables)) for last in further[-1:])]
@@ -65,13 +65,13 @@ def not_holding(line: Line) -> str:
     return str(line) if line.verdict != "holds" else ""
 
 
-def of_exact(found: Sequence[Line]) -> Further:
+def of_exact(found: Sequence[Line]) -> ReportPart:
     """Exact laws, as a part of the report."""
     table = ("Exact laws, claim by claim", EXACT_HEADS, exact_rows(found))
-    return Further("exact", _of_exact(tuple(found)), (table,), [_line(line) for line in found])
+    return ReportPart("exact", _of_exact(tuple(found)), (table,), [_line(line) for line in found])
 
 
-def of_learned(found: Sequence[Named]) -> Further:
+def of_learned(found: Sequence[Named]) -> ReportPart:
     """Sessions, models and workflows, as a part of the report."""
     pairs = {name: audited.triples for name, audited in found}
     tables = (
@@ -79,7 +79,7 @@ def of_learned(found: Sequence[Named]) -> Further:
         ("Sessions and fits, one by one", LEARNED_HEADS, learned_rows(found)),
     )
     lines = [{"name": name, **audited.to_json()} for name, audited in found]
-    return Further("sessions_and_models", _of_learned(tuple(found)), tables, lines)
+    return ReportPart("sessions_and_models", _of_learned(tuple(found)), tables, lines)
 
 
 def _exact(tell: Tell, *, deep: bool) -> Iterator[Line]:
@@ -88,10 +88,10 @@ def _exact(tell: Tell, *, deep: bool) -> Iterator[Line]:
         yield from stage
 
 
-def _paths(tell: Tell, alarm: Alarm) -> Iterator[Report]:
+def _paths(tell: Tell, alarm: Alarm) -> Iterator[KitReport]:
     for words, check in PATHS:
         tell(f"conformance kit: {words}")
-        yield Report(tuple(alarm.watch(check().lines, kit.failed)))
+        yield KitReport(tuple(alarm.watch(check().lines, kit.failed)))
 
 
 def _learned(tell: Tell, triples: int) -> Iterator[Named]:

@@ -75,7 +75,7 @@ def _choices() -> Line:
         listed = Candidates(np.array(scores, np.int64), np.array(weights, np.int64))
         cases: list[tuple[Any, object, sampling.Law]] = [
             (Exponential(Linf(bound, near), epsilon), listed, sampling.Categorical(exponents, weights)),
-            (PermuteAndFlip(Linf(bound, near), epsilon), scores, sampling.PermuteAndFlip(exponents)),
+            (PermuteAndFlip(Linf(bound, near), epsilon), scores, sampling.PermuteAndFlipDraw(exponents)),
         ]
         for (made, exact, law), place in product(cases, (0, count // 2, count - 1)):
             told: list[sampling.Law] = []

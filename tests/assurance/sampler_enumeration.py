@@ -26,9 +26,9 @@ import numpy as np
 
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact import categorical, coins, gaussian, laplace, sampling
-from reticent.exact.exponential import exp_bounds, exp_floor
+from reticent.exact.alias_tables import CHUNK, PRODUCT, ROOMY, AliasTable, Shape
+from reticent.exact.exponential_bounds import exp_bounds, exp_floor
 from reticent.exact.laplace import MANY
-from reticent.exact.tables import CHUNK, PRODUCT, ROOMY, Shape, Table
 from tests.assurance.claims import Line, Verdict
 from tests.assurance.coins import More, Planted, agree, coin_law, floors, side_words, table_draws, table_law
 from tests.assurance.laws import BITS, ONE, Law, chances
@@ -126,7 +126,7 @@ def _table(kind: str, parameter: Fraction, shape: Shape) -> tuple[Law, sampling.
     """The law of the program from its tables; a Laplace joins those of its head and of its low bits."""
     if kind == "discrete_gaussian":
         table = gaussian.gaussian_tables(parameter, shape)
-        assert isinstance(table, Table)
+        assert isinstance(table, AliasTable)
         law: sampling.Law = sampling.DiscreteGaussian(parameter)
         _floored(table, law)
         _same(parameter, table, gaussian.one_discrete_gaussian, gaussian.discrete_gaussian)
@@ -142,7 +142,7 @@ def _table(kind: str, parameter: Fraction, shape: Shape) -> tuple[Law, sampling.
     return joined, law, drawn + _through(parameter, shape, tables)
 
 
-def _floored(table: Table, law: sampling.Law) -> None:
+def _floored(table: AliasTable, law: sampling.Law) -> None:
     if not floors(table_law(table), law):
         raise CheckError("a share is not the floor of its probability")
 
@@ -162,7 +162,7 @@ def _joined(first: Law, second: Law) -> Law:
 # --- the public functions, on chosen words ---------------------------------------------------------------------------
 
 
-def _same(parameter: Fraction, table: Table, one: Any, array: Any) -> None:
+def _same(parameter: Fraction, table: AliasTable, one: Any, array: Any) -> None:
     """Whether the public functions of a single table look up this table."""
     values, words = side_words(table)
     if array(parameter, len(values), Planted(list(words))).tolist() != values:
@@ -171,7 +171,7 @@ def _same(parameter: Fraction, table: Table, one: Any, array: Any) -> None:
         raise CheckError("a value is drawn from another table")
 
 
-def _through(scale: Fraction, shape: Shape, tables: laplace.Laplace) -> int:
+def _through(scale: Fraction, shape: Shape, tables: laplace.LaplaceTables) -> int:
     """Run the array sampler and the single one on both sides of every threshold; returns how many words."""
     sides = [side_words(table) for table in (tables.head, *tables.lows)]
     size = max(len(words) for _, words in sides)
@@ -201,7 +201,7 @@ class _Part:
 
     shares: dict[int, tuple[int, int]]
 
-    def floors(self, table: Table) -> bool:
+    def floors(self, table: AliasTable) -> bool:
         """Whether the table's words are these values', each with the whole number of words just below its share."""
         masses = {value: mass for (_, value), (mass, _) in _values(table_law(table))}
         if any(value not in self.shares and mass > 0 for value, mass in masses.items()):
@@ -254,7 +254,7 @@ def _low(scale: Fraction, first: int, count: int) -> _Part:
     )
 
 
-def _recounted(scale: Fraction, tables: laplace.Laplace) -> bool:
+def _recounted(scale: Fraction, tables: laplace.LaplaceTables) -> bool:
     """Whether head and low bits have their laws and tile all integers."""
     counts = [(table.count - 1).bit_length() for table in tables.lows]
     firsts = [sum(counts[:place]) for place in range(len(counts))]
@@ -294,7 +294,7 @@ def _beyond_laplace() -> Line:
     return sampler("one_discrete_laplace, beyond 2**56", what, [Law({}, residual, 1)], right)
 
 
-def _single(scale: Fraction, tables: laplace.Laplace) -> bool:
+def _single(scale: Fraction, tables: laplace.LaplaceTables) -> bool:
     """Whether single values are joined from these tables, on both sides of every threshold."""
     sides = [side_words(table) for table in (tables.head, *tables.lows)]
     for place in range(max(len(words) for _, words in sides)):
@@ -325,7 +325,7 @@ def _wide_gaussian(deep: bool) -> Line:
     right, words, tried, laws = True, 0, 0, []
     for variance in WIDE_VARIANCES:
         wide = gaussian.gaussian_tables(variance)
-        assert isinstance(wide, gaussian.Wide)
+        assert isinstance(wide, gaussian.WideGaussian)
         step = 1 if deep else 7
         columns = range(0, len(wide.blocks.thresholds), step)
         proposals = [(column, ((column * 37 << wide.b) // 1009 + 1) % (1 << wide.b)) for column in columns]
@@ -346,7 +346,7 @@ def _wide_gaussian(deep: bool) -> Line:
     return sampler("discrete_gaussian, wide", what, laws, right)
 
 
-def _accepted(wide: gaussian.Wide, proposals: Sequence[tuple[int, int]]) -> bool:
+def _accepted(wide: gaussian.WideGaussian, proposals: Sequence[tuple[int, int]]) -> bool:
     """Whether the public functions accept each proposal on exactly its share of the 2**64 coins.
 
     An array of one value makes nine proposals. Eight are on the coin just above their share, the last is on the one
@@ -366,7 +366,9 @@ def _accepted(wide: gaussian.Wide, proposals: Sequence[tuple[int, int]]) -> bool
     return True
 
 
-def _proposals(wide: gaussian.Wide, proposals: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int, int]]:
+def _proposals(
+    wide: gaussian.WideGaussian, proposals: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int, int, int]]:
     """A word of the block table, low bits, the value proposed, and how many coins accept it."""
     table = wide.blocks
     for column, low in proposals:

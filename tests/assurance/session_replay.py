@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from reticent.conformance.certificate_replay import said
 from reticent.conformance.diffs import alike
-from reticent.conformance.findings import Comparison, Finding, cause_of, excess, raised, seen_of, unlike
+from reticent.conformance.findings import Finding, RunComparison, cause_of, excess, raised, seen_of, unlike
 from reticent.conformance.tape import Tape, recorded
-from reticent.data.query import Persons, Query
+from reticent.data.query import DistinctPersons, Query
 from reticent.data.schema import Column, Integer, Person, Real, Schema
-from reticent.data.table import KEY_BYTES, Result
+from reticent.data.table import KEY_BYTES, QueryResult
 from reticent.entropy import SystemEntropy
 from reticent.errors import QuestionError
 from reticent.learning import Accuracy, Between, Level, Product
@@ -36,17 +36,17 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, Counted, Loss, PureDP, words
 from reticent.sessions.row_functions import Question
-from reticent.sessions.session import Answers, Holdout, Leaderboard, Open, Sparse
+from reticent.sessions.session import Answers, Holdout, Leaderboard, OpenSession, SparseVectorSession
 from reticent.study.memory import study as in_memory
 from reticent.study.study import Study
 from tests.assurance.session_rules import by_rules
 
 if TYPE_CHECKING:
-    from reticent.conformance.replay import Rows
+    from reticent.conformance.replay import QueryRunner
     from reticent.data.table import Table
 
 KEY: Final = (256,)  # the one thing a session tosses outside the gate: by which rows are kept
-Session: TypeAlias = Open[Any]  # what a part consists of differs from session to session
+Session: TypeAlias = OpenSession[Any]  # what a part consists of differs from session to session
 Ask: TypeAlias = Callable[[Any], object]  # and so does what may be asked
 
 
@@ -68,18 +68,18 @@ class Made:
     ``key``, by which rows are kept, in place of one that is tossed from the system's coins.
     """
 
-    rows: Rows
+    rows: QueryRunner
     spent: Callable[[], Loss]
     key: bytes | None = None
     read: list[Loss] = field(default_factory=list)
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
         self.read.append(self.spent())
-        return self.rows.run(queries, key if self.key is None else self.key)
+        return self.rows.run(queries, key if self.key is None else self.key, schema)
 
     def units(self) -> int:
         """The number of persons, which is read before the charge where it is public."""
-        return self.rows.run([Persons()], bytes(KEY_BYTES))[0].vectors[0][0]
+        return self.rows.run([DistinctPersons()], bytes(KEY_BYTES))[0].vectors[0][0]
 
     def close(self) -> None:
         """Made-up rows are used again."""
@@ -126,14 +126,14 @@ class Talks:
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
 
-    def compare(self, here: Rows, there: Rows, tape: Tape, *, same: bool = False) -> Comparison:
+    def compare(self, here: QueryRunner, there: QueryRunner, tape: Tape, *, same: bool = False) -> RunComparison:
         """Two runs with the same outputs of the gate; the ``same`` rows in another order may change nothing at all."""
         first = ran(self.talk, here, tape)
         second = ran(self.talk, there, tape, first.calls)
         name = self.talk.name
         found = raised(first.raised, second.raised) or [*_tossed(first, second), *unlike(first.calls, second.calls)]
         if found or first.guarantee is None:
-            return Comparison((), None, tuple(found))
+            return RunComparison((), None, tuple(found))
         found = [Finding("loss", name, text) for text in dict.fromkeys((*first.wrong, *second.wrong))]
         pairs, seen = list(zip(first.calls, second.calls, strict=True)), []
         for call, other in pairs:
@@ -143,14 +143,14 @@ class Talks:
         found += [Finding("proof", name, text) for text in broken]
         if not alike(first.published, second.published):
             found.append(Finding("answer", name, _differing(first, second)))
-        return Comparison(tuple(seen), share, tuple(found), len(first.asked))
+        return RunComparison(tuple(seen), share, tuple(found), len(first.asked))
 
 
-def ran(talk: Talk, rows: Rows, tape: Tape, earlier: Sequence[Call] = ()) -> Told:
+def ran(talk: Talk, rows: QueryRunner, tape: Tape, earlier: Sequence[Call] = ()) -> Told:
     """One run: open, ask the questions while the session lasts, close."""
     person = talk.schema.person
     made_up = in_memory(
-        {},
+        {name: [] for name in (*talk.schema.columns, *filter(None, [person.column]))},
         adjacency=person.adjacency,
         columns=talk.schema.columns,
         budget=talk.budget,
@@ -285,7 +285,7 @@ def _claim(question: Question, claimed: str, session: Holdout) -> object:
     return session.check(question, claimed)
 
 
-def _above(question: Question, bar: str | int, session: Sparse) -> object:
+def _above(question: Question, bar: str | int, session: SparseVectorSession) -> object:
     return session.above(question, bar)
 
 

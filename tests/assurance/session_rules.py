@@ -18,7 +18,7 @@ from reticent.conformance.diffs import change_of, declared_of
 from reticent.conformance.findings import name_of
 from reticent.conformance.proofs import below
 from reticent.mechanisms.gate import Call
-from reticent.mechanisms.sparse_vector import Part, SparseVector
+from reticent.mechanisms.sparse_vector import NoiseTerm, SparseVector
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, PureDP, words
 from reticent.privacy.numbers import about
@@ -53,8 +53,8 @@ def by_rules(
 def cost_of(whole: SparseVector) -> tuple[Fraction, Fraction, Fraction]:
     """The losses of threshold, questions and values, by their scales: the proof's steps (1), (3) and (4)."""
     reach, often = whole.sensitivity.bound, whole.positives * (2 if whole.direction == "either" else 1)
-    values = whole.positives * reach / Part(whole, "value").scale if whole.values else Fraction(0)
-    return reach / Part(whole, "threshold").scale, often * reach / Part(whole, "question").scale, values
+    values = whole.positives * reach / NoiseTerm(whole, "value").scale if whole.values else Fraction(0)
+    return reach / NoiseTerm(whole, "threshold").scale, often * reach / NoiseTerm(whole, "question").scale, values
 
 
 class _Walk:
@@ -68,12 +68,12 @@ class _Walk:
 
     def step(self, call: Call, other: Call, parts: int) -> None:
         match call.mechanism:
-            case Part(whole, "threshold"):
+            case NoiseTerm(whole, "threshold"):
                 self.begun += 1
                 self._begin(call, other, whole)
                 if parts < self.begun:
                     self.broken.append(f"conversation {self.begun} is drawn before it is reserved")
-            case Part(whole, "question" | "value" as noise):
+            case NoiseTerm(whole, "question" | "value" as noise):
                 if self.talk is None or self.talk.whole != whole:
                     self.broken.append(f"a {noise} of a conversation that has no threshold")
                     return
@@ -134,7 +134,7 @@ class _Talk:
         further = max(0, abs(g - f) - self.moved)
         self.moved += further
         self.signs.add((g > f) - (g < f))
-        self.last = further / Part(self.whole, "threshold").scale
+        self.last = further / NoiseTerm(self.whole, "threshold").scale
         if self.whole.direction == "together" and {-1, 1} <= self.signs:
             yield "questions that are said to move together do not"
         if self.due:
@@ -146,7 +146,7 @@ class _Talk:
             self.above += 1
             self.due = self.whole.values
             steps = 2 if self.whole.direction == "either" else 1
-            self.last += steps * abs(g - f) / Part(self.whole, "question").scale
+            self.last += steps * abs(g - f) / NoiseTerm(self.whole, "question").scale
         if self.above > self.whole.positives:
             yield f"{self.above} answers above, where {self.whole.positives} are paid for"
 
@@ -154,7 +154,7 @@ class _Talk:
         if not self.due or call.bar is not None:
             yield "a value that no answer above pays for"
         (f,), (g,) = cast(tuple[int], call.exact), cast(tuple[int], other.exact)  # as above
-        self.due, self.last = False, abs(g - f) / Part(self.whole, "value").scale
+        self.due, self.last = False, abs(g - f) / NoiseTerm(self.whole, "value").scale
 
 
 def _output(call: Call) -> int:
@@ -172,7 +172,7 @@ def _unanswered(calls: Sequence[Call], asked: Sequence[tuple[int, int]]) -> Iter
 
 def _answers(call: Call) -> bool:
     match call.mechanism:
-        case Part(_, noise):
+        case NoiseTerm(_, noise):
             return noise == "question"
         case _:
             return True

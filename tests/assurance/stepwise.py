@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.schema import Column, Person, Schema, integer, real
-from reticent.data.table import Result, content, open_table
+from reticent.data.table import QueryResult, content, open_table
 from reticent.entropy import Replayed
 from reticent.errors import CheckError
 from reticent.mechanisms.exponential import Candidates, Exponential
@@ -160,7 +160,7 @@ def _removed(table: Rows) -> list[Rows]:
     return [(*table[:place], *table[place + 1 :]) for place in range(len(table))]
 
 
-def read(table: Rows, step: Step, schema: Schema) -> tuple[Result, ...]:
+def read(table: Rows, step: Step, schema: Schema) -> tuple[QueryResult, ...]:
     """What the engine answers."""
     import pyarrow as pa
 
@@ -209,7 +209,7 @@ class _Answered:
     answer: Hashable
 
 
-def _answered(step: Step, one: tuple[Result, ...], told: _Told) -> _Answered:
+def _answered(step: Step, one: tuple[QueryResult, ...], told: _Told) -> _Answered:
     told.place = 0
     recorder = Recorder(told.respond, Replayed("rows are dealt out alike"))
     answer = form(step.answer(one, recorder))
@@ -276,7 +276,11 @@ class _Term:
 
 
 def judged(
-    name: str, step: Step, found: Sequence[tuple[Result, ...]], pairs: Sequence[tuple[int, int]], paths: int = PATHS
+    name: str,
+    step: Step,
+    found: Sequence[tuple[QueryResult, ...]],
+    pairs: Sequence[tuple[int, int]],
+    paths: int = PATHS,
 ) -> Line:
     """The largest sum of losses over pairs and paths, against the claim; tables that are read alike need no look."""
     loss = step.guarantee.loss
@@ -303,6 +307,6 @@ def judged(
     return Line(name, what, words(loss), len(found), len(pairs), paths, none, none, attained, verdict)
 
 
-def content_of(found: tuple[Result, ...]) -> Hashable:
+def content_of(found: tuple[QueryResult, ...]) -> Hashable:
     """All that was read."""
     return tuple(content(one) for one in found)

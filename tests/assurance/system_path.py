@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.conformance import lower_bounds as sampled
-from reticent.conformance.kit import Line, Report
+from reticent.conformance.kit import CaseCheck, KitReport
 from reticent.entropy import Entropy, Replayed, system
 from reticent.exact import gaussian, laplace, sampling
 from reticent.exact.buffer import KEPT
@@ -60,13 +60,13 @@ Event: TypeAlias = tuple[int, int, float]  # hits, out of, probability
 Test: TypeAlias = Callable[[NDArray[np.int64], Fraction], float]
 
 
-def check() -> Report:
+def check() -> KitReport:
     """All lines; a right program fails any with probability below 1e-9, and all together below ``false_alarm``."""
-    return Report((*_coins(), *_ahead(), *_mechanisms(), *_arrays(), *_choices()))
+    return KitReport((*_coins(), *_ahead(), *_mechanisms(), *_arrays(), *_choices()))
 
 
-def _line(case: str, name: str, passed: bool, reason: str, error: float = LEVEL) -> Line:
-    return Line(case, name, "pass" if passed else "fail", reason, error)
+def _line(case: str, name: str, passed: bool, reason: str, error: float = LEVEL) -> CaseCheck:
+    return CaseCheck(case, name, "pass" if passed else "fail", reason, error)
 
 
 def tail(events: Sequence[Event]) -> float:
@@ -87,7 +87,7 @@ def _chernoff(hits: int, size: int, p: float) -> float:
 # --- coins -----------------------------------------------------------------------------------------------------------
 
 
-def _coins() -> Iterator[Line]:
+def _coins() -> Iterator[CaseCheck]:
     """Words of the pool and of large requests, and numbers of few bits."""
     case, coins = "the system's coins", system()
     pool = [coins.words(1 + place % 100) for place in range(WORDS // 48)]
@@ -118,7 +118,7 @@ def _balance(words: NDArray[np.uint64], bits: int = 64) -> list[Event]:
 # --- values drawn ahead ----------------------------------------------------------------------------------------------
 
 
-def _ahead() -> Iterator[Line]:
+def _ahead() -> Iterator[CaseCheck]:
     """Single values, of several parameters in turn as a release asks for them."""
     case = "values drawn ahead"
     by_scale: list[list[int]] = [[] for _ in SCALES]
@@ -145,7 +145,7 @@ def _ahead() -> Iterator[Line]:
     yield _forked(case)
 
 
-def _law(case: str, name: str, values: NDArray[np.int64], parameter: Fraction, fit: Test) -> Line:
+def _law(case: str, name: str, values: NDArray[np.int64], parameter: Fraction, fit: Test) -> CaseCheck:
     """The law, and whether the line would see another: the parameter times 4/5 and 5/4, of a variance squared."""
     power = 2 if fit is gaussian_fit else 1
     others = [fit(values, parameter / wrong**power) for wrong in WRONG]
@@ -187,7 +187,7 @@ def gaussian_fit(values: NDArray[np.int64], variance: Fraction) -> float:
     return tail(events)
 
 
-def _parameters(case: str) -> Line:
+def _parameters(case: str) -> CaseCheck:
     """More parameters than are kept, each asked again and again: the values are of the parameter's own size.
 
     abs(Z) is at least t with a probability within 2**-19 of exp(-t / scale) at scales from 2**21 on.
@@ -205,11 +205,11 @@ def _parameters(case: str) -> Line:
     return _line(case, "each parameter has its own", fit >= LEVEL, f"{size:,} values of {len(scales)} parameters")
 
 
-def _forked(case: str) -> Line:
+def _forked(case: str) -> CaseCheck:
     """A child of this process draws other words and other values than its parent goes on to draw."""
     name = "no word or value twice across a fork"
     if not hasattr(os, "fork"):
-        return Line(case, name, "not applicable", "no fork on this system")
+        return CaseCheck(case, name, "not applicable", "no fork on this system")
     _many()  # pool and blocks are open when the process forks
     reader, writer = os.pipe()
     with warnings.catch_warnings():
@@ -225,7 +225,7 @@ def _forked(case: str) -> Line:
         ready, _, _ = select.select([reader], [], [], PATIENCE)
         if not ready:
             os.kill(child, signal.SIGKILL)
-            return Line(case, name, "not applicable", "the child did not answer")
+            return CaseCheck(case, name, "not applicable", "the child did not answer")
         told = _all(reader)
     finally:
         os.close(reader)
@@ -250,7 +250,7 @@ def _all(reader: int) -> bytes:
 # --- mechanisms ------------------------------------------------------------------------------------------------------
 
 
-def _mechanisms() -> Iterator[Line]:
+def _mechanisms() -> Iterator[CaseCheck]:
     """Every specimen whose law is stated, drawn as a release draws."""
     case = "mechanisms on the system's coins"
     for specimen in (specimen for module in registry.ALL for specimen in module.SPECIMENS):
@@ -272,7 +272,7 @@ def _streams(name: str) -> Iterator[tuple[str, Entropy]]:
     yield "the system's coins", system()
 
 
-def _arrays() -> Iterator[Line]:
+def _arrays() -> Iterator[CaseCheck]:
     """Vectors of the sizes and scales of means, through the mechanism, from the smaller tables and the larger ones."""
     case, near = "wide noise in arrays", Adjacency("add_remove")
     for scale in SCALES[1:]:
@@ -284,7 +284,7 @@ def _arrays() -> Iterator[Line]:
                 yield _law(case, f"scale {scale}, {size:,} at once, {how}", noisy, scale, laplace_fit)
 
 
-def _choices() -> Iterator[Line]:
+def _choices() -> Iterator[CaseCheck]:
     """One of many candidates, all of them possible; scores rise by one, so that chances fall geometrically."""
     case, near = f"a choice among {AMONG}", Adjacency("add_remove")
     scores = np.arange(AMONG, dtype=np.int64)

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from reticent import learning
 from reticent.conformance.diffs import alike
-from reticent.conformance.findings import Comparison, Finding, Seen, cause_of, excess, raised, seen_of, unlike
-from reticent.conformance.plan import Audited, Tally
+from reticent.conformance.findings import CallPair, Finding, RunComparison, cause_of, excess, raised, seen_of, unlike
+from reticent.conformance.plan_audit import AuditTotals, PlanAudit
 from reticent.conformance.tape import STYLES, Tape, recorded
 from reticent.entropy import SystemEntropy
 from reticent.learning.folds import Folds
@@ -123,14 +123,14 @@ class Workflows:
     workflow: Workflow
     lost: Fraction = field(default=Fraction(0))
 
-    def compare(self, here: Arrays, there: Arrays, tape: Tape) -> Comparison:
+    def compare(self, here: Arrays, there: Arrays, tape: Tape) -> RunComparison:
         """Two runs with the same outputs of the gate."""
         first = ran(self.workflow, here, tape)
         second = ran(self.workflow, there, tape, first.calls)
         name = self.workflow.name
         found = raised(first.raised, second.raised) or unlike(first.calls, second.calls)
         if found:
-            return Comparison((), None, tuple(found))
+            return RunComparison((), None, tuple(found))
         seen = [seen_of(one, other, name) for one, other in zip(first.calls, second.calls, strict=True)]
         for call, other, one in zip(first.calls, second.calls, seen, strict=True):
             found += excess(call, other, one)
@@ -143,9 +143,9 @@ class Workflows:
             found.append(
                 Finding("answer", name, f"{first.published!r} and {second.published!r}, though noise is equal")
             )
-        return Comparison(tuple(seen), share, tuple(dict.fromkeys(found)))
+        return RunComparison(tuple(seen), share, tuple(dict.fromkeys(found)))
 
-    def _charged(self, first: Ran, seen: Sequence[Seen]) -> tuple[Fraction | None, list[str]]:
+    def _charged(self, first: Ran, seen: Sequence[CallPair]) -> tuple[Fraction | None, list[str]]:
         """The share of the charge that was lost in all, and the calls at which more was lost than had been charged."""
         lost, beyond, spent = Fraction(0), [], Fraction(0)
         for place, (call, one, charged) in enumerate(zip(first.calls, seen, first.spent, strict=True), start=1):
@@ -301,11 +301,11 @@ def built_in() -> Iterator[Workflow]:
             yield Workflow(f"{name}, {kind}, at most 2 rows each", run, kind, 2)
 
 
-def audits(most: int, tell: Callable[[str], None] = lambda what: None) -> Iterator[tuple[str, Audited]]:
+def audits(most: int, tell: Callable[[str], None] = lambda what: None) -> Iterator[tuple[str, PlanAudit]]:
     """Each workflow on at most so many pairs of tables, with one tape of noise each."""
     for workflow in built_in():
         tell(f"made-up neighbours: workflows, {workflow.name}")
-        tally, compared = Tally((workflow.name,)), Workflows(workflow)
+        tally, compared = AuditTotals((workflow.name,)), Workflows(workflow)
         for nth, (here, there) in zip(range(most), pairs(workflow.kind, workflow.rows_each), strict=False):
             tally.add(compared.compare(here, there, Tape(STYLES[nth % len(STYLES)], nth, nth)))
         yield workflow.name, tally.audited()

@@ -7,15 +7,15 @@ from fractions import Fraction
 import pytest
 
 from reticent.conformance.built_in_plans import COLUMNS, SIZED
-from reticent.conformance.plan import audit
+from reticent.conformance.plan_audit import audit
 from reticent.conformance.schemas import PEOPLE
 from reticent.data.schema import Person, Schema
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.robust.plans import ANY_N, Sized, unit_of
-from reticent.study.allocation import Prepared, settle, understand
+from reticent.statistics.robust.plans import ANY_N, MagnitudePlan, unit_of
+from reticent.study.allocation import PreparedRelease, settle, understand
 
 DELTA = "delta=0.000001"  # lifted to three rows of a person it is below a tenth of 1 / people
 PLANS = (
@@ -30,7 +30,7 @@ CASES = [
 ]
 
 
-def planned(asked: tuple[str, ...], kind: Kind, rows: int) -> tuple[Prepared, Schema]:
+def planned(asked: tuple[str, ...], kind: Kind, rows: int) -> tuple[PreparedRelease, Schema]:
     people = SIZED if rows == 1 else None
     schema = Schema(COLUMNS, Person(kind, None if rows == 1 else "who", rows, people))
     within = Cost(Fraction(20), override="made up")
@@ -54,12 +54,12 @@ def test_bought_magnitudes_by_many_neighbours(asked: tuple[str, ...], kind: Kind
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_a_magnitude_that_nothing_pays_for_is_refuted(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unpaid(self: Sized) -> Guarantee:
+    def unpaid(self: MagnitudePlan) -> Guarantee:
         made = self.make(unit_of(self.cells, None), self.n or ANY_N, self.price)
         before = [] if self.census is None else [self.census.guarantee]
         return compose.in_sequence([*before, made.guarantee], label=self.label)
 
-    monkeypatch.setattr(Sized, "guarantee", property(unpaid))
+    monkeypatch.setattr(MagnitudePlan, "guarantee", property(unpaid))
     found = audit(*planned(PLANS[0][:1], kind, 1), triples=2)
     assert found.verdict == "refuted"
     assert "pays for" in str(found), found.words

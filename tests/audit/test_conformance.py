@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.conformance.kit import Case, Effort, Report, check
+from reticent.conformance.kit import Case, Effort, KitReport, check
 from reticent.conformance.lower_bounds import bound, claims
 from reticent.data.query import Keys, Query
 from reticent.data.schema import Person, Schema, category, real
-from reticent.data.table import Result, open_table
+from reticent.data.table import QueryResult, open_table
 from reticent.entropy import Entropy, Replayed, system
 from reticent.errors import PublicParameterError
 from reticent.exact.categorical import choice
@@ -182,7 +182,7 @@ def again(leaf: Guarantee) -> Guarantee:
     return Theirs(Fraction(leaf.parameter("epsilon"))).guarantee
 
 
-def theirs(kind: type[Theirs]) -> Report:
+def theirs(kind: type[Theirs]) -> KitReport:
     specimen = Specimen("theirs", kind(Fraction(1)), (17,), (18,), lambda x, y: geometric.mass(1.0, x[0], y[0]))
     return check([specimen], axioms=again, effort=QUICK)
 
@@ -299,7 +299,7 @@ class Asked:
     def guarantee(self) -> Guarantee:
         return self.step.guarantee
 
-    def sample(self, exact: Sequence[Result], entropy: Entropy) -> Answer:
+    def sample(self, exact: Sequence[QueryResult], entropy: Entropy) -> Answer:
         return self.step.answer(exact, entropy)
 
 
@@ -313,7 +313,7 @@ def schema(kind: Kind, high: Fraction = Fraction(64)) -> Schema:
 
 
 @cache
-def answers(kind: Kind, high: Fraction, grouped: bool, rows: tuple[Row, ...]) -> dict[Query, Result]:
+def answers(kind: Kind, high: Fraction, grouped: bool, rows: tuple[Row, ...]) -> dict[Query, QueryResult]:
     """The exact results of every question asked here, read from the table at once."""
     several = [text for text in NOISY if not (grouped and text.startswith("test"))]  # a test has its groups already
     queries = [query for text in several for query in step_of(kind, high, text, grouped, Fraction(1)).queries]
@@ -321,7 +321,7 @@ def answers(kind: Kind, high: Fraction, grouped: bool, rows: tuple[Row, ...]) ->
     return dict(zip(queries, open_table(columns, schema(kind, high)).run(queries, KEY), strict=True))
 
 
-def results(kind: Kind, high: Fraction, text: str, grouped: bool, rows: Sequence[Row]) -> tuple[Result, ...]:
+def results(kind: Kind, high: Fraction, text: str, grouped: bool, rows: Sequence[Row]) -> tuple[QueryResult, ...]:
     found = answers(kind, high, grouped, tuple(rows))
     return tuple(found[query] for query in step_of(kind, high, text, grouped, Fraction(1)).queries)
 
@@ -407,7 +407,7 @@ class Call:
                 return np.asarray(first + (coins.words(many) % size).astype(np.int64), np.int64)
 
 
-def calls(step: Step, found: Sequence[Result], tape: Sequence[object] = ()) -> tuple[list[Call], list[object]]:
+def calls(step: Step, found: Sequence[QueryResult], tape: Sequence[object] = ()) -> tuple[list[Call], list[object]]:
     """What the compiled step hands to its mechanisms in one run, and what it gets: from the tape, if there is one."""
     stream = Replayed("calls")
     seen: list[Call] = []

@@ -17,9 +17,9 @@ from reticent.conformance.branch_charge import stated_by, unpaid
 from reticent.conformance.built_in_plans import robust
 from reticent.conformance.neighbours import families
 from reticent.conformance.reader_replay import engine
-from reticent.conformance.replay import Replayer, Rows
+from reticent.conformance.replay import QueryRunner, Replayer
 from reticent.conformance.tape import Tape, Tosses
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.learning import DecisionTreeClassifier, GridSearchCV, LogisticRegression
 from reticent.ledger import Ledger
@@ -35,7 +35,7 @@ from reticent.privacy.convert import zcdp_of
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.privacy.sensitivity import L1, L2
-from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.method_selection import auto
 from reticent.synthesis.parameter_selection import Kind, tuned
 from tests.assurance import fits, models
@@ -87,11 +87,11 @@ def fit_of(name: str) -> fits.Fit:
 
 
 @pytest.fixture(scope="module")
-def opened() -> Iterator[Callable[[fits.Fit], Rows]]:
-    known: dict[str, Rows] = {}
+def opened() -> Iterator[Callable[[fits.Fit], QueryRunner]]:
+    known: dict[str, QueryRunner] = {}
     with engine() as open_:
 
-        def rows(fit: fits.Fit) -> Rows:
+        def rows(fit: fits.Fit) -> QueryRunner:
             key = repr(fit.schema)
             if key not in known:
                 known[key] = open_(models.tables(fit), 0)
@@ -100,7 +100,7 @@ def opened() -> Iterator[Callable[[fits.Fit], Rows]]:
         yield rows
 
 
-def runs(name: str, rows: Rows, monkeypatch: pytest.MonkeyPatch, branches: int) -> Iterator[fits.Fitted]:
+def runs(name: str, rows: QueryRunner, monkeypatch: pytest.MonkeyPatch, branches: int) -> Iterator[fits.Fitted]:
     for branch in range(branches):
         monkeypatch.setattr(fits, "recorded", lambda *_, branch=branch: planted(branch, SIZES[branch % 2]))
         yield fits.fitted(fit_of(name), rows, Tape())
@@ -109,7 +109,7 @@ def runs(name: str, rows: Rows, monkeypatch: pytest.MonkeyPatch, branches: int) 
 @pytest.mark.few(7)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_branch_of_a_fit_is_paid_for_in_both_currencies(
-    name: str, opened: Callable[[fits.Fit], Rows], monkeypatch: pytest.MonkeyPatch
+    name: str, opened: Callable[[fits.Fit], QueryRunner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = 2 if name.startswith(("GridSearchCV", "DecisionTree")) else BRANCHES
     for ran in runs(name, opened(fit_of(name)), monkeypatch, few):
@@ -122,7 +122,7 @@ def test_every_branch_of_a_fit_is_paid_for_in_both_currencies(
 
 @pytest.mark.wide
 def test_refits_named_by_each_choice_cost_no_more_than_the_root_by_plain_addition(
-    opened: Callable[[fits.Fit], Rows], monkeypatch: pytest.MonkeyPatch
+    opened: Callable[[fits.Fit], QueryRunner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No partition is in these: what was drawn adds up call by call."""
     name = "GridSearchCV, linear, add_remove, at most 1 row each, in ρ"
@@ -154,7 +154,7 @@ def by_epsilon(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
 @pytest.mark.wide
 @pytest.mark.parametrize("which", [1, 2])
 def test_a_maximum_in_epsilon_is_refuted_in_a_ledger_of_rho(
-    which: int, opened: Callable[[fits.Fit], Rows], monkeypatch: pytest.MonkeyPatch
+    which: int, opened: Callable[[fits.Fit], QueryRunner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of equal epsilons ``max`` takes the first; the other refit is paid for by nothing."""
     name = f"GridSearchCV, unlike trees {which}, add_remove, at most 1 row each, in ρ"
@@ -212,7 +212,7 @@ def test_every_branch_of_a_density_is_paid_for_in_both_currencies(
     """Bars chosen by "auto", and details of one method chosen privately; many tries name every candidate."""
     columns = [("x", Fraction(0), Fraction(1), False)]
     size = None if near == "add_remove" else 1000
-    terms = Terms(Adjacency(near), size, 1, size is not None)
+    terms = DensityTerms(Adjacency(near), size, 1, size is not None)
     plan = (
         auto(columns, terms, Fraction(1))
         if kind is None
@@ -222,7 +222,7 @@ def test_every_branch_of_a_density_is_paid_for_in_both_currencies(
     named = set()
     for branch in range(BRANCHES // 2):
         recorder = planted(branch, SIZES[1] if size is None else 0)
-        plan.draw([Result(vectors=(((size or 1) // cells,) * cells,))], cast(Any, recorder))
+        plan.draw([QueryResult(vectors=(((size or 1) // cells,) * cells,))], cast(Any, recorder))
         assert chosen(recorder.calls)
         named.add(next(call.output for call in recorder.calls if isinstance(call.mechanism, PermuteAndFlip)))
         assert both(plan.guarantee, recorder.calls) == ()

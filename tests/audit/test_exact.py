@@ -20,12 +20,12 @@ import numpy as np
 import pytest
 
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import CheckError, PublicParameterError, Refusal
 from reticent.exact import categorical, coins, gaussian, laplace, sampling
+from reticent.exact.alias_tables import AliasTable
 from reticent.exact.oracle import Oracle
-from reticent.exact.tables import Table
 from reticent.mechanisms import permute_and_flip, registry
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.randomized_response import two_coins
@@ -245,14 +245,14 @@ def test_what_was_not_seen_leaves_a_claim_open() -> None:
 
 def prepared(
     case: pipelines.Case, kind: Any, persons: int, size: int | None = None
-) -> tuple[Step, list[tuple[Result, ...]], list[tuple[int, int]]]:
+) -> tuple[Step, list[tuple[QueryResult, ...]], list[tuple[int, int]]]:
     """A step, what the engine reads of all tables of few persons, and their neighbours."""
     tables = [t for t in pipelines.tiny_tables(pipelines.FEW, persons=persons) if size is None or len(t) == size]
     schema = pipelines.schema_of(kind, 1)
     step = prepare(case.asked, Setting(schema, size), case.epsilon)
-    found: list[tuple[Result, ...]] = []
+    found: list[tuple[QueryResult, ...]] = []
     for table in tables:
-        read: dict[Query, Result] = pipelines.read(table, step.queries, schema)
+        read: dict[Query, QueryResult] = pipelines.read(table, step.queries, schema)
         found.append(tuple(read[query] for query in step.queries))
     return step, found, list(pipelines.neighbours(tables, kind))
 
@@ -270,7 +270,7 @@ def test_a_histogram_under_substitution_that_is_charged_as_under_add_remove() ->
 def test_a_statistic_that_reads_the_number_of_rows_without_noise() -> None:
     step, found, pairs = prepared(pipelines.Case(Proportion("g", value="a"), Fraction(6)), "add_remove", 1)
 
-    def peeks(one: tuple[Result, ...], entropy: Entropy) -> object:
+    def peeks(one: tuple[QueryResult, ...], entropy: Entropy) -> object:
         return step.answer(one, entropy), one[1].vectors
 
     assert refuted(peeks, found, pairs, PureDP(Fraction(6)))
@@ -312,7 +312,7 @@ def test_a_threshold_of_a_table_off_by_one_word(words: int) -> None:
 @pytest.mark.wide
 def test_a_table_that_is_not_what_it_is_built_from() -> None:
     table = gaussian.gaussian_tables(Fraction(9))
-    assert isinstance(table, Table)
+    assert isinstance(table, AliasTable)
     assert table_draws(table) > 100
     outcomes = table.outcomes.copy()
     outcomes[4] += 1
@@ -330,7 +330,7 @@ def test_samplers_with_a_bias_are_refuted() -> None:
     fine = Fraction(1, 2) + Fraction(1, 1 << 66)
     assert not agree(coin_law(partial(coins.bernoulli_exp, fine)), sampling.BernoulliExp(HALF))
     equals = coin_law(partial(mutants.first_of_equals, [1, 1], HALF), coarse=2)
-    assert not agree(equals, sampling.PermuteAndFlip((HALF, HALF)))
+    assert not agree(equals, sampling.PermuteAndFlipDraw((HALF, HALF)))
 
 
 def test_a_program_that_does_not_go_by_thresholds_is_refused() -> None:
@@ -370,7 +370,7 @@ def test_described_laws_enclose_an_independent_computation(law: sampling.Law, we
 @pytest.mark.wide
 def test_permute_and_flip_has_the_law_of_the_sum_over_orders() -> None:
     scores = (2, 0, 1, 0)
-    found = chances(sampling.PermuteAndFlip(tuple(HALF * score for score in scores)), 0)
+    found = chances(sampling.PermuteAndFlipDraw(tuple(HALF * score for score in scores)), 0)
     law = permute_and_flip.law(scores, 0.5)
     assert {value: pytest.approx(low / ONE) for value, low, _ in found} == dict(enumerate(law))
 
@@ -476,7 +476,7 @@ def test_each_sampler_tells_an_oracle_its_law_and_gives_others_their_coins() -> 
         (
             partial(sampling.permute_and_flip, scores, HALF),
             partial(categorical.permute_and_flip, scores, HALF),
-            [sampling.PermuteAndFlip((Fraction(1), Fraction(0)))],
+            [sampling.PermuteAndFlipDraw((Fraction(1), Fraction(0)))],
         ),
     ]
     assert len(calls) == len(SAMPLERS)

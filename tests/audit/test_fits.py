@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from reticent.conformance.findings import Comparison
+from reticent.conformance.findings import RunComparison
 from reticent.conformance.neighbours import Family
 from reticent.conformance.reader_replay import engine
-from reticent.conformance.replay import Rows
+from reticent.conformance.replay import QueryRunner
 from reticent.learning import array_check as given
 from reticent.learning import classifiers, held_arrays, moments, search
 from reticent.learning import scoring as scores
@@ -33,16 +33,16 @@ FITS = {fit.name: fit for fit in models.built_in()}
 ONE = "add_remove, at most 1 row each"  # pure
 ROBUST = [name for name in FITS if name.endswith(f"{models.PEOPLE} rows")]
 PAIRS = 6
-Replayed: TypeAlias = Callable[[str, int], list[Comparison]]
+Replayed: TypeAlias = Callable[[str, int], list[RunComparison]]
 
 
 @pytest.fixture(scope="module")
 def replayed() -> Iterator[Replayed]:
     """Fits by name on some pairs; every family is opened once."""
-    known: dict[str, tuple[Family, list[Rows]]] = {}
+    known: dict[str, tuple[Family, list[QueryRunner]]] = {}
     with engine() as opened:
 
-        def compared(name: str, pairs: int) -> list[Comparison]:
+        def compared(name: str, pairs: int) -> list[RunComparison]:
             fit = FITS[name]
             key = repr(fit.schema)
             if key not in known:
@@ -245,12 +245,12 @@ def test_cells_that_fail_before_the_charge_are_found(
 
 @pytest.mark.wide
 def test_a_score_that_counts_a_row_twice_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = scores.Sums.draw
+    honest = scores.ScoreSums.draw
 
     def twice(self: Any, parts: Any, entropy: Any) -> Any:
         return honest(self, np.repeat(parts, 2, axis=0), entropy)
 
-    monkeypatch.setattr(scores.Sums, "draw", twice)
+    monkeypatch.setattr(scores.ScoreSums, "draw", twice)
     assert "sensitivity: Geometric declares" in told("GaussianNB, scored")
     assert "sensitivity: " not in told("GaussianNB")
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import reticent as rt
-from reticent.conformance.lower_bounds import Lower
+from reticent.conformance.lower_bounds import LowerBounds
 from reticent.errors import PublicParameterError, ReticentError
 from tests.assurance.broken.exhibit import QUICK, AnyExhibit, Effort, Exact, Sampled
 from tests.assurance.gallery import Attacked, Tour, gallery, run_gallery
@@ -82,7 +82,7 @@ def test_ours_in_the_place_of_the_broken_is_not_refuted() -> None:
 
 @pytest.mark.wide
 def test_a_blind_tool_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Lower, "refutes", lambda self, loss: None)
+    monkeypatch.setattr(LowerBounds, "refutes", lambda self, loss: None)
     sampled = [one for one in REPEATING if isinstance(one.attack_by, Sampled)]
     assert len(sampled) >= 4
     assert not any(one.attack(QUICK).refuted for one in sampled)
@@ -198,7 +198,7 @@ def test_the_search_for_imports_of_the_lab_finds(text: str) -> None:
 @pytest.mark.wide
 def test_a_release_does_not_load_the_lab() -> None:
     program = (
-        "import json, sys, reticent.cli, reticent.study, reticent.study.release, reticent.conformance.plan\n"
+        "import json, sys, reticent.cli, reticent.study, reticent.study.release, reticent.conformance.plan_audit\n"
         "print(json.dumps([m for m in sys.modules if m.startswith('reticent.lab')]))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

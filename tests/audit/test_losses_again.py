@@ -13,7 +13,7 @@ import pytest
 
 from reticent.conformance import accounting_check
 from reticent.conformance.accounting_check import DIGITS, again, coin, concentrated, gaussian, geometric, rounded
-from reticent.conformance.plan import audit
+from reticent.conformance.plan_audit import audit
 from reticent.data.schema import Person, Schema, category, real
 from reticent.exact.grid import Grid
 from reticent.mechanisms.gaussian import ScalarGaussian
@@ -24,7 +24,7 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.cost import Cost
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.sensitivity import L1, Linf
-from reticent.study.allocation import Prepared, settle, understand
+from reticent.study.allocation import PreparedRelease, settle, understand
 from tests.assurance.accounting_lines import lines
 
 SCHEMA = Schema({"x": real(0, 1), "g": category(["a", "b"])}, Person("add_remove", "who", 3))
@@ -34,12 +34,12 @@ def verdicts() -> set[str]:
     return {line.verdict for line in lines()}
 
 
-def plan(rho: str | None = None, delta: str | None = None) -> Prepared:
+def plan(rho: str | None = None, delta: str | None = None) -> PreparedRelease:
     asked = understand(["count by g", "mean(x)", "median(x) by g"], SCHEMA)
     return settle(asked, Cost.read(None if rho else "1", rho, delta), SCHEMA, None, "approximate")
 
 
-def found(prepared: Prepared) -> set[str]:
+def found(prepared: PreparedRelease) -> set[str]:
     return {finding.kind for finding in audit(prepared, SCHEMA, triples=4).findings}
 
 

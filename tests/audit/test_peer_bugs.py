@@ -76,11 +76,11 @@ import pytest
 
 import reticent as rt
 from reticent.conformance.diffs import alike
-from reticent.conformance.plan import audit
-from reticent.data import memory, plan
+from reticent.conformance.plan_audit import audit
+from reticent.data import memory, query_compiler
 from reticent.data.query import Query, Total, stability
 from reticent.data.schema import Column, Person, Schema, category, integer, real
-from reticent.data.table import Result, Table, open_table
+from reticent.data.table import QueryResult, Table, open_table
 from reticent.entropy import Entropy
 from reticent.errors import CheckError, ReticentError
 from reticent.exact import sampling
@@ -117,7 +117,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 
 def forget() -> None:
-    for cache in (plan._cells_text, plan._base_text, plan._query_text):
+    for cache in (query_compiler._cells_text, query_compiler._base_text, query_compiler._query_text):
         cache.cache_clear()
 
 
@@ -276,7 +276,7 @@ def test_spread_is_paid_for_whatever_the_mean(broken: pytest.MonkeyPatch) -> Non
 QUESTIONS = ("count", "sum(x)", "mean(x)", "variance(x)", "median(x)", "histogram(x, edges=0:10:5)")
 
 
-def read(values: Any, column: Column) -> list[Result]:
+def read(values: Any, column: Column) -> list[QueryResult]:
     """Every exact number that the questions take from a table with these values."""
     forget()
     schema = Schema({"x": column, "g": category(["a", "b"])}, Person("add_remove", "who"))
@@ -299,7 +299,7 @@ def far_values_are_alike(column: Column) -> bool:
 def test_a_value_beyond_the_bounds_may_be_any_value(broken: pytest.MonkeyPatch) -> None:
     assert far_values_are_alike(real(0, 10))
     assert far_values_are_alike(integer(0, 10))
-    broken.setattr(plan, "clamp", lambda x, low, high: x)
+    broken.setattr(query_compiler, "clamp", lambda x, low, high: x)
     assert not far_values_are_alike(real(0, 10))
     assert not far_values_are_alike(integer(0, 10))
 
@@ -347,7 +347,7 @@ def test_whoever_shares_values_is_one_person(broken: pytest.MonkeyPatch) -> None
     def kept(self: Any, keys: Any) -> Any:
         return self.all if keys is None else self._keyed(self.all, keys)
 
-    broken.setattr(plan._QueryExpressions, "kept", kept)
+    broken.setattr(query_compiler._QueryExpressions, "kept", kept)
     forget()
     assert not sharing("count by g")
 
@@ -379,7 +379,7 @@ def reads_a_row(monkeypatch: pytest.MonkeyPatch) -> bool:
     reached: list[object] = []
     honest: Callable[..., Any] = Table.run
 
-    def run(self: Table, queries: Sequence[Query], key: bytes) -> Any:
+    def run(self: Table, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> Any:
         reached.extend(queries if len(queries) == 1 else ())  # more are asked of the rows that test the engine
         return honest(self, queries, key)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,28 +13,41 @@ from typing import Any
 import pytest
 
 import reticent as rt
-from reticent.conformance.plan import ENOUGH, SHOWN, Audited, audit
+from reticent.conformance.plan_audit import ENOUGH, SHOWN, PlanAudit, audit
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.statistics import public_facts
-from reticent.study.allocation import Prepared, settle, understand
+from reticent.study.allocation import PreparedRelease, settle, understand
 from reticent.study.study import Study
 
 QUESTIONS = ["count", "mean(x)", "median(x)", "sum(k) by g", "histogram(x, edges=0:10:2)"]
 
 
-class Untouchable:
-    """Rows nobody may look at."""
+class Untouchable(dict[str, list[float]]):
+    """Rows nobody may look at once their study is there: it has compared their names with the declared ones."""
+
+    closed = False
 
     def __getattribute__(self, name: str) -> Any:
-        raise AssertionError(f"the rows were touched: {name}")
+        if object.__getattribute__(self, "closed"):
+            raise AssertionError(f"the rows were touched: {name}")
+        return super().__getattribute__(name)
+
+    def __getitem__(self, name: str) -> list[float]:
+        assert not object.__getattribute__(self, "closed"), f"the rows were touched: {name}"
+        return super().__getitem__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        assert not object.__getattribute__(self, "closed"), "the rows were touched"
+        return super().__iter__()
 
 
 def study(rows: object = None, *, adjacency: Kind = "add_remove", people: int | None = None) -> Study:
-    return rt.study(
-        Untouchable() if rows is None else rows,
+    table = Untouchable({name: [] for name in ("x", "k", "g", "who")})
+    made = rt.study(
+        table if rows is None else rows,
         adjacency=adjacency,
         columns={"x": real(0, 10), "k": integer(0, 9), "g": category(["a", "b"])},
         budget=10,
@@ -42,9 +55,11 @@ def study(rows: object = None, *, adjacency: Kind = "add_remove", people: int | 
         rows_each=2,
         people=people,
     )
+    table.closed = True
+    return made
 
 
-def prepared(schema: Schema, questions: Sequence[str], **within: Any) -> Prepared:
+def prepared(schema: Schema, questions: Sequence[str], **within: Any) -> PreparedRelease:
     units = 10_000 if schema.person.adjacency == "substitute" else schema.person.people
     asked = Cost.read(within.get("epsilon"), within.get("rho"), within.get("delta"))
     return settle(understand(questions, schema), asked, schema, units, "approximate")
@@ -178,7 +193,7 @@ def test_a_cap_of_many_rows_and_a_person_column_that_is_declared() -> None:
 
 @pytest.mark.wide
 def test_json_is_plain_and_one_line_is_one_line() -> None:
-    found: Audited = study().audit(["median(x)", "proportion(g, value=a)"], epsilon=3, triples=33)
+    found: PlanAudit = study().audit(["median(x)", "proportion(g, value=a)"], epsilon=3, triples=33)
     assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
     assert "\n" not in found.words
     assert found.words.startswith("plan audit passed: 33 made-up pairs of neighbours, ")

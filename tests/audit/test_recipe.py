@@ -30,7 +30,7 @@ from tests.assurance import coverage
 from reticent.conformance.kit import Effort, check
 from reticent.data.query import Rows
 from reticent.data.schema import Person, Schema
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import system
 from reticent.ledger import Ledger
 from reticent.mechanisms import gate
@@ -41,8 +41,8 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP, ZCDP
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer, Cell, Estimate
-from reticent.statistics.context import Expected
-from reticent.study.allocation import Prepared
+from reticent.statistics.context import ExpectedAccuracy
+from reticent.study.allocation import PreparedRelease
 from reticent.certificate.certificate import read_certificate
 from reticent.certificate.fields import ReleaseMetadata
 from reticent.study.release import run
@@ -63,19 +63,19 @@ class Step:
         return Answer("count", (Cell((), Reply(Estimate(float(value), 0.0, 9.0, 4.0, 0.0))),), (), True)
 
     def expected(self, people):
-        return Expected(None, None)
+        return ExpectedAccuracy(None, None)
 
 
 class Table:
-    def run(self, queries, key):
-        return [Result(vectors=((3,),)) for _ in queries]
+    def run(self, queries, key, schema=None):
+        return [QueryResult(vectors=((3,),)) for _ in queries]
 
 
 def released(budget):
     ledger = Ledger.create(None, title="made up", adjacency=PERSON, budget=budget)
     tree = compose.in_zcdp(MADE.guarantee) if isinstance(budget, ZCDP) else MADE.guarantee
     about = ReleaseMetadata("made up", "count", "a test", "tester", "made up", "", None, None)
-    plan = Prepared((Step(),), None, tree)
+    plan = PreparedRelease((Step(),), None, tree)
     made = run(plan, Table(), Schema({}, Person("add_remove")), ledger, about, system(), None, lambda stage: None, None)
     return read_certificate(made.certificate.to_json()).verify(ledger, allow_unsigned=True)
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.exact import categorical, gaussian, laplace, table_laws
+from reticent.exact.alias_tables import PRODUCT, ROOMY, Shape
 from reticent.exact.grid import Grid
-from reticent.exact.tables import PRODUCT, ROOMY, Shape
 from reticent.mechanisms.exponential import Exponential
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
@@ -114,7 +114,7 @@ def test_tables_of_a_scale_a_fifth_too_small(limit: int, monkeypatch: pytest.Mon
     honest = laplace.laplace_tables.__wrapped__
 
     @cache
-    def less(scale: Fraction, shape: Shape = PRODUCT) -> laplace.Laplace:
+    def less(scale: Fraction, shape: Shape = PRODUCT) -> laplace.LaplaceTables:
         return honest(scale * FIFTH if scale > limit else scale, shape)
 
     monkeypatch.setattr(laplace, "laplace_tables", less)
@@ -135,12 +135,12 @@ def test_a_scale_that_changes_on_its_way_to_the_tables(name: str, monkeypatch: p
 
 @pytest.mark.wide
 def test_low_bits_that_are_even_where_there_are_several_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = table_laws.Low.floors
+    honest = table_laws.LowBits.floors
 
-    def even(self: table_laws.Low, bits: int) -> list[int]:
+    def even(self: table_laws.LowBits, bits: int) -> list[int]:
         return honest(self, bits) if self.first < 9 else [(1 << bits) >> self.count] * (1 << self.count)
 
-    monkeypatch.setattr(table_laws.Low, "floors", even)
+    monkeypatch.setattr(table_laws.LowBits, "floors", even)
     assert refuted(short()) == {SEVERAL}
 
 
@@ -149,7 +149,7 @@ def test_a_group_of_low_bits_that_is_left_out(monkeypatch: pytest.MonkeyPatch) -
     honest = laplace.laplace_tables.__wrapped__
 
     @cache
-    def fewer(scale: Fraction, shape: Shape = PRODUCT) -> laplace.Laplace:
+    def fewer(scale: Fraction, shape: Shape = PRODUCT) -> laplace.LaplaceTables:
         made = honest(scale, shape)
         return replace(made, lows=made.lows[:-1]) if len(made.lows) > 1 else made
 
@@ -162,7 +162,7 @@ def test_long_arrays_from_tables_of_another_scale(monkeypatch: pytest.MonkeyPatc
     honest = laplace.laplace_tables.__wrapped__
 
     @cache
-    def less(scale: Fraction, shape: Shape = PRODUCT) -> laplace.Laplace:
+    def less(scale: Fraction, shape: Shape = PRODUCT) -> laplace.LaplaceTables:
         return honest(scale * FIFTH if shape is ROOMY and scale > LARGE else scale, shape)
 
     monkeypatch.setattr(laplace, "laplace_tables", less)
@@ -178,11 +178,11 @@ def test_a_wide_gaussian_of_a_variance_too_small(limit: int, monkeypatch: pytest
     @cache
     def less(variance: Fraction, shape: Shape = PRODUCT) -> object:
         made = honest(variance, shape)
-        if not isinstance(made, gaussian.Wide) or variance <= limit:
+        if not isinstance(made, gaussian.WideGaussian) or variance <= limit:
             return made
         other = honest(variance * FIFTH, shape)
-        assert isinstance(other, gaussian.Wide)
-        return gaussian.Wide(variance, other.b, other.blocks)  # the blocks alone
+        assert isinstance(other, gaussian.WideGaussian)
+        return gaussian.WideGaussian(variance, other.b, other.blocks)  # the blocks alone
 
     monkeypatch.setattr(gaussian, "gaussian_tables", less)
     assert refuted(blocks()) == {BLOCKS}
@@ -190,12 +190,12 @@ def test_a_wide_gaussian_of_a_variance_too_small(limit: int, monkeypatch: pytest
 
 @pytest.mark.wide
 def test_a_wide_gaussian_that_accepts_for_another_variance(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = gaussian.Wide.exponent
+    honest = gaussian.WideGaussian.exponent
 
-    def off(self: gaussian.Wide, start: int, from_start: int) -> Fraction:
+    def off(self: gaussian.WideGaussian, start: int, from_start: int) -> Fraction:
         return honest(self, start, from_start) * (1 + Fraction(1, 10**12))
 
-    monkeypatch.setattr(gaussian.Wide, "exponent", off)
+    monkeypatch.setattr(gaussian.WideGaussian, "exponent", off)
     assert refuted(blocks()) == {BLOCKS}
 
 

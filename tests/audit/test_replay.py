@@ -24,21 +24,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.conformance import plan as audit_plan
+from reticent.conformance import plan_audit as audit_plan
 from reticent.conformance.diffs import alike
-from reticent.conformance.neighbours import MOODS, Dice, Family, Held, families, family
-from reticent.conformance.plan import audit
+from reticent.conformance.neighbours import MOODS, Family, KeyedDice, MemoizedTable, families, family
+from reticent.conformance.plan_audit import audit
 from reticent.conformance.reader_replay import engine, uneven
-from reticent.conformance.replay import STYLES, Comparison, Finding, Replayer, Rows, Tape, replay
+from reticent.conformance.replay import STYLES, Finding, QueryRunner, Replayer, RunComparison, Tape, replay
 from reticent.conformance.schemas import random_plan, random_schema
-from reticent.data import memory, plan
+from reticent.data import memory, query_compiler
 from reticent.data import query as asked_of
 from reticent.data.candidates import cells_of
 from reticent.data.engines import casts
 from reticent.data.files import CsvFile, ParquetFiles
-from reticent.data.query import Keys, Ordered, Query, Ranks, Records, Tally, stability
+from reticent.data.query import Keys, OrderedValues, Query, Ranks, Records, Tally, stability
 from reticent.data.schema import Column, Person, Schema, category, integer, real
-from reticent.data.table import Counts, Result
+from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy, Replayed, SystemEntropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential
@@ -58,7 +58,7 @@ from reticent.statistics.moments import moment_step as moments
 from reticent.statistics.moments import proportion_step as proportions
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.study import release
-from reticent.study.allocation import Prepared, settle, understand
+from reticent.study.allocation import PreparedRelease, View, settle, understand
 from reticent.study.incomplete import NO_SHARES
 from tests.support.data_reference import Reference
 
@@ -73,20 +73,20 @@ class Referenced:
         columns = {name: _cells(column) for name, column in made.columns(place).items()}
         size = len(made.tables[place])
         self.rows = [{name: cells[nth] for name, cells in columns.items()} for nth in range(size)]
-        self.known: dict[tuple[tuple[Query, ...], bytes], list[Result]] = {}
+        self.known: dict[tuple[tuple[Query, ...], bytes], list[QueryResult]] = {}
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
         asked = (tuple(queries), key)
         if asked not in self.known:
-            found = Reference(self.schema, self.rows, plan.columns_of(queries, self.schema), key)
+            found = Reference(self.schema, self.rows, query_compiler.columns_of(queries, self.schema), key)
             self.known[asked] = [self._result(found, query) for query in queries]
         return self.known[asked]
 
-    def _result(self, found: Reference, query: Query) -> Result:
+    def _result(self, found: Reference, query: Query) -> QueryResult:
         if not isinstance(query, Ranks):
-            return Result(vectors=found.answer(query))
+            return QueryResult(vectors=found.answer(query))
         cells = cells_of(self.schema.column(query.column), query.column)
-        return Result(
+        return QueryResult(
             ranks=tuple(_counts(cells.index(np.array(list(v), dtype=np.float64)), v) for v in found.values(query))
         )
 
@@ -106,8 +106,8 @@ def _counts(index: Any, values: dict[float, int]) -> Counts:
 
 
 def compared(
-    prepared: Prepared, made: Family, opened: Callable[[Family, int], Rows], turn: int = 0
-) -> Iterator[Comparison]:
+    prepared: PreparedRelease, made: Family, opened: Callable[[Family, int], QueryRunner], turn: int = 0
+) -> Iterator[RunComparison]:
     """Every pair of a family, with the tapes in turn."""
     replayer, held = Replayer(prepared), [opened(made, place) for place in range(len(made.tables))]
     for nth, pair in enumerate(made.pairs):
@@ -115,15 +115,17 @@ def compared(
         yield replayer.compare(held[pair.here], held[pair.there], tape, same=pair.same)
 
 
-def by_reference(prepared: Prepared, opened: Callable[[Family, int], Rows]) -> Callable[[Family, int], Rows]:
+def by_reference(
+    prepared: PreparedRelease, opened: Callable[[Family, int], QueryRunner]
+) -> Callable[[Family, int], QueryRunner]:
     """The reference where it knows what a plan asks; it does not list records, or values in order."""
     asked = (query for step in prepared.all_steps for query in step.queries)
-    return opened if any(isinstance(query, Ordered | Records) for query in asked) else Referenced
+    return opened if any(isinstance(query, OrderedValues | Records) for query in asked) else Referenced
 
 
-def made_up(key: object) -> tuple[Prepared, Iterator[Family]]:
+def made_up(key: object) -> tuple[PreparedRelease, Iterator[Family]]:
     """A plan and families of tables for it, from a key."""
-    dice = Dice(f"replay {key}")
+    dice = KeyedDice(f"replay {key}")
     schema = random_schema(dice)
     return random_plan(schema, dice), families(schema, f"families {key}")
 
@@ -132,14 +134,16 @@ def made_up(key: object) -> tuple[Prepared, Iterator[Family]]:
 
 
 @pytest.fixture(scope="module")
-def on_engine() -> Iterator[Callable[[Family, int], Rows]]:
+def on_engine() -> Iterator[Callable[[Family, int], QueryRunner]]:
     with engine() as opened:
         yield opened
 
 
 @settings(max_examples=12, deadline=None, derandomize=True, database=None)
 @given(key=st.integers(min_value=0, max_value=2**32))
-def test_no_pair_of_neighbours_exceeds_what_is_declared(key: int, on_engine: Callable[[Family, int], Rows]) -> None:
+def test_no_pair_of_neighbours_exceeds_what_is_declared(
+    key: int, on_engine: Callable[[Family, int], QueryRunner]
+) -> None:
     prepared, found = made_up(key)
     next(found)
     for comparison in compared(prepared, next(found), by_reference(prepared, on_engine)):
@@ -167,7 +171,7 @@ def test_the_reference_reads_these_tables_as_the_engine_does() -> None:
 
 
 @pytest.mark.wide
-def test_everything_is_reached(on_engine: Callable[[Family, int], Rows]) -> None:
+def test_everything_is_reached(on_engine: Callable[[Family, int], QueryRunner]) -> None:
     """Every mechanism of a statistic, both relations, replies and refusals: so that 'no excess' says something."""
     drawn: Counter[str] = Counter()
     relations, currencies, largest = set(), set(), Fraction(0)
@@ -188,11 +192,11 @@ def test_everything_is_reached(on_engine: Callable[[Family, int], Rows]) -> None
 
 
 @pytest.mark.wide
-def test_each_kind_of_test_is_made_and_none_exceeds(on_engine: Callable[[Family, int], Rows]) -> None:
+def test_each_kind_of_test_is_made_and_none_exceeds(on_engine: Callable[[Family, int], QueryRunner]) -> None:
     """A few plans that test, the first of each kind and relation, on a few pairs."""
     seen: set[tuple[str, str]] = set()
     for key in range(320):
-        dice = Dice(f"tests {key}")
+        dice = KeyedDice(f"tests {key}")
         schema = random_schema(dice)
         prepared = random_plan(schema, dice)
         asked = {found[1] for step in prepared.steps if (found := re.search(r"^test\(.*kind=(\w+)", step.name))}
@@ -209,7 +213,7 @@ def test_each_kind_of_test_is_made_and_none_exceeds(on_engine: Callable[[Family,
 
 @pytest.mark.wide
 def test_a_family_is_the_same_again_for_its_key() -> None:
-    schema = random_schema(Dice("again"))
+    schema = random_schema(KeyedDice("again"))
     one, other = (next(families(schema, 7)) for _ in range(2))
     assert repr(one) == repr(other)
     assert repr(one) != repr(next(families(schema, 8)))
@@ -220,7 +224,7 @@ def test_a_family_is_the_same_again_for_its_key() -> None:
 @pytest.mark.parametrize("column", ["who", None])
 def test_pairs_of_a_family_are_neighbours(adjacency: Kind, column: str | None) -> None:
     schema = Schema(COLUMNS, Person(adjacency, column, 2 if column else 1))
-    made = family(schema, Dice(1), MOODS[:4])
+    made = family(schema, KeyedDice(1), MOODS[:4])
     for pair in made.pairs:
         here, there = (Counter(repr(row) for row in made.tables[place]) for place in (pair.here, pair.there))
         if pair.same:
@@ -273,7 +277,9 @@ def test_every_norm_is_measured_in_its_own_units() -> None:
     in_l1 = Geometric(L1(Fraction(4), near), Fraction(1))
     in_l2 = Gaussian(L2(Fraction(10), near), Fraction(1))
     for mechanism, ratio in ((in_l1, Fraction(3, 4)), (in_l2, Fraction(1, 2))):
-        found = replay(cast(Prepared, One(mechanism)), Fixed((0, 0)), Fixed((1, -2)))  # all that is asked of a plan
+        found = replay(
+            cast(PreparedRelease, One(mechanism)), Fixed((0, 0)), Fixed((1, -2))
+        )  # all that is asked of a plan
         assert [seen.ratio for seen in found.calls] == [ratio]
         assert found.share == ratio
         assert found.ok
@@ -285,8 +291,8 @@ class Fixed:
     def __init__(self, vector: tuple[int, ...]) -> None:
         self.vector = vector
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
-        return [Result(vectors=(self.vector,))]
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
+        return [QueryResult(vectors=(self.vector,))]
 
 
 class One:
@@ -299,8 +305,9 @@ class One:
         self.guarantee: Guarantee = mechanism.guarantee
         self.queries = (asked_of.Rows(),)
         self.steps = self.all_steps = (self,)
+        self.views = (View(None, (0,)),)
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         gate.draw(self.mechanism, results[0].vectors[0], entropy)
         return Answer("one", ())
 
@@ -312,7 +319,7 @@ def findings(
     questions: Sequence[str], adjacency: Kind = "add_remove", rows: int = 2, triples: int = 33
 ) -> tuple[Finding, ...]:
     """What the audit of a plan finds, compiled anew."""
-    for cache in (plan._cells_text, plan._base_text, plan._query_text):
+    for cache in (query_compiler._cells_text, query_compiler._base_text, query_compiler._query_text):
         cache.cache_clear()
     schema = Schema(COLUMNS, Person(adjacency, "who", rows))
     units = 10_000 if adjacency == "substitute" else None
@@ -327,7 +334,7 @@ def kinds(questions: Sequence[str], adjacency: Kind = "add_remove", rows: int = 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     yield monkeypatch
-    for cache in (plan._cells_text, plan._base_text, plan._query_text):
+    for cache in (query_compiler._cells_text, query_compiler._base_text, query_compiler._query_text):
         cache.cache_clear()
 
 
@@ -339,13 +346,13 @@ def test_the_plans_below_are_sound_as_they_are() -> None:
 
 @pytest.mark.wide
 def test_a_forgotten_clip_is_found(broken: pytest.MonkeyPatch) -> None:
-    broken.setattr(plan, "clamp", lambda x, low, high: x)
+    broken.setattr(query_compiler, "clamp", lambda x, low, high: x)
     assert kinds(["mean(x)"]) & {"sensitivity", "exception"}
 
 
 @pytest.mark.wide
 def test_a_forgotten_clip_of_totals_is_found(broken: pytest.MonkeyPatch) -> None:
-    broken.setattr(plan, "_within", lambda x, low, high: x)
+    broken.setattr(query_compiler, "_within", lambda x, low, high: x)
     assert "sensitivity" in kinds(["sum(k)"])
 
 
@@ -361,7 +368,7 @@ def test_a_forgotten_cap_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
     def kept(self: Any, keys: Keys | None) -> Any:
         return self.all if keys is None else self._keyed(self.all, keys)
 
-    broken.setattr(plan._QueryExpressions, "kept", kept)
+    broken.setattr(query_compiler._QueryExpressions, "kept", kept)
     assert "sensitivity" in kinds(["count"])
 
 
@@ -369,7 +376,7 @@ def test_a_forgotten_cap_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
 def test_keys_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None:
     honest = counts.CountStep.answer
 
-    def answer(self: counts.CountStep, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self: counts.CountStep, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         found = honest(self, results, entropy)
         held = [cell for cell, vector in zip(found, results[0].vectors, strict=True) if sum(vector)]
         return Answer(found.name, tuple(held), found.caveats, found.discrete)
@@ -411,9 +418,9 @@ def test_a_group_count_without_noise_is_found(broken: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.wide
 def test_a_size_that_is_read_is_found(broken: pytest.MonkeyPatch) -> None:
-    def sizes(self: quantiles.QuantileStep, result: Result, entropy: Entropy) -> list[quantiles.Size]:
+    def sizes(self: quantiles.QuantileStep, result: QueryResult, entropy: Entropy) -> list[quantiles.GroupSize]:
         sizes = [1000.0 * float(data.counts.sum()) for data in result.ranks]
-        return [quantiles.Size(size, False, size) for size in sizes]
+        return [quantiles.GroupSize(size, False, size) for size in sizes]
 
     broken.setattr(quantiles.QuantileStep, "_sizes", sizes)
     assert kinds(["median(x)"]) & {"calls", "answer"}
@@ -423,7 +430,7 @@ def test_a_size_that_is_read_is_found(broken: pytest.MonkeyPatch) -> None:
 def test_a_share_of_the_true_number_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = proportions.ProportionStep.answer
 
-    def answer(self: proportions.ProportionStep, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self: proportions.ProportionStep, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         rows = results[1].vectors[0][0]
         return Answer(self.name, honest(self, results, entropy).cells, (f"of {rows} rows",))
 
@@ -646,7 +653,7 @@ def written(questions: Sequence[str]) -> list[str]:
 
 @pytest.fixture
 def reread(broken: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    broken.setattr(Held, "run", lambda self, queries, key: self._table.run(queries, key))
+    broken.setattr(MemoizedTable, "run", lambda self, queries, key, schema=None: self._table.run(queries, key, schema))
     return broken
 
 

@@ -13,33 +13,35 @@ import numpy as np
 import pytest
 
 from reticent.conformance.built_in_plans import ALL, COLUMNS, ONE_EACH, SIZED
-from reticent.conformance.couplings import Filled, filling, in_one_order
+from reticent.conformance.couplings import PaddedTable, filling, in_one_order
 from reticent.conformance.findings import Finding
-from reticent.conformance.plan import Audited, audit
+from reticent.conformance.plan_audit import PlanAudit, audit
 from reticent.conformance.tape import Tosses
 from reticent.data.query import Query, Records, Rows
 from reticent.data.schema import Person, Schema
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.statistics.regression import block_medians, blocks, coefficients
 from reticent.statistics.regression.robust import SolutionStep
-from reticent.study.allocation import Prepared, settle, understand
+from reticent.study.allocation import PreparedRelease, settle, understand
 
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 DELTA = "delta=0.00001"
 SHORT_CUT, ROBUST = f"regress(k ~ x, method=R_S, {DELTA})", f"regress(k ~ x, method=R_H, {DELTA})"
 
 
-def prepared(questions: tuple[str, ...], kind: Kind = "add_remove", epsilon: int = 20) -> tuple[Prepared, Schema]:
+def prepared(
+    questions: tuple[str, ...], kind: Kind = "add_remove", epsilon: int = 20
+) -> tuple[PreparedRelease, Schema]:
     schema = Schema(COLUMNS, Person(kind, None, 1, SIZED))
     within = Cost(Fraction(epsilon), None, None, "made up")
     return settle(understand(questions, schema), within, schema, SIZED, "approximate"), schema
 
 
-def audited(*questions: str, kind: Kind = "add_remove", triples: int = 8) -> Audited:
+def audited(*questions: str, kind: Kind = "add_remove", triples: int = 8) -> PlanAudit:
     return audit(*prepared(questions, kind), triples=triples)
 
 
@@ -74,9 +76,10 @@ class Fixed:
     def __init__(self, *records: tuple[int, ...]) -> None:
         self.records = np.array(records, np.int64).reshape(len(records), 2)
 
-    def run(self, queries: Any, key: bytes) -> list[Result]:
+    def run(self, queries: Any, key: bytes, schema: Any = None) -> list[QueryResult]:
         return [
-            Result(records=self.records) if isinstance(query, Records) else Result(vectors=((7,),)) for query in queries
+            QueryResult(records=self.records) if isinstance(query, Records) else QueryResult(vectors=((7,),))
+            for query in queries
         ]
 
 
@@ -100,11 +103,11 @@ def test_a_regression_is_given_as_many_records_as_are_public() -> None:
     plan, _ = prepared((SHORT_CUT,))
     (query,) = plan.steps[0].queries
     more = filling(plan)
-    (found,) = Filled(Fixed((1, 1)), more).run([query], b"")
+    (found,) = PaddedTable(Fixed((1, 1)), more).run([query], b"")
     assert found.records is not None
     assert len(found.records) == 1 + SIZED  # declared, so not public: some more
     plan, _ = prepared((SHORT_CUT,), "substitute")
-    (found,) = Filled(Fixed((1, 1), (2, 2)), filling(plan)).run([plan.steps[0].queries[0]], b"")
+    (found,) = PaddedTable(Fixed((1, 1), (2, 2)), filling(plan)).run([plan.steps[0].queries[0]], b"")
     assert found.records is not None
     assert len(found.records) == SIZED
     assert filling(prepared(("count",))[0]) == {}

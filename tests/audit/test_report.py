@@ -10,8 +10,8 @@ import pytest
 
 from reticent.conformance import report
 from reticent.conformance.built_in_plans import ALL, ONE_EACH, QUESTIONS, built_in, robust
-from reticent.conformance.plan import audit
-from reticent.conformance.report import NEVER, NOT_HERE, NOT_RUN, Declined, Verified, page
+from reticent.conformance.plan_audit import audit
+from reticent.conformance.report import NEVER, NOT_HERE, NOT_RUN, AuditRefusal, Verifications, page
 from reticent.conformance.source_digest import digest
 from reticent.statistics.grammar import KINDS
 from tests.assurance.claims import Line
@@ -58,7 +58,7 @@ def test_the_plans_ask_every_statistic_under_both_relations() -> None:
 
 @pytest.mark.wide
 def test_a_report_says_what_was_not_run() -> None:
-    none = Verified(further=(of_exact([line("holds")]),))
+    none = Verifications(further=(of_exact([line("holds")]),))
     assert none.not_verified[:3] == (NOT_RUN["plans"], NOT_RUN["kit"], NOT_HERE["sessions_and_models"])
     assert none.not_verified[-len(NEVER) :] == NEVER
     assert [section.title for section in none.sections] == ["Exact laws"]
@@ -67,18 +67,20 @@ def test_a_report_says_what_was_not_run() -> None:
 @pytest.mark.wide
 def test_a_claim_that_is_open_is_no_pass() -> None:
     for verdict in ("open", "refuted"):
-        found = Verified(further=(of_exact([line("holds"), line(verdict)]),))
+        found = Verifications(further=(of_exact([line("holds"), line(verdict)]),))
         assert not found.passed
         assert found.summary.startswith("NOT PASSED")
         assert "1 of 2 claims do not hold" in found.summary
         assert f"FOUND   {verdict}" in str(found)
-    assert Verified(further=(of_exact([line("holds")]),)).passed
+    assert Verifications(further=(of_exact([line("holds")]),)).passed
 
 
 @pytest.mark.wide
 def test_the_page_is_whole_and_loads_nothing() -> None:
     name, prepared, schema = next(built_in())
-    text = page(Verified(further=(of_exact([line("refuted")]),), plans=((name, audit(prepared, schema, triples=5)),)))
+    text = page(
+        Verifications(further=(of_exact([line("refuted")]),), plans=((name, audit(prepared, schema, triples=5)),))
+    )
     nesting = Nesting()
     nesting.feed(text)
     assert nesting.open == []
@@ -90,12 +92,12 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
 def test_a_study_its_day_and_its_refusals_are_named() -> None:
     name, prepared, schema = next(built_in())
     plans = ((name, audit(prepared, schema, triples=4)),)
-    found = Verified(
-        plans=plans, own=True, study="A <study>", day="2026-11-21", declined=(Declined("t", "mean(z)", "No z."),)
+    found = Verifications(
+        plans=plans, own=True, study="A <study>", day="2026-11-21", declined=(AuditRefusal("t", "mean(z)", "No z."),)
     )
     assert found.sections[0].extent.startswith("1 plan of the study, 7 answers, 4 pairs of tables, ")
-    assert Verified(plans=plans * 2, own=True).sections[0].extent.startswith("2 plans of the study, 14 answers, ")
-    assert Verified(plans=plans).sections[0].extent.startswith("1 built-in plan, 7 answers, ")
+    assert Verifications(plans=plans * 2, own=True).sections[0].extent.startswith("2 plans of the study, 14 answers, ")
+    assert Verifications(plans=plans).sections[0].extent.startswith("1 built-in plan, 7 answers, ")
     assert str(found).startswith("A <study> · 2026-11-21\nNothing was refuted. ")
     assert found.summary.endswith(" 1 question refused and not run.")
     assert "REFUSED t: mean(z): No z." in str(found)
@@ -115,12 +117,12 @@ def test_the_rows_that_nobody_asked_for_are_explained() -> None:
         [("incomplete", report.INCOMPLETE_WORDS)],
         [("capped", report.CAPPED_WORDS), ("incomplete", report.INCOMPLETE_WORDS)],
     ]
-    assert f"capped: {report.CAPPED_WORDS}." in page(Verified(plans=tuple(plans)))
+    assert f"capped: {report.CAPPED_WORDS}." in page(Verifications(plans=tuple(plans)))
 
 
 @pytest.mark.wide
 def test_every_report_names_the_source_that_made_it() -> None:
-    found = Verified(further=(of_exact([line("holds")]),))
+    found = Verifications(further=(of_exact([line("holds")]),))
     assert found.to_json()["source"] == digest()
     assert str(found).endswith(f"source sha256 {digest()}")
     assert digest() in page(found)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reticent import mechanisms
-from reticent.conformance.report import Verified, page
+from reticent.conformance.report import Verifications, page
 from reticent.mechanisms import geometric, one_sided, registry
 from reticent.sessions import makers
 from tests.assurance import coverage, exact, models
@@ -48,7 +48,7 @@ def test_what_stands_for_specimens_exists() -> None:
     assert rows["sparse vector"][1:3] == ("4", "not run")
     assert rows["geometric"][1] == coverage.NONE
     further = with_roster([of_exact(lines)], coverage.rows(lines, None))
-    assert "<td>sparse vector</td><td>4</td><td>not run</td>" in page(Verified(further=tuple(further)))
+    assert "<td>sparse vector</td><td>4</td><td>not run</td>" in page(Verifications(further=tuple(further)))
 
 
 def test_every_session_and_every_estimator_is_replayed_or_has_a_reason() -> None:

@@ -16,8 +16,8 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.conformance import lower_bounds as sampled
-from reticent.conformance.events import Read, reachable
-from reticent.conformance.lower_bounds import Lower, bound, excess, fit, least_share, most_share, support
+from reticent.conformance.events import OutputParts, reachable
+from reticent.conformance.lower_bounds import LowerBounds, bound, excess, fit, least_share, most_share, support
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.exact.sampling import discrete_gaussian, discrete_laplace
@@ -39,7 +39,7 @@ def geometric(chance: Chance, scale: float, shape: int | tuple[int, ...]) -> NDA
     return chance.geometric(p, shape) - chance.geometric(p, shape)
 
 
-def audited(draw: Draw, size: int = SIZE, key: int = 1) -> Lower:
+def audited(draw: Draw, size: int = SIZE, key: int = 1) -> LowerBounds:
     chance = np.random.default_rng(key)
     return bound(draw(0, size, chance), draw(1, size, chance), delta=[0.0, 1e-6, 1e-3, 1e-2])
 
@@ -349,7 +349,7 @@ def test_testing_on_the_part_that_chose_breaks_the_rate(monkeypatch: pytest.Monk
     assert sum(bound(one, two, beta=0.1).epsilon() > 0 for one, two in pairs) <= 12
     honest = sampled._Sides.of
 
-    def peeking(data: Read) -> sampled._Sides:
+    def peeking(data: OutputParts) -> sampled._Sides:
         sides = honest(data)
         return sampled._Sides(sides.test, sides.test, sides.test)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.conformance.kit import Line
+from reticent.conformance.kit import CaseCheck
 from reticent.entropy import Entropy, Forks, Replayed, SystemEntropy
 from reticent.exact import buffer, categorical, gaussian, laplace
 from reticent.mechanisms import exponential, geometric, permute_and_flip, registry
@@ -22,7 +22,7 @@ from reticent.mechanisms.geometric import Geometric
 from tests.assurance import system_path
 from tests.assurance.system_path import LEVEL, gaussian_fit, laplace_fit, tail
 
-Lines = Callable[[], Iterator[Line]]
+Lines = Callable[[], Iterator[CaseCheck]]
 
 
 def failed(lines: Lines) -> set[str]:
@@ -144,21 +144,21 @@ def test_values_drawn_ahead_of_a_scale_too_small(monkeypatch: pytest.MonkeyPatch
         return honest(scale * Fraction(4, 5) if type(entropy) is SystemEntropy else scale, size, entropy, **shape)
 
     monkeypatch.setattr(laplace, "discrete_laplace", less)
-    monkeypatch.setattr(laplace, "_ahead", buffer.Ahead())
+    monkeypatch.setattr(laplace, "_ahead", buffer.BlockBuffer())
     found = failed(system_path._ahead)
     assert {f"draws its law, Laplace of scale {scale}" for scale in system_path.SCALES} <= found
 
 
 @pytest.mark.wide
 def test_a_block_that_is_given_out_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = buffer.Ahead.keep
+    honest = buffer.BlockBuffer.keep
 
-    def twice(self: buffer.Ahead, parameter: Any, block: list[int]) -> int:
+    def twice(self: buffer.BlockBuffer, parameter: Any, block: list[int]) -> int:
         return honest(self, parameter, block + block)
 
-    monkeypatch.setattr(buffer.Ahead, "keep", twice)
-    monkeypatch.setattr(laplace, "_ahead", buffer.Ahead())
-    monkeypatch.setattr(gaussian, "_ahead", buffer.Ahead())
+    monkeypatch.setattr(buffer.BlockBuffer, "keep", twice)
+    monkeypatch.setattr(laplace, "_ahead", buffer.BlockBuffer())
+    monkeypatch.setattr(gaussian, "_ahead", buffer.BlockBuffer())
     assert {"no Laplace twice", "no Gaussian twice"} <= failed(system_path._ahead)
 
 
@@ -166,7 +166,7 @@ def test_a_block_that_is_given_out_twice(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_parameters_that_share_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laplace, "ratio", lambda scale: (scale.numerator % 7, 1))
     monkeypatch.setattr(buffer, "ratio", lambda scale: (scale.numerator % 7, 1))
-    monkeypatch.setattr(laplace, "_ahead", buffer.Ahead())
+    monkeypatch.setattr(laplace, "_ahead", buffer.BlockBuffer())
     assert system_path._parameters("shared").verdict == "fail"
 
 

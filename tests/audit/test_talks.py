@@ -16,20 +16,20 @@ from typing import Any
 import pytest
 
 import reticent as rt
-from reticent.conformance.findings import Comparison, Finding
-from reticent.conformance.neighbours import Family, Held, families
+from reticent.conformance.findings import Finding, RunComparison
+from reticent.conformance.neighbours import Family, MemoizedTable, families
 from reticent.conformance.reader_replay import engine
 from reticent.conformance.tape import STYLES, Tape
 from reticent.entropy import SystemEntropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.gate import Bar, Call
-from reticent.mechanisms.sparse_vector import Conversation, Mark, Part, SparseVector
+from reticent.mechanisms.sparse_vector import Conversation, Mark, NoiseTerm, SparseVector
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
 from reticent.sessions import above_threshold, holdout, leaderboard
-from reticent.sessions.above_threshold import Size
+from reticent.sessions.above_threshold import RowCount
 from reticent.sessions.row_functions import mean_steps
-from reticent.sessions.session import Holdout, Paid
+from reticent.sessions.session import Holdout, PaidSession
 from tests.assurance import exact
 from tests.assurance.broken.laws import sparse_vector_noised_for_one, sparse_vector_without_query_noise
 from tests.assurance.session_replay import Talk, Talks, built_in
@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @cache
-def tables(schema: str) -> tuple[Family, list[Held]]:
+def tables(schema: str) -> tuple[Family, list[MemoizedTable]]:
     """A family over the schema of a talk, opened once; what was read is remembered."""
     talk = next(talk for talk in TALKS.values() if repr(talk.schema) == schema)
     found = families(talk.schema, "sessions")
@@ -57,7 +57,7 @@ def tables(schema: str) -> tuple[Family, list[Held]]:
     return made, held
 
 
-def compared(talk: Talk, most: int = PAIRS) -> Iterator[Comparison]:
+def compared(talk: Talk, most: int = PAIRS) -> Iterator[RunComparison]:
     made, held = tables(repr(talk.schema))
     for nth, pair in enumerate([made.pairs[-1], *made.pairs[: most - 1]]):
         tape = Tape(STYLES[nth % len(STYLES)], nth, 0)
@@ -141,12 +141,12 @@ def ask_as(monkeypatch: pytest.MonkeyPatch, above: Any, value: Any = None, left:
         self._left -= yes if left is None else left
         return Mark(yes, mark)
 
-    valued = value or (lambda self, g, entropy: gate.draw(Part(self._mechanism, "value"), (g,), entropy)[0])
+    valued = value or (lambda self, g, entropy: gate.draw(NoiseTerm(self._mechanism, "value"), (g,), entropy)[0])
     monkeypatch.setattr(Conversation, "ask", ask)
 
 
 def honest(self: Any, f: int, entropy: Any) -> bool:
-    return gate.passes(Part(self._mechanism, "question"), f, Bar(self._threshold, None), entropy)
+    return gate.passes(NoiseTerm(self._mechanism, "question"), f, Bar(self._threshold, None), entropy)
 
 
 @pytest.mark.wide
@@ -173,7 +173,9 @@ def test_a_threshold_that_is_never_drawn_is_found(monkeypatch: pytest.MonkeyPatc
 
     def but_the_threshold(mechanism: Any, exact: Any, entropy: Any) -> Any:
         return (
-            exact if isinstance(mechanism, Part) and mechanism.noise == "threshold" else draw(mechanism, exact, entropy)
+            exact
+            if isinstance(mechanism, NoiseTerm) and mechanism.noise == "threshold"
+            else draw(mechanism, exact, entropy)
         )
 
     monkeypatch.setattr(gate, "draw", but_the_threshold)
@@ -222,7 +224,7 @@ def test_a_number_that_was_compared_and_is_shown_is_found(monkeypatch: pytest.Mo
     """Algorithm 3 of Lyu and others: the value has the noise of the comparison."""
 
     def above(self: Any, f: int, entropy: Any) -> bool:
-        (self._seen,) = gate.draw(Part(self._mechanism, "question"), (f,), entropy)
+        (self._seen,) = gate.draw(NoiseTerm(self._mechanism, "question"), (f,), entropy)
         return bool(self._seen >= self._threshold)
 
     class Keeping(Conversation):
@@ -255,7 +257,7 @@ def test_one_noise_for_all_questions_is_found(monkeypatch: pytest.MonkeyPatch) -
 
     def above(self: Any, f: int, entropy: Any) -> bool:
         if id(self) not in drawn:
-            (drawn[id(self)],) = gate.draw(Part(self._mechanism, "question"), (0,), entropy)
+            (drawn[id(self)],) = gate.draw(NoiseTerm(self._mechanism, "question"), (0,), entropy)
         return f + drawn[id(self)] >= int(self._threshold)
 
     ask_as(monkeypatch, above)
@@ -269,7 +271,7 @@ def test_a_threshold_drawn_again_without_a_charge_is_found(monkeypatch: pytest.M
     def above(self: Any, f: int, entropy: Any) -> bool:
         yes = honest(self, f, entropy)
         if yes:
-            (self._threshold,) = gate.draw(Part(self._mechanism, "threshold"), (0,), entropy)
+            (self._threshold,) = gate.draw(NoiseTerm(self._mechanism, "threshold"), (0,), entropy)
         return yes
 
     ask_as(monkeypatch, above)
@@ -279,7 +281,7 @@ def test_a_threshold_drawn_again_without_a_charge_is_found(monkeypatch: pytest.M
 @pytest.mark.wide
 def test_half_the_reach_of_a_person_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaderboard, "reach", lambda near: Linf(above_threshold.reach(near).bound / 2, near))
-    assert "sensitivity: Part declares that the score" in told(BOARD)
+    assert "sensitivity: NoiseTerm declares that the score" in told(BOARD)
 
 
 # --- broken sessions around them --------------------------------------------------------------------------------------
@@ -303,7 +305,7 @@ def test_training_rows_read_from_the_private_part_are_found(monkeypatch: pytest.
 
 @pytest.mark.wide
 def test_a_round_that_is_not_charged_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    reserve = Paid._reserve
+    reserve = PaidSession._reserve
 
     def once(self: Any, cost: Any) -> None:
         if self._guarantees:
@@ -314,45 +316,47 @@ def test_a_round_that_is_not_charged_is_found(monkeypatch: pytest.MonkeyPatch) -
         else:
             reserve(self, cost)
 
-    monkeypatch.setattr(Paid, "_reserve", once)
+    monkeypatch.setattr(PaidSession, "_reserve", once)
     assert "is charged for what costs" in told(ROUNDS)
 
 
 @pytest.mark.wide
 def test_a_round_that_is_drawn_before_it_is_reserved_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    ahead = Paid._next
+    ahead = PaidSession._next
 
     def early(self: Any) -> None:
         self._start(self._coins())
         ahead(self)
 
-    monkeypatch.setattr(Paid, "_next", early)
+    monkeypatch.setattr(PaidSession, "_next", early)
     assert "conversation 2 is drawn before it is reserved" in told(ROUNDS)
 
 
 @pytest.mark.wide
 def test_rows_that_are_read_before_the_charge_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    reserve, read = Paid._reserve, Paid._read
-    monkeypatch.setattr(Paid, "_reserve", lambda self, cost: reserve(self, cost) if self._rows is not None else None)
+    reserve, read = PaidSession._reserve, PaidSession._read
+    monkeypatch.setattr(
+        PaidSession, "_reserve", lambda self, cost: reserve(self, cost) if self._rows is not None else None
+    )
 
-    def first_read(self: Any, table: Any) -> Size:
+    def first_read(self: Any, table: Any) -> RowCount:
         size = read(self, table)
         reserve(self, self._plan.first)
         return size
 
-    monkeypatch.setattr(Paid, "_read", first_read)
+    monkeypatch.setattr(PaidSession, "_read", first_read)
     assert "rows are read before their part is charged" in told(MEANS)
 
 
 @pytest.mark.wide
 def test_the_true_number_of_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Paid._read
+    read = PaidSession._read
 
-    def counted(self: Any, table: Any) -> Size:
+    def counted(self: Any, table: Any) -> RowCount:
         read(self, table)
-        return Size(max(1, self._rows.count))
+        return RowCount(max(1, self._rows.count))
 
-    monkeypatch.setattr(Paid, "_read", counted)
+    monkeypatch.setattr(PaidSession, "_read", counted)
     assert "answer: " in told(f"sparse vector of means, {LACKING}", 33)
 
 
@@ -362,8 +366,8 @@ def test_questions_that_only_seem_to_move_together_break_a_rule() -> None:
     made = SparseVector(Linf(Fraction(1), near), Fraction(1), 2, direction="together")
 
     def calls(*sums: int) -> list[Call]:
-        asked = [Call(Part(made, "question"), (f,), None, (f,), Bar(5, None)) for f in sums]
-        return [Call(Part(made, "threshold"), (0,), None, (5,)), *asked]
+        asked = [Call(NoiseTerm(made, "question"), (f,), None, (f,), Bar(5, None)) for f in sums]
+        return [Call(NoiseTerm(made, "threshold"), (0,), None, (5,)), *asked]
 
     for there, broken in (((1, 1), 0), ((1, -1), 1)):
         pairs = list(zip(calls(0, 0), calls(*there), strict=True))
@@ -381,11 +385,11 @@ def test_noise_that_is_not_what_it_says_is_refuted_by_the_exact_laws(
     noise: str, factor: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     near = Adjacency("add_remove")
-    scale = Part.scale.fget  # type: ignore[attr-defined]  # a property
+    scale = NoiseTerm.scale.fget  # type: ignore[attr-defined]  # a property
 
-    def less(self: Part) -> Fraction:
+    def less(self: NoiseTerm) -> Fraction:
         return Fraction(scale(self)) / (factor if self.noise == noise else 1)
 
-    monkeypatch.setattr(Part, "scale", property(less))
+    monkeypatch.setattr(NoiseTerm, "scale", property(less))
     assert "refuted" in {line.verdict for line in exact._conversations(near)}
     assert "scales lose" in told(BOARD)  # and replay sees it where the scale says so

@@ -31,15 +31,15 @@ from reticent.statistics.moments.mean import Mean
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.median import Median
-from reticent.statistics.quantiles.quantile_step import Size
+from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.quantiles.quantiles import Quantiles
 from reticent.statistics.ranks import Runs
 from reticent.statistics.regression.regress import Regression
 from reticent.statistics.robust import median as ranks
 from reticent.statistics.robust import ptr_test
 from reticent.statistics.robust import scale_ptr as scale
-from reticent.statistics.robust.median import Level as Ranked
-from reticent.statistics.robust.plans import ANY_N, Bought, Sized, unit_of
+from reticent.statistics.robust.median import OrderStatisticTest as Ranked
+from reticent.statistics.robust.plans import ANY_N, CountedPlan, MagnitudePlan, unit_of
 from reticent.statistics.robust.reach import reach
 from reticent.statistics.robust.scale import Scale
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
@@ -231,11 +231,11 @@ def test_the_edge_of_what_is_there_in_place_of_the_certified_one(case: Case, mon
 
 @pytest.mark.wide
 def test_ranks_of_the_true_number_of_values_in_place_of_the_noisy_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def draw(self: Bought, data: Any, entropy: Entropy) -> Any:
+    def draw(self: CountedPlan, data: Any, entropy: Entropy) -> Any:
         gate.draw(self.census, (data.below(LARGEST + 1),), entropy)
         return self.make(data.below(LARGEST + 1), self.price).draw(data, entropy)
 
-    monkeypatch.setattr(Bought, "draw", draw)
+    monkeypatch.setattr(CountedPlan, "draw", draw)
     assert verdict(BOUGHT) == "refuted"
 
 
@@ -253,10 +253,10 @@ def test_a_magnitude_drawn_at_four_times_its_rate(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.wide
 def test_a_magnitude_that_nothing_pays_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unpaid(self: Sized) -> Guarantee:
+    def unpaid(self: MagnitudePlan) -> Guarantee:
         return self.make(unit_of(self.cells, None), self.n or ANY_N, self.price).guarantee
 
-    monkeypatch.setattr(Sized, "guarantee", property(unpaid))
+    monkeypatch.setattr(MagnitudePlan, "guarantee", property(unpaid))
     assert verdict(MAGNITUDE) == "refuted"
 
 
@@ -279,7 +279,7 @@ def test_squares_that_move_further_than_they_are_paid_for(monkeypatch: pytest.Mo
 def test_a_smooth_bound_that_looks_at_the_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The local sensitivity is no smooth bound."""
     from reticent.mechanisms.smooth import UNIT
-    from reticent.statistics.robust.smooth import SmoothMean
+    from reticent.statistics.robust.smooth_sensitivity import SmoothMean
 
     monkeypatch.setattr(SmoothMean, "bound", lambda self, data: max(self.moves(data)[0] * UNIT, 1))
     assert verdict(SMOOTH) == "refuted"
@@ -304,7 +304,7 @@ def test_choices_at_twice_their_rate(case: Drawn, monkeypatch: pytest.MonkeyPatc
 def test_a_true_number_of_values_for_a_noisy_one(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Census.draw
 
-    def true(self: Census, data: Any, entropy: Entropy) -> Size:
+    def true(self: Census, data: Any, entropy: Entropy) -> GroupSize:
         n = float(data.counts.sum())
         return replace(honest(self, data, entropy), values=n)
 
@@ -328,7 +328,7 @@ def test_a_magnitude_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The binade of the greatest value, in place of the one that was drawn."""
     honest = quantiles.QuantileStep._among
 
-    def true(self: quantiles.QuantileStep, data: Counts, size: Size, entropy: Entropy) -> Cells:
+    def true(self: quantiles.QuantileStep, data: Counts, size: GroupSize, entropy: Entropy) -> Cells:
         honest(self, data, size, entropy)
         binade = int(magnitude.by_binade(self.cells, data).start[-2])
         return magnitude.candidates(self.cells, int(data.cells.max() > 0) + binade, tied=size.tied)

@@ -11,9 +11,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
-import typer
-from typer.main import get_command
 
 from reticent import demo
 from reticent.cli.app import app
@@ -99,17 +98,18 @@ def commands(page: Path) -> Iterator[str]:
 
 def refused(line: str) -> str:
     """The words with which the parser refuses a command, if it does; nothing is run."""
-    command, words = get_command(app), shlex.split(line)
-    context = typer.Context(command, info_name="reticent")
-    while hasattr(command, "get_command"):
+    command: click.Command = app
+    words = shlex.split(line)
+    context = click.Context(command, info_name="reticent")
+    while isinstance(command, click.Group):
         found = command.get_command(context, words[0])
         if found is None:
             return f"{line}: no verb {words[0]}"
-        command, words, context = found, words[1:], typer.Context(found, context, words[0])
+        command, words, context = found, words[1:], click.Context(found, context, words[0])
     try:
         command.make_parser(context).parse_args(words)
-    except Exception as wrong:  # of the click that typer brings, which may be its own
-        return f"{line}: {wrong}"
+    except click.ClickException as wrong:
+        return f"{line}: {wrong.format_message()}"
     return ""
 
 

@@ -11,7 +11,7 @@ import reticent
 
 PUBLIC: tuple[str, ...] = tuple(getattr(reticent, "__all__", ()))
 ENGINES = {"dp_accounting", "duckdb", "ibis", "matplotlib", "pandas", "polars", "pyarrow", "scipy"}
-HEAVY = ENGINES | {"cryptography", "rich", "sklearn", "sqlglot", "statsmodels", "typer"}
+HEAVY = ENGINES | {"cryptography", "sklearn", "sqlglot", "statsmodels", "click"}
 
 
 def loaded_by(module: str) -> set[str]:

@@ -12,7 +12,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 import reticent as rt
-from reticent.conformance.neighbours import Dice
+from reticent.conformance.neighbours import KeyedDice
 from reticent.data.query import Per
 from reticent.data.schema import Column, Person, Schema
 from reticent.errors import Refusal
@@ -121,10 +121,26 @@ def test_its_examples_read_back_and_have_an_estimand_and_a_plan_line(kind: type[
 
 
 @every_statistic
+def test_it_declares_when_it_declines_and_its_plan_states_how_probable_a_reply_is(kind: type[Statistic]) -> None:
+    assert "declines" in vars(kind), 'say when it gives no reply, or declines = "" where it always replies'
+    assert not kind.declines or kind.declines.startswith("where ")
+    for text in kind.examples:
+        try:
+            step = prepare(parse(text), setting(), Fraction(1))
+        except Refusal:
+            continue
+        found = step.expected(200_000)
+        replies = found.replies
+        assert replies or "no widths are made up" in found.note, f"{text} does not state how probable a reply is"
+        assert all(0.0 <= chance <= 1.0 for _, chance in replies)
+        assert kind.declines or all(chance == 1.0 for _, chance in replies)
+
+
+@every_statistic
 def test_what_is_made_up_reads_back_from_its_text(kind: type[Statistic]) -> None:
     """Of 60 draws each, every one: the text is derived from the fields, and so is the reading of it."""
     for place in range(DRAWS):
-        made = kind.made_up(Dice(f"{kind.verb} {place}"))
+        made = kind.made_up(KeyedDice(f"{kind.verb} {place}"))
         units: tuple[Per, ...] = ("row", "person") if kind.takes_per else ("row",)
         for unit in units:
             asked = Ask(made, unit=unit)

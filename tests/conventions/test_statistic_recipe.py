@@ -13,7 +13,7 @@ from textwrap import dedent
 import pytest
 
 import reticent as rt
-from reticent.conformance.neighbours import Dice
+from reticent.conformance.neighbours import KeyedDice
 from reticent.outcome import Reply
 from reticent.statistics.grammar import KINDS, parse
 from reticent.statistics.statistic import Statistic
@@ -57,7 +57,7 @@ def test_the_statistic_of_the_recipe_is_read_planned_charged_and_answered(kind: 
 
 def test_the_statistic_of_the_recipe_is_made_up_and_reads_back(kind: type[Statistic]) -> None:
     for place in range(20):
-        made = kind.made_up(Dice(place))
+        made = kind.made_up(KeyedDice(place))
         assert parse(made.name, {**KINDS, kind.verb: kind}).statistic == made
 
 

@@ -20,16 +20,24 @@ from numpy.typing import NDArray
 from reticent.data import rank_search
 from reticent.data.candidates import cells_on
 from reticent.data.engines.duckdb import Limits
-from reticent.data.order_statistics import ABSENT, LARGEST, Fetched, Needs, Order, RunLength, Sorted, fetched
-from reticent.data.plan import columns_of
+from reticent.data.order_statistics import (
+    ABSENT,
+    LARGEST,
+    FetchedColumn,
+    Needs,
+    Order,
+    RunLength,
+    SortedColumn,
+    fetched,
+)
 from reticent.data.query import (
-    Capped,
+    CappedPersons,
+    DistinctPersons,
     Incomplete,
     Keys,
     Moments,
-    Ordered,
-    Persons,
-    Present,
+    OrderedValues,
+    PresentValues,
     Query,
     Ranks,
     Records,
@@ -37,6 +45,7 @@ from reticent.data.query import (
     Tally,
     Total,
 )
+from reticent.data.query_compiler import columns_of
 from reticent.data.schema import (
     Category,
     Integer,
@@ -50,7 +59,7 @@ from reticent.data.schema import (
     integer,
     real,
 )
-from reticent.data.table import Result, open_table
+from reticent.data.table import QueryResult, open_table
 from reticent.errors import PublicParameterError, QuestionError
 from tests.support.data_reference import Cell, Reference, Row
 
@@ -135,11 +144,11 @@ def queries() -> list[Query]:
     site, code = Keys("site", (0, 1, 12), 3), Keys("code", (1, -3), 1)
     width, size = grid_by_width(Fraction(-3), Fraction("7.3")), grid_by_size(Fraction(-3), Fraction("7.3"))
     whole = grid_whole(Fraction(-4), Fraction(11))
-    asked: list[Query] = [Capped(), Persons(), Rows()]
+    asked: list[Query] = [CappedPersons(), DistinctPersons(), Rows()]
     for keys in (None, town, site, code):
         asked += [
             Rows(keys),
-            Persons(keys),
+            DistinctPersons(keys),
             Total("x", size, keys),
             Total("whole", whole, keys),
             Total("word", whole, keys),
@@ -147,21 +156,36 @@ def queries() -> list[Query]:
         asked += [Tally("free", edges=tuple(map(Fraction, ("-3", "0.1", "0.3", "4"))), keys=keys)]
         asked += [Tally("town", among=("a", "b"), keys=keys), Tally("flag", among=(True, False), keys=keys)]
         for per in ("row", "person"):
-            asked += [Present("stands", keys, per), Present("town", keys, per), Moments("x", width, 4, keys, per)]
+            asked += [
+                PresentValues("stands", keys, per),
+                PresentValues("town", keys, per),
+                Moments("x", width, 4, keys, per),
+            ]
             asked += [Moments("whole", grid_by_width(Fraction(-4), Fraction(11)), 2, keys, per)]
             asked += [Ranks(name, keys, per) for name in ("x", "free", "word", "whole", "site")]
             asked += [Ranks(name, keys, per, "binades") for name in ("x", "whole")]
-        asked += [Ordered("free", Fraction(1, 4), None, keys), Ordered("word", Fraction(3, 7), None, keys, "person")]
         asked += [
-            Ordered("x", Fraction(1, 8), None, keys, "row", WITHIN),
-            Ordered("x", UNITS[2], None, keys, "person", WITHIN),
+            OrderedValues("free", Fraction(1, 4), None, keys),
+            OrderedValues("word", Fraction(3, 7), None, keys, "person"),
         ]
-        asked += [Ordered("free", Fraction(1, 2), NEEDS, keys, within=(Fraction(0), Fraction(5)))]
-        asked += [Ordered("stands", Fraction(1, 2), NEEDS, keys), Ordered("site", Fraction(1), NEEDS, keys, "person")]
+        asked += [
+            OrderedValues("x", Fraction(1, 8), None, keys, "row", WITHIN),
+            OrderedValues("x", UNITS[2], None, keys, "person", WITHIN),
+        ]
+        asked += [OrderedValues("free", Fraction(1, 2), NEEDS, keys, within=(Fraction(0), Fraction(5)))]
+        asked += [
+            OrderedValues("stands", Fraction(1, 2), NEEDS, keys),
+            OrderedValues("site", Fraction(1), NEEDS, keys, "person"),
+        ]
     asked += [Records(("free",), (Fraction(1, 4),)), Records(("site", "stands", "x"), UNITS)]
     asked += [Records(("flag", "x", "code"), (Fraction(1), *UNITS[:2]), ("flag", "code")), TOWN]
     complete, place = Keys("whole_town", ("a", "b"), 2), Keys("whole_code", (1, 12), 1)
-    asked += [Rows(complete), Persons(place), Total("whole_x", size, complete), Present("whole_town", None, "person")]
+    asked += [
+        Rows(complete),
+        DistinctPersons(place),
+        Total("whole_x", size, complete),
+        PresentValues("whole_town", None, "person"),
+    ]
     asked += [Tally("whole_town", among=("b", "a")), Tally("whole_flag", among=(True, False), keys=place)]
     asked += [Moments("whole_x", width, 2), Ranks("whole_site"), Ranks("whole_k", complete, "person")]
     asked += [Records(("whole_x", "whole_town"), (Fraction(1, 4), Fraction(1)), ("whole_town",))]
@@ -177,7 +201,7 @@ def expected(schema: Schema, rows: list[Row], asked: list[Query]) -> list[object
         match query:
             case Ranks():
                 found.append([ranked(values, query, schema) for values in reference.values(query)])
-            case Ordered():
+            case OrderedValues():
                 found.append([ordered_as(np.array(steps, np.int64), query) for steps in reference.order(query)])
             case Records():
                 found.append(reference.records(query))
@@ -195,9 +219,9 @@ def ranked(values: dict[float, int], query: Ranks, schema: Schema) -> list[tuple
     return sorted(counts.items())
 
 
-def ordered_as(steps: NDArray[np.int64], query: Ordered) -> object:
+def ordered_as(steps: NDArray[np.int64], query: OrderedValues) -> object:
     if query.needs is not None:
-        return shown_order(fetched(Sorted(steps), query.needs))
+        return shown_order(fetched(SortedColumn(steps), query.needs))
     values, counts = np.unique(steps, return_counts=True)
     return shown_order(RunLength(values, counts.astype(np.int64)))
 
@@ -206,13 +230,13 @@ def shown_order(order: Order) -> object:
     match order:
         case RunLength():
             return order.values.tolist(), order.counts.tolist()
-        case Fetched():
+        case FetchedColumn():
             return [window.tolist() for window in order.windows], list(order.totals)
         case _:
             raise AssertionError(order)
 
 
-def shown(results: list[Result]) -> list[object]:
+def shown(results: list[QueryResult]) -> list[object]:
     found: list[object] = []
     for result in results:
         if result.ranks:
@@ -369,7 +393,7 @@ def test_order_statistics_are_exact_wherever_the_engine_looks(
     monkeypatch.setattr(rank_search, "WIDTHS", 0.3)
     schema = Schema(columns(), person)
     rows: list[Row] = [{**row, "who": f"p{nth % 90}"} for nth, row in enumerate(random_rows(random.Random(size), size))]
-    asked: list[Query] = [query for query in queries() if isinstance(query, Ordered)]
+    asked: list[Query] = [query for query in queries() if isinstance(query, OrderedValues)]
     assert shown(open_table(arrays(rows), schema).run(asked, SECRET)) == expected(schema, rows, asked)
 
 
@@ -391,7 +415,7 @@ def test_atoms_and_infinities_have_exact_order_statistics(
     monkeypatch.setattr(rank_search, "SAMPLE", 40)
     monkeypatch.setattr(rank_search, "WIDTHS", narrow)
     needs = Needs(((-3, 2), (48, 52), (60, 140), (199, 203)), ((1, 200), (50, 150), (-1, 201)))
-    asked: list[Query] = [Ordered("x", Fraction(1, 4), needs), Ordered("x", Fraction(1, 4))]
+    asked: list[Query] = [OrderedValues("x", Fraction(1, 4), needs), OrderedValues("x", Fraction(1, 4))]
     schema = Schema({"x": real()}, Person("add_remove"))
     rows: list[Row] = [{"x": x} for x in ATOMS[name]]
     found = open_table({"x": ATOMS[name]}, schema).run(asked, SECRET)

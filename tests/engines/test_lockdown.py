@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from reticent.data.engines.duckdb import Limits, Session, session
-from reticent.data.query import Persons, Query, Rows
+from reticent.data.query import DistinctPersons, Query, Rows
 from reticent.data.schema import Person, Schema, real
 from reticent.data.table import EngineFailure, Table, open_table
 
@@ -21,7 +21,7 @@ variable_in_scope = pa.Table.from_batches([], schema=pa.schema([("a", pa.int64()
 
 def stored(engine: Session) -> None:
     stream = pa.table({"a": [1, 2]}).to_reader()
-    engine.store("base", "SELECT a FROM cells", stream, view=("cells", "SELECT a FROM source"))
+    engine.store("base", "SELECT a FROM cells", stream, steps={"cells": "SELECT a FROM source"})
 
 
 @pytest.mark.wide
@@ -117,7 +117,7 @@ def test_a_running_query_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_threads_may_share_a_table() -> None:
     shared, found = table(5000, Limits(threads=1)), []
-    asked: list[Query] = [Rows(), Persons()]
+    asked: list[Query] = [Rows(), DistinctPersons()]
 
     def run() -> None:
         found.append([result.vectors for result in shared.run(asked, KEY)])

@@ -12,7 +12,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.data.query import Capped, Keys, Moments, Persons, Present, Query, Rows, Tally, Total, stability
+from reticent.data.query import (
+    CappedPersons,
+    DistinctPersons,
+    Keys,
+    Moments,
+    PresentValues,
+    Query,
+    Rows,
+    Tally,
+    Total,
+    stability,
+)
 from reticent.data.schema import Person, Schema, category, grid_by_size, grid_by_width, real
 from reticent.data.table import open_table
 from reticent.privacy.adjacency import Kind
@@ -24,12 +35,12 @@ EXTREME: tuple[Cell, ...] = (None, 2.0**50, 2.0**50 + 1, -(2.0**50), 2.0**53, 1e
 
 
 def queries() -> list[Query]:
-    asked: list[Query] = [Capped()]
+    asked: list[Query] = [CappedPersons()]
     for keys in (None, Keys("g", ("a", "b", "c"), 1), Keys("g", ("a", "b", "c"), 2)):
-        asked += [Rows(keys), Persons(keys), Total("x", grid_by_size(LOW, HIGH), keys)]
+        asked += [Rows(keys), DistinctPersons(keys), Total("x", grid_by_size(LOW, HIGH), keys)]
         asked += [Tally("x", edges=(LOW, Fraction(0), Fraction(1), HIGH), keys=keys)]
         for per in ("row", "person"):
-            asked += [Present("x", keys, per), Moments("x", grid_by_width(LOW, HIGH), 3, keys, per)]
+            asked += [PresentValues("x", keys, per), Moments("x", grid_by_width(LOW, HIGH), 3, keys, per)]
     return asked
 
 

@@ -11,7 +11,7 @@ import ibis
 import ibis.expr.operations as ops
 import pytest
 
-from reticent.data import plan
+from reticent.data import query_compiler
 from reticent.data.columns import Storage
 from reticent.data.query import Keys, Moments, Query, Rows, Tally, Total
 from reticent.data.schema import (
@@ -50,15 +50,15 @@ ALLOWED = {
 def expressions() -> Iterator[Any]:
     for person in persons():
         schema = Schema(columns(), person)
-        used = plan.columns_of(queries(), schema)
+        used = query_compiler.columns_of(queries(), schema)
         for storage in get_args(Storage):
-            yield plan.cells(schema, used, dict.fromkeys((*used, "who"), storage))
-        yield plan.base(schema, used)
+            yield query_compiler.cells(schema, used, dict.fromkeys((*used, "who"), storage))
+        yield query_compiler.base(schema, used)
         for query in queries():
-            yield plan.aggregate(query, schema, used)
-    for asked in get_args(plan.Scan):
+            yield query_compiler.aggregate(query, schema, used)
+    for asked in get_args(query_compiler.Scan):
         for unit in (Fraction(1, 4), Fraction(3, 7)):
-            yield plan.scan(asked, "values_kept", unit, of_group=True)
+            yield query_compiler.scan(asked, "values_kept", unit, of_group=True)
 
 
 @pytest.mark.wide
@@ -93,7 +93,8 @@ def test_the_search_for_operations_finds() -> None:
 def test_a_statement_holds_the_key_and_its_cache_does_not() -> None:
     schema = Schema({"x": real(0, 1)}, Person("add_remove", "who", rows=1))
     texts = [
-        plan.statements([Rows()], schema, {"x": "real", "who": "text"}, bytes([b]) * 32, "duckdb")[1] for b in (1, 2)
+        query_compiler.statements([Rows()], schema, {"x": "real", "who": "text"}, bytes([b]) * 32, "duckdb")[1]
+        for b in (1, 2)
     ]
     assert texts[0] != texts[1]
     assert texts[0].replace("01" * 32, "") == texts[1].replace("02" * 32, "")
@@ -111,13 +112,15 @@ def test_a_statement_holds_the_key_and_its_cache_does_not() -> None:
 )
 def test_a_query_that_does_not_fit_is_refused(query: Query, said: str) -> None:
     with pytest.raises(QuestionError, match=said):
-        plan.columns_of([query], Schema({"x": real(), "town": category(["a"])}, Person("add_remove")))
+        query_compiler.columns_of([query], Schema({"x": real(), "town": category(["a"])}, Person("add_remove")))
 
 
 def test_a_histogram_of_many_bins_compiles_to_what_one_of_few_does() -> None:
     schema = Schema({"x": real()}, Person("add_remove"))
     few, many = (Tally("x", edges=tuple(Fraction(k, bins) for k in range(bins + 1))) for bins in (2, 2**13))
-    (short,), (long,) = (plan.statements([query], schema, {"x": "real"}, KEY, "duckdb")[2] for query in (few, many))
+    (short,), (long,) = (
+        query_compiler.statements([query], schema, {"x": "real"}, KEY, "duckdb")[2] for query in (few, many)
+    )
     assert short == long
     rows: list[Row] = [{"x": place / 4999 - 0.1} for place in range(6000)]
     found = open_table({"x": [row["x"] for row in rows]}, schema).run([many], KEY)

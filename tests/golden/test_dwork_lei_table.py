@@ -27,9 +27,9 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.regression.blocks import Blocks
 from reticent.statistics.regression.r_s import ShortCut
 from reticent.statistics.regression.robust import robust_regression
-from reticent.statistics.robust.median import LAW, Level, ScaledMedian, level_for, scaled_median
+from reticent.statistics.robust.median import LAW, OrderStatisticTest, ScaledMedian, level_for, scaled_median
 from reticent.statistics.robust.ptr_test import step
-from reticent.statistics.robust.scale_ptr import Scale, scale, stable_scale
+from reticent.statistics.robust.scale_ptr import ScalePtr, scale, stable_scale
 from reticent.statistics.robust.trimmed_ptr import trimmed_mean
 
 PAGE = (Path(__file__).parents[2] / "docs/theory/dwork_lei.md").read_text("utf-8")
@@ -52,7 +52,7 @@ def in_tests(tree: Guarantee, test: Fraction) -> tuple[Fraction, Fraction]:
     return tree.loss.epsilon, tree.loss.delta / test
 
 
-def one_level(level: Level) -> Guarantee:
+def one_level(level: OrderStatisticTest) -> Guarantee:
     """003 Theorem 29 for M with its scale given: one level of two steps."""
     one = step(level.test, level.release, law=LAW)
     return ptr.cascade([[one, one]])
@@ -190,7 +190,7 @@ def test_the_factor_bound_is_a_joint_statement_that_holds(epsilon: Fraction) -> 
     from reticent.entropy import Replayed
     from reticent.outcome import Reply
 
-    made: Scale = scale(3000, NEAR, test=epsilon, release=epsilon, delta=Fraction(1, 100), most_factor=float("inf"))
+    made: ScalePtr = scale(3000, NEAR, test=epsilon, release=epsilon, delta=Fraction(1, 100), most_factor=float("inf"))
     alpha = 0.01 / float(epsilon) ** 2
     bound = lab.factor_bound(made, 3000, alpha, 0.5)
     assert bound.joint == pytest.approx(bound.within / 2)

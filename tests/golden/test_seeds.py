@@ -31,7 +31,7 @@ from reticent.privacy.loss import ApproxDP, Loss, PureDP
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.regression.blocks import Blocks
 from reticent.statistics.regression.robust import robust_regression
-from reticent.statistics.robust.density import DensityTest
+from reticent.statistics.robust.density_test import DensityTest
 from reticent.statistics.robust.scale_ptr import scale
 from reticent.study.study import Study
 from reticent.synthesis import bernstein, bounds

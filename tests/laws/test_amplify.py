@@ -33,7 +33,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_approx
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ApproxDP, GaussianDP, PureDP, Renyi, pld_of
-from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, GeometricShift, Sampled
+from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, GeometricShift, SampledPair
 from reticent.privacy.rederivation import rederive
 from reticent.privacy.sensitivity import L1, L2
 from tests.conventions.test_docs_examples import blocks
@@ -203,9 +203,9 @@ def test_two_answers_from_one_sample_cost_more_than_two_amplified_losses() -> No
 
 
 def test_the_sampled_pair_is_the_law_of_the_worst_table() -> None:
-    """What ``Sampled`` says of its pair is what the program does: nothing else in the table, one unit more."""
+    """What ``SampledPair`` says of its pair is what the program does: nothing else in the table, one unit more."""
     guarantee = Poisson(Geometric(L1(Fraction(1), ADD), Fraction(1)), RATE).guarantee
-    assert guarantee.pair == Sampled(GeometricShift(Fraction(1), 1), RATE)
+    assert guarantee.pair == SampledPair(GeometricShift(Fraction(1), 1), RATE)
     for grown in (Fraction(1), Fraction(7, 6), Fraction(5, 4)):
         without, alone = noisy({0: Fraction(1)}), noisy({1: Fraction(1)})
         law = noisy(poisson_sums((1,), RATE))
@@ -220,10 +220,10 @@ def test_the_sampled_pair_is_the_law_of_the_worst_table() -> None:
 def test_every_loss_is_amplified_or_refused_with_words() -> None:
     shift = GaussianShift(Fraction(1, 4))
     sampled = amplify.poisson(Guarantee(GaussianDP(Fraction(1, 4)), ADD, Theorem("test", "", "")), RATE)
-    assert sampled.loss == PLD(((Sampled(shift, RATE), 1),))
-    assert sampled.pair == Sampled(shift, RATE)
+    assert sampled.loss == PLD(((SampledPair(shift, RATE), 1),))
+    assert sampled.pair == SampledPair(shift, RATE)
     again = amplify.poisson(sampled, Fraction(1, 2))
-    assert again.loss == PLD(((Sampled(shift, RATE / 2), 1),))
+    assert again.loss == PLD(((SampledPair(shift, RATE / 2), 1),))
     product_of_two = pld_of([(shift, 1), (Coin(Fraction(1)), 1)])
     with pytest.raises(PublicParameterError, match="sample each answer afresh"):
         amplify.poisson(Guarantee(product_of_two, ADD, Theorem("test", "", "")), RATE)
@@ -255,7 +255,7 @@ def test_a_sampled_gaussian_costs_what_is_claimed_and_no_less() -> None:
 
 def test_a_gaussian_is_amplified_by_its_pair_or_at_a_named_delta() -> None:
     unit = Gaussian(L2(Fraction(1), ADD), Fraction(1, 8))
-    assert Poisson(unit, RATE).guarantee.loss == PLD(((Sampled(DiscreteGaussianShift(Fraction(4), 1), RATE), 1),))
+    assert Poisson(unit, RATE).guarantee.loss == PLD(((SampledPair(DiscreteGaussianShift(Fraction(4), 1), RATE), 1),))
     wide = Gaussian(L2(Fraction(5), ADD), Fraction(1, 8))
     with pytest.raises(PublicParameterError, match="delta="):
         Poisson(wide, RATE)

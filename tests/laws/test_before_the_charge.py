@@ -20,6 +20,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pytest
 
+import reticent as rt
 from reticent import learning as private
 from reticent.errors import Fault, PublicParameterError
 from reticent.learning import array_check, fit_release
@@ -157,8 +158,7 @@ def test_only_a_target_too_short_fails_after_the_charge() -> None:
 
 
 def test_a_table_too_long_to_sum_is_a_fault_where_its_length_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (scaling, fit_release):
-        monkeypatch.setattr(module, "MOST_ROWS", 3)
+    monkeypatch.setattr(scaling, "MOST_ROWS", 3)
     rows: tuple[Row, ...] = tuple(([0.5, 0.5], 1) for _ in range(4))
     for kind, told in (("add_remove", "Fault"), ("substitute", "PublicParameterError")):
         case = Case(rows, rows, "numbers", private.GaussianNB, SIDES, kind, 0)  # type: ignore[arg-type]  # both kinds
@@ -166,6 +166,21 @@ def test_a_table_too_long_to_sum_is_a_fault_where_its_length_is_private(monkeypa
         assert found.kind == told
         assert (found.spent == NOTHING) == (told != "Fault")
         assert seen(case, rows[:3]).kind == ""
+
+
+def test_a_study_of_too_many_rows_to_sum_is_refused_where_their_number_is_public(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scaling, "MOST_ROWS", 39)
+    table = {"x": [0.5] * 40, "y": [0.25] * 40}
+    columns = {name: rt.real(-1, 1, complete=True) for name in table}
+    for kind, told in (("add_remove", Fault), ("substitute", PublicParameterError)):
+        study = rt.study(table, adjacency=kind, columns=columns, budget=9)  # type: ignore[arg-type]  # both kinds
+        with pytest.raises(told):
+            private.LinearRegression(epsilon=2).fit(*study.xy(["x"], "y"))
+        with pytest.raises(told):
+            study.release([rt.regress("y ~ x")], epsilon=2, record=rt.Record(try_anyway=True))
+        assert study.ledger.spent() == PureDP(Fraction(4 if told is Fault else 0))
 
 
 # --- lists, whose length and width are private ------------------------------------------------------------------------

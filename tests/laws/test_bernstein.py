@@ -19,7 +19,7 @@ from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis import bernstein, linear
 from reticent.synthesis.bernstein import Bernstein, Lattice, basis, iterated, lattice, release_function
-from reticent.synthesis.linear_queries import UNIT, Terms, widest
+from reticent.synthesis.linear_queries import UNIT, DensityTerms, widest
 from reticent.synthesis.options import Options, plan_for
 from reticent.synthesis.series import grid
 from tests.laws.test_series import TERMS, TINY, moved
@@ -28,11 +28,11 @@ ONE = Fraction(1)
 SUB, ADD = Adjacency("substitute"), Adjacency("add_remove")
 TINY_LINE = grid([("x", Fraction(0), ONE, False)], cells=5)
 LINE = grid([("x", Fraction(0), ONE, False)])
-PUBLIC = Terms(SUB, 1000, fixed=True)
+PUBLIC = DensityTerms(SUB, 1000, fixed=True)
 
 
 @pytest.mark.parametrize("terms", TERMS, ids=repr)
-def test_the_whole_loss_is_spent_for_the_worst_neighbours_and_no_more(terms: Terms) -> None:
+def test_the_whole_loss_is_spent_for_the_worst_neighbours_and_no_more(terms: DensityTerms) -> None:
     made = Bernstein(TINY_LINE, terms, ONE, 3, Fraction(1, 5))
     sums = made.plan.sums
     assert isinstance(sums.mechanism, Geometric)
@@ -64,7 +64,7 @@ def test_the_tight_sensitivity_is_a_third_of_the_generic_one_or_less(
 
 def test_more_columns_keep_the_sensitivity_exact_and_far_below_the_generic_one() -> None:
     plane = grid([(name, Fraction(0), ONE, False) for name in "xy"], cells=12)
-    for terms in (Terms(ADD), PUBLIC):
+    for terms in (DensityTerms(ADD), PUBLIC):
         made = Bernstein(plane, terms, ONE, 5, Fraction(1, 8))
         assert made.plan.sums.moved * 5 < made.generic
     assert made.plan.sums.moved == widest(made.plan.sums.table, 1, origin=False)
@@ -152,7 +152,7 @@ def test_values_put_on_the_grid_move_by_no_more_than_the_mechanism_allows(stated
 def test_a_private_number_of_records_is_counted_without_the_bias_of_the_polynomial(columns: int, degree: int) -> None:
     """At h k = .9 a record counts 1 but for 2 e^(-2 (.9 pi)^2) = 3e-7 a column and the rounding of the table."""
     axes = grid([(f"x{place}", Fraction(0), ONE, False) for place in range(columns)], cells=12)
-    made = Bernstein(axes, Terms(ADD), ONE, degree, Fraction(9, 10 * degree)).plan
+    made = Bernstein(axes, DensityTerms(ADD), ONE, degree, Fraction(9, 10 * degree)).plan
     assert made.counting is not None
     assert np.abs(made.sums.table @ made.counting - 1.0).max() < 2e-5
     own = linear.shares_of(axes) @ made.back
@@ -166,9 +166,9 @@ def test_a_private_number_of_records_is_counted_without_the_bias_of_the_polynomi
 
 
 def test_where_the_lattice_is_too_wide_for_the_kernel_the_lesser_bias_is_taken() -> None:
-    wide = Bernstein(LINE, Terms(ADD), ONE, 22, Fraction(1, 170)).plan
+    wide = Bernstein(LINE, DensityTerms(ADD), ONE, 22, Fraction(1, 170)).plan
     own = linear.shares_of(LINE) @ wide.back
-    even = np.full(23, 1.0 / 22) / Bernstein(LINE, Terms(ADD), ONE, 22, Fraction(1, 170)).unit
+    even = np.full(23, 1.0 / 22) / Bernstein(LINE, DensityTerms(ADD), ONE, 22, Fraction(1, 170)).unit
     off = [float(np.abs(wide.sums.table @ weights - 1.0).max()) for weights in (own, even)]
     assert (wide.counting is None) == (off[0] <= off[1])
 
@@ -257,7 +257,7 @@ def test_a_degree_is_public_and_of_the_usual_order() -> None:
 @pytest.mark.parametrize("whole", [False, True])
 def test_what_a_public_rule_says_can_be_had_for_every_number_of_columns(columns: int, whole: bool) -> None:
     known = [(name, Fraction(0), Fraction(99), whole) for name in "abcd"[:columns]]
-    made = plan_for(Options("bernstein"), known, Terms(Adjacency("add_remove")), Fraction(1), Fraction(0))
+    made = plan_for(Options("bernstein"), known, DensityTerms(Adjacency("add_remove")), Fraction(1), Fraction(0))
     assert isinstance(made, Bernstein)
     assert len(made.axes) == columns
     assert UNIT == 1 << 16

@@ -372,7 +372,7 @@ def test_rho_of_every_loss_that_has_one() -> None:
         ApproxZCDP(Fraction(1), Fraction(1, 10)),
         Renyi(((Fraction(2), Fraction(1)),)),
         PLD(((pairs.Coin(Fraction(1), Fraction(1, 10)), 1),)),
-        PLD(((pairs.Sampled(pairs.GaussianShift(Fraction(1)), Fraction(1, 10)), 1),)),
+        PLD(((pairs.SampledPair(pairs.GaussianShift(Fraction(1)), Fraction(1, 10)), 1),)),
     ],
     ids=lambda loss: type(loss).__name__,
 )

@@ -31,9 +31,14 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.convex import exact_solver, losses, objective_perturbation, tabulated_loss
 from reticent.statistics.convex import newton as minimum
 from reticent.statistics.convex.descent import Descent
-from reticent.statistics.convex.losses import Hinge, Logistic, Loss, Quantile, Squared
+from reticent.statistics.convex.losses import CheckLoss, Hinge, HuberLoss, Logistic, Loss
 from reticent.statistics.convex.newton import LossSum, Problem, newton
-from reticent.statistics.convex.objective_perturbation import Inferred, LeastPoint, OutputPerturbation, Perturbed
+from reticent.statistics.convex.objective_perturbation import (
+    CurvaturePerturbation,
+    LeastPoint,
+    ObjectivePerturbation,
+    OutputPerturbation,
+)
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths
 
@@ -43,8 +48,8 @@ LOSSES: tuple[Loss, ...] = (
     Logistic(3),
     Hinge(2),
     Hinge(3, Fraction(1, 3)),
-    Squared(Fraction(1, 10)),
-    Quantile(Fraction(1, 4), Fraction(1, 20)),
+    HuberLoss(Fraction(1, 10)),
+    CheckLoss(Fraction(1, 4), Fraction(1, 20)),
     tabulated_loss.of_classes(lambda z, t: -t * np.clip(1 - t * z, 0, 2), 2, Fraction(5, 2), None)[0],  # squared hinge
     tabulated_loss.of_classes(lambda z, t: -t / (1 + np.exp(t * z)), 3, Fraction(4), None)[0],
     tabulated_loss.of_numbers(lambda z, y: np.tanh(10 * (z - y)), ENDS, ENDS, None)[0],
@@ -60,7 +65,7 @@ def name(loss: Loss) -> str:
 
 
 def targets(loss: Loss, n: int, rng: np.random.Generator) -> Floats:
-    if isinstance(loss, Logistic | Hinge) or (isinstance(loss, tabulated_loss.Tabled) and loss.classes):
+    if isinstance(loss, Logistic | Hinge) or (isinstance(loss, tabulated_loss.TabulatedLoss) and loss.classes):
         return rng.integers(0, loss.classes, n).astype(np.float64)
     return np.asarray(rng.uniform(-1.5, 1.5, n))
 
@@ -118,7 +123,7 @@ def test_the_density_of_the_least_point_keeps_epsilon_and_without_the_jacobian_i
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_jacobian_is_within_its_share_and_one_row_alone_reaches_it(loss: Loss, kind: Kind) -> None:
-    plan = Perturbed(loss, BOX, price(kind), Fraction(5, 2), Fraction(1))
+    plan = ObjectivePerturbation(loss, BOX, price(kind), Fraction(5, 2), Fraction(1))
     made, rng = plan.mechanism, np.random.default_rng(5)
     share, worst = float(turned(made.turns, made.bend, made.ridge)), 0.0
     for size in (0, 1, 4, 20):
@@ -139,7 +144,9 @@ def _volume(problem: Problem, at: Floats, ridge: Fraction) -> float:
 
 def test_the_share_of_the_jacobian_is_reached_by_one_row_and_a_rank_less_is_refuted() -> None:
     """A row at its bounds, on the parabola in every score, bends each by the most there is."""
-    plan = Perturbed(Hinge(3), Scaling(((Fraction(-1), Fraction(1)),)), price("add_remove"), Fraction(2), Fraction(1))
+    plan = ObjectivePerturbation(
+        Hinge(3), Scaling(((Fraction(-1), Fraction(1)),)), price("add_remove"), Fraction(2), Fraction(1)
+    )
     made = plan.mechanism
     x, y, at = np.array([[1.0]]), np.array([0.0]), np.array([[1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]])
     moved = _volume(plan.problem(x, y), at, made.ridge) - _volume(plan.problem(x[:0], y[:0]), at, made.ridge)
@@ -240,28 +247,30 @@ def test_the_kit_accepts_the_mechanism_and_refutes_a_third_of_its_noise() -> Non
 
 def test_scale_ridge_and_shares_are_the_theorems() -> None:
     """Clip 1, replaced rows, epsilon 1: 2 / s + ln(1 + 1 / (4 R)) = 999 / 1000, and 1 / 1000 for the solver."""
-    plan = Perturbed(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(1, 100))
+    plan = ObjectivePerturbation(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(1, 100))
     ridge = 1 / (4 * math.expm1(0.05))
     assert float(plan.ridge) == pytest.approx(ridge, rel=1e-9)
     assert float(plan.mechanism.scale) == pytest.approx(2 / (0.999 - math.log1p(1 / (4 * ridge))), rel=1e-9)
     assert plan.guarantee.loss == PureDP(Fraction(1))
     person = Price(Fraction(1), Fraction(0), Adjacency("substitute", 3))
-    rows = Perturbed(Logistic(3), LINE, person, Fraction(1), Fraction(1)).mechanism
+    rows = ObjectivePerturbation(Logistic(3), LINE, person, Fraction(1), Fraction(1)).mechanism
     assert (rows.sensitivity.bound, rows.turns, rows.bend) == (Fraction(2 * 3 * 2), 3 * 2, Fraction(1, 2))
-    flat = Perturbed(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(7))
+    flat = ObjectivePerturbation(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(7))
     assert flat.ridge == 7
     assert "where" not in flat.note
     assert "that 1/20 of epsilon pays" in plan.note
-    many = Perturbed(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(1, 100), 2000)
+    many = ObjectivePerturbation(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(1, 100), 2000)
     assert float(many.ridge) == pytest.approx(1 / (4 * math.expm1(0.1)), rel=1e-9)
     assert replace(many, people=1999).ridge == plan.ridge
     assert float(replace(many, people=20_000).ridge) == pytest.approx(1 / (4 * math.expm1(0.2)), rel=1e-9)
-    moved = Perturbed(Quantile(Fraction(1, 4), Fraction(1, 20)), LINE, price("add_remove"), Fraction(1), Fraction(1))
+    moved = ObjectivePerturbation(
+        CheckLoss(Fraction(1, 4), Fraction(1, 20)), LINE, price("add_remove"), Fraction(1), Fraction(1)
+    )
     assert moved.mechanism.sensitivity.bound == Fraction(3, 4)
 
 
 def test_the_stored_leaf_proves_its_loss_again_and_a_smaller_scale_does_not() -> None:
-    first, last = Perturbed(Logistic(3), BOX, price("substitute"), Fraction(2), Fraction(1)).guarantee.parts
+    first, last = ObjectivePerturbation(Logistic(3), BOX, price("substitute"), Fraction(2), Fraction(1)).guarantee.parts
     assert axiom_again(first) == first
     assert axiom_again(last) == last
     stored = {**dict(first.parameters), "ridge": "1/1000"}
@@ -382,7 +391,9 @@ def test_no_neighbour_moves_the_released_point_by_more_than_declared(loss: Loss,
 
 
 def test_one_row_alone_moves_it_by_nearly_all_that_is_declared() -> None:
-    plan = OutputPerturbation(Squared(Fraction(1, 10)), LINE, price("add_remove"), Fraction(1), Fraction(100), people=1)
+    plan = OutputPerturbation(
+        HuberLoss(Fraction(1, 10)), LINE, price("add_remove"), Fraction(1), Fraction(100), people=1
+    )
     x, y = np.array([[1.0]]), np.array([1.0])
     assert excess(plan, stepped(plan, x, y), stepped(plan, x[:0], y[:0])) > Fraction(99, 100)
 
@@ -416,7 +427,7 @@ def test_a_solver_that_stops_early_is_refuted_where_its_gap_is_left_out(monkeypa
 # --- objective perturbation, neighbour by neighbour -------------------------------------------------------------------
 
 
-def given(plan: Perturbed, exact: Problem, point: Floats) -> tuple[int, ...]:
+def given(plan: ObjectivePerturbation, exact: Problem, point: Floats) -> tuple[int, ...]:
     """What the solver makes of the slope that has its least point at ``point``, rounded as the mechanism rounds it."""
     made = plan.mechanism
     slope = -(exact.gradient(point)[0] + float(plan.ridge) * point).ravel()
@@ -427,7 +438,7 @@ def given(plan: Perturbed, exact: Problem, point: Floats) -> tuple[int, ...]:
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_given_the_least_point_answers_differ_by_what_the_last_noise_covers(loss: Loss, kind: Kind) -> None:
-    plan = Perturbed(loss, BOX, price(kind), Fraction(3), Fraction(1))
+    plan = ObjectivePerturbation(loss, BOX, price(kind), Fraction(3), Fraction(1))
     rng = np.random.default_rng(17)
     for n in (1, 3, 40):
         x, y = rng.uniform([0, -3, 10], [1, 5, 20], (n + 1, 3)), targets(loss, n + 1, rng)
@@ -441,7 +452,7 @@ def test_given_the_least_point_answers_differ_by_what_the_last_noise_covers(loss
 
 
 def test_given_the_least_point_a_solver_that_stops_early_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = Perturbed(Logistic(2), BOX, price("add_remove"), Fraction(3), Fraction(1))
+    plan = ObjectivePerturbation(Logistic(2), BOX, price("add_remove"), Fraction(3), Fraction(1))
     x, y = np.random.default_rng(0).uniform([0, -3, 10], [1, 5, 20], (50, 3)), np.array([0.0, 1.0] * 25)
     honest = newton
     monkeypatch.setattr(minimum, "newton", lambda s, t, e, r, tolerance: honest(s, t, e, r, 2.0**22 * tolerance))
@@ -458,7 +469,7 @@ def replayed(plan: LeastPoint, x: Floats, y: Floats, answer: object = None) -> C
     return call
 
 
-def most_moved(plan: Perturbed, kind: Kind) -> float:
+def most_moved(plan: ObjectivePerturbation, kind: Kind) -> float:
     """The greatest observed to declared change of the gradient over random neighbours and points."""
     rng = np.random.default_rng(19)
     worst = 0.0
@@ -482,12 +493,12 @@ def most_moved(plan: Perturbed, kind: Kind) -> float:
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_neighbour_moves_the_gradient_by_more_than_declared(loss: Loss, kind: Kind) -> None:
-    plan = Perturbed(loss, BOX, price(kind), Fraction(3), Fraction(1), people=12)
+    plan = ObjectivePerturbation(loss, BOX, price(kind), Fraction(3), Fraction(1), people=12)
     assert 0.2 < most_moved(plan, kind) <= 1
 
 
 def test_replay_compares_gradients_and_refutes_half_a_sensitivity() -> None:
-    plan = Perturbed(Squared(Fraction(1, 10)), LINE, price("add_remove"), Fraction(1), Fraction(1))
+    plan = ObjectivePerturbation(HuberLoss(Fraction(1, 10)), LINE, price("add_remove"), Fraction(1), Fraction(1))
     x, y = np.array([[0.2], [1.0]]), np.array([0.1, 1.0])
     one, other = replayed(plan, x, y), replayed(plan, x[:1], y[:1])
     moved = change_of(one, other).in_norm("L1")
@@ -502,15 +513,15 @@ def test_rows_that_are_not_shortened_are_noticed(monkeypatch: pytest.MonkeyPatch
         return rows
 
     monkeypatch.setattr(objective_perturbation, "shortened", raw)
-    plan = Perturbed(Logistic(2), BOX, price("add_remove"), Fraction(1), Fraction(1))
+    plan = ObjectivePerturbation(Logistic(2), BOX, price("add_remove"), Fraction(1), Fraction(1))
     assert most_moved(plan, "add_remove") > 1
 
 
 def test_a_missing_target_or_value_makes_a_row_of_zeros() -> None:
-    plan = Perturbed(Logistic(2), BOX, price("add_remove"), Fraction(3), Fraction(1))
+    plan = ObjectivePerturbation(Logistic(2), BOX, price("add_remove"), Fraction(3), Fraction(1))
     made = plan.problem(np.array([[0.5, 1.0, 12.0], [np.nan, 1.0, 12.0]]), np.array([np.nan, 1.0]))
     assert not made.rows.any()
-    numbers = Perturbed(Squared(), BOX, price("add_remove"), Fraction(3), Fraction(1))
+    numbers = ObjectivePerturbation(HuberLoss(), BOX, price("add_remove"), Fraction(3), Fraction(1))
     assert numbers.problem(np.ones((2, 3)), np.array([1e300, -7.0])).targets.tolist() == [1.0, -1.0]
 
 
@@ -519,7 +530,7 @@ def test_a_missing_target_or_value_makes_a_row_of_zeros() -> None:
 
 def test_a_delta_is_for_output_perturbation_and_is_used() -> None:
     with pytest.raises(PublicParameterError, match="pure"):
-        Perturbed(Logistic(2), BOX, price("substitute", Fraction(1, 10**6)), Fraction(2), Fraction(1))
+        ObjectivePerturbation(Logistic(2), BOX, price("substitute", Fraction(1, 10**6)), Fraction(2), Fraction(1))
     made = OutputPerturbation(Logistic(2), BOX, price("substitute", Fraction(1, 10**6)), Fraction(2), Fraction(1))
     assert isinstance(made.guarantee.loss, ApproxDP)
     assert isinstance(made.noise, Gaussian)
@@ -528,13 +539,13 @@ def test_a_delta_is_for_output_perturbation_and_is_used() -> None:
 def test_what_no_solution_serves_is_refused() -> None:
     wide = Scaling(((Fraction(0), Fraction(1)),) * 2001)
     with pytest.raises(PublicParameterError, match="2,000"):
-        Perturbed(Logistic(2), wide, price("substitute"), Fraction(2), Fraction(1))
+        ObjectivePerturbation(Logistic(2), wide, price("substitute"), Fraction(2), Fraction(1))
     with pytest.raises(PublicParameterError, match="penalty"):
         OutputPerturbation(Logistic(2), BOX, price("substitute"), Fraction(2), Fraction(1, 10**6))
     with pytest.raises(PublicParameterError, match="penalty"):
-        Perturbed(Logistic(2), BOX, price("substitute"), Fraction(2), Fraction(0))
+        ObjectivePerturbation(Logistic(2), BOX, price("substitute"), Fraction(2), Fraction(0))
     with pytest.raises(PublicParameterError, match="clip"):
-        Perturbed(Logistic(2), BOX, price("substitute"), Fraction(1, 5000), Fraction(1))
+        ObjectivePerturbation(Logistic(2), BOX, price("substitute"), Fraction(1, 5000), Fraction(1))
     one = Fraction(1)
     with pytest.raises(PublicParameterError, match="Jacobian"):
         Objective(L1(one, Adjacency("add_remove")), 1, one, one, one, 1, one, Fraction(1, 2))
@@ -548,13 +559,13 @@ Made = Callable[..., object]
 @pytest.mark.parametrize(
     ("asked", "got"),
     [
-        ({}, Perturbed),
-        ({"solver": "objective"}, Perturbed),
+        ({}, ObjectivePerturbation),
+        ({"solver": "objective"}, ObjectivePerturbation),
         ({"solver": "output"}, OutputPerturbation),
         ({"solver": "descent"}, Descent),
         ({"steps": 5}, Descent),
-        ({"refined": True}, Inferred),
-        ({"refined": True, "solver": "objective"}, Inferred),
+        ({"refined": True}, CurvaturePerturbation),
+        ({"refined": True, "solver": "objective"}, CurvaturePerturbation),
         ({"refined": True, "delta": Fraction(1, 10**6)}, Descent),
         ({"refined": True, "steps": 5}, Descent),
         ({"delta": Fraction(1, 10**6)}, Descent),
@@ -588,11 +599,16 @@ def test_a_ridge_that_would_hide_a_regression_is_left_to_the_descent() -> None:
             objective_perturbation.planned("auto", loss, BOX, price("substitute"), Fraction(2), Fraction(1), people)
         )
 
-    narrow = Squared(Fraction(1, 100))  # ridge: 100 x 2 / (e^{1/20} - 1), about 3,900; strength: rows / 2
-    assert [made(narrow, n) for n in (199, 200, 3800, 4000)] == [Perturbed, Descent, Descent, Perturbed]
-    assert made(narrow, None) is Perturbed  # as of 10,000 rows
-    assert made(Squared(Fraction(1, 1000)), None) is Descent
-    assert made(Hinge(2, Fraction(1, 1000)), 3800) is Perturbed
+    narrow = HuberLoss(Fraction(1, 100))  # ridge: 100 x 2 / (e^{1/20} - 1), about 3,900; strength: rows / 2
+    assert [made(narrow, n) for n in (199, 200, 3800, 4000)] == [
+        ObjectivePerturbation,
+        Descent,
+        Descent,
+        ObjectivePerturbation,
+    ]
+    assert made(narrow, None) is ObjectivePerturbation  # as of 10,000 rows
+    assert made(HuberLoss(Fraction(1, 1000)), None) is Descent
+    assert made(Hinge(2, Fraction(1, 1000)), 3800) is ObjectivePerturbation
 
 
 @pytest.mark.parametrize("solver", ["objective", "output"])

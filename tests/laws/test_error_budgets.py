@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reticent.statistics.regression import distance_bounds
-from reticent.statistics.regression.candidates import Cell, Cells
+from reticent.statistics.regression.candidates import CoefficientBox, CoefficientCells
 
 
 @pytest.mark.wide
@@ -32,7 +32,7 @@ def test_the_diameter_is_within_4096_radii_of_a_piece(columns: int, monkeypatch:
     dice, worst = random.Random(columns), 0.0
     for _ in range(6):
         sides = tuple((columns + 1) * dice.choice([1, 3, 1 << dice.randrange(20)]) for _ in range(columns))
-        known, cell = distance_bounds.public(Cells(sides)), Cell((0,) * columns, sides)
+        known, cell = distance_bounds.public(CoefficientCells(sides)), CoefficientBox((0,) * columns, sides)
         search = object.__new__(distance_bounds._Search)
         search.corner, search.middle, search.base = (0,) * columns, tuple(side << 13 for side in sides), 0
         search.points = known.points.astype(float), np.zeros(len(known.points))

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.gate import Recorder
@@ -18,7 +18,7 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.synthesis.kernel import Kernel, bandwidth_for
-from reticent.synthesis.linear_queries import UNIT, Terms
+from reticent.synthesis.linear_queries import UNIT, DensityTerms
 from reticent.synthesis.series import grid
 from tests.laws.test_series import TERMS, TINY, moved
 
@@ -26,12 +26,12 @@ ONE = Fraction(1)
 SUB = Adjacency("substitute")
 TINY_LINE = grid([("x", Fraction(0), ONE, False)], cells=5)
 LINE = grid([("x", Fraction(0), ONE, False)])
-PUBLIC = Terms(SUB, 1000, fixed=True)
+PUBLIC = DensityTerms(SUB, 1000, fixed=True)
 WIDE = Fraction(4, 10)
 
 
 @pytest.mark.parametrize("terms", TERMS, ids=repr)
-def test_the_whole_loss_is_spent_for_the_worst_neighbours_and_no_more(terms: Terms) -> None:
+def test_the_whole_loss_is_spent_for_the_worst_neighbours_and_no_more(terms: DensityTerms) -> None:
     sums = Kernel(TINY_LINE, terms, ONE, WIDE, TINY).plan.sums
     mechanism = sums.mechanism
     assert isinstance(mechanism, Gaussian)
@@ -76,7 +76,7 @@ def test_one_draw_answers_every_evaluation() -> None:
     plan = Kernel(LINE, PUBLIC, ONE, Fraction(1, 10), TINY)
     counts = np.bincount(np.full(1000, 300), minlength=1024)
     recorder = Recorder(lambda mechanism, exact, start: tuple(exact), Replayed(1))  # type: ignore[arg-type]
-    found = plan.draw([Result(vectors=(tuple(counts.tolist()),))], recorder)
+    found = plan.draw([QueryResult(vectors=(tuple(counts.tolist()),))], recorder)
     assert isinstance(found, Reply)
     assert len(recorder.calls) == 1
     assert recorder.tossed == []

@@ -18,9 +18,9 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.objective import Objective
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
-from reticent.statistics.convex.intervals import AT_95, Around, curvature, moved
-from reticent.statistics.convex.losses import Logistic, Loss, Squared
-from reticent.statistics.convex.objective_perturbation import Inferred
+from reticent.statistics.convex.intervals import AT_95, ScoreKnowledge, curvature, moved
+from reticent.statistics.convex.losses import HuberLoss, Logistic, Loss
+from reticent.statistics.convex.objective_perturbation import CurvaturePerturbation
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths, longest, shortened
 
@@ -49,7 +49,7 @@ def triangle(rows: Integers, at: Floats) -> list[int]:
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)])
 def test_the_curvature_of_any_number_of_columns_can_be_bought(delta: Fraction, kind: Kind) -> None:
     """A category has more columns than a row is long: what a replaced row moves is then no whole number by itself."""
-    every: tuple[Loss, ...] = (Logistic(2), Squared(Fraction(1)))
+    every: tuple[Loss, ...] = (Logistic(2), HuberLoss(Fraction(1)))
     for loss, (times, width) in product_of(every, product_of((1, 2, 3), (3, 5, 7, 12, 15, 33))):
         near = Price(Fraction(1), delta, Adjacency(kind, times))
         for long in {2, width // 2 + 1, width - 1, width}:
@@ -96,7 +96,7 @@ def test_a_diagonal_is_replaced_and_not_doubled() -> None:
 # --- a least point and its curvature ----------------------------------------------------------------------------------
 
 
-def replayed(plan: Inferred, x: Floats, y: Floats, answers: list[object] | None = None) -> list[Call]:
+def replayed(plan: CurvaturePerturbation, x: Floats, y: Floats, answers: list[object] | None = None) -> list[Call]:
     stream, given = Replayed("noise"), iter(answers or [])
 
     def respond(mechanism: object, exact: object, start: NDArray[np.int64] | None) -> object:
@@ -112,7 +112,7 @@ def replayed(plan: Inferred, x: Floats, y: Floats, answers: list[object] | None 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fit_with_intervals_draws_a_point_and_a_curvature_for_its_price(kind: Kind) -> None:
     rng = np.random.default_rng(4)
-    plan = Inferred(Logistic(2), Scaling(BOX), price(kind), Fraction(3), Fraction(1), 20)
+    plan = CurvaturePerturbation(Logistic(2), Scaling(BOX), price(kind), Fraction(3), Fraction(1), 20)
     point, noise = plan.guarantee.parts
     assert plan.guarantee.loss == PureDP(Fraction(1))
     assert isinstance(point.loss, PureDP)
@@ -137,14 +137,14 @@ def test_a_fit_with_intervals_draws_a_point_and_a_curvature_for_its_price(kind: 
 
 def test_the_price_of_a_curvature_follows_from_public_strength() -> None:
     def bought(kind: Kind, people: int | None, clip: int = 3) -> Fraction:
-        return Inferred(Logistic(2), Scaling(BOX), price(kind), Fraction(clip), Fraction(1), people).bought
+        return CurvaturePerturbation(Logistic(2), Scaling(BOX), price(kind), Fraction(clip), Fraction(1), people).bought
 
     assert bought("add_remove", 4499) == Fraction(1, 2)
     assert bought("add_remove", 4500) == Fraction(3, 10)  # 4500 x 1 / 3^2
     assert bought("substitute", 8999) == Fraction(1, 2)
     assert bought("substitute", 9000) == Fraction(3, 10)
     assert bought("add_remove", None) == Fraction(3, 10)  # as of 10,000
-    plan = Inferred(Logistic(2), Scaling(BOX), price("add_remove"), Fraction(3), Fraction(1, 1000))
+    plan = CurvaturePerturbation(Logistic(2), Scaling(BOX), price("add_remove"), Fraction(3), Fraction(1, 1000))
     turns, bend = plan.bent
     assert math.log(1 + bend / plan.ridge) * turns == pytest.approx(0.1, rel=1e-9)
 
@@ -153,7 +153,7 @@ def test_the_price_of_a_curvature_follows_from_public_strength() -> None:
 def test_the_random_slope_is_the_noise_of_the_gradient_at_the_point() -> None:
     """At the point the gradient of the losses is -(ridge t + slope): what is left of it has Laplace's deviation."""
     rng = np.random.default_rng(7)
-    plan = Inferred(Logistic(2), Scaling(BOX), price("add_remove"), Fraction(3), Fraction(1), 2000)
+    plan = CurvaturePerturbation(Logistic(2), Scaling(BOX), price("add_remove"), Fraction(3), Fraction(1), 2000)
     x = rng.uniform(-1, 1, (2000, 2))
     y = (rng.random(2000) < 1 / (1 + np.exp(-x[:, 0]))).astype(np.float64)
     problem = plan.problem(x, y)
@@ -168,9 +168,9 @@ def test_the_random_slope_is_the_noise_of_the_gradient_at_the_point() -> None:
 # --- what an interval is ----------------------------------------------------------------------------------------------
 
 
-def one(bent: float, *, loud: float = 0.0, off: float = 0.0, tail: float = 0.0, push: float = 0.0) -> Around:
+def one(bent: float, *, loud: float = 0.0, off: float = 0.0, tail: float = 0.0, push: float = 0.0) -> ScoreKnowledge:
     nothing = np.zeros(1)
-    return Around(np.array([0.2]), np.array([push]), np.array([[bent]]), nothing, nothing, loud, off, tail)
+    return ScoreKnowledge(np.array([0.2]), np.array([push]), np.array([[bent]]), nothing, nothing, loud, off, tail)
 
 
 def test_without_noise_an_interval_is_that_of_the_likelihood() -> None:
@@ -205,7 +205,7 @@ def test_a_curvature_that_noise_hides_leaves_everything_open() -> None:
 
 def test_a_direction_that_is_hidden_hides_no_other() -> None:
     nothing, push = np.zeros(3), np.array([5.0, 9.0, 3.0])
-    around = Around(nothing, push, np.diag([900.0, 500.0, 10.0]), nothing, nothing, 10.0, 20.0, 3.0)
+    around = ScoreKnowledge(nothing, push, np.diag([900.0, 500.0, 10.0]), nothing, nothing, 10.0, 20.0, 3.0)
     assert around.told == (True, True, False)
     assert around.interval(np.array([1.0, 0.0, 1.0])) is None
     assert around.values[0] == pytest.approx(5 / 900)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy, Replayed
 from reticent.learning import clipping, moments, trees
 from reticent.learning.clusters import Lloyd
-from reticent.learning.moments import Moments, PrincipalAxes
+from reticent.learning.moments import ClassMoments, PrincipalAxes
 from reticent.learning.trees import Growth
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gate import Call, Recorder
@@ -24,7 +24,7 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.statistics import scaling
 from reticent.statistics.convex import descent, losses, tabulated_loss
 from reticent.statistics.convex.descent import Descent
-from reticent.statistics.convex.losses import Hinge, Logistic, Quantile, Squared
+from reticent.statistics.convex.losses import CheckLoss, Hinge, HuberLoss, Logistic
 from reticent.statistics.price import Price
 from reticent.statistics.regression import products
 from reticent.statistics.regression.frame import Frame
@@ -80,13 +80,13 @@ CASES = (
     Case("logistic", _linear(Logistic(2), Fraction(3, 2), refined=True), lambda p, x, y, e: _drawn(p, x, y % 2, e)),
     Case("softmax", _linear(Logistic(CLASSES), Fraction(9)), _drawn),
     Case("hinge", _linear(Hinge(CLASSES), Fraction(2)), _drawn),
-    Case("huber", _linear(Squared(Fraction(1, 10)), Fraction(2)), _drawn),
-    Case("quantile", _linear(Quantile(Fraction(1, 4)), Fraction(2)), _drawn),
+    Case("huber", _linear(HuberLoss(Fraction(1, 10)), Fraction(2)), _drawn),
+    Case("quantile", _linear(CheckLoss(Fraction(1, 4)), Fraction(2)), _drawn),
     Case("tabled, two", _linear(SQUARED_HINGE, Fraction(2)), lambda p, x, y, e: _drawn(p, x, y % 2, e)),
     Case("tabled, three", _linear(AGAINST_THE_REST, Fraction(2)), _drawn),
     Case("tabled, numbers", _linear(COUNTS, Fraction(2)), lambda p, x, y, e: _drawn(p, x, y - 1, e)),
     Case("least squares", lambda price: _squares(price, Fraction(3, 2)), lambda p, x, y, e: _drawn(p, x, y - 1, e)),
-    Case("moments", lambda price: Moments(FLAT, price, CLASSES), _drawn),
+    Case("moments", lambda price: ClassMoments(FLAT, price, CLASSES), _drawn),
     Case("axes", lambda price: PrincipalAxes(FLAT, price), _alone),
     Case("lloyd", lambda price: Lloyd(FLAT, price, 3, 2), _alone),
     Case("tree", lambda price: Growth(BOUNDS, CLASSES, 3, price.epsilon, price.neighbours), _drawn),
@@ -251,8 +251,8 @@ def test_slopes_that_are_rounded_up_are_cut_by_their_integers(monkeypatch: pytes
 def test_a_table_that_is_too_great_is_cut_and_without_the_cut_it_is_noticed(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = tabulated_loss.Tabled.slopes
-    monkeypatch.setattr(tabulated_loss.Tabled, "slopes", lambda self, scores, y: 3 * honest(self, scores, y))
+    honest = tabulated_loss.TabulatedLoss.slopes
+    monkeypatch.setattr(tabulated_loss.TabulatedLoss, "slopes", lambda self, scores, y: 3 * honest(self, scores, y))
     case = next(case for case in CASES if case.name == name)
     assert 0 < max(worst(case, "add_remove", Fraction(0))) <= 1
 
@@ -294,7 +294,7 @@ def test_the_reach_holds_most_rows_and_not_the_box(delta: Fraction) -> None:
     """
     rng = np.random.default_rng(2)
     x = rng.uniform([0.5, 1.0, 15.0], [0.6, 1.8, 16.0], (4000, 3))
-    near = clipping.Near(FLAT, Price(Fraction(10), delta, Adjacency("substitute")), 4000)
+    near = clipping.ReachDescent(FLAT, Price(Fraction(10), delta, Adjacency("substitute")), 4000)
     seen = near.draw(x, Replayed("reach"))
     norm = near.price.norm
     within = float(
@@ -303,7 +303,9 @@ def test_the_reach_holds_most_rows_and_not_the_box(delta: Fraction) -> None:
     assert 0.7 < within < 0.95  # the next candidate below holds less than 4 / 5
     assert seen.reach * (16 if norm == "l2" else 4) < near.candidates[-1]
     assert (scaling.lengths(seen.rows, norm) <= seen.reach).all()
-    blind = clipping.Near(FLAT, Price(Fraction(1, 10**6), Fraction(0), Adjacency("substitute")), 4000)  # noise alone
+    blind = clipping.ReachDescent(
+        FLAT, Price(Fraction(1, 10**6), Fraction(0), Adjacency("substitute")), 4000
+    )  # noise alone
     drawn = [blind.draw(x, Replayed(f"blind {key}")).reach for key in range(40)]
     assert len(set(drawn)) > 20  # even over the 48 candidates: fewer than 21 different ones with chance below 1e-3
 

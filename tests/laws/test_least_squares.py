@@ -20,11 +20,11 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
 from reticent.statistics.price import Price
 from reticent.statistics.regression import products, sandwich
-from reticent.statistics.regression.frame import Block, Frame, Keys
+from reticent.statistics.regression.frame import Block, CategoryKeys, Frame
 from reticent.statistics.regression.products import Products
 from reticent.statistics.regression.sandwich import Meat
 from reticent.statistics.regression.squares import LeastSquares
-from reticent.statistics.regression.sums import Loads, Sums
+from reticent.statistics.regression.sums import Loads, NoisySums
 from reticent.statistics.scaling import UNIT, Floats
 
 BOX = (Fraction(-1), Fraction(1))
@@ -36,8 +36,8 @@ BLOCKS: dict[str, tuple[Block, ...]] = {
     "two": (BOX, FAR),
     "three": (BOX, FAR, BOX),
     "six": (BOX,) * 6,
-    "a category": (Keys(3, 1), BOX),
-    "two categories": (FAR, Keys(2), BOX, Keys(4, 3), BOX),
+    "a category": (CategoryKeys(3, 1), BOX),
+    "two categories": (FAR, CategoryKeys(2), BOX, CategoryKeys(4, 3), BOX),
 }
 
 
@@ -60,7 +60,7 @@ def extremes(frame: Frame, n: int, key: int) -> tuple[Floats, Floats]:
     """Rows at bounds, beyond them, between, without a value, and of keys that are none."""
     draw, columns = np.random.default_rng([key, len(frame.blocks)]), []
     for block in (*frame.blocks, frame.y):
-        if isinstance(block, Keys):
+        if isinstance(block, CategoryKeys):
             odd = draw.choice([-1, block.count, 0.5, np.nan], n)
             columns.append(np.where(draw.random(n) < 0.05, odd, draw.integers(0, block.count, n)))
             continue
@@ -126,7 +126,7 @@ def test_a_row_moves_no_draw_by_more_than_it_declares(
 def test_a_row_at_a_corner_moves_cells_and_squares_by_all_that_is_declared(name: str) -> None:
     """Noise is not wider than it must be, alone or in place of another."""
     made = engine(name)
-    x = np.array([[float(block[1]) if not isinstance(block, Keys) else 0.0 for block in made.frame.blocks]])
+    x = np.array([[float(block[1]) if not isinstance(block, CategoryKeys) else 0.0 for block in made.frame.blocks]])
     found = moves(made, (x, np.array([1.0])), (x[:0], np.zeros(0)))
     assert set(found[:-1]) == {Fraction(1)}
     instead = engine(name, kind="substitute")
@@ -165,7 +165,7 @@ def rows(frame: Frame, n: int, key: int) -> tuple[Floats, Floats]:
     """Rows inside their bounds whose errors spread with the first column."""
     draw, columns = np.random.default_rng(key), []
     for block in frame.blocks:
-        if isinstance(block, Keys):
+        if isinstance(block, CategoryKeys):
             columns.append(draw.integers(0, block.count, n).astype(float))
         else:
             columns.append(draw.uniform(float(block[0]), float(block[1]), n))
@@ -352,7 +352,7 @@ def test_the_usual_formula_does_not_cover_this_law(monkeypatch: pytest.MonkeyPat
     assert covered("8", "add_remove", 299)[0] < 0.918  # other tables than those kept
 
 
-def _alike(told: sandwich.Told) -> Floats:
+def _alike(told: sandwich.SandwichTerms) -> Floats:
     mean = max(told.sums.rest(told.model), 0.0) / told.n
     return np.array([mean * float(part @ row) for part, row in zip(told.parts, told.turn, strict=True)])
 
@@ -368,8 +368,8 @@ def covered_of_replies(chance: float, tables: int = 1_000) -> float:
     for luck in draw.uniform(1 - chance, 1, tables):  # tables with a reply
         gram = np.array([[size + deviation * usual.inv_cdf(luck)]])
         loads = Loads.of(np.diag([1.0, 1.0, 1.0, 1.0]))
-        sums = Sums(gram, np.array([slope * size]), 1e6, 1e6, loads, deviation * noise, 0.0)
-        (found,) = sandwich.Told(sums, np.eye(1), 4.0).estimates(np.zeros(1), 0.0, np.zeros(1))
+        sums = NoisySums(gram, np.array([slope * size]), 1e6, 1e6, loads, deviation * noise, 0.0)
+        (found,) = sandwich.SandwichTerms(sums, np.eye(1), 4.0).estimates(np.zeros(1), 0.0, np.zeros(1))
         assert found is not None
         held += found.low <= slope <= found.high
     return held / tables

@@ -26,13 +26,13 @@ from reticent.ledger.events import (
     Opened,
     Refused,
     Reserved,
-    digest_of,
     parse,
 )
 from reticent.ledger.replay import Row, problems
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
+from reticent.privacy.serialization import digest_of
 from tests.support.ledger_kit import PERSON, eps, ledger_at, store_of
 
 amounts = st.fractions(min_value=0, max_value=2, max_denominator=64)

@@ -57,7 +57,7 @@ symmetric = st.one_of(
     st.builds(pairs.GaussianShift, number),
     st.builds(pairs.DiscreteGaussianShift, number, st.integers(1, 5)),
 )
-pair = symmetric | st.builds(pairs.Sampled, symmetric, st.just(Fraction(1, 7)))
+pair = symmetric | st.builds(pairs.SampledPair, symmetric, st.just(Fraction(1, 7)))
 any_loss: st.SearchStrategy[Loss] = st.one_of(
     st.builds(PureDP, number),
     st.builds(ApproxDP, number, small),
@@ -245,7 +245,7 @@ def test_the_dearest_of_products_is_named_only_where_it_is_worse_in_every_way() 
         ((pair, times),) = group_privacy.dearest(unlike).pairs
         assert isinstance(pair, pairs.Highest)
         assert (times, set(pair.branches)) == (1, {one.pairs for one in unlike})
-    sampled = [cheap, product_of(pairs.Sampled(pairs.GaussianShift(one), half))]
+    sampled = [cheap, product_of(pairs.SampledPair(pairs.GaussianShift(one), half))]
     for unlike in (crossed, sampled, [cheap, product_of(pairs.GaussianShift(one))]):
         with pytest.raises(PublicParameterError, match="none of these"):
             group_privacy.dearest(unlike)
@@ -432,8 +432,8 @@ def test_the_tolerance_of_a_conversion_does_not_add_up() -> None:
         lambda: convert.as_renyi(leaf(PureDP(Fraction(1))), [Fraction(k) for k in range(2, 200)]),
         lambda: group_privacy.group_loss(convert.renyi_of(ZCDP(Fraction(1))), 1000),
         lambda: pairs.Range(Fraction(1, 10**400)),
-        lambda: pairs.Sampled(pairs.Coin(Fraction(1)), Fraction(1, 10**400)),
-        lambda: pairs.Sampled(pairs.Coin(Fraction(1)), 1 - Fraction(1, 10**400)),
+        lambda: pairs.SampledPair(pairs.Coin(Fraction(1)), Fraction(1, 10**400)),
+        lambda: pairs.SampledPair(pairs.Coin(Fraction(1)), 1 - Fraction(1, 10**400)),
         lambda: pairs.GaussianShift(Fraction(1, 10**400)),
         lambda: ZCDP(Fraction(10) ** 400),
     ],
@@ -444,7 +444,7 @@ def test_what_would_stop_a_machine_is_refused_in_words(make: Callable[[], object
 
 
 def test_a_sample_s_curve_ends_where_its_sums_grow_long() -> None:
-    sampled = pld_of([(pairs.Sampled(pairs.Coin(Fraction(1)), Fraction(1, 3)), 1)])
+    sampled = pld_of([(pairs.SampledPair(pairs.Coin(Fraction(1)), Fraction(1, 3)), 1)])
     curve = convert.renyi_of(sampled, [Fraction(2), Fraction(512)])
     assert curve.orders == (Fraction(2),)
 

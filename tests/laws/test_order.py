@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from reticent.data import rank_search
-from reticent.data.order_statistics import LARGEST, Fetched, Needs, RunLength, Sorted, fetched, ordered
+from reticent.data.order_statistics import LARGEST, FetchedColumn, Needs, RunLength, SortedColumn, fetched, ordered
 from reticent.data.rank_search import Bracket, fetch
 from reticent.errors import PublicParameterError
 
@@ -86,7 +86,7 @@ def test_what_is_no_column_of_runs_is_refused(values: list[int], counts: list[in
 
 
 def test_columns_show_nothing() -> None:
-    for column in (Sorted(np.array([41], np.int64)), runs([41]), fetched(runs([41]), Needs(((1, 1),)))):
+    for column in (SortedColumn(np.array([41], np.int64)), runs([41]), fetched(runs([41]), Needs(((1, 1),)))):
         assert "41" not in repr(column)
 
 
@@ -127,11 +127,11 @@ class Loops:
         steps = [self.step(x) for x in self.values]
         return sum(q for q in steps if low < q < high), sum(q <= low for q in steps), sum(q < high for q in steps)
 
-    def whole(self) -> Sorted:
+    def whole(self) -> SortedColumn:
         return ordered(np.array([self.step(x) for x in self.values], np.int64))
 
 
-def same(one: Fetched, other: Fetched) -> bool:
+def same(one: FetchedColumn, other: FetchedColumn) -> bool:
     windows = [(a.tolist(), b.tolist()) for a, b in zip(one.windows, other.windows, strict=True)]
     return one.needs == other.needs and all(a == b for a, b in windows) and one.totals == other.totals
 

@@ -28,7 +28,7 @@ from reticent.privacy.pairs import (
     LaplaceShift,
     Pair,
     Range,
-    Sampled,
+    SampledPair,
     Symmetric,
 )
 from reticent.privacy.rdp import renyi_of
@@ -55,7 +55,7 @@ def composition(dice: random.Random) -> Parts:
     for _ in range(dice.randrange(1, 4)):
         pair: Pair = symmetric(dice)
         if isinstance(pair, Coin | GeometricShift | DiscreteGaussianShift) and dice.random() < 0.4:
-            pair = Sampled(pair, Fraction(dice.randrange(1, 20), 20))
+            pair = SampledPair(pair, Fraction(dice.randrange(1, 20), 20))
         parts.append((pair, dice.choice([1, 1, 2])))
     return parts[:2] if sum(isinstance(pair, DiscreteGaussianShift) for pair, _ in parts) > 1 else parts
 
@@ -149,11 +149,11 @@ def theirs(pair: Pair, step: float) -> object:
             return peer.from_gaussian_mechanism(float(mu) ** -0.5, value_discretization_interval=step)
         case GeometricShift(scale, shift):
             return peer.from_discrete_laplace_mechanism(float(1 / scale), shift, value_discretization_interval=step)
-        case Sampled(GaussianShift(mu), rate):
+        case SampledPair(GaussianShift(mu), rate):
             return peer.from_gaussian_mechanism(
                 float(mu) ** -0.5, sampling_prob=float(rate), value_discretization_interval=step
             )
-        case Sampled(LaplaceShift(epsilon), rate):
+        case SampledPair(LaplaceShift(epsilon), rate):
             return peer.from_laplace_mechanism(
                 float(1 / epsilon), sampling_prob=float(rate), value_discretization_interval=step
             )
@@ -163,10 +163,10 @@ def theirs(pair: Pair, step: float) -> object:
 
 MIXES: dict[str, Parts] = {
     "laplace": [(LaplaceShift(Fraction(1, 50)), 200)],
-    "sampled gaussian": [(Sampled(GaussianShift(Fraction(1)), Fraction(1, 100)), 500)],
-    "sampled laplace": [(Sampled(LaplaceShift(Fraction(1)), Fraction(1, 10)), 40)],
+    "sampled gaussian": [(SampledPair(GaussianShift(Fraction(1)), Fraction(1, 100)), 500)],
+    "sampled laplace": [(SampledPair(LaplaceShift(Fraction(1)), Fraction(1, 10)), 40)],
     "mix": [
-        (Sampled(GaussianShift(Fraction(1, 4)), Fraction(1, 5)), 10),
+        (SampledPair(GaussianShift(Fraction(1, 4)), Fraction(1, 5)), 10),
         (GeometricShift(Fraction(7, 2), 1), 10),
         (LaplaceShift(Fraction(1, 9)), 10),
         (GaussianShift(Fraction(1, 30)), 3),
@@ -226,8 +226,8 @@ EXTREME: list[Parts] = [
     [(DiscreteGaussianShift(Fraction(1, 10), 1), 5)],
     [(DiscreteGaussianShift(Fraction(10**14), 10**4), 5)],
     [(GaussianShift(Fraction(10**4)), 1)],
-    [(Sampled(GaussianShift(Fraction(1)), Fraction(1, 10**4)), 10**4)],
-    [(Sampled(Coin(Fraction(50)), Fraction(1, 10**6)), 10)],
+    [(SampledPair(GaussianShift(Fraction(1)), Fraction(1, 10**4)), 10**4)],
+    [(SampledPair(Coin(Fraction(50)), Fraction(1, 10**6)), 10)],
 ]
 
 
@@ -265,7 +265,7 @@ def test_a_running_total_agrees_with_the_whole_list() -> None:
     for n in range(31):
         pair: Pair = LaplaceShift(Fraction(dice.randrange(1, 40), 200)) if n % 3 else GaussianShift(Fraction(1, 100))
         if n % 7 == 0:
-            pair = Sampled(GaussianShift(Fraction(1, 2)), Fraction(1, 20 + n))
+            pair = SampledPair(GaussianShift(Fraction(1, 2)), Fraction(1, 20 + n))
         before = total.epsilon(Fraction(1, 10**6))
         total = total.add(pair)
         parts.append((pair, 1))
@@ -287,10 +287,10 @@ RENYI: list[Pair] = [
     GeometricShift(Fraction(3), 5),
     GaussianShift(Fraction(1, 2)),
     DiscreteGaussianShift(Fraction(5), 2),
-    Sampled(Coin(Fraction(1)), Fraction(1, 10)),
-    Sampled(LaplaceShift(Fraction(3)), Fraction(1, 10)),
-    Sampled(GeometricShift(Fraction(2), 3), Fraction(1, 3)),
-    Sampled(GaussianShift(Fraction(1)), Fraction(1, 5)),
+    SampledPair(Coin(Fraction(1)), Fraction(1, 10)),
+    SampledPair(LaplaceShift(Fraction(3)), Fraction(1, 10)),
+    SampledPair(GeometricShift(Fraction(2), 3), Fraction(1, 3)),
+    SampledPair(GaussianShift(Fraction(1)), Fraction(1, 5)),
 ]
 
 
@@ -304,14 +304,17 @@ def test_renyi_is_at_or_above_both_directions(pair: Pair, alpha: str) -> None:
         exponents = side.log_mass + float(order - 1) * side.at
         numeric.append(float(np.logaddexp.reduce(exponents)) / float(order - 1))
     assert max(numeric) <= found * (1 + 1e-9)
-    if order.denominator == 1 or not isinstance(pair, Sampled):
+    if order.denominator == 1 or not isinstance(pair, SampledPair):
         assert found <= max(numeric) * 1.001
     if len(numeric) == 2:
         assert numeric[0] >= numeric[1]
 
 
 def test_renyi_refuses_what_is_infinite() -> None:
-    for pair in (Coin(Fraction(1), Fraction(1, 10**9)), Sampled(Coin(Fraction(1), Fraction(1, 10**9)), Fraction(1, 2))):
+    for pair in (
+        Coin(Fraction(1), Fraction(1, 10**9)),
+        SampledPair(Coin(Fraction(1), Fraction(1, 10**9)), Fraction(1, 2)),
+    ):
         with pytest.raises(PublicParameterError):
             renyi_of(pair, Fraction(2))
     with pytest.raises(PublicParameterError):

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from reticent.errors import PublicParameterError
 from reticent.statistics.regression import distance_bounds, subset_minimum
-from reticent.statistics.regression.candidates import FINE, Cell, Cells, cells, inner_points
+from reticent.statistics.regression.candidates import FINE, CoefficientBox, CoefficientCells, cells, inner_points
 from reticent.statistics.regression.lines import gap, rows_for, solutions
 from reticent.statistics.regression.projections import ray_bound
 from reticent.statistics.regression.robust import distance
-from reticent.statistics.regression.rows import ONE, Rows, exact_dot, rows, value, value_at, weights
+from reticent.statistics.regression.rows import ONE, RegressionRows, exact_dot, rows, value, value_at, weights
 from reticent.statistics.regression.subset_minimum import SHARP
 from tests.support import regression_reference as brute
 from tests.support.regression_reference import Row, Table
@@ -29,7 +29,7 @@ DOMAINS: dict[int, list[Row]] = {
 }
 
 
-def made(table: Table, columns: int, places: int = 0) -> Rows:
+def made(table: Table, columns: int, places: int = 0) -> RegressionRows:
     array = np.array(table, np.int64).reshape(len(table), columns + 1)
     return rows(array[:, 0].copy(), array[:, 1:].copy(), places=places)
 
@@ -72,7 +72,7 @@ def test_the_distance_on_the_boundary_is_the_distance_outside(data: st.DataObjec
     if centre is None:
         return
     sides = data.draw(st.tuples(*[st.integers(1, 4)] * columns))
-    for cell in Cells(tuple(side * (columns + 1) for side in sides)).around(centre):
+    for cell in CoefficientCells(tuple(side * (columns + 1) for side in sides)).around(centre):
         assert gap(table_rows, cell) == brute.outside(table, cell.low, cell.high, places)
 
 
@@ -87,7 +87,7 @@ def pairs(columns: int, kind: str, keys: range, size: int) -> Iterator[tuple[Tab
 def moved(columns: int, kind: str, sides: tuple[int, ...], keys: range, size: int) -> Iterator[tuple[int, int, bool]]:
     """Distances of all neighbours, and whether the centres are within a side of each other."""
     known: dict[Table, tuple[int, tuple[Fraction, ...]]] = {}
-    lattice = Cells(sides)
+    lattice = CoefficientCells(sides)
     for table, other in pairs(columns, kind, keys, size):
         for one in (table, other):
             if one not in known:
@@ -109,7 +109,9 @@ def test_every_neighbour_is_as_near_as_claimed(columns: int, sides: tuple[int, .
 
 
 def known_for(sides: tuple[int, ...], points: int = 30) -> distance_bounds.PublicLattice:
-    return distance_bounds.PublicLattice(Cells(sides), inner_points(sides, most=points), 2 * (len(sides) - 1))
+    return distance_bounds.PublicLattice(
+        CoefficientCells(sides), inner_points(sides, most=points), 2 * (len(sides) - 1)
+    )
 
 
 @pytest.mark.wide
@@ -158,7 +160,9 @@ def test_a_solver_as_bad_as_its_tolerance_is_covered_by_the_spread(monkeypatch: 
     known = known_for((128,))
     true = subset_minimum.least
 
-    def worse(data: Rows, low: tuple[int, ...], high: tuple[int, ...], tolerance: int) -> subset_minimum.BoxMinimum:
+    def worse(
+        data: RegressionRows, low: tuple[int, ...], high: tuple[int, ...], tolerance: int
+    ) -> subset_minimum.BoxMinimum:
         found = true(data, low, high, tolerance)
         return subset_minimum.BoxMinimum(found.point, found.bound - tolerance)
 
@@ -181,7 +185,7 @@ def test_a_centre_beyond_the_slack_would_need_clamping(monkeypatch: pytest.Monke
     """Solutions a hair inside a cell: a point outside is as good as the certificate asks, so the bound must be 0."""
     known = known_for((128,))
     data = made(((1, 10), (500, 10)), 1)  # solutions from 1/10 to 50
-    cell = Cell((0,), (128,))
+    cell = CoefficientBox((0,), (128,))
     assert known.lattice.around((Fraction(1),))[0] == cell
     assert distance_bounds.bound_of(data, cell, known) == 0.0
     outside = value(data, data.residuals((-300,), fine=FINE)) << SHARP
@@ -246,7 +250,7 @@ def test_the_ray_bound_is_below_the_distance_and_moves_by_at_most_one_row() -> N
         centre = solutions(made(table, 2, 4)).centre
         if centre is None:
             continue
-        for cell in Cells((48, 96)).around(centre):
+        for cell in CoefficientCells((48, 96)).around(centre):
             bound, exact = ray_bound(made(table, 2, 4), cell), gap(made(table, 2, 4), cell)
             assert bound <= math.sqrt(exact) / ONE + 1e-9
             shares.append(bound > 0)

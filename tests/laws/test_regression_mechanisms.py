@@ -22,14 +22,14 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
 from reticent.privacy.rederivation import rederive
 from reticent.statistics.regression.blocks import Blocks, permutation, solve, uniforms
-from reticent.statistics.regression.candidates import Cells
+from reticent.statistics.regression.candidates import CoefficientCells
 from reticent.statistics.regression.r_s import ShortCut
 from reticent.statistics.regression.robust import RobustRegression, SolutionStep, distance, robust_regression
-from reticent.statistics.regression.rows import REACH, Rows, rows
+from reticent.statistics.regression.rows import REACH, RegressionRows, rows
 from reticent.statistics.robust import ptr_test
 from reticent.statistics.robust.median import scaled_median
 from reticent.statistics.robust.ptr_test import exact_test
-from reticent.statistics.robust.scale_ptr import Scale, scale
+from reticent.statistics.robust.scale_ptr import ScalePtr, scale
 from tests.support import regression_reference as brute
 from tests.support.regression_reference import Row, Table
 
@@ -38,12 +38,12 @@ MILLIONTH = Fraction(1, 10**6)
 ONE_EPS = Fraction(1)
 
 
-def made(table: Table, columns: int, places: int = 0) -> Rows:
+def made(table: Table, columns: int, places: int = 0) -> RegressionRows:
     array = np.array(table, np.int64).reshape(len(table), columns + 1)
     return rows(array[:, 0].copy(), array[:, 1:].copy(), places=places)
 
 
-def line(n: int, columns: int, places: int, key: int = 1) -> Rows:
+def line(n: int, columns: int, places: int, key: int = 1) -> RegressionRows:
     """y = 1 + 2 z + noise, on a grid of 1/64."""
     words = (Replayed(key).words(n * (columns + 11)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     parts = words.reshape(n, columns + 11)
@@ -79,7 +79,7 @@ def test_robust_regression_costs_three_p_plus_one(columns: int, epsilon: Fractio
 
 
 def inner_delta(whole: RobustRegression) -> Fraction:
-    assert isinstance(whole.scale, Scale)
+    assert isinstance(whole.scale, ScalePtr)
     return whole.scale.test.delta
 
 
@@ -246,7 +246,7 @@ def shifted(centre: int, side: int, release: float) -> np.ndarray[tuple[int], np
 def endings(test: ptr_test.Test, side: int, kind: str) -> Iterator[tuple[Ending, Ending]]:
     """The last step on every pair of neighbours among small tables of one coefficient."""
     domain: list[Row] = [(y, x) for y in (-6, -1, 4) for x in (-1, 1)]
-    lattice = Cells((side,))
+    lattice = CoefficientCells((side,))
     for size in (2, 4, 6, 8):
         for key in range(6):
             table = tuple(domain[(key * 7 + k * (key + 1)) % 6] if k % 3 else domain[3] for k in range(size))
@@ -320,7 +320,7 @@ def test_robust_regression_finds_a_line(neighbours: Adjacency) -> None:
 @pytest.mark.wide
 def test_three_coefficients_use_the_lower_bound() -> None:
     whole, data = tight(3, Fraction(3), n=6000), line(6000, 3, 14)
-    found, centre = distance(data, Cells((1 << 14,) * 3), most=whole.last.test.cap)
+    found, centre = distance(data, CoefficientCells((1 << 14,) * 3), most=whole.last.test.cap)
     assert found >= whole.last.test.threshold
     assert max(abs(part / 2**14 - true) for part, true in zip(centre, (1, 2, 2), strict=True)) < 0.2
 

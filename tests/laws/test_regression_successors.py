@@ -37,12 +37,12 @@ from reticent.statistics.regression import block_medians, exponential, theil_sen
 from reticent.statistics.regression.block_medians import BlockMedians
 from reticent.statistics.regression.coefficients import CONSTANT, Design
 from reticent.statistics.regression.depth import deepest
-from reticent.statistics.regression.exponential import Axis, ExponentialRegression, scores
-from reticent.statistics.regression.rows import Integers, Rows, rows
-from reticent.statistics.regression.sufficient import UNIT, Sufficient
+from reticent.statistics.regression.exponential import CoefficientAxis, ExponentialRegression, scores
+from reticent.statistics.regression.rows import Integers, RegressionRows, rows
+from reticent.statistics.regression.sufficient import UNIT, AdaSSP
 from reticent.statistics.regression.theil_sen import TheilSen
 from reticent.statistics.regression.tukey_point import Middle
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 from tests.assurance.claims import verify
 from tests.assurance.laws import law_of
 from tests.support import regression_reference as brute
@@ -139,10 +139,10 @@ DOMAINS: dict[int, list[Row]] = {
     1: [(y, x) for y in (-5, 0, 4) for x in (-1, 0, 2)],
     2: [(y, *x) for y in (0, 2) for x in itertools.product((0, 1, 2), (-1, 1))],
 }
-AXES = (Axis(-4, 1, 9), Axis(-3, 1, 7))
+AXES = (CoefficientAxis(-4, 1, 9), CoefficientAxis(-3, 1, 7))
 
 
-def made(table: Table, columns: int) -> Rows:
+def made(table: Table, columns: int) -> RegressionRows:
     array = np.array(table, np.int64).reshape(len(table), columns + 1)
     return rows(array[:, 0].copy(), array[:, 1:].copy(), places=0)
 
@@ -191,12 +191,12 @@ def test_a_row_moves_the_score_by_one_and_a_replaced_one_by_two(columns: int, ki
 # --- sums of products ------------------------------------------------------------------------------------------------
 
 
-def sufficient(kind: Kind, columns: int, *, delta: Fraction = Fraction(0), rows_each: int = 1) -> Sufficient:
+def sufficient(kind: Kind, columns: int, *, delta: Fraction = Fraction(0), rows_each: int = 1) -> AdaSSP:
     values = 4 if kind == "substitute" and rows_each == 1 else None
     names = tuple("abc"[: columns - 1])
-    terms = Terms(Adjacency(kind, rows_each), values)
+    terms = ColumnTerms(Adjacency(kind, rows_each), values)
     design = Design("y", names, (ONE,) * columns, terms, 4, blank="marked")
-    return Sufficient(design, ((-ONE, ONE),) * columns, ONE, delta)
+    return AdaSSP(design, ((-ONE, ONE),) * columns, ONE, delta)
 
 
 @pytest.mark.parametrize("columns", [2, 3])
@@ -220,11 +220,11 @@ def test_sums_of_products_move_by_no_more_than_is_claimed(kind: Kind, columns: i
         assert most > d * (d + 1) // 2 * UNIT**2 * 0.99 or d < 3
 
 
-def plan_products(plan: Sufficient, table: Integers) -> tuple[int, ...]:
+def plan_products(plan: AdaSSP, table: Integers) -> tuple[int, ...]:
     """Without the check of the public number of rows."""
     from dataclasses import replace
 
-    free = replace(plan, design=replace(plan.design, terms=Terms(Adjacency("add_remove"))))
+    free = replace(plan, design=replace(plan.design, terms=ColumnTerms(Adjacency("add_remove"))))
     return free.products(table)
 
 
@@ -234,8 +234,8 @@ def test_intervals_from_sums_of_few_rows_hold_the_slope_or_there_is_no_reply(kin
     """150 rows, whose sums noise nearly hides: of all replies 95 % hold, error 1e-4; a quarter as wide they do
     not. By the noisy products in place of the exact ones, without the factor 1 / (1 - k), a third was missed."""
     n, cent = 150, Fraction(1, 100)
-    terms = Terms(Adjacency(kind), n if kind == "substitute" else None)
-    plan = Sufficient(Design("y", ("x",), (cent, cent), terms, n, blank="marked"), ((-ONE, ONE),) * 2, Fraction(3))
+    terms = ColumnTerms(Adjacency(kind), n if kind == "substitute" else None)
+    plan = AdaSSP(Design("y", ("x",), (cent, cent), terms, n, blank="marked"), ((-ONE, ONE),) * 2, Fraction(3))
     replies, missed, plain = 0, 0, 0
     for key in range(300):
         draw = np.random.default_rng(key)
@@ -293,13 +293,13 @@ def same_coins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plans(kind: Kind, people: int = 1) -> dict[str, Any]:
     """Three rounds; the plans in which every draw passes the gate as one."""
-    terms = Terms(Adjacency(kind, people), SIZE if kind == "substitute" and people == 1 else None)
+    terms = ColumnTerms(Adjacency(kind, people), SIZE if kind == "substitute" and people == 1 else None)
     design = Design("y", ("x",), (ONE, ONE), terms, SIZE, blank="marked")
-    axes = (Axis(-6 * 64, 64, 13), Axis(-5 * 64 * CONSTANT, 64 * CONSTANT, 11))
+    axes = (CoefficientAxis(-6 * 64, 64, 13), CoefficientAxis(-5 * 64 * CONSTANT, 64 * CONSTANT, 11))
     return {
         "theil_sen": TheilSen(design, CELLS, EPSILON, 3),
         "block_medians": BlockMedians(design, CELLS, EPSILON, 4, 3, places=6),
-        "adassp": Sufficient(design, ((Fraction(-9), Fraction(9)),) * 2, EPSILON),
+        "adassp": AdaSSP(design, ((Fraction(-9), Fraction(9)),) * 2, EPSILON),
         "over_beta": ExponentialRegression(design, EPSILON, axes, places=6),
     }
 
@@ -377,10 +377,12 @@ def test_half_the_sensitivity_under_substitution_is_caught(monkeypatch: pytest.M
     table = np.array([(-4, 1)] * 2 + [(0, 1)] * 3 + [(4, 1)] * 2, np.int64)
     other = table.copy()
     other[0] = (4, 1)
-    design = Design("y", ("x",), (ONE, ONE), Terms(Adjacency("substitute"), 7), 7, intercept=False, blank="marked")
+    design = Design(
+        "y", ("x",), (ONE, ONE), ColumnTerms(Adjacency("substitute"), 7), 7, intercept=False, blank="marked"
+    )
 
     def lost() -> float:
-        plan = ExponentialRegression(design, EPSILON, (Axis(-2, 4, 2),), places=0)
+        plan = ExponentialRegression(design, EPSILON, (CoefficientAxis(-2, 4, 2),), places=0)
         runs_ = [(a, b, f"{k}") for k in range(8) for a, b in ((table, other), (other, table))]
         return max(loss_of(plan, *run) for run in runs_)
 

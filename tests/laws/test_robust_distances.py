@@ -35,8 +35,8 @@ COARSE, FINE = LogGrid(2, 2), LogGrid(2, 3)
 Distance = Callable[[Table], int]
 
 
-def column(table: Table) -> order_statistics.Sorted:
-    return order_statistics.Sorted(np.array(table, np.int64))
+def column(table: Table) -> order_statistics.SortedColumn:
+    return order_statistics.SortedColumn(np.array(table, np.int64))
 
 
 def substituted(table: Table) -> tuple[Table, ...]:
@@ -382,10 +382,10 @@ def test_counts_are_strict(values: list[int], value: int) -> None:
 def test_a_column_is_checked() -> None:
     for wrong in ([1.0, 2.0], [math.nan], [math.inf], [[1]], [True]):
         with pytest.raises(PublicParameterError):
-            order_statistics.Sorted(np.array(wrong))
+            order_statistics.SortedColumn(np.array(wrong))
     for unsorted in ([2, 1], [0, 2**61 + 1], [-(2**61) - 1, 0]):
         with pytest.raises(PublicParameterError, match="sorted"):
-            order_statistics.Sorted(np.array(unsorted, np.int64))
+            order_statistics.SortedColumn(np.array(unsorted, np.int64))
     with pytest.raises(PublicParameterError):
         order_statistics.ordered(np.array([1.5]))
     assert order_statistics.ordered(np.array([5, 2**62, -(2**62)])).values.tolist() == [-END, 5, END]

@@ -33,7 +33,7 @@ from reticent.statistics.robust import scale_ptr as scale
 from reticent.statistics.robust import trimmed_ptr as trimmed
 from reticent.statistics.robust.ptr_test import paper_test
 from reticent.statistics.robust.reach import ENDLESS, ZERO, LogGrid, reach
-from reticent.statistics.robust.scale_ptr import Spread
+from reticent.statistics.robust.scale_ptr import WidthCell
 from tests.assurance.laws import form, law_of
 from tests.support import robust_reference as slow
 from tests.support.robust_reference import END, Ending, Table
@@ -51,8 +51,8 @@ Endings = tuple[Ending, ...]
 Model = Callable[[Table], Endings]
 
 
-def column(table: Table) -> order_statistics.Sorted:
-    return order_statistics.Sorted(np.array(table, np.int64))
+def column(table: Table) -> order_statistics.SortedColumn:
+    return order_statistics.SortedColumn(np.array(table, np.int64))
 
 
 def trial(near: Adjacency, *, unsafe: int = 1, margin: int = 1, epsilon: Fraction = TEST) -> ptr_test.Test:
@@ -102,7 +102,7 @@ def claim(tree: Guarantee) -> tuple[float, float]:
 # The scale
 
 
-def scale_model(mechanism: scale.Scale) -> Model:
+def scale_model(mechanism: scale.ScalePtr) -> Model:
     def endings(table: Table) -> Endings:
         cell, distances = mechanism.distances(column(table))
         rate = math.inf if cell in (ZERO, ENDLESS) else float(mechanism.release) / (mechanism.grid.span - 1)
@@ -113,8 +113,8 @@ def scale_model(mechanism: scale.Scale) -> Model:
 
 def made_scale(
     near: Adjacency, search: ptr_test.Search, mode: ptr_test.Mode, ranks: tuple[int, int] = (2, 4)
-) -> scale.Scale:
-    return scale.Scale(ranks, GRID, trial(near), RELEASE, search, mode)
+) -> scale.ScalePtr:
+    return scale.ScalePtr(ranks, GRID, trial(near), RELEASE, search, mode)
 
 
 SCALES = pytest.mark.parametrize(("search", "mode"), [("free", "exact"), ("bins", "exact"), ("bins", "paper")])
@@ -149,7 +149,7 @@ def two_tests(here: tuple[int, int], there: tuple[int, int], epsilon: float, tes
 def test_two_epsilon_and_two_delta_of_the_scale_cannot_be_lowered() -> None:
     """S as printed, eps 1 each step: at 2 eps two deltas are attained, at 1.9 eps several times as much is needed."""
     test = trial(SUBSTITUTE, margin=9)
-    mechanism = scale.Scale((2, 4), LogGrid(1, 2), test, Fraction(1), "bins", "paper")
+    mechanism = scale.ScalePtr((2, 4), LogGrid(1, 2), test, Fraction(1), "bins", "paper")
     epsilon, delta = claim(mechanism.guarantee)
     assert (epsilon, delta) == pytest.approx((2.0, 2 * float(test.delta)))
     assert mechanism.printed.loss == ApproxDP(Fraction(3), 2 * test.delta)
@@ -220,15 +220,15 @@ def test_neighbours_of_two_rows_each() -> None:
         after.setdefault(a, set()).add(b)
         after.setdefault(b, set()).add(a)
     twice = tuple((a, c) for a in after for b in after[a] for c in after[b] if a < c)
-    mechanism = scale.Scale((2, 4), GRID, trial(near, unsafe=2), RELEASE)
-    middle = median.Level(3, trial(near, unsafe=1), RELEASE)
+    mechanism = scale.ScalePtr((2, 4), GRID, trial(near, unsafe=2), RELEASE)
+    middle = median.OrderStatisticTest(3, trial(near, unsafe=1), RELEASE)
     epsilon, delta = claim(mechanism.guarantee)
     assert worst(scale_model(mechanism), (*close, *twice), epsilon, law_for(mechanism.test)) <= delta + ROUNDING
     law = law_for(middle.test)
     assert worst(median_model(middle, 2), (*close, *twice), epsilon, law) <= claim(middle.guarantee)[1] + ROUNDING
     for short in (trial(near, unsafe=1), ptr_test.Test(near, TEST, 1, 2)):
         with pytest.raises(PublicParameterError, match="differ by up to 2 rows"):
-            scale.Scale((2, 4), GRID, short, RELEASE)
+            scale.ScalePtr((2, 4), GRID, short, RELEASE)
 
 
 # The stable bin and the trimmed mean
@@ -267,7 +267,7 @@ def test_the_edge_of_a_safe_bin_is_a_bound_and_shared_by_all_neighbours(near: Ad
             assert edge >= min(slow.width(a, 2, 4), order_statistics.INFINITE)
 
 
-def trimmed_model(mechanism: trimmed.TrimmedMean) -> Model:
+def trimmed_model(mechanism: trimmed.TrimmedMeanPtr) -> Model:
     def endings(table: Table) -> Endings:
         data = column(table)
         total, rows = data.total(mechanism.first, mechanism.last), mechanism.scale.test.neighbours.rows
@@ -280,8 +280,8 @@ def trimmed_model(mechanism: trimmed.TrimmedMean) -> Model:
     return endings
 
 
-def made_trimmed(near: Adjacency, ranks: tuple[int, int] = (2, 4), margin: int = 1) -> trimmed.TrimmedMean:
-    return trimmed.TrimmedMean(*ranks, stable(near, (ranks[0] - 1, ranks[1] + 1), margin), RELEASE)
+def made_trimmed(near: Adjacency, ranks: tuple[int, int] = (2, 4), margin: int = 1) -> trimmed.TrimmedMeanPtr:
+    return trimmed.TrimmedMeanPtr(*ranks, stable(near, (ranks[0] - 1, ranks[1] + 1), margin), RELEASE)
 
 
 TRIMMED = (0, 1, 2, 4, 9)
@@ -306,7 +306,7 @@ def test_mutants_of_the_trimmed_mean_are_caught() -> None:
     quarter = Fraction(1, 4)
     test = trial(SUBSTITUTE, margin=20, epsilon=quarter)
     outer = scale.StableScale((50, 151), LogGrid(2, 2), test)
-    mechanism = trimmed.TrimmedMean(51, 150, outer, quarter)
+    mechanism = trimmed.TrimmedMeanPtr(51, 150, outer, quarter)
     epsilon, delta = claim(mechanism.guarantee)
     assert epsilon == 0.75
 
@@ -338,7 +338,7 @@ def test_mutants_of_the_trimmed_mean_are_caught() -> None:
 # The median
 
 
-def median_model(level: median.Level, width: int) -> Model:
+def median_model(level: median.OrderStatisticTest, width: int) -> Model:
     def endings(table: Table) -> Endings:
         data = column(table)
         centre = order_statistics.at(data, level.rank)
@@ -347,8 +347,8 @@ def median_model(level: median.Level, width: int) -> Model:
     return endings
 
 
-def made_level(near: Adjacency, search: ptr_test.Search, mode: ptr_test.Mode) -> median.Level:
-    return median.Level(3, trial(near, unsafe=0 if search == "free" else 1), RELEASE, search, mode)
+def made_level(near: Adjacency, search: ptr_test.Search, mode: ptr_test.Mode) -> median.OrderStatisticTest:
+    return median.OrderStatisticTest(3, trial(near, unsafe=0 if search == "free" else 1), RELEASE, search, mode)
 
 
 @pytest.mark.few(12)
@@ -359,7 +359,7 @@ def test_the_median_keeps_its_guarantee(
     near: Adjacency, search: ptr_test.Search, mode: ptr_test.Mode, width: int
 ) -> None:
     level = made_level(near, search, mode)
-    epsilon, delta = claim(median.Median(level, width).guarantee)
+    epsilon, delta = claim(median.MedianPtr(level, width).guarantee)
     one, both = float(level.test.delta), mode == "paper"
     assert (epsilon, delta) == pytest.approx((3.0, 2 * one if both else one))
     attained = 1 - (1 - one) ** 2 if both else one
@@ -382,7 +382,9 @@ def test_mutants_of_the_median_are_caught(near: Adjacency, search: ptr_test.Sear
         return tuple(
             Ending(d, order_statistics.at(column(table), 3), e.rate)
             for d, e in zip(
-                median.Level(2, level.test, RELEASE, search).distances(column(table), width), model(table), strict=True
+                median.OrderStatisticTest(2, level.test, RELEASE, search).distances(column(table), width),
+                model(table),
+                strict=True,
             )
         )
 
@@ -468,13 +470,13 @@ def outcomes(mechanism: Any, law: slow.Law) -> dict[Hashable, float]:
         value: object = NO_REPLY
         if key is not None:
             number = key[1]  # type: ignore[index]
-            if isinstance(mechanism, scale.Scale):
+            if isinstance(mechanism, scale.ScalePtr):
                 if number not in (ZERO, ENDLESS):
                     number = min(max(number, 0), mechanism.grid.top)
-                value = Reply(Spread(number, mechanism.grid))
+                value = Reply(WidthCell(number, mechanism.grid))
             elif isinstance(mechanism, scale.StableScale):
                 value = Reply(number) if number < order_statistics.INFINITE - 1 else NO_REPLY
-            elif isinstance(mechanism, trimmed.TrimmedMean):
+            elif isinstance(mechanism, trimmed.TrimmedMeanPtr):
                 _, edge = key[0]  # type: ignore[index]
                 value = Reply(ptr_test.Noisy(Fraction(number, 2), Fraction(edge) / mechanism.release / 2))
             else:
@@ -491,16 +493,16 @@ def test_programs_have_the_laws_written_out(table: Table) -> None:
     free = ptr_test.Test(SUBSTITUTE, Fraction(3), 1, 0)
     cases: list[tuple[Any, Model]] = []
     for search, mode in (("free", "exact"), ("bins", "exact"), ("bins", "paper")):
-        spread = scale.Scale((2, 5), GRID, fast, slower, search, mode)  # type: ignore[arg-type]
-        level = median.Level(3, free if search == "free" else fast, slower, search, mode)  # type: ignore[arg-type]
-        cases += [(spread, scale_model(spread)), (median.Median(level, 2), median_model(level, 2))]
+        spread = scale.ScalePtr((2, 5), GRID, fast, slower, search, mode)  # type: ignore[arg-type]
+        level = median.OrderStatisticTest(3, free if search == "free" else fast, slower, search, mode)  # type: ignore[arg-type]
+        cases += [(spread, scale_model(spread)), (median.MedianPtr(level, 2), median_model(level, 2))]
     bins = scale.StableScale((2, 5), LogGrid(2, 2), fast)
     cases.append((bins, stable_model(bins)))
     if table[-1] < END:
-        cut = trimmed.TrimmedMean(3, 4, bins, slower)
+        cut = trimmed.TrimmedMeanPtr(3, 4, bins, slower)
         cases.append((cut, trimmed_model(cut)))
     for mechanism, model in cases:
-        threshold = 1 if isinstance(mechanism, median.Median) and mechanism.level.search == "free" else 2
+        threshold = 1 if isinstance(mechanism, median.MedianPtr) and mechanism.level.search == "free" else 2
         expected = outcomes(mechanism, slow.law(model(table), 3.0, threshold))
         found = program_law(mechanism, table, Fraction(1, 10**5))
         missing = 1 - math.fsum(found.values())
@@ -588,9 +590,9 @@ def test_constant_columns_reply_with_what_they_are() -> None:
     constant, n = column((7,) * 200), 200
     spent: dict[str, Any] = {"test": Fraction(1), "release": Fraction(1), "delta": MILLIONTH}
     spread = scale.scale(n, SUBSTITUTE, most_factor=math.inf, **spent)
-    assert spread.sample(constant, Replayed(1)) == Reply(Spread(ZERO, spread.grid))
-    assert Spread(ZERO, GRID).value == 0.0
-    assert Spread(ZERO, GRID).width == 1
+    assert spread.sample(constant, Replayed(1)) == Reply(WidthCell(ZERO, spread.grid))
+    assert WidthCell(ZERO, GRID).value == 0.0
+    assert WidthCell(ZERO, GRID).width == 1
     both = median.ScaledMedian(
         median.level_for(n, SUBSTITUTE, **spent),
         scale.stable_scale(n, SUBSTITUTE, test=Fraction(1), delta=MILLIONTH),
@@ -610,7 +612,7 @@ def test_a_size_other_than_the_declared_one_is_answered_too() -> None:
     """Under add/remove the rows need not be as many as the public n says; far too few are no reply."""
     spent: dict[str, Any] = {"test": Fraction(1), "release": Fraction(1), "delta": MILLIONTH}
     made = trimmed.trimmed_mean(1000, ADD_REMOVE, alpha=Fraction(1, 5), **spent)
-    middle = median.Median(median.level_for(1000, ADD_REMOVE, **spent), 1 << 20)
+    middle = median.MedianPtr(median.level_for(1000, ADD_REMOVE, **spent), 1 << 20)
     for size, replies in ((0, False), (3, False), (500, False), (960, True), (1100, True)):
         data = assumed_laws.made_up("uniform", size, 1).table
         assert isinstance(made.sample(data, Replayed(2)), Reply) is replies
@@ -628,7 +630,7 @@ def test_reply_probabilities_are_those_the_issue_asks_for() -> None:
     for grid in (None, scale.paper_grid(10**4)):
         wide = scale.scale(10**4, SUBSTITUTE, test=half, release=half, delta=MILLIONTH, grid=grid)
         assert assumed_laws.reply_probability(wide, "normal", 10**4, tables=20) >= 0.99
-    given = median.Median(level, round(1.349 * assumed_laws.UNIT * 1.5 / 10))
+    given = median.MedianPtr(level, round(1.349 * assumed_laws.UNIT * 1.5 / 10))
     assert assumed_laws.reply_probability(given, "normal", n, tables=20) >= 0.99
 
 
@@ -684,17 +686,17 @@ def test_other_refusals() -> None:
             "between",
         ),
         (lambda: scale.scale(1000, SUBSTITUTE, delta=MILLIONTH, test=wrong, release=Fraction(1)), "float"),  # type: ignore[arg-type]
-        (lambda: scale.Scale((2, 2), GRID, trial(SUBSTITUTE), RELEASE), "below the upper"),
-        (lambda: scale.Scale((2, 3), GRID, trial(SUBSTITUTE), Fraction(0)), "release must be > 0"),
-        (lambda: scale.Scale((2, 3), GRID, trial(SUBSTITUTE, unsafe=0), RELEASE), "unsafe up to"),
+        (lambda: scale.ScalePtr((2, 2), GRID, trial(SUBSTITUTE), RELEASE), "below the upper"),
+        (lambda: scale.ScalePtr((2, 3), GRID, trial(SUBSTITUTE), Fraction(0)), "release must be > 0"),
+        (lambda: scale.ScalePtr((2, 3), GRID, trial(SUBSTITUTE, unsafe=0), RELEASE), "unsafe up to"),
         (lambda: scale.StableScale((3, 3), GRID, trial(SUBSTITUTE)), "below the upper"),
-        (lambda: median.Level(3, trial(SUBSTITUTE, unsafe=0), RELEASE, "bins"), "unsafe up to"),
-        (lambda: median.Median(level, 0), "width must be"),
-        (lambda: median.Median(level, 1 << 62), "finite"),
+        (lambda: median.OrderStatisticTest(3, trial(SUBSTITUTE, unsafe=0), RELEASE, "bins"), "unsafe up to"),
+        (lambda: median.MedianPtr(level, 0), "width must be"),
+        (lambda: median.MedianPtr(level, 1 << 62), "finite"),
         (lambda: median.ScaledMedian(level, stable(ADD_REMOVE, (2, 4)), 5), "different neighbours"),
         (lambda: median.ScaledMedian(level, stable(SUBSTITUTE, (2, 4)), 5, Fraction(2)), "exponent"),
-        (lambda: trimmed.TrimmedMean(1, 3, stable(SUBSTITUTE, (2, 4)), RELEASE), "leaves out"),
-        (lambda: trimmed.TrimmedMean(3, 4, stable(SUBSTITUTE, (3, 4)), RELEASE), "one rank beyond"),
+        (lambda: trimmed.TrimmedMeanPtr(1, 3, stable(SUBSTITUTE, (2, 4)), RELEASE), "leaves out"),
+        (lambda: trimmed.TrimmedMeanPtr(3, 4, stable(SUBSTITUTE, (3, 4)), RELEASE), "one rank beyond"),
         (lambda: trimmed.trimmed_mean(1000, SUBSTITUTE, alpha=Fraction(1), delta=MILLIONTH, **spent), "between"),
         (lambda: LogGrid(2, 1), "span"),
         (lambda: LogGrid(1 << 20, 2), "at most"),
@@ -715,7 +717,7 @@ def test_other_refusals() -> None:
 class Watched:
     """A column that notes what it is asked: an engine would run these as queries."""
 
-    def __init__(self, table: order_statistics.Sorted) -> None:
+    def __init__(self, table: order_statistics.SortedColumn) -> None:
         self.table, self.asked = table, list[tuple[str, int]]()
 
     def window(self, first: int, last: int) -> order_statistics.Integers:
@@ -742,14 +744,14 @@ def test_what_is_asked_of_a_column_does_not_grow_with_it(n: int) -> None:
     window = ("window", 2 * spread.test.cap + 1)
     expected: list[tuple[Any, list[tuple[str, int]]]] = [
         (spread, [window, window]),
-        (median.Median(level, 1 << 20), [("window", 1), ("window", 2 * level.test.cap + 1)]),
-        (median.Median(binned, 1 << 20), [("below", 1)] * 4 + [("window", 1)] * 2),
+        (median.MedianPtr(level, 1 << 20), [("window", 1), ("window", 2 * level.test.cap + 1)]),
+        (median.MedianPtr(binned, 1 << 20), [("below", 1)] * 4 + [("window", 1)] * 2),
         (mean, [("total", 1), window, window]),
     ]
     for mechanism, wanted in expected:
         column_of_engine = Watched(table)
         found = mechanism.sample(column_of_engine, Replayed("watched"))
-        if isinstance(mechanism, median.Median) and isinstance(found, NoReply):
+        if isinstance(mechanism, median.MedianPtr) and isinstance(found, NoReply):
             wanted.remove(("window", 1))  # the order statistic is read where the test passed
         assert sorted(column_of_engine.asked) == sorted(wanted)
         assert found == mechanism.sample(table, Replayed("watched"))
@@ -763,7 +765,7 @@ def test_what_is_fetched_beforehand_answers_bit_for_bit() -> None:
         scale.scale(300, SUBSTITUTE, most_factor=math.inf, **spent),
         bins,
         trimmed.trimmed_mean(300, SUBSTITUTE, alpha=Fraction(1, 5), **spent),
-        *(median.Median(median.level_for(300, SUBSTITUTE, search=s, **spent), 1 << 21) for s in ("free", "bins")),
+        *(median.MedianPtr(median.level_for(300, SUBSTITUTE, search=s, **spent), 1 << 21) for s in ("free", "bins")),
         median.ScaledMedian(median.level_for(300, SUBSTITUTE, search="bins", **spent), bins, 300),
     ]
     replies = 0
@@ -783,4 +785,4 @@ def test_only_what_was_fetched_is_answered() -> None:
     with pytest.raises(PublicParameterError, match="not fetched"):
         held.window(1, 2)
     with pytest.raises(PublicParameterError, match="not what was needed"):
-        order_statistics.Fetched(order_statistics.Needs(((2, 3),)), (np.array([1], np.int64),))
+        order_statistics.FetchedColumn(order_statistics.Needs(((2, 3),)), (np.array([1], np.int64),))

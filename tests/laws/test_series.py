@@ -21,7 +21,7 @@ from reticent.privacy.loss import PureDP
 from reticent.synthesis import linear_queries as summed
 from reticent.synthesis import series
 from reticent.synthesis.axis import Axis
-from reticent.synthesis.linear_queries import UNIT, Sums, Terms, longest, widest
+from reticent.synthesis.linear_queries import UNIT, DensityTerms, LinearSums, longest, widest
 from reticent.synthesis.series import Series, grid
 
 ONE = Fraction(1)
@@ -29,9 +29,9 @@ TINY = Fraction(1, 10**6)
 SUB, ADD = Adjacency("substitute"), Adjacency("add_remove")
 LINE = grid([("x", Fraction(0), ONE, False)], cells=4)
 PLANE = grid([("x", Fraction(0), ONE, False), ("k", Fraction(0), Fraction(2), True)], cells=3)
-FIXED = Terms(SUB, 3, fixed=True)
-TERMS = [FIXED, Terms(SUB), Terms(SUB, 3), Terms(ADD), Terms(ADD, 3)]
-TERMS += [Terms(Adjacency("substitute", 2), rows=2), Terms(Adjacency("add_remove", 2), rows=2)]
+FIXED = DensityTerms(SUB, 3, fixed=True)
+TERMS = [FIXED, DensityTerms(SUB), DensityTerms(SUB, 3), DensityTerms(ADD), DensityTerms(ADD, 3)]
+TERMS += [DensityTerms(Adjacency("substitute", 2), rows=2), DensityTerms(Adjacency("add_remove", 2), rows=2)]
 Integers = NDArray[np.int64]
 
 
@@ -44,7 +44,7 @@ def holdings(cells: int, rows: int) -> list[Integers]:
     return found
 
 
-def neighbours(cells: int, terms: Terms) -> Iterator[tuple[Integers, Integers]]:
+def neighbours(cells: int, terms: DensityTerms) -> Iterator[tuple[Integers, Integers]]:
     """Counts of cells of all pairs of neighbours: what the others hold, at most one record, and one person's."""
     everyone = holdings(cells, terms.rows)
     if terms.fixed:
@@ -57,13 +57,13 @@ def neighbours(cells: int, terms: Terms) -> Iterator[tuple[Integers, Integers]]:
                 yield others, others + here
 
 
-def moved(table: Integers, terms: Terms, power: Literal[1, 2]) -> int:
+def moved(table: Integers, terms: DensityTerms, power: Literal[1, 2]) -> int:
     """The greatest change of the sums over all neighbours, by enumeration."""
     pairs = neighbours(len(table), terms)
     return max(int((np.abs(here @ table - there @ table) ** power).sum()) for here, there in pairs)
 
 
-def worst_loss(sums: Sums, scale: Fraction) -> Fraction:
+def worst_loss(sums: LinearSums, scale: Fraction) -> Fraction:
     """The greatest log ratio of the output laws over neighbours and outputs, geometric noise of this scale.
 
     At an output beyond both answers in every coordinate each factor of the ratio is at its greatest, so the logarithm
@@ -77,14 +77,14 @@ def worst_loss(sums: Sums, scale: Fraction) -> Fraction:
 @pytest.mark.parametrize("axes", [LINE, PLANE])
 @pytest.mark.parametrize("delta", [Fraction(0), TINY])
 def test_the_sensitivity_is_the_greatest_change_over_all_neighbours(
-    terms: Terms, axes: tuple[Axis, ...], delta: Fraction
+    terms: DensityTerms, axes: tuple[Axis, ...], delta: Fraction
 ) -> None:
     sums = Series(axes, terms, ONE, 2, delta).plan.sums
     assert sums.moved == moved(sums.table, terms, 2 if delta else 1)
 
 
 @pytest.mark.parametrize("terms", TERMS, ids=repr)
-def test_the_loss_is_epsilon_for_the_worst_neighbours_and_no_less(terms: Terms) -> None:
+def test_the_loss_is_epsilon_for_the_worst_neighbours_and_no_less(terms: DensityTerms) -> None:
     sums = Series(LINE, terms, ONE, 3).plan.sums
     assert isinstance(sums.mechanism, Geometric)
     assert sums.guarantee.loss == PureDP(ONE)
@@ -94,7 +94,7 @@ def test_the_loss_is_epsilon_for_the_worst_neighbours_and_no_less(terms: Terms) 
 
 
 @pytest.mark.parametrize("terms", TERMS, ids=repr)
-def test_the_gaussian_form_spends_its_rho_for_the_worst_neighbours_and_no_less(terms: Terms) -> None:
+def test_the_gaussian_form_spends_its_rho_for_the_worst_neighbours_and_no_less(terms: DensityTerms) -> None:
     sums = Series(LINE, terms, ONE, 3, TINY).plan.sums
     mechanism = sums.mechanism
     assert isinstance(mechanism, Gaussian)
@@ -104,7 +104,7 @@ def test_the_gaussian_form_spends_its_rho_for_the_worst_neighbours_and_no_less(t
     assert Fraction(99, 100) < loss.epsilon <= ONE  # type: ignore[union-attr]
 
 
-def worst_ratio(sums: Sums, scale: float) -> float:
+def worst_ratio(sums: LinearSums, scale: float) -> float:
     """The greatest ratio of the output probabilities of two neighbours, over all outputs near the answers."""
     reach, worst = 3 * int(np.abs(sums.table).max()) + 2, 0.0
     for here, there in neighbours(len(sums.table), sums.terms):
@@ -117,8 +117,8 @@ def worst_ratio(sums: Sums, scale: float) -> float:
 
 
 @pytest.mark.parametrize("terms", TERMS, ids=repr)
-def test_no_output_is_more_than_e_epsilon_times_as_likely_for_a_neighbour(terms: Terms) -> None:
-    sums = Sums(np.array([[3, 0], [1, -2], [0, 1]]), terms, ONE)
+def test_no_output_is_more_than_e_epsilon_times_as_likely_for_a_neighbour(terms: DensityTerms) -> None:
+    sums = LinearSums(np.array([[3, 0], [1, -2], [0, 1]]), terms, ONE)
     assert isinstance(sums.mechanism, Geometric)
     scale = float(sums.mechanism.scale)
     assert worst_ratio(sums, scale) == pytest.approx(math.e)
@@ -129,9 +129,9 @@ def test_no_output_is_more_than_e_epsilon_times_as_likely_for_a_neighbour(terms:
 def test_a_mutant_that_forgets_what_an_adjacency_moves_is_refuted() -> None:
     swapped = Series(LINE, FIXED, ONE, 3).plan.sums
     assert moved(swapped.table, FIXED, 1) > longest(swapped.table, 1)  # add/remove's constant under substitution
-    missing = Terms(SUB, 3)
+    missing = DensityTerms(SUB, 3)
     assert moved(swapped.table, missing, 1) >= widest(swapped.table, 1, origin=False)
-    pair = Terms(Adjacency("add_remove", 2), rows=2)
+    pair = DensityTerms(Adjacency("add_remove", 2), rows=2)
     assert moved(swapped.table, pair, 1) == 2 * longest(swapped.table, 1)
 
 
@@ -153,7 +153,7 @@ def continuous(degree: int, power: int) -> float:
 )
 def test_the_sensitivity_of_cosines_is_the_supremum_over_the_line(degree: int, first: float, second: float) -> None:
     axes = grid([("x", Fraction(0), ONE, False)])
-    terms = Terms(SUB, 1000, fixed=True)
+    terms = DensityTerms(SUB, 1000, fixed=True)
     l1 = Series(axes, terms, ONE, degree).plan.sums.moved / UNIT
     l2 = math.sqrt(Series(axes, terms, ONE, degree, TINY).plan.sums.moved) / UNIT
     assert l1 == pytest.approx(continuous(degree, 1), rel=2e-3)
@@ -165,7 +165,7 @@ def test_the_sensitivity_of_cosines_is_the_supremum_over_the_line(degree: int, f
 @pytest.mark.parametrize(("degree", "spent"), [(1, 2.83), (2, 2.21), (5, 1.90), (10, 1.81), (20, 1.77)])
 def test_the_noise_002_prints_spends_more_than_epsilon(degree: int, spent: float) -> None:
     """E12: standard deviation m c0 / (n eps), so scale m / (n eps) with c0 = sqrt 2, for the cosine basis."""
-    sums = Series(grid([("x", Fraction(0), ONE, False)]), Terms(SUB, 1000, fixed=True), ONE, degree).plan.sums
+    sums = Series(grid([("x", Fraction(0), ONE, False)]), DensityTerms(SUB, 1000, fixed=True), ONE, degree).plan.sums
     printed = Fraction(degree * UNIT)
     assert float(sums.moved / printed) == pytest.approx(spent, rel=5e-3)
     assert sums.moved / printed > ONE
@@ -188,7 +188,7 @@ def test_the_noise_that_is_drawn_has_the_stated_size(delta: Fraction) -> None:
 
 
 def test_too_many_pairs_give_a_bound_and_never_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Series(PLANE, Terms(SUB), ONE, 2).plan.sums.table
+    table = Series(PLANE, DensityTerms(SUB), ONE, 2).plan.sums.table
     exactly = [widest(table, power, origin=True) for power in (1, 2)]
     monkeypatch.setattr(summed, "PAIRS", 1)
     for power, found in zip((1, 2), exactly, strict=True):
@@ -258,13 +258,13 @@ def test_a_degree_follows_the_class_and_the_noise() -> None:
         lambda: Series(grid([(name, Fraction(0), ONE, False) for name in "abcd"]), FIXED, ONE, 2),
         lambda: Series(grid([(name, Fraction(0), ONE, False) for name in "abc"]), FIXED, ONE, 15),
         lambda: grid([("x", ONE, ONE, False)]),
-        lambda: Terms(SUB, 0),
-        lambda: Terms(ADD, 3, fixed=True),
-        lambda: Terms(SUB, rows=2),
-        lambda: Terms(Adjacency("local")),
+        lambda: DensityTerms(SUB, 0),
+        lambda: DensityTerms(ADD, 3, fixed=True),
+        lambda: DensityTerms(SUB, rows=2),
+        lambda: DensityTerms(Adjacency("local")),
         lambda: series.degree_for(0, 1, 10, ONE),
-        lambda: Sums(np.zeros((3, 2), np.int64), FIXED, ONE),
-        lambda: Sums(np.full((3, 2), 1 << 30, np.int64), FIXED, ONE),
+        lambda: LinearSums(np.zeros((3, 2), np.int64), FIXED, ONE),
+        lambda: LinearSums(np.full((3, 2), 1 << 30, np.int64), FIXED, ONE),
     ],
 )
 def test_what_cannot_be_released_is_refused_before_rows_are_read(make: object) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement
@@ -19,14 +20,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from reticent.data import expression_text
 from reticent.data.query import (
-    Capped,
+    CappedPersons,
+    DistinctPersons,
     Incomplete,
     Keys,
     Moments,
-    Ordered,
-    Persons,
-    Present,
+    OrderedValues,
+    PresentValues,
     Query,
     Ranks,
     Records,
@@ -39,6 +41,7 @@ from reticent.data.query import (
     stability,
 )
 from reticent.data.schema import Person, Schema, category, grid_whole, integer
+from reticent.data.transformations import filtered
 from reticent.errors import PublicParameterError
 from reticent.privacy.adjacency import Kind
 from tests.support.data_reference import Cell, Reference, Row
@@ -76,14 +79,14 @@ def schema(adjacency: Kind, cap: int, *, stands_in: bool, column: str | None = "
 
 
 def queries(keys: Keys | None) -> list[Query]:
-    found: list[Query] = [Rows(keys), Persons(keys), Total("x", GRID, keys), Total("x", ABOVE, keys)]
+    found: list[Query] = [Rows(keys), DistinctPersons(keys), Total("x", GRID, keys), Total("x", ABOVE, keys)]
     found += [Tally("x", edges=(Fraction(-3), Fraction(1), Fraction(3)), keys=keys)]
     for per in ("row", "person"):
-        found += [Present("x", keys, per), Moments("x", GRID, 3, keys, per)]
+        found += [PresentValues("x", keys, per), Moments("x", GRID, 3, keys, per)]
     return (
         found
         if keys is not None
-        else [*found, Capped(), Incomplete(("x",)), Tally("g", among=("b",)), Tally("g", among=("a", "b"))]
+        else [*found, CappedPersons(), Incomplete(("x",)), Tally("g", among=("b",)), Tally("g", among=("a", "b"))]
     )
 
 
@@ -140,7 +143,7 @@ def test_stabilities_are_reached(stands_in: bool) -> None:
     slack = []
     for person, touch in CASES:
         for query in asked(touch):
-            if isinstance(query, Capped) and person.rows == 3:
+            if isinstance(query, CappedPersons) and person.rows == 3:
                 continue  # no list here has four rows
             if isinstance(query, Total) and (stands_in or person.rows * (touch or 1) > 2):
                 continue  # with a stand-in no row counts 0, which is not used; no list here has six rows
@@ -149,6 +152,56 @@ def test_stabilities_are_reached(stands_in: bool) -> None:
             if any(m < c for m, c in zip(moved, claimed, strict=True)):
                 slack.append((person, query, moved, claimed))
     assert slack == []
+
+
+CONDITIONS = ("x > 0", 'g = "a"', "not x is missing", 'x > 0 and g = "b"')
+FILTERED = [
+    (Person(adjacency, column, rows=cap), touch)
+    for adjacency in ("add_remove", "substitute")
+    for column, cap in (("who", 1), ("who", 2), (None, 1))
+    for touch in (None, 0, 1)
+]
+
+
+@cache
+def chosen_vectors(shown: str, column: str | None, cap: int, query: Query) -> NDArray[np.int64]:
+    """The answers on the rows that a condition leaves, without me and with each of my possible records."""
+    plain = schema("add_remove", cap, stands_in=False, column=column)
+    shape = filtered(plain, expression_text.read(shown))
+    mine = [None, *records(1 if column is None else min(2, cap + 1))]
+    tables = [Reference(shape, people(2, rows), ("g", "x"), SECRET) for rows in mine]
+    found = np.array([table.answer(query) for table in tables], dtype=np.int64)
+    return found.reshape(len(mine), -1, 1) if isinstance(query, Tally) else found
+
+
+def moved_by(condition: str, person: Person, query: Query) -> list[int]:
+    """The largest change of each integer over all neighbours; under substitution nobody comes or goes."""
+    found = chosen_vectors(condition, person.column, person.rows, query)
+    each = np.unique(found[1:], axis=0)
+    base = found[:1] if person.adjacency == "add_remove" else each
+    return [int(most) for most in np.abs(each[:, None] - base[None, :]).sum(axis=2).max(axis=(0, 1))]
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("person", "touch"), FILTERED)
+def test_no_neighbour_moves_an_integer_of_chosen_rows_further_than_its_stability(
+    person: Person, touch: int | None
+) -> None:
+    chosen = replace(person, filtered=True)
+    for query in asked(touch):
+        claimed = stability(query, chosen, stands_in=False)
+        for condition in CONDITIONS:
+            moved = moved_by(condition, person, query)
+            assert all(m <= c for m, c in zip(moved, claimed, strict=True)), (query, condition, moved, claimed)
+
+
+def test_a_filter_makes_the_number_of_rows_and_of_persons_private_under_substitution() -> None:
+    """Stabilities of whole tables, where these numbers are public, would be refuted."""
+    person = Person("substitute", "who")
+    for query in (Rows(), DistinctPersons()):
+        assert stability(query, person, stands_in=False) == (Fraction(0),)
+        assert stability(query, replace(person, filtered=True), stands_in=False) == (Fraction(1),)
+        assert max(moved_by(condition, person, query)[0] for condition in CONDITIONS) == 1
 
 
 @pytest.mark.parametrize("per", ["row", "person"])
@@ -192,12 +245,12 @@ def test_a_person_adds_no_more_records_than_kept_rows_and_as_many_as_rows(cap: i
 
 @pytest.mark.parametrize("unit", ["0", "-1", "1e-251"])
 def test_a_unit_that_doubles_cannot_hold_is_refused(unit: str) -> None:
-    for make in (lambda: Ordered("x", Fraction(unit)), lambda: Records(("x",), (Fraction(unit),))):
+    for make in (lambda: OrderedValues("x", Fraction(unit)), lambda: Records(("x",), (Fraction(unit),))):
         with pytest.raises(PublicParameterError, match="unit"):
             make()
 
 
 def test_ranks_have_no_stability_of_their_own() -> None:
-    for query in (Ranks("x"), Ordered("x", Fraction(1)), Records(("x",), (Fraction(1),))):
+    for query in (Ranks("x"), OrderedValues("x", Fraction(1)), Records(("x",), (Fraction(1),))):
         with pytest.raises(TypeError, match=type(query).__name__):
             stability(query, Person("add_remove"), stands_in=False)

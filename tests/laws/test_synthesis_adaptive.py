@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.data.order_statistics import ABSENT
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate
@@ -30,7 +30,7 @@ SUB, ADD = Adjacency("substitute"), Adjacency("add_remove")
 
 
 def drawn(plan: Adaptive, records: NDArray[np.int64], entropy: Entropy) -> Density:
-    found = plan.draw((Result(records=records),), entropy)
+    found = plan.draw((QueryResult(records=records),), entropy)
     assert isinstance(found, Reply)
     return found.value
 
@@ -58,7 +58,7 @@ def test_boxes_and_counts_cost_what_they_say_and_noise_of_one_part_is_refuted() 
 
     def program(made: Adaptive, rows: tuple[int, ...], entropy: Entropy) -> object:
         told = Telling(made.grid, made.tree, made.each, made.people)
-        told.draw((Result(records=np.array(rows, np.int64).reshape(-1, 1)),), entropy)
+        told.draw((QueryResult(records=np.array(rows, np.int64).reshape(-1, 1)),), entropy)
         return seen.pop()
 
     loud = replace(plan, each=Geometric(L1(ONE, ADD), epsilon))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records, Rows, Tally
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
@@ -25,9 +25,9 @@ from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis import partition as module
 from reticent.synthesis.axis import even
-from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.method_selection import CENSUS, auto
-from reticent.synthesis.partition import Parted, parted, patterns_of
+from reticent.synthesis.partition import PartitionDensity, parted, patterns_of
 from reticent.synthesis.search import SHARE, Search, searches, searching, step_of
 from reticent.synthesis.sparse import Exceeding
 
@@ -37,26 +37,26 @@ ONE: Final = (("x", Fraction(0), Fraction(2), False),)
 TWO: Final = (("x", Fraction(0), Fraction(2), False), ("k", Fraction(0), Fraction(200), True))
 
 
-def answered(plan: Parted, rows: Sequence[Row]) -> list[Result]:
+def answered(plan: PartitionDensity, rows: Sequence[Row]) -> list[QueryResult]:
     """What a table of these rows says."""
     table = np.array(rows, np.float64).reshape(len(rows), len(plan.axes))
     held, found = ~np.isnan(table).any(axis=1), []
     for query in plan.queries:
         if isinstance(query, Tally):
             counts = np.histogram(table[held, 0], [float(edge) for edge in query.edges])[0]
-            found.append(Result(vectors=(tuple(map(int, counts)),)))
+            found.append(QueryResult(vectors=(tuple(map(int, counts)),)))
         elif isinstance(query, Rows):
-            found.append(Result(vectors=((len(rows),),)))
+            found.append(QueryResult(vectors=((len(rows),),)))
         else:
             assert isinstance(query, Records)
             read = np.full(table.shape, 0, np.int64)
             read[held] = np.floor(table[held] / [float(unit) for unit in query.units])
             read[~held, 0] = ABSENT
-            found.append(Result(records=read))
+            found.append(QueryResult(records=read))
     return found
 
 
-def asked(plan: Parted, rows: Sequence[Row], before: Sequence[gate.Call] = ()) -> list[gate.Call]:
+def asked(plan: PartitionDensity, rows: Sequence[Row], before: Sequence[gate.Call] = ()) -> list[gate.Call]:
     """All that the plan asks of a table, where the noise is 0 and the first of each choice is taken, or as before."""
     outputs = iter([call.output for call in before])
 
@@ -88,7 +88,7 @@ def neighbours(kind: Kind, most: int, values: Sequence[Row]) -> list[tuple[tuple
     return [((*others, *here), (*others, *there)) for here, there in product(persons, persons)]
 
 
-def moves(plan: Parted, kind: Kind, most: int, values: Sequence[Row]) -> tuple[int, int]:
+def moves(plan: PartitionDensity, kind: Kind, most: int, values: Sequence[Row]) -> tuple[int, int]:
     """The farthest that one person moves the counts of all parts, and what is declared."""
     worst = declared = 0
     for here, there in neighbours(kind, most, values):
@@ -110,7 +110,7 @@ def moves(plan: Parted, kind: Kind, most: int, values: Sequence[Row]) -> tuple[i
 def test_one_person_is_in_one_count_whatever_the_candidates(kind: Kind, rows: int, *, missing: bool) -> None:
     """All persons of one and two rows: at atoms, beside them, without a value. The declared change is attained."""
     near = Adjacency(kind, rows=rows)
-    made = parted(ONE, Terms(near, rows=rows), Fraction(1), listed=[Fraction(1)], missing=missing)
+    made = parted(ONE, DensityTerms(near, rows=rows), Fraction(1), listed=[Fraction(1)], missing=missing)
     assert made.listed == ((Fraction(0), Fraction(1), Fraction(2)),)
     values: list[Row] = [(0.0,), (0.25,), (1.0,), (1.0 + 1e-9,), (2.0,), (NAN,)]
     worst, declared = moves(made, kind, rows, values if rows == 1 else [values[1], values[2]])
@@ -121,7 +121,7 @@ def test_one_person_is_in_one_count_whatever_the_candidates(kind: Kind, rows: in
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_of_two_columns_too(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HIDDEN", 1e9)  # a table of three is worth no candidates
-    made = parted(TWO, Terms(Adjacency(kind)), Fraction(1))
+    made = parted(TWO, DensityTerms(Adjacency(kind)), Fraction(1))
     assert made.listed == ((Fraction(0), Fraction(2)), (Fraction(0), Fraction(200)))
     values: list[Row] = [(0.0, 0.0), (0.0, 77.0), (0.5, 77.0), (NAN, 3.0)]
     worst, declared = moves(made, kind, 1, values)
@@ -133,14 +133,14 @@ def test_rows_that_are_counted_at_an_atom_and_beside_it_move_more_than_is_declar
 ) -> None:
     """The mutant that the two tests before would find."""
     monkeypatch.setattr(module, "HIDDEN", 1e9)
-    made = parted(TWO, Terms(Adjacency("add_remove")), Fraction(1))
-    right = Parted._parted
+    made = parted(TWO, DensityTerms(Adjacency("add_remove")), Fraction(1))
+    right = PartitionDensity._parted
 
-    def twice(self: Parted, results: object, listed: object, patterns: object) -> object:
+    def twice(self: PartitionDensity, results: object, listed: object, patterns: object) -> object:
         rest, parts, absent = right(self, results, listed, patterns)  # type: ignore[arg-type]
         return rest + sum(int(part.sum()) for part in parts) * (np.arange(len(rest)) == 0), parts, absent
 
-    monkeypatch.setattr(Parted, "_parted", twice)
+    monkeypatch.setattr(PartitionDensity, "_parted", twice)
     worst, declared = moves(made, "add_remove", 1, [(0.0, 0.0), (0.5, 77.0), (0.0, 77.0)])
     assert worst == 2 * declared
 
@@ -152,7 +152,7 @@ def test_atoms_at_candidates_cost_nothing_and_a_search_its_share(
     kind: Kind, columns: tuple[tuple[str, Fraction, Fraction, bool], ...]
 ) -> None:
     """Whatever the noisy number of records: with a search, in one column or in two, or without."""
-    terms = Terms(Adjacency(kind))
+    terms = DensityTerms(Adjacency(kind))
     plain, made = auto(columns, terms, Fraction(1)), parted(columns, terms, Fraction(1))
     assert made.guarantee.loss == PureDP(Fraction(1))
     assert made.guarantee.adjacency == Adjacency(kind)
@@ -175,7 +175,7 @@ def test_atoms_at_candidates_cost_nothing_and_a_search_its_share(
 
 def test_where_every_record_is_public_a_replaced_one_may_still_leave_for_an_atom() -> None:
     """Substitution with a public number of records: one bar alone would not move, an atom and a bar do."""
-    terms = Terms(Adjacency("substitute"), 100, 1, True)
+    terms = DensityTerms(Adjacency("substitute"), 100, 1, True)
     made = parted([("k", Fraction(7), Fraction(8), True)], terms, Fraction(1))
     assert made.counter(made.auto).sensitivity.bound == 2
     worst, declared = moves(made, "substitute", 1, [(7.0,), (8.0,)])
@@ -269,7 +269,7 @@ def test_every_combination_of_atoms_is_a_part_of_its_own() -> None:
 @pytest.mark.wide
 def test_too_many_values_that_are_found_leave_the_public_ones() -> None:
     """Of two columns there is room for 64 parts: the candidates stay, then the largest that were found."""
-    made = parted(TWO, Terms(Adjacency("add_remove")), Fraction(50))
+    made = parted(TWO, DensityTerms(Adjacency("add_remove")), Fraction(50))
     rows = [(value, float(k)) for value in np.arange(1, 40) / 20 for k in range(7, 120, 9) for _ in range(80)]
     calls = asked(made, rows)
     outcome = made.draw(answered(made, rows), Replayed("many"))

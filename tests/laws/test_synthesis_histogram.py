@@ -19,7 +19,7 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import axis
-from reticent.synthesis.histogram import Grid, Histogram, histogram, projected
+from reticent.synthesis.histogram import HistogramDensity, RecordGrid, histogram, projected
 from tests.assurance.claims import verify
 
 Row = tuple[int, int]
@@ -52,11 +52,11 @@ def test_the_sensitivity_is_the_largest_change_over_all_neighbours(kind: Kind, r
     assert max(moved) == plan.mechanism.sensitivity.bound
 
 
-def release(plan: Histogram, rows: Rows, entropy: Entropy) -> tuple[int, ...]:
+def release(plan: HistogramDensity, rows: Rows, entropy: Entropy) -> tuple[int, ...]:
     return gate.draw(plan.mechanism, plan.grid.counts(np.array(rows, np.int64).reshape(-1, 1)).tolist(), entropy)
 
 
-def one_column(kind: Kind, epsilon: Fraction) -> tuple[Histogram, list[tuple[Row, ...]], list[tuple[int, int]]]:
+def one_column(kind: Kind, epsilon: Fraction) -> tuple[HistogramDensity, list[tuple[Row, ...]], list[tuple[int, int]]]:
     plan = histogram([axis("k", [0, 1], whole=True)], Adjacency(kind), epsilon, atoms=[])
     sizes = (2,) if kind == "substitute" else (1, 2)
     listed = [one for size in sizes for one in combinations_with_replacement(((0,), (ABSENT,)), size)]
@@ -75,10 +75,10 @@ def test_the_noise_keeps_epsilon_and_002_s_constants_do_not(kind: Kind) -> None:
     epsilon = Fraction(4)
     plan, listed, near = one_column(kind, epsilon)
 
-    def with_sensitivity(bound: int) -> Histogram:
+    def with_sensitivity(bound: int) -> HistogramDensity:
         return replace(plan, mechanism=Geometric(L1(Fraction(bound), Adjacency(kind)), epsilon))
 
-    def line(made: Histogram, claim: Fraction) -> str:
+    def line(made: HistogramDensity, claim: Fraction) -> str:
         found = verify("histogram", lambda rows, e: release(made, rows, e), listed, near, PureDP(claim))
         return found.verdict
 
@@ -117,10 +117,10 @@ def test_the_projection_is_the_nearest_point_of_the_simplex(counts: list[float],
 
 
 def test_cells_are_those_of_the_edges() -> None:
-    grid = Grid(AXES)
+    grid = RecordGrid(AXES)
     rows = table(((0, 0), (1, 1), (2, 2), (-9, 9), (9, -9), (ABSENT, 0)))
     assert grid.places(rows).tolist() == [0, 2, 3, 1, 2, 4]
-    atoms = Grid((axis("x", [0, Fraction(1, 2), 1]),), (Fraction(0), Fraction(1, 2)))
+    atoms = RecordGrid((axis("x", [0, Fraction(1, 2), 1]),), (Fraction(0), Fraction(1, 2)))
     step = atoms.query.units[0]
     steps = [(value / step).__floor__() for value in map(Fraction, ("0", "1/2", "0.49", "0.51", "7"))]
     assert atoms.places(np.array([*steps, ABSENT]).reshape(-1, 1)).tolist() == [2, 3, 0, 1, 1, 4]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import reticent as rt
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Tally
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NoReply, Reply
@@ -24,10 +24,10 @@ from reticent.privacy.sensitivity import L1
 from reticent.synthesis.atoms import emptied
 from reticent.synthesis.axis import Axis, axis
 from reticent.synthesis.density import Density, from_json
-from reticent.synthesis.linear import Linear
-from reticent.synthesis.linear_queries import Sums, Terms
-from reticent.synthesis.options import COUNTING, Method, Options, Plan, plan_for
-from reticent.synthesis.steps import ROW, Mixed, mixed, of_one
+from reticent.synthesis.linear import LinearDensity
+from reticent.synthesis.linear_queries import DensityTerms, LinearSums
+from reticent.synthesis.mixed_columns import ROW, MixtureDensity, mixed, of_one
+from reticent.synthesis.options import COUNTING, DensityMechanism, Method, Options, plan_for
 from tests.assurance.claims import verify
 from tests.support.densities import density_of
 
@@ -48,22 +48,22 @@ METHODS: Final[tuple[Method, ...]] = (
 SMALL: Final[dict[Method, Options]] = {"sparse": Options("sparse", cells=64), "tree": Options("tree", cells=64)}
 
 
-def answered(query: Query, values: Values) -> Result:
+def answered(query: Query, values: Values) -> QueryResult:
     """What a table of these values says."""
     held = values[~np.isnan(values)]
     if isinstance(query, Tally):
         counts = np.histogram(held, [float(edge) for edge in query.edges])[0]
-        return Result(vectors=(tuple(map(int, counts)),))
+        return QueryResult(vectors=(tuple(map(int, counts)),))
     if isinstance(query, Records):
         read = np.floor(held / float(query.units[0])).astype(np.int64)
-        return Result(records=np.concatenate([read, np.full(len(values) - len(held), ABSENT)]).reshape(-1, 1))
-    return Result(vectors=((len(values),),))
+        return QueryResult(records=np.concatenate([read, np.full(len(values) - len(held), ABSENT)]).reshape(-1, 1))
+    return QueryResult(vectors=((len(values),),))
 
 
-def planned(method: Method, kind: Kind, n: int, *, whole: bool) -> Plan:
+def planned(method: Method, kind: Kind, n: int, *, whole: bool) -> DensityMechanism:
     """The plan of a study for atoms=[0, "missing"]."""
     column = [("x", Fraction(0), Fraction(31 if whole else 1), whole)]
-    options, terms = SMALL.get(method, Options(method)), Terms(Adjacency(kind))
+    options, terms = SMALL.get(method, Options(method)), DensityTerms(Adjacency(kind))
     if method in COUNTING:
         records = n if kind == "substitute" else None
         return plan_for(options, column, terms, Fraction(2), Fraction(0), atoms=[Fraction(0)], records=records)
@@ -104,15 +104,15 @@ def test_every_method_has_atoms_missing_values_and_whole_numbers(method: Method,
 # --- exact ------------------------------------------------------------------------------------------------------------
 
 
-def tiny(kind: Kind, epsilon: Fraction) -> Mixed:
+def tiny(kind: Kind, epsilon: Fraction) -> MixtureDensity:
     """Whole numbers 0 (an atom), 1 and 2, missing values; the rest counted in two cells."""
     axes, each = (axis("k", [0, 2, 3], whole=True),), epsilon / (2 if kind == "substitute" else 1)
-    counts = Sums(np.eye(2, dtype=np.int64), Terms(ROW), each)
-    plan = Linear(axes, counts, np.diag([1.5, 3.0]), False, "two cells", "simplex")
-    return Mixed(plan, axes, (Fraction(0),), True, Terms(Adjacency(kind)), each)
+    counts = LinearSums(np.eye(2, dtype=np.int64), DensityTerms(ROW), each)
+    plan = LinearDensity(axes, counts, np.diag([1.5, 3.0]), False, "two cells", "simplex")
+    return MixtureDensity(plan, axes, (Fraction(0),), True, DensityTerms(Adjacency(kind)), each)
 
 
-def program(made: Mixed, rows: Sequence[float], entropy: Entropy) -> object:
+def program(made: MixtureDensity, rows: Sequence[float], entropy: Entropy) -> object:
     """All that is released of a table, as text."""
     values = np.array(rows, np.float64)
     results = [answered(query, values) for query in made.queries]
@@ -135,7 +135,7 @@ def test_tiny_tables_keep_epsilon_and_less_noise_of_the_atoms_is_refuted(kind: K
     made = tiny(kind, epsilon)
     assert made.guarantee.loss == PureDP(epsilon)
 
-    class Loud(Mixed):
+    class Loud(MixtureDensity):
         """Counts atoms and missing values for half the noise."""
 
         @property
@@ -155,7 +155,13 @@ def test_a_delta_is_kept_for_persons_of_several_rows(kind: Kind, rows: int, epsi
     delta, near = Fraction(1, 10**7), Adjacency(kind, rows=rows)
     column = [("x", Fraction(0), Fraction(1), False)]
     made = mixed(
-        Options("series", degree=3), column, Terms(near, rows=rows), epsilon, delta, atoms=[Fraction(0)], missing=True
+        Options("series", degree=3),
+        column,
+        DensityTerms(near, rows=rows),
+        epsilon,
+        delta,
+        atoms=[Fraction(0)],
+        missing=True,
     )
     loss = made.guarantee.loss
     assert isinstance(loss, ApproxDP)
@@ -168,7 +174,7 @@ def test_a_delta_is_kept_for_persons_of_several_rows(kind: Kind, rows: int, epsi
 def test_atoms_are_no_part_of_the_rest_and_values_beside_them_are() -> None:
     """On a real column an atom is the value, and what is within 2^-40 of the range above; nothing else moves to it."""
     made = mixed(
-        Options("series", degree=2), [("x", Fraction(0), Fraction(1), False)], Terms(Adjacency("add_remove")),
+        Options("series", degree=2), [("x", Fraction(0), Fraction(1), False)], DensityTerms(Adjacency("add_remove")),
         Fraction(400), Fraction(0), atoms=[Fraction(0), Fraction(1, 2)], missing=False,
     )  # fmt: skip
     values = np.array([0.0] * 100 + [0.5] * 50 + [0.5 + 1e-9] * 30 + [0.25] * 20)

@@ -12,7 +12,7 @@ import pytest
 
 from reticent.conformance.lower_bounds import fit
 from reticent.data.order_statistics import ABSENT
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric
@@ -119,7 +119,7 @@ def test_a_grid_of_a_billion_cells_keeps_what_stands_out() -> None:
     units = plan.grid.query.units
     where = [[int(Fraction(k, 4) / unit) + 1 for unit in units] for k in (0, 1, 3)]
     records = np.array([where[k % 3] for k in range(900)], np.int64)
-    outcome = plan.draw((Result(records=records),), Replayed("billion"))
+    outcome = plan.draw((QueryResult(records=records),), Replayed("billion"))
     assert isinstance(outcome, Reply)
     density = outcome.value
     assert density.boxes is not None
@@ -128,7 +128,7 @@ def test_a_grid_of_a_billion_cells_keeps_what_stands_out() -> None:
         low = [k / 4] * 3
         assert density.probability(low, [k / 4 + 1 / 1024] * 3).value == pytest.approx(1 / 3, abs=0.03)
     assert density.sample(50).shape == (50, 3)
-    nobody = plan.draw((Result(records=np.zeros((0, 3), np.int64)),), Replayed("nobody"))
+    nobody = plan.draw((QueryResult(records=np.zeros((0, 3), np.int64)),), Replayed("nobody"))
     assert isinstance(nobody, Reply)
     assert abs(nobody.value.masses.sum() - 1.0) < 1e-9
 
@@ -157,7 +157,9 @@ def test_atoms_missing_values_and_the_number_of_records_are_told_though_small_ce
     assert plan.guarantee.loss == PureDP(Fraction(1))
     unit = int(1 / plan.grid.query.units[0])
     values = [ABSENT] * 1_000 + [0] * 1_000 + [unit * (k + 1) // 4_001 for k in range(4_000)]
-    outcome = plan.draw((Result(records=np.array(values, np.int64).reshape(-1, 1)),), Replayed(f"thin {near.kind}"))
+    outcome = plan.draw(
+        (QueryResult(records=np.array(values, np.int64).reshape(-1, 1)),), Replayed(f"thin {near.kind}")
+    )
     assert isinstance(outcome, Reply)
     density = outcome.value
     assert density.missing == pytest.approx(1 / 6, abs=0.01)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
@@ -21,7 +21,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import even
 from reticent.synthesis.density import Density
 from reticent.synthesis.histogram import projected
-from reticent.synthesis.tree import Tree, consistent, isotonic, nodes, tree
+from reticent.synthesis.tree import CountTree, consistent, isotonic, nodes, tree
 from tests.assurance.claims import verify
 
 ONE = Fraction(1)
@@ -52,7 +52,7 @@ def test_noise_for_one_level_alone_is_refuted() -> None:
     tables = [(0, 0), (1, 0), (0, 1)]
     for plan, verdict in ((right, "holds"), (wrong, "refuted")):
 
-        def program(counts: tuple[int, int], entropy: object, plan: Tree = plan) -> tuple[int, ...]:
+        def program(counts: tuple[int, int], entropy: object, plan: CountTree = plan) -> tuple[int, ...]:
             return plan.mechanism.sample(nodes(counts, 1)[:2], entropy)  # type: ignore[arg-type]
 
         line = verify("tree", program, tables, [(0, 1), (0, 2)], PureDP(epsilon))
@@ -83,8 +83,8 @@ def distance(density: Density, counts: NDArray[np.int64]) -> float:
     return float(np.abs(density.cdf(density.axes[0].cuts[1:]) - np.cumsum(counts) / counts.sum()).max())
 
 
-def drawn(plan: Tree, counts: NDArray[np.int64], key: str) -> Density:
-    found = plan.draw((Result(vectors=(tuple(counts.tolist()),)),), Replayed(key))
+def drawn(plan: CountTree, counts: NDArray[np.int64], key: str) -> Density:
+    found = plan.draw((QueryResult(vectors=(tuple(counts.tolist()),)),), Replayed(key))
     assert isinstance(found, Reply)
     return found.value
 

@@ -36,13 +36,13 @@ from reticent.statistics.unbounded import (
 )
 from reticent.statistics.unbounded.clipped import ClippedMean
 from reticent.statistics.unbounded.coinpress import UNIT as STEPS
-from reticent.statistics.unbounded.coinpress import CoinPress
-from reticent.statistics.unbounded.column_counts import CROWD, Census, Terms
+from reticent.statistics.unbounded.coinpress import CoinPressMean
+from reticent.statistics.unbounded.column_counts import CROWD, Census, ColumnTerms
 from reticent.statistics.unbounded.joint import JointQuantiles, QuantileShares, joint_quantiles
 from reticent.statistics.unbounded.location import CandidateGrid, Huber
 from reticent.statistics.unbounded.rank_slices import before, cut, runs_of, whole
 from reticent.statistics.unbounded.scaled_level import UNIT, level_of
-from reticent.statistics.unbounded.trimmed import TrimmedMean, distance, kappa, windows
+from reticent.statistics.unbounded.trimmed import UnboundedTrimmedMean, distance, kappa, windows
 from tests.assurance.claims import verify
 from tests.support.unbounded_reference import huber_sums, losses, table, trimmed_reach
 
@@ -127,7 +127,7 @@ def law_line(monkeypatch: pytest.MonkeyPatch, kind: str, claim: Fraction) -> str
     monkeypatch.setattr(joint, "SLICES", 2)
     monkeypatch.setattr(JointQuantiles, "feasible", lambda self, size, among=None: True)
     cells = Cells((Segment(0, 1, 1), Segment(1, 2, 3)), Fraction(1), True)
-    made = JointQuantiles(cells, QUARTERS, Terms(Adjacency("substitute"), 3), Fraction(2), SHARES, ())
+    made = JointQuantiles(cells, QUARTERS, ColumnTerms(Adjacency("substitute"), 3), Fraction(2), SHARES, ())
 
     def program(rows: Rows, entropy: Entropy) -> object:
         outcome = made.draw(table(rows), entropy)
@@ -149,12 +149,12 @@ def test_the_exact_law_of_joint_quantiles_keeps_its_claim(monkeypatch: pytest.Mo
     assert law_line(monkeypatch, "add_remove", Fraction(1)) == "holds"
 
 
-def both(part: rank_slices.Part, at: int) -> tuple[rank_slices.Part, rank_slices.Part]:
+def both(part: rank_slices.CandidateRange, at: int) -> tuple[rank_slices.CandidateRange, rank_slices.CandidateRange]:
     """A cut that leaves every row on both sides, those beyond the cut at the cut."""
     low, high = np.minimum(part.cells, at // rank_slices.SLICES), np.maximum(part.cells, (at + 1) // rank_slices.SLICES)
     return (
-        rank_slices.Part(low, part.counts, part.first, at + 1),
-        rank_slices.Part(high, part.counts, min(at + 1, part.stop - 1), part.stop),
+        rank_slices.CandidateRange(low, part.counts, part.first, at + 1),
+        rank_slices.CandidateRange(high, part.counts, min(at + 1, part.stop - 1), part.stop),
     )
 
 
@@ -178,7 +178,7 @@ WIDE = Cells((Segment(-40, 41, 1),), Fraction(1), True)
 TRANSCRIPTS = 2
 
 
-def plans(terms: Terms, epsilon: Fraction) -> dict[str, Any]:
+def plans(terms: ColumnTerms, epsilon: Fraction) -> dict[str, Any]:
     made: dict[str, Any] = {
         "joint": joint_quantiles(WIDE, [Fraction(k, 5) for k in range(1, 5)], terms, epsilon),
         "spread": quantile_range.iqr(WIDE, terms, epsilon),
@@ -186,7 +186,7 @@ def plans(terms: Terms, epsilon: Fraction) -> dict[str, Any]:
         "huber": Huber(WIDE, terms, epsilon),
     }
     if terms.values is not None:
-        made["trimmed"] = TrimmedMean(WIDE, terms, epsilon, Fraction(1, 4))
+        made["trimmed"] = UnboundedTrimmedMean(WIDE, terms, epsilon, Fraction(1, 4))
     return made
 
 
@@ -246,7 +246,7 @@ def test_no_transcript_loses_more_than_is_claimed(
     monkeypatch: pytest.MonkeyPatch, name: str, kind: Any, rows: int
 ) -> None:
     always(monkeypatch)
-    terms = Terms(Adjacency(kind, rows), 12 if kind == "substitute" else None)
+    terms = ColumnTerms(Adjacency(kind, rows), 12 if kind == "substitute" else None)
     if name == "trimmed" and kind != "substitute":
         return
     epsilon = Fraction(8)
@@ -272,7 +272,7 @@ def parts_that_move(plan: JointQuantiles) -> int:
 @pytest.mark.wide
 def test_a_row_moves_one_part_of_a_depth(monkeypatch: pytest.MonkeyPatch) -> None:
     always(monkeypatch)
-    plan = plans(Terms(Adjacency("add_remove")), Fraction(8))["joint"]
+    plan = plans(ColumnTerms(Adjacency("add_remove")), Fraction(8))["joint"]
     assert parts_that_move(plan) == 1
     monkeypatch.setattr(joint, "cut", both)
     assert parts_that_move(plan) == 2
@@ -309,7 +309,7 @@ def test_transcripts_of_mutants_lose_more(monkeypatch: pytest.MonkeyPatch, mutan
     always(monkeypatch)
     name, mutate = MUTANTS[mutant]
     mutate(monkeypatch)
-    plan = plans(Terms(Adjacency("substitute"), 12), Fraction(8))[name]
+    plan = plans(ColumnTerms(Adjacency("substitute"), 12), Fraction(8))[name]
     assert worst(plan, "substitute") > 8.0 * (1 + 1e-9)
 
 
@@ -385,15 +385,15 @@ def test_a_replaced_row_moves_the_pair_by_two_and_half_their_sum_by_what_the_val
                 assert a + b == 2 * sum(row >= 0 for row in one)
     assert worst == 2
     for epsilon in (Fraction(1, 10), Fraction(1)):
-        made = Census(Terms(Adjacency("substitute")), epsilon).mechanism
-        alone = Census(Terms(Adjacency("add_remove")), epsilon).mechanism
+        made = Census(ColumnTerms(Adjacency("substitute")), epsilon).mechanism
+        alone = Census(ColumnTerms(Adjacency("add_remove")), epsilon).mechanism
         assert made.sensitivity.bound == worst
         assert unsure(made, replaced=True) == pytest.approx(unsure(alone, replaced=False))
 
 
 def test_the_moments_of_a_clipped_value_move_by_no_more_than_their_mechanism_says() -> None:
     for kind, n in (("substitute", 3), ("substitute", None), ("add_remove", None)):
-        step = ClippedMean(WIDE, Terms(Adjacency(kind), n), Fraction(1)).moments  # type: ignore[arg-type]
+        step = ClippedMean(WIDE, ColumnTerms(Adjacency(kind), n), Fraction(1)).moments  # type: ignore[arg-type]
         values = [np.array(v) for v in ((-1.0,), (-0.3,), (0.0,), (0.5,), (1.0,), (7.0,), ())]
         found = [step.design.integers(clipped.powers(v, np.ones(len(v), dtype=np.int64))) for v in values]
         skip = 0 if n is None else 1
@@ -410,8 +410,8 @@ def test_the_moments_of_a_clipped_value_move_by_no_more_than_their_mechanism_say
 def test_a_value_moves_the_vector_of_coinpress_by_no_more_than_its_squared_sensitivity(
     kind: Any, n: int | None
 ) -> None:
-    terms = Terms(Adjacency(kind), n)
-    plan = CoinPress(WIDE, terms, Fraction(1), Fraction(0), Fraction(10), Fraction(1), rounds=2)
+    terms = ColumnTerms(Adjacency(kind), n)
+    plan = CoinPressMean(WIDE, terms, Fraction(1), Fraction(0), Fraction(10), Fraction(1), rounds=2)
     points = np.linspace(-1.2, 1.2, 41)
     for place, last in ((0, False), (1, True)):
         vectors = [plan._sums(np.array([x]), np.array([1]), 0.0, 1.0, last=last) for x in points]

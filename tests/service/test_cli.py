@@ -51,6 +51,41 @@ def test_a_skeleton_in_another_folder_still_finds_its_source(study: Path) -> Non
     assert 'source = "../clinic.csv"' in (study.parent / "plans" / "new.toml").read_text("utf-8")
 
 
+def test_init_takes_the_delimiter_from_the_header_line_and_says_what_it_assumed(study: Path) -> None:
+    (study.parent / "y.csv").write_text('"";age;day\n1;HIV-positive;3\n', encoding="utf-8")
+    done = run("init", "y.csv", "--dates", "day", "--decimal", ",")
+    assert done.code == 0
+    assert "with ';' between them" in done.said
+    assert "Assumed: encoding utf-8, numbers like 1234,5; dates in day." in done.said
+    assert "The first column has no name" in done.said
+    text = (study.parent / "y.toml").read_text("utf-8")
+    assert 'delimiter = ";"\ndecimal = ","' in text
+    assert "[columns.day]\n# holds dates" in text
+    assert "HIV" not in done.said + text
+
+
+def test_check_names_every_problem_at_once(study: Path) -> None:
+    text = study.read_text("utf-8").replace('"mean(age)"', '"mean(agee)", "mode(age)"')
+    study.write_text(text.replace('["quantile(cost, 0.99)"]', '["sd(towns)"]'), encoding="utf-8")
+    done = run("check", str(study), "--json")
+    assert done.code == 5
+    problems = done.document["error"]["problems"]
+    assert len(problems) == 3
+    assert all(word in told for word, told in zip(("agee", "mode", "towns"), problems, strict=True))
+
+
+def test_a_folder_takes_files_by_receipt_and_a_taken_name_is_kept(study: Path) -> None:
+    (study.parent / "out").mkdir()
+    words = ("release", str(study), "--ask", "count", "--epsilon", "0.1")
+    assert run(*words, "--out", "out").code == 0
+    assert run(*words, "--out", "out/count-{receipt}").code == 0
+    assert {path.name for path in (study.parent / "out").glob("*.json")} == {"r-0001.json", "count-r-0002.json"}
+    (study.parent / "late.csv").symlink_to(study.parent / "elsewhere")  # a link that leads nowhere yet
+    refused = run(*words, "--out", "late")
+    assert refused.code == 5
+    assert not (study.parent / "elsewhere").exists()
+
+
 def test_init_writes_keys_that_only_their_owner_reads(study: Path) -> None:
     done = run("init", "--key", "officer", "--json")
     assert done.document == {"verb": "init", "private": "officer.key", "public": "officer.pub"}
@@ -297,6 +332,8 @@ def test_json_has_the_documented_fields(released: Path, study: Path) -> None:
         "`verify`": ("verify", certificate),
         "`audit`": ("audit", str(study), *table4, "--triples", "33"),
         "`ledger amend`": ("ledger", "amend", str(study), "--reason", "as before"),
+        "`withdraw`": ("withdraw", str(study), "r-0001", "--reason", "wrong"),
+        "`migrate`": ("migrate", str(study)),
         "`ledger adopt`": ("ledger", "adopt", str(study), "--reason", "lost"),
         "`ledger close`": ("ledger", "close", "clinic.ledger", "--reason", "over"),
     }

@@ -52,8 +52,8 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "robust", lambda *, deep: iter(()))
     monkeypatch.setattr(local, "lines", lambda *, deep: iter(()))
     monkeypatch.setattr(accounting_lines, "lines", lambda: iter(()))
-    monkeypatch.setattr(system_path, "check", lambda: kit.Report(()))
-    monkeypatch.setattr(release_path, "check", lambda: kit.Report(()))
+    monkeypatch.setattr(system_path, "check", lambda: kit.KitReport(()))
+    monkeypatch.setattr(release_path, "check", lambda: kit.KitReport(()))
 
 
 def a_third_of_the_stability(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,16 +278,16 @@ def test_deep_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(deep)
         return []
 
-    def checked(module: object, *, effort: Effort, **_: object) -> kit.Report:
+    def checked(module: object, *, effort: Effort, **_: object) -> kit.KitReport:
         seen.append(effort)
-        return kit.Report(())
+        return kit.KitReport(())
 
     for name in ("samplers", "guarantees", "pipelines", "robust"):
         monkeypatch.setattr(exact, name, noted)
     monkeypatch.setattr(local, "lines", noted)
     monkeypatch.setattr(accounting_lines, "lines", lambda: [])
-    monkeypatch.setattr(system_path, "check", lambda: kit.Report(()))
-    monkeypatch.setattr(release_path, "check", lambda: kit.Report(()))
+    monkeypatch.setattr(system_path, "check", lambda: kit.KitReport(()))
+    monkeypatch.setattr(release_path, "check", lambda: kit.KitReport(()))
     monkeypatch.setattr(kit, "check", checked)
     assert main(["--exact", "--kit", "--deep"]) == 0
     assert seen[:5] == [True] * 5

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from reticent import atomic_file
 from reticent.ledger import Ledger
 from reticent.study import release
-from reticent.study.release import Release
 from reticent.study.study import Study
 from tests.support.cli_kit import CANARIES, Run, clinic, leaks, run, spawn
 
@@ -64,7 +65,7 @@ def test_release_and_ask_exclude_each_other(study: Path) -> None:
 
 def test_the_parser_knows_near_names() -> None:
     done = run("plan", "x.toml", "--epsilonn", "1")
-    assert "--epsilon," in done.err
+    assert "'--epsilon'" in done.err
     assert "See: reticent plan --help" in done.err
 
 
@@ -280,7 +281,7 @@ def test_answers_are_printed_where_their_files_cannot_be_written(study: Path, mo
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Release, "save", full)
+    monkeypatch.setattr(atomic_file, "create", full)
     done = run("release", str(study), *ASK)
     assert done.code == 70
     assert "count" in done.out
@@ -295,9 +296,39 @@ def test_an_interruption_is_told_in_words(study: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(Study, "release", interrupted)
     done = run("release", str(study), *ASK)
     assert done.code == 130
-    assert done.said.startswith("Stopped. Whether anything was charged is not known here")
+    assert done.said == "Stopped. Nothing was charged."
     monkeypatch.setattr(Study, "plan", interrupted)
     assert run("plan", str(study), *ASK).said == "Stopped. Nothing was charged."
+
+
+@pytest.mark.few(1)
+def test_ctrl_c_while_rows_are_read_says_what_stays_spent(study: Path) -> None:
+    with (study.parent / "clinic.csv").open("a", encoding="utf-8") as rows:
+        rows.writelines(f"q{place},3,{CANARIES[2]}.5,a\n" for place in range(1_500_000))
+    typed = [sys.executable, "-m", "reticent", "release", str(study), *ASK, "--yes"]
+    running = subprocess.Popen(
+        typed,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert running.stderr is not None
+    seen = ""
+    while "read" not in seen:
+        seen += running.stderr.read(1)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=120)
+    assert (running.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "Stopped. ε 0.1 stays spent."
+    assert states(study) == ["failed"]
+
+
+def test_quiet_tells_no_stage(study: Path) -> None:
+    assert "reserve" in run("release", str(study), *ASK).err
+    done = run("release", str(study), *ASK, "--quiet", "--out", "quiet")
+    assert done.code == 0
+    assert "reserve" not in done.err
 
 
 # --- streams, in processes of their own -------------------------------------------------------------------------------

@@ -6,12 +6,15 @@ import os
 import re
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
+import click
 import pytest
 
 from reticent.cli import glossary
-from reticent.cli.app import FILES, GROUPS, Commands
+from reticent.cli.app import FILES, GROUPS, Commands, app
+from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH
 from tests.support.cli_kit import run
 from tests.support.cli_reference import PAGE, VERBS, renewed
 
@@ -53,9 +56,50 @@ def test_every_synonym_leads_to_a_text() -> None:
 
 @pytest.mark.wide
 def test_the_shell_completes_verbs() -> None:
-    asked = {"_RETICENT_COMPLETE": "complete_bash", "COMP_WORDS": "reticent ledger s", "COMP_CWORD": "2"}
+    asked = {"_RETICENT_COMPLETE": "bash_complete", "COMP_WORDS": "reticent ledger s", "COMP_CWORD": "2"}
     program = Path(sys.executable).with_name("reticent")
     done = subprocess.run(
         [program], env={**os.environ, **asked}, capture_output=True, text=True, timeout=60, check=True
     )
-    assert done.stdout.split() == ["show"]
+    assert done.stdout.split() == ["plain,show"]
+
+
+def test_a_verb_takes_the_parameters_that_it_declares() -> None:
+    for verb in VERBS:
+        found: click.Command = app
+        for word in verb.split():
+            assert isinstance(found, click.Group)
+            found = found.commands[word]
+        assert found.callback is not None
+        declared = {one.name: one for one in found.params if one.expose_value}
+        taken = {name: str(one.annotation) for name, one in signature(found.callback).parameters.items()}
+        assert taken.pop("voice") == "Voice", verb
+        assert set(taken) == set(declared), verb
+        for name, one in declared.items():
+            kind = {PATH: "Path", AT_LEAST_ONE: "int", NUMBER: "float"}.get(one.type, "str")
+            kind = "bool" if isinstance(one, click.Option) and one.is_flag else kind
+            several = one.multiple or one.nargs == -1
+            given = several or one.required or kind == "bool" or isinstance(one.default, (str, int, float, Path))
+            whole = f"tuple[{kind}, ...]" if several else kind if given else f"{kind} | None"
+            assert taken[name] == whole, (verb, name)
+
+
+@pytest.mark.parametrize(("shell", "script"), [("bash", ".bash_completions/reticent.sh"), ("zsh", ".zfunc/_reticent")])
+def test_completion_is_installed_once(shell: str, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+    start = tmp_path / f".{shell}rc"
+    start.write_text("alias l=ls", "utf-8")
+    for _ in range(2):
+        done = run("--install-completion")
+        assert (done.code, done.out.split("\n")[0]) == (0, f"{shell} completion installed in {tmp_path / script}")
+        first, *added = start.read_text("utf-8").splitlines()
+        assert (first, len(added)) == ("alias l=ls", 1)
+    assert (tmp_path / script).read_text("utf-8").strip() == run("--show-completion").out.strip()
+
+
+def test_completion_for_an_unknown_shell_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/bin/tcsh")
+    done = run("--install-completion")
+    assert (done.code, done.said.endswith("See: reticent --help")) == (2, True)
+    assert "Completion is for bash, zsh, fish; $SHELL names 'tcsh'" in done.said

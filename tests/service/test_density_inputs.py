@@ -18,7 +18,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import reticent as rt
 from reticent.cli.app import app

@@ -17,7 +17,7 @@ import pytest
 
 import reticent as rt
 from reticent.conformance.built_in_plans import made_up
-from reticent.conformance.plan import audit
+from reticent.conformance.plan_audit import audit
 from reticent.errors import CheckError, PublicParameterError, QuestionError, Refusal
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
@@ -65,6 +65,7 @@ def loaded(path: Path, code: str = CODE) -> ModuleType:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A study, its rows, and the module of the how-to page beside them."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # bytecode of code written in the same second would be read
     (tmp_path / "rows.csv").write_text("x\n" + "".join(f"{n % 60}\n" for n in range(6000)), "utf-8")
     (tmp_path / "study.toml").write_text(STUDY, "utf-8")
     before = set(sys.modules)

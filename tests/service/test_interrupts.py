@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.learning import Between, Level, LogisticRegression
 from reticent.mechanisms import gate
-from reticent.sessions.row_functions import Rows
+from reticent.sessions.row_functions import GridRows
 
 CANARY = 77.125
 ROWS = {"y": np.array([CANARY] * 300 + [1.0] * 300), "g": np.arange(600) % 2}
@@ -36,9 +36,9 @@ def values(trace: TracebackType | None) -> Iterator[object]:
 
 def of_rows(value: object) -> bool:
     """Whether a local is an array as long as the table, or names what holds one."""
-    if isinstance(value, Rows):
+    if isinstance(value, GridRows):
         return value.count == 600
-    return isinstance(value, Result) or (isinstance(value, np.ndarray) and value.shape[:1] == (600,))
+    return isinstance(value, QueryResult) or (isinstance(value, np.ndarray) and value.shape[:1] == (600,))
 
 
 def fit(of: rt.Study) -> None:

@@ -16,9 +16,9 @@ import pytest
 from reticent.errors import BudgetError, LedgerError
 from reticent.ledger import Ledger
 from reticent.ledger.export import verify_export
-from reticent.ledger.refusals import widening
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
+from reticent.privacy.shortfall import widening
 from tests.support.ledger_kit import ONE, PERSON, charge, eps, forked, joined, ledger_at
 
 DELTA = Fraction(1, 10**9)

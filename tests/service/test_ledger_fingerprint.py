@@ -12,10 +12,9 @@ import pytest
 
 from reticent.errors import LedgerError
 from reticent.ledger import Ledger
-from reticent.ledger.events import canonical, digest_of
 from reticent.ledger.fingerprint import (
+    DatabaseTable,
     Source,
-    Table,
     adopt,
     claim,
     fingerprint,
@@ -24,6 +23,7 @@ from reticent.ledger.fingerprint import (
     open_for,
     source_changed,
 )
+from reticent.privacy.serialization import canonical, digest_of
 from tests.support.ledger_kit import PERSON, charge, eps, forked, joined, ledger_at
 
 COLUMNS = ("mdvis", "disea")
@@ -443,20 +443,20 @@ def test_a_damaged_claim_is_refused_in_words(source: Path, text: str) -> None:
 
 
 def test_tables_are_known_by_database_and_name() -> None:
-    anna = Table("postgresql://anna:secret@db.example/health?sslmode=require", "visits")
+    anna = DatabaseTable("postgresql://anna:secret@db.example/health?sslmode=require", "visits")
     opened(anna, "rand.ledger")
     with pytest.raises(LedgerError, match="already under"):
-        opened(Table("postgresql://bob@db.example/health", "visits"), "second.ledger")
-    opened(Table("postgresql://db.example/health", "other"), "second.ledger")
-    opened(Table("postgresql://db.example:5433/health", "visits"), "third.ledger")
+        opened(DatabaseTable("postgresql://bob@db.example/health", "visits"), "second.ledger")
+    opened(DatabaseTable("postgresql://db.example/health", "other"), "second.ledger")
+    opened(DatabaseTable("postgresql://db.example:5433/health", "visits"), "third.ledger")
     assert source_changed(anna) is None
     assert "secret" not in "".join(path.read_text() for path in Path("../state").rglob("*.reticent"))
 
 
 def test_a_table_in_a_file_is_known_by_the_resolved_file() -> None:
-    opened(Table("health.duckdb", "visits"), "rand.ledger")
+    opened(DatabaseTable("health.duckdb", "visits"), "rand.ledger")
     with pytest.raises(LedgerError, match="already under"):
-        opened(Table(str(Path("health.duckdb").resolve()), "visits"), "second.ledger")
+        opened(DatabaseTable(str(Path("health.duckdb").resolve()), "visits"), "second.ledger")
 
 
 def test_two_processes_claim_one_source_for_one_ledger(source: Path) -> None:

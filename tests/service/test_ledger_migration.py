@@ -23,6 +23,7 @@ from reticent.ledger.replay import Replay, Row
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from tests.support.cli_kit import run
 from tests.support.golden import FIGURES, FOLDER
 from tests.support.ledger_kit import ONE, charge, eps, forked, joined, ledger_at
 
@@ -242,3 +243,19 @@ def test_a_changed_entry_of_a_migration_breaks_the_chain(file: Path, monkeypatch
     raw = file.read_bytes()
     file.write_bytes(raw.replace(b"form-1.copy", b"form-7.copy"))
     assert Ledger.open(file).verify() != ()
+
+
+def test_the_verb_says_what_it_would_do_then_does_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    today = run("migrate", str(file), "--json").document
+    assert today == {"verb": "migrate", "form": 1, "today": 1, "due": False, "dry_run": False}
+    second(monkeypatch)
+    before = file.read_bytes()
+    dry = run("migrate", str(file), "--dry-run")
+    assert dry.code == 0
+    assert "form-1.copy" in dry.said
+    assert "Nothing was changed" in dry.said
+    assert (file.read_bytes(), copies(file)) == (before, [])
+    assert run("migrate", str(file)).code == 0
+    assert form_of(file) == 2
+    assert len(copies(file)) == len(moved(Ledger.open(file))) == 1
+    assert "nothing to migrate" in run("migrate", str(file)).said

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from reticent.cli.app import app
 from reticent.cli.exit_codes import REFUSED

@@ -36,7 +36,7 @@ def asked(session: Any) -> None:
     """A question of every session's own kind, answered."""
     ask = {
         "Holdout": lambda: session.check(Level("y")),
-        "Sparse": lambda: session.above(Level("y"), "0.1"),
+        "SparseVectorSession": lambda: session.above(Level("y"), "0.1"),
         "Leaderboard": lambda: session.submit(Accuracy({"x": 1.0}, "y")),
         "Answers": lambda: session.ask(Level("y")),
     }

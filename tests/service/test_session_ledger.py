@@ -25,7 +25,7 @@ from reticent.ledger import Ledger
 from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.rederivation import rederive
-from reticent.sessions.session import Holdout, Paid
+from reticent.sessions.session import Holdout, PaidSession
 from reticent.study.study import Study
 
 ROWS = {"x": np.linspace(0, 1, 400), "y": np.repeat([0, 1], 200), "g": ["a", "b"] * 200}
@@ -541,11 +541,11 @@ def test_a_session_that_opens_rounds_without_reserving_is_seen(monkeypatch: pyte
     session = opened(of)
     first = session._paid._receipt
 
-    def unpaid(self: Paid[Any], cost: Any) -> None:
+    def unpaid(self: PaidSession[Any], cost: Any) -> None:
         self._receipt = first
         self._guarantees.append(cost)
 
-    monkeypatch.setattr(Paid, "_reserve", unpaid)
+    monkeypatch.setattr(PaidSession, "_reserve", unpaid)
     monkeypatch.setattr(Ledger, "commit", lambda self, receipt, *, digest, shares=(): None)
     answers = sum(session.check(Level("y")).by == "holdout" for _ in range(3))
     assert answers == 3

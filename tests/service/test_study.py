@@ -15,7 +15,7 @@ import pytest
 
 import reticent as rt
 from reticent.entropy import Replayed
-from reticent.errors import QuestionError
+from reticent.errors import QuestionError, SpecError
 from reticent.ledger import Ledger
 from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.cost import Cost
@@ -229,6 +229,17 @@ def test_a_declared_number_of_people_that_is_wrong_is_refused_under_substitution
     with pytest.raises(rt.SpecError, match="people"):
         study.release([rt.mean("x")], epsilon=1)
     assert study.left() == rt.PureDP(Fraction(3))
+
+
+def test_a_table_without_a_declared_column_is_refused_where_the_study_is_made(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age\n1\n")
+    tables: list[object] = [{"age": [1, 2]}, pa.table({"age": [1]}), tmp_path / "t.csv", str(tmp_path / "t.csv")]
+    for rows in tables:
+        with pytest.raises(SpecError, match="There is no column 'agee'"):
+            rt.study(
+                rows, adjacency="add_remove", columns={"agee": rt.integer(0, 9)}, budget="1", ledger=tmp_path / "l"
+            )
+    assert not (tmp_path / "l").exists()
 
 
 @pytest.mark.wide

@@ -23,7 +23,7 @@ import scipy
 
 from reticent import survey
 from reticent.entropy import Replayed
-from reticent.survey import Design, Questionnaire, answers, form
+from reticent.survey import Design, Questionnaire, answers, form, form_words
 from tests.support import survey_browser
 from tests.support.survey_browser import Tab, let_out, tab
 
@@ -439,6 +439,22 @@ def test_a_number_is_read_as_it_was_meant_or_not_at_all(every: Tab, text: str, n
 
 
 # --- 3. what a person does --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.wide
+@needs_browser
+def test_nothing_is_drawn_before_consent(driven: Browser, server: Server) -> None:
+    words = form_words.checked({"consent": "I agree.", "need_consent": "Tick first."})
+    with tab(driven) as page:
+        page.go(server.put(form.page(survey.two_coins(QUESTION), None, ask={}, words=words)))
+        page.run("document.querySelector('input[name=q0]').click()")
+        page.run("document.querySelector('#ask button').click()")
+        said = page.run("document.getElementById('problem').textContent")
+        assert said == "Tick first. Nothing was drawn, and nothing was sent."
+        assert page.run("document.getElementById('result').hidden")
+        page.run("document.getElementById('consent').click()")
+        page.run("document.querySelector('#ask button').click()")
+        assert not page.run("document.getElementById('result').hidden")
 
 
 @pytest.mark.wide

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.conformance import plan as audits
+from reticent.conformance import plan_audit as audits
 from reticent.conformance.replay import replay
 from reticent.data.query import Tally
 from reticent.data.schema import Column
@@ -19,10 +19,10 @@ from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.density import DensityOf
 from reticent.study.study import Study
-from reticent.synthesis import steps
+from reticent.synthesis import mixed_columns
 from reticent.synthesis.density import from_json
-from reticent.synthesis.linear_queries import Sums
-from reticent.synthesis.partition import Parted
+from reticent.synthesis.linear_queries import LinearSums
+from reticent.synthesis.partition import PartitionDensity
 from tests.support.densities import density_of
 
 METHODS = ("auto", "histogram", "adaptive", "sparse", "tree", "ks", "series", "kernel", "bernstein")
@@ -192,7 +192,7 @@ def test_one_fault_is_charged_and_says_nothing(monkeypatch: pytest.MonkeyPatch) 
     def broken(*_: object) -> object:
         raise ZeroDivisionError("age 37 was seen")
 
-    monkeypatch.setattr(Sums, "draw", broken)
+    monkeypatch.setattr(LinearSums, "draw", broken)
     study = clinic()
     with pytest.raises(Fault) as caught:
         study.release([rt.density("age", method="series")], epsilon=1)
@@ -276,9 +276,9 @@ def test_record_replay_passes_on_densities(text: str, adjacency: Kind) -> None:
 
 @pytest.mark.wide
 def test_record_replay_catches_noise_made_for_half_the_distance(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Sums.__dict__["moved"].func
+    whole = LinearSums.__dict__["moved"].func
     made = property(lambda self: -(-whole(self) // 2))
-    monkeypatch.setattr(Sums, "moved", made)
+    monkeypatch.setattr(LinearSums, "moved", made)
     found = clinic().audit(["density(age, method=series, degree=3, cells=32)"], epsilon=1, triples=20)
     assert found.verdict == "refuted"
     assert any(one.kind in ("sensitivity", "loss") for one in found.findings)
@@ -286,9 +286,9 @@ def test_record_replay_catches_noise_made_for_half_the_distance(monkeypatch: pyt
 
 @pytest.mark.wide
 def test_record_replay_catches_atoms_that_are_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    parted = steps.Mixed._parted
+    parted = mixed_columns.MixtureDensity._parted
 
-    def twice(self: steps.Mixed, results: object) -> object:
+    def twice(self: mixed_columns.MixtureDensity, results: object) -> object:
         exact, rest = parted(self, results)  # type: ignore[arg-type]
         (query,) = self.plan.queries
         assert isinstance(query, Tally)
@@ -296,7 +296,7 @@ def test_record_replay_catches_atoms_that_are_counted_twice(monkeypatch: pytest.
         counts[0] += exact[0]  # the rows of the atom stay in the rest as well
         return exact, type(rest)(vectors=(tuple(counts),))
 
-    monkeypatch.setattr(steps.Mixed, "_parted", twice)
+    monkeypatch.setattr(mixed_columns.MixtureDensity, "_parted", twice)
     found = clinic().audit(["density(x, method=kernel, atoms=0, cells=32)"], epsilon=1, triples=160)
     assert found.verdict == "refuted"
 
@@ -312,14 +312,14 @@ def test_record_replay_catches_records_at_a_found_atom_that_stay_in_their_bar(
     whole = rows(3_000)
     here, there = (open_table({name: column[cut:] for name, column in whole.items()}, study.schema) for cut in (0, 1))
     assert replay(plan, here, there).ok
-    right = Parted._parted
+    right = PartitionDensity._parted
 
-    def twice(self: Parted, *given: object) -> object:
+    def twice(self: PartitionDensity, *given: object) -> object:
         rest, parts, absent = right(self, *given)  # type: ignore[arg-type]
         rest[0] += sum(int(part.sum()) for part in parts)
         return rest, parts, absent
 
-    monkeypatch.setattr(Parted, "_parted", twice)
+    monkeypatch.setattr(PartitionDensity, "_parted", twice)
     assert not replay(plan, here, there).ok
 
 

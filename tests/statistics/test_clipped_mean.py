@@ -25,11 +25,11 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.quantiles.quantile_step import Size
+from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.unbounded import tails
-from reticent.statistics.unbounded.clipped import Clipped, ClippedMean, ClippingInterval
+from reticent.statistics.unbounded.clipped import ClippedEstimate, ClippedMean, ClippingInterval
 from reticent.statistics.unbounded.clipping_radii import LADDER
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 from tests.support.cut_laws import CUT_LAWS, CutLaw, mixed
 from tests.support.stat_fake import Fake, answered, schema_of
 from tests.support.unbounded_reference import counted
@@ -43,11 +43,11 @@ CASES: tuple[tuple[Kind, int, str], ...] = tuple(
 
 
 def plan(kind: Kind, n: int, epsilon: str, tail: tails.Tail | None = None) -> ClippedMean:
-    about = Terms(Adjacency(kind), n if kind == "substitute" else None)
+    about = ColumnTerms(Adjacency(kind), n if kind == "substitute" else None)
     return ClippedMean(CELLS, about, Fraction(epsilon), tail=tail)
 
 
-def replies(law: CutLaw, runs: int, tail: tails.Tail | None = None) -> Iterator[Clipped]:
+def replies(law: CutLaw, runs: int, tail: tails.Tail | None = None) -> Iterator[ClippedEstimate]:
     """Of all cases; a law that is drawn from without a seed of its own would not be replayed."""
     for kind, n, epsilon in CASES:
         made, generator = plan(kind, n, epsilon, tail), np.random.default_rng(11)
@@ -203,7 +203,7 @@ def test_what_a_tail_allows_bounds_what_cutting_moves(tail: tails.Tail) -> None:
 @pytest.mark.wide
 def test_fewer_values_beyond_narrow_what_is_added_and_more_refute() -> None:
     made = plan("substitute", 10_000, "1", Fraction(3))
-    size, mean = Size(1e4, False, 1e4), Estimate(0.1, 0.0, 0.2, 0.05, 0.05)
+    size, mean = GroupSize(1e4, False, 1e4), Estimate(0.1, 0.0, 0.2, 0.05, 0.05)
     outside, at = made.outside(size), int(np.searchsorted(LADDER, 1.0))
     cut = ClippingInterval(5.0, -3.0, 3.0)
     few, some, many = (made._clipped(mean, cut, at, beyond, size, outside) for beyond in (-400, 0, 400))

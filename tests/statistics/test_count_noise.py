@@ -19,11 +19,11 @@ import pytest
 
 import reticent as rt
 from reticent.conformance.kit import Effort, check
-from reticent.conformance.neighbours import Dice
+from reticent.conformance.neighbours import KeyedDice
 from reticent.conformance.schemas import random_plan, random_schema
 from reticent.data.query import Keys, Rows, Tally, Total, squared_stability
 from reticent.data.schema import Column, Person, Schema, grid_whole
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.gaussian import WIDE, Gaussian, gaussian_radius, mass
@@ -93,10 +93,10 @@ def test_no_neighbours_are_further_apart_than_the_squared_sensitivity(kind: Kind
 
 
 def test_queries_of_other_kinds_have_no_squared_sensitivity() -> None:
-    from reticent.data.query import Persons
+    from reticent.data.query import DistinctPersons
 
     with pytest.raises(TypeError):
-        squared_stability(Persons(None), Person("add_remove", "who", 2))
+        squared_stability(DistinctPersons(None), Person("add_remove", "who", 2))
 
 
 def step_of(text: str, kind: Kind = "add_remove", *, delta: Fraction | None = DELTA, rows: int = 1) -> CountStep:
@@ -159,7 +159,7 @@ def test_intervals_cover_by_the_law_of_the_mechanism_named() -> None:
         stream = Replayed(text)
         hits, seen = 0, 0
         while seen < 4000:
-            answer = step.answer([Result(vectors=vectors)], stream)
+            answer = step.answer([QueryResult(vectors=vectors)], stream)
             for cell, exact in zip(answer.cells, vectors[0], strict=True):
                 assert isinstance(cell.outcome, Reply)
                 hits += cell.outcome.value.low <= exact <= cell.outcome.value.high
@@ -238,7 +238,7 @@ def test_a_public_number_needs_no_noise_of_any_kind() -> None:
 def test_audits_at_random_ask_for_gaussian_noise_in_both_currencies() -> None:
     found: set[object] = set()
     for key in range(150):
-        dice = Dice(f"noise {key}")
+        dice = KeyedDice(f"noise {key}")
         (step,) = random_plan(random_schema(dice), dice, 1, (rt.count, rt.sum, rt.histogram)).steps
         if "gaussian" in step.name:
             found |= {step.name.partition("(")[0], type(step.guarantee.loss)}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy
 
-from reticent.data.order_statistics import Sorted, fetched, ordered
+from reticent.data.order_statistics import SortedColumn, fetched, ordered
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.registry import axiom_again
@@ -22,7 +22,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.rederivation import rederive
 from reticent.statistics.robust import assumed_laws
-from reticent.statistics.robust.density import DensityTest, density_test, mass_below, signed
+from reticent.statistics.robust.density_test import DensityTest, density_test, mass_below, signed
 from reticent.statistics.robust.reach import reach
 from tests.assurance.claims import verify
 from tests.support.robust_reference import END, Table, added, paths, replaced, tables, width
@@ -32,8 +32,8 @@ DOMAIN = (-END, 0, 1, 2, 4, 9, END)
 ONE, RANKS, WIDTH = Fraction(1), (2, 4), 3
 
 
-def column(table: Table) -> Sorted:
-    return Sorted(np.array(table, np.int64))
+def column(table: Table) -> SortedColumn:
+    return SortedColumn(np.array(table, np.int64))
 
 
 def made(near: Adjacency, *, threshold: int = 2, width: int = WIDTH) -> DensityTest:

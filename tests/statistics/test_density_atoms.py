@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.data.query import Records, Rows, Tally
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.exact import sampling
 from reticent.outcome import Reply
@@ -21,9 +21,9 @@ from reticent.synthesis import partition as module
 from reticent.synthesis import search
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import Density, from_json, sampled
-from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.method_selection import Auto, auto
-from reticent.synthesis.partition import Parted, parted, reach_of
+from reticent.synthesis.partition import PartitionDensity, parted, reach_of
 from reticent.synthesis.search import searching
 
 Floats = NDArray[np.float64]
@@ -43,26 +43,26 @@ def costs(n: int, zeros: float, seed: int, fee: float = 0.0) -> Floats:
     return values
 
 
-def drawn(plan: Parted | Auto, rows: Floats, stream: str) -> Density:
+def drawn(plan: PartitionDensity | Auto, rows: Floats, stream: str) -> Density:
     """The density of a table without missing values."""
     table, results = rows.reshape(len(rows), -1), []
     for query in plan.queries:
         if isinstance(query, Tally):
             counts = np.histogram(table[:, 0], [float(edge) for edge in query.edges])[0]
-            results.append(Result(vectors=(tuple(map(int, counts)),)))
+            results.append(QueryResult(vectors=(tuple(map(int, counts)),)))
         elif isinstance(query, Rows):
-            results.append(Result(vectors=((len(rows),),)))
+            results.append(QueryResult(vectors=((len(rows),),)))
         else:
             assert isinstance(query, Records)
             units = np.array([float(unit) for unit in query.units])
-            results.append(Result(records=np.floor(table / units).astype(np.int64)))
+            results.append(QueryResult(records=np.floor(table / units).astype(np.int64)))
     outcome = plan.draw(results, Replayed(stream))
     assert isinstance(outcome, Reply)
     return outcome.value
 
 
-def made(*columns: Column, kind: Kind = "add_remove", epsilon: str = "1") -> Parted:
-    return parted(columns, Terms(Adjacency(kind)), Fraction(epsilon))
+def made(*columns: Column, kind: Kind = "add_remove", epsilon: str = "1") -> PartitionDensity:
+    return parted(columns, DensityTerms(Adjacency(kind)), Fraction(epsilon))
 
 
 @pytest.mark.wide
@@ -79,7 +79,7 @@ def test_zeros_are_found_by_default_and_rows_have_them(kind: Kind, n: int, epsil
         rows = sampled(found, 2_000, Replayed("rows"))
         assert abs(float(np.mean(rows == 0.0)) - share.value) < 0.06
     assert misses <= 1
-    without = auto([COST], Terms(Adjacency(kind)), Fraction(epsilon))  # the mutant of no atoms
+    without = auto([COST], DensityTerms(Adjacency(kind)), Fraction(epsilon))  # the mutant of no atoms
     plain = drawn(without, costs(n, zeros, 0), "without")
     assert plain.probability(0.0, 0.0).value == 0.0
     assert not np.any(sampled(plain, 2_000, Replayed("rows")) == 0.0)

@@ -16,7 +16,7 @@ import scipy
 import reticent as rt
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import CheckError, PublicParameterError
 from reticent.outcome import Outcome, Reply
@@ -24,11 +24,11 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PureDP
 from reticent.synthesis.axis import Axis, axis, even
-from reticent.synthesis.check import Check, Fit
+from reticent.synthesis.check import Discrepancy, TableCheck
 from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.fidelity import FidelityRelease, checked, split, tables_of
 from reticent.synthesis.histogram import histogram
-from reticent.synthesis.size import Expected
+from reticent.synthesis.size import DistributionAccuracy
 from tests.support.densities import density_of
 
 ADD, SUB = Adjacency("add_remove"), Adjacency("substitute")
@@ -51,12 +51,12 @@ class Flat:
     def queries(self) -> tuple[Query, ...]:
         return ()
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         shape = tuple(one.cells for one in self.axes)
         return Reply(Density(self.axes, np.full(shape, 1.0 / np.prod(shape)), "flat", self.guarantee, 1, missing=0.0))
 
-    def expected(self, people: int) -> Expected:
-        return Expected(None, None)
+    def expected(self, people: int) -> DistributionAccuracy:
+        return DistributionAccuracy(None, None)
 
 
 def plan(axes: tuple[Axis, ...], near: Adjacency, epsilon: Fraction, people: int | None = None) -> FidelityRelease:
@@ -97,7 +97,7 @@ def test_the_sensitivity_is_that_of_the_worst_neighbours() -> None:
     assert worst <= pairs.mechanism.sensitivity.bound == 14  # all rows in other cells leave their number as it is
 
 
-def wrong(fit: Fit, truth: float) -> bool:
+def wrong(fit: Discrepancy, truth: float) -> bool:
     return not fit.apart.low <= truth <= fit.apart.high
 
 
@@ -133,8 +133,8 @@ def test_intervals_hold_for_all_tables_together(near: Adjacency, people: int | N
 
 def counted(
     made: FidelityRelease, records: np.ndarray[tuple[int, ...], np.dtype[np.int64]], stream: Entropy
-) -> tuple[Check, ...]:
-    outcome = made.draw((Result(records=records),), stream)
+) -> tuple[TableCheck, ...]:
+    outcome = made.draw((QueryResult(records=records),), stream)
     assert isinstance(outcome, Reply)
     assert outcome.value.guarantee == made.guarantee
     return outcome.value.checks
@@ -186,7 +186,7 @@ def test_atoms_have_a_share_of_their_own() -> None:
 @pytest.mark.wide
 def test_a_density_with_checks_is_read_back_and_what_is_none_is_refused() -> None:
     made = plan(TWO, ADD, ONE)
-    outcome = made.draw((Result(records=np.zeros((9, 2), np.int64)),), Replayed("json"))
+    outcome = made.draw((QueryResult(records=np.zeros((9, 2), np.int64)),), Replayed("json"))
     assert isinstance(outcome, Reply)
     text = outcome.value.to_json()
     again = from_json(text)

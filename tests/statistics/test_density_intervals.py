@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 import reticent as rt
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Rows, Tally
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis.density import Density
-from reticent.synthesis.linear_queries import Terms
-from reticent.synthesis.options import COUNTING, Method, Options, Plan, plan_for
-from reticent.synthesis.steps import mixed
+from reticent.synthesis.linear_queries import DensityTerms
+from reticent.synthesis.mixed_columns import mixed
+from reticent.synthesis.options import COUNTING, DensityMechanism, Method, Options, plan_for
 from tests.support.densities import density_of
 
 Floats = NDArray[np.float64]
@@ -49,21 +49,21 @@ OPTIONS: Final[dict[Method, Options]] = {
 }
 
 
-def answered(query: Query, values: Floats, absent: int = 0) -> Result:
+def answered(query: Query, values: Floats, absent: int = 0) -> QueryResult:
     """What a table of these values, and so many missing ones, says."""
     if isinstance(query, Tally):
         counts = np.histogram(values, [float(edge) for edge in query.edges])[0]
-        return Result(vectors=(tuple(map(int, counts)),))
+        return QueryResult(vectors=(tuple(map(int, counts)),))
     if isinstance(query, Rows):
-        return Result(vectors=((len(values) + absent,),))
+        return QueryResult(vectors=((len(values) + absent,),))
     assert isinstance(query, Records)
     read = np.floor(values / float(query.units[0])).astype(np.int64)
-    return Result(records=np.concatenate([read, np.full(absent, ABSENT)]).reshape(-1, 1))
+    return QueryResult(records=np.concatenate([read, np.full(absent, ABSENT)]).reshape(-1, 1))
 
 
-def plan_of(method: Method, kind: Kind, n: int) -> Plan:
+def plan_of(method: Method, kind: Kind, n: int) -> DensityMechanism:
     public = n if kind == "substitute" else None
-    terms = Terms(Adjacency(kind), public, 1, kind == "substitute")
+    terms = DensityTerms(Adjacency(kind), public, 1, kind == "substitute")
     columns = (("x", Fraction(0), Fraction(1), False),)
     return plan_for(OPTIONS[method], columns, terms, Fraction(1), Fraction(0), records=public)
 
@@ -184,7 +184,7 @@ def test_lost_cells_are_inside_the_interval() -> None:
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_shares_of_atoms_and_of_missing_values_have_their_noise(method: Method, kind: Kind) -> None:
     """60 draws of one table of 300, a fifth 0, a fifth missing: noise alone, and a tenth of it, against the table."""
-    column, terms = [("x", Fraction(0), Fraction(1), False)], Terms(Adjacency(kind))
+    column, terms = [("x", Fraction(0), Fraction(1), False)], DensityTerms(Adjacency(kind))
     if method in COUNTING:
         records = 300 if kind == "substitute" else None
         plan = plan_for(OPTIONS[method], column, terms, Fraction(1), Fraction(0), atoms=[Fraction(0)], records=records)
@@ -214,7 +214,7 @@ def test_beside_an_atom_regions_of_a_chosen_grid_have_their_noise_and_not_twice_
     made = mixed(
         OPTIONS["auto"],
         [("x", Fraction(0), Fraction(1), False)],
-        Terms(Adjacency(kind)),
+        DensityTerms(Adjacency(kind)),
         Fraction(1),
         Fraction(0),
         atoms=[Fraction(0)],

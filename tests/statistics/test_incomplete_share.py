@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reticent.data.schema import Person, Schema, real
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
@@ -40,7 +40,7 @@ def step(adjacency: Kind, rows_each: int) -> IncompleteStep:
 
 def coverage(made: IncompleteStep, odd: int, name: str) -> float:
     entropy, covered = Replayed(name), 0
-    results = [Result(vectors=((odd,),)), Result(vectors=((ROWS,),))]
+    results = [QueryResult(vectors=((odd,),)), QueryResult(vectors=((ROWS,),))]
     for _ in range(RUNS):
         found = made.answer(results, entropy).outcome
         assert isinstance(found, Reply)
@@ -66,7 +66,7 @@ def test_the_interval_covers_beside_a_number_of_rows_that_is_bought(
     alone = step("add_remove", rows_each)
     made = replace(alone, share=replace(alone.share, of_rows=of_rows))
     entropy = Replayed(f"beside {rows_each} {of_rows} {odd}")
-    results = [Result(vectors=((odd,),)), Result(vectors=((ROWS,),))]
+    results = [QueryResult(vectors=((odd,),)), QueryResult(vectors=((ROWS,),))]
     count = Geometric(L1(Fraction(1), made.setting.neighbours), 1 / of_rows)
     noise, covered = 0.0, 0
     for _ in range(RUNS):

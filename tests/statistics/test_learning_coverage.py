@@ -18,12 +18,12 @@ import pytest
 from reticent.entropy import Replayed
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.statistics.convex import objective_perturbation
-from reticent.statistics.convex.descent import Linear
+from reticent.statistics.convex.descent import LinearFit
 from reticent.statistics.convex.losses import Logistic
 from reticent.statistics.convex.objective_perturbation import Fit
 from reticent.statistics.price import Price
 from reticent.statistics.regression.frame import Frame
-from reticent.statistics.regression.squares import Fitted, LeastSquares
+from reticent.statistics.regression.squares import LeastSquares, SquaresFit
 from reticent.statistics.scaling import Floats, Scaling
 
 TABLES = 60
@@ -35,7 +35,7 @@ ADD = Adjacency("add_remove")
 
 
 @lru_cache(maxsize=1000)
-def drawn(model: str, delta: Fraction, key: int) -> Linear | Fitted:
+def drawn(model: str, delta: Fraction, key: int) -> LinearFit | SquaresFit:
     """One made-up table and its model."""
     rng, entropy = np.random.default_rng(key), Replayed(f"{model} {key}")
     price = Price(Fraction(1) if model == "linear" else Fraction(1, 2), delta, ADD)  # noise as wide as sampling
@@ -55,9 +55,9 @@ def planned(price: Price, size: int, people: int | None) -> Fit:
     return objective_perturbation.planned("auto", Logistic(2), scaling, price, clip, Fraction(1), people, refined=True)
 
 
-def inside(found: Linear | Fitted, true: Floats, times: float = 1.0) -> list[bool]:
+def inside(found: LinearFit | SquaresFit, true: Floats, times: float = 1.0) -> list[bool]:
     """Whether coefficients lie in their intervals, of those that have one, noise variance ``times`` what was told."""
-    if isinstance(found, Fitted):
+    if isinstance(found, SquaresFit):
         known = [(one, value) for one, value in zip(found.estimates, true, strict=True) if one is not None]
         return [abs(one.value - value) <= math.hypot(one.sampling, one.noise * times**0.5) for one, value in known]
     if found.around is not None:

@@ -31,7 +31,7 @@ from reticent.statistics.moments.log_mean import LogMean
 from reticent.statistics.moments.log_mean import LogMean as log_mean
 from reticent.statistics.prepare import prepare
 from reticent.statistics.statistic import ask
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.logs import CELLS, REACH, LogMoments
 from tests.support.cut_laws import CUT_LAWS
 from tests.support.stat_fake import Fake, answered, schema_of
@@ -58,7 +58,7 @@ def too_high(covered: int, runs: int) -> bool:
 
 
 def plan(kind: Kind, n: int | None, epsilon: str = "1", rows: int = 1) -> LogMoments:
-    return LogMoments(Terms(Adjacency(kind, rows), n), Fraction(epsilon), REACH)
+    return LogMoments(ColumnTerms(Adjacency(kind, rows), n), Fraction(epsilon), REACH)
 
 
 # --- coverage --------------------------------------------------------------------------------------------------------

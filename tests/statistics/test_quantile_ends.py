@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, stats
 
 from reticent.data.candidates import Cells, coarser
 from reticent.data.schema import real
@@ -26,7 +26,7 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.intervals import rank_shift
 from reticent.statistics.prepare import estimand
 from reticent.statistics.quantiles import quantile_step as quantiles
-from reticent.statistics.quantiles.quantile_step import TIES, QuantileStep, Size
+from reticent.statistics.quantiles.quantile_step import TIES, GroupSize, QuantileStep
 from tests.statistics.test_coverage import too_high, too_low
 from tests.statistics.test_quantile_intervals import KINDS, covered, estimates, step_of
 from tests.support.stat_fake import answered
@@ -39,11 +39,11 @@ def clusters(generator: np.random.Generator, n: int) -> NDArray[np.float64]:
 
 
 def level_of(value: float) -> float:
-    return float(stats.norm.cdf(value) + stats.norm.cdf(value - GAP)) / 2.0
+    return float(scipy.stats.norm.cdf(value) + scipy.stats.norm.cdf(value - GAP)) / 2.0
 
 
 def value_of(level: float) -> float:
-    return float(optimize.brentq(lambda x: level_of(x) - level, -20.0, 30.0))
+    return float(scipy.optimize.brentq(lambda x: level_of(x) - level, -20.0, 30.0))
 
 
 def answers(question: str, kind: Kind, epsilon: str, tables: list[NDArray[np.float64]]) -> list[Answer]:
@@ -78,14 +78,14 @@ def test_ends_are_drawn_at_the_rank_that_is_nearest_to_the_one_wanted(question: 
     """Rounded up to whole ranks they lay half a rank too far out on average."""
     step, _ = step_of(question, real(), "add_remove", "10", 500)
     assert isinstance(step, QuantileStep)
-    among, off = step._among(Counts(np.array([5]), np.array([50])), Size(50.0, False, 50.0), Replayed("x")), []
+    among, off = step._among(Counts(np.array([5]), np.array([50])), GroupSize(50.0, False, 50.0), Replayed("x")), []
     for n in range(50, 90):
         wanted = rank_shift(
             step._sampling(level, float(n)),
             1.0 / step.rate(step._mechanism(level, step.pricing.end), level),
             1.0 / step.rate(step._mechanism(level, step.pricing.value), level),
         )
-        shift = step._shift(level, Size(float(n), False, float(n)), among)
+        shift = step._shift(level, GroupSize(float(n), False, float(n)), among)
         assert (shift * level.denominator).denominator == 1
         off.append(float(shift) - wanted)
     assert max(abs(x) for x in off) <= 0.5 / level.denominator

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import FINE, Cells, coarser
 from reticent.data.schema import Column, Person, integer, real
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import QuestionError
 from reticent.outcome import Estimate, Reply
@@ -125,7 +125,7 @@ def test_a_median_of_ten_thousand_is_told_nearly_as_closely_as_without_privacy(
     assert 0.9 < ratio(8) <= 1.2
     sizes = quantiles.QuantileStep._sizes
 
-    def tied(self: quantiles.QuantileStep, result: Result, entropy: Entropy) -> list[quantiles.Size]:
+    def tied(self: quantiles.QuantileStep, result: QueryResult, entropy: Entropy) -> list[quantiles.GroupSize]:
         return [replace(size, tied=True) for size in sizes(self, result, entropy)]
 
     monkeypatch.setattr(quantiles.QuantileStep, "_sizes", tied)  # values that share nothing, taken for ties

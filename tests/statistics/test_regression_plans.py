@@ -16,7 +16,7 @@ from reticent.outcome import NO_REPLY, NoReply, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.statistics.regression.coefficients import Coefficients, Design
-from reticent.statistics.regression.exponential import Axis
+from reticent.statistics.regression.exponential import CoefficientAxis
 from reticent.statistics.regression.plans import (
     Method,
     PlanChoice,
@@ -27,7 +27,7 @@ from reticent.statistics.regression.plans import (
 )
 from reticent.statistics.regression.rows import Integers
 from reticent.statistics.regression.tukey_point import Middle
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 
 UNIT = Fraction(1, 256)
 MILLIONTH = Fraction(1, 10**6)
@@ -49,7 +49,7 @@ def chosen(
     return plan(
         method,
         columns=("y", tuple("abcdef"[:columns])),
-        terms=Terms(Adjacency(kind), n if kind == "substitute" else None),
+        terms=ColumnTerms(Adjacency(kind), n if kind == "substitute" else None),
         epsilon=Fraction(epsilon),
         delta=delta,
         n=n,
@@ -194,7 +194,7 @@ def test_the_printed_thresholds_are_refused_where_their_delta_is_above_what_was_
     made = plan(
         "R_S",
         columns=("y", ("a",)),
-        terms=Terms(Adjacency("substitute"), 100_000),
+        terms=ColumnTerms(Adjacency("substitute"), 100_000),
         epsilon=Fraction(8),
         delta=MILLIONTH,
         units=(UNIT, UNIT),
@@ -207,7 +207,7 @@ def test_the_printed_thresholds_are_refused_where_their_delta_is_above_what_was_
         plan(
             "R_S",
             columns=("y", ("a",)),
-            terms=Terms(Adjacency("substitute"), 3000),
+            terms=ColumnTerms(Adjacency("substitute"), 3000),
             epsilon=Fraction(1, 2),
             delta=MILLIONTH,
             units=(UNIT, UNIT),
@@ -232,7 +232,7 @@ def test_r_s_and_r_h_reply_with_intervals(method: Method) -> None:
 
 @pytest.mark.wide
 def test_persons_with_several_rows_cost_as_many() -> None:
-    design = Design("y", ("x",), (UNIT, UNIT), Terms(Adjacency("add_remove", 3)), 30_000)
+    design = Design("y", ("x",), (UNIT, UNIT), ColumnTerms(Adjacency("add_remove", 3)), 30_000)
     made = plan("tukey", columns=("y", ("x",)), terms=design.terms, n=30_000, epsilon=Fraction(1), units=(UNIT, UNIT))
     assert made.guarantee.adjacency.rows == 3
     assert made.guarantee.loss == PureDP(Fraction(1))
@@ -240,7 +240,7 @@ def test_persons_with_several_rows_cost_as_many() -> None:
         plan(
             "R_S",
             columns=("y", ("x",)),
-            terms=Terms(Adjacency("substitute", 3)),
+            terms=ColumnTerms(Adjacency("substitute", 3)),
             n=30_000,
             epsilon=Fraction(8),
             delta=MILLIONTH,
@@ -261,7 +261,7 @@ def test_auto_picks_and_says_why() -> None:
         plan(
             "auto",
             columns=("y", ("a",)),
-            terms=Terms(Adjacency("substitute"), 300),
+            terms=ColumnTerms(Adjacency("substitute"), 300),
             epsilon=Fraction(1),
             units=(UNIT, UNIT),
         )
@@ -287,7 +287,7 @@ def test_refusals_say_what_to_declare(
         plan(
             method,
             columns=("y", ("a",)),
-            terms=Terms(Adjacency("add_remove")),
+            terms=ColumnTerms(Adjacency("add_remove")),
             epsilon=Fraction(1),
             n=n,
             units=units,
@@ -301,7 +301,7 @@ def test_a_line_through_zero_is_not_for_theil_sen() -> None:
         plan(
             "theil_sen",
             columns=("y", ("a",)),
-            terms=Terms(Adjacency("substitute"), 5000),
+            terms=ColumnTerms(Adjacency("substitute"), 5000),
             epsilon=Fraction(1),
             units=(UNIT, UNIT),
             intercept=False,
@@ -390,7 +390,7 @@ def test_rows_of_zeros_are_values_unless_a_design_says_otherwise() -> None:
         made = plan(
             "adassp",
             columns=("y", ("a",)),
-            terms=Terms(Adjacency("substitute"), 12_000),
+            terms=ColumnTerms(Adjacency("substitute"), 12_000),
             epsilon=Fraction(8),
             units=(UNIT, UNIT),
             bounds=BOUNDS,
@@ -422,7 +422,7 @@ def test_ties_are_found_and_widen_the_interval() -> None:
     made = plan(
         "theil_sen",
         columns=("y", ("x",)),
-        terms=Terms(Adjacency("substitute"), 8000),
+        terms=ColumnTerms(Adjacency("substitute"), 8000),
         epsilon=Fraction(1),
         units=(Fraction(1), Fraction(1)),
         blank="marked",
@@ -435,7 +435,7 @@ def test_ties_are_found_and_widen_the_interval() -> None:
 @pytest.mark.wide
 def test_a_named_grid_is_searched_for_all_of_epsilon() -> None:
     step = 1 << 9  # a 32nd of a slope; the intercept's constant is 256 steps, as is 1 in x
-    axes = (Axis(-4 << 14, step, 257), Axis(-4 << 14, step, 257))
+    axes = (CoefficientAxis(-4 << 14, step, 257), CoefficientAxis(-4 << 14, step, 257))
     made = chosen("over_beta", 4000, "2", options=RegressionOptions(axes=axes))
     found = told(made, line(4000, 1, 5)[0], 5)
     assert found is not None

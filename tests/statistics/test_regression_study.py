@@ -20,8 +20,8 @@ from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.regression.regress import OfRegression
+from reticent.statistics.regression.regression_step import CountedRegression, FixedSizeRegression
 from reticent.statistics.regression.rows import Integers
-from reticent.statistics.regression.steps import Bought, Known
 from tests.support.stat_fake import Fake, answered
 
 DELTA = Fraction(1, 10**6)
@@ -59,18 +59,18 @@ def within(loss: Loss, tested: bool) -> bool:
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_derived_is_within_what_was_asked(method: str, kind: Kind) -> None:
     public = made(f"regress(y ~ a, method={method})", Person(kind), 60_000)
-    assert isinstance(public.plan, Known)
+    assert isinstance(public.plan, FixedSizeRegression)
     assert within(public.guarantee.loss, method in SPENDS)
     if kind == "add_remove":
         bought = made(f"regress(y ~ a, method={method})", Person(kind, "who", rows=2), None)
-        assert isinstance(bought.plan, Bought)
+        assert isinstance(bought.plan, CountedRegression)
         assert within(bought.guarantee.loss, method in SPENDS)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_a_bought_number_of_rows_makes_costs_what_was_charged(method: str) -> None:
     plan = made(f"regress(y ~ a, method={method})", Person("add_remove"), None).plan
-    assert isinstance(plan, Bought)
+    assert isinstance(plan, CountedRegression)
     charged, seen = plan.make(1 << 30, plan.method, plan.epsilon).guarantee, 0
     for size in (1, 2, 30, 997, 4_001, 30_011, 400_009):
         try:

@@ -79,10 +79,10 @@ def test_the_noise_of_the_number_of_values_and_the_share_of_the_median_are_both_
     assert replies(text, "substitute", 1_000) < 6
 
 
-def _as_for_rows(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool) -> quantiles.Size:
+def _as_for_rows(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool) -> quantiles.GroupSize:
     """The number of values less what it was before: with the noise of a row added and a row removed."""
     found = quantiles.size_of(pair, mechanism, replaced=replaced)
-    return quantiles.Size(found.values, found.tied, found.values - quantiles.unsure(mechanism, replaced=False))
+    return quantiles.GroupSize(found.values, found.tied, found.values - quantiles.unsure(mechanism, replaced=False))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -21,10 +21,10 @@ from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.statistics.unbounded import trimmed
 from reticent.statistics.unbounded.clipping_radii import Choice
-from reticent.statistics.unbounded.coinpress import CoinPress
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.coinpress import CoinPressMean
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.location import Huber
-from reticent.statistics.unbounded.trimmed import TrimmedMean
+from reticent.statistics.unbounded.trimmed import UnboundedTrimmedMean
 from tests.support.cut_laws import CUT_LAWS
 from tests.support.unbounded_reference import counted
 
@@ -33,8 +33,8 @@ ERROR = 1e-2
 RUNS = 120
 
 
-def terms(kind: Kind, n: int) -> Terms:
-    return Terms(Adjacency(kind), n if kind == "substitute" else None)
+def terms(kind: Kind, n: int) -> ColumnTerms:
+    return ColumnTerms(Adjacency(kind), n if kind == "substitute" else None)
 
 
 def too_low(covered: int, runs: int) -> bool:
@@ -78,7 +78,7 @@ def test_location_covers_its_functional_at_the_released_distance(name: str) -> N
 def test_the_trimmed_mean_covers_that_of_the_population_where_sampling_is_most_of_its_error(name: str) -> None:
     law, many = CUT_LAWS[name], np.sort(CUT_LAWS[name].draw(np.random.default_rng(1), 1_000_000))
     truth = float(many[100_000:-100_000].mean())
-    made, generator = TrimmedMean(CELLS, terms("substitute", 10_000), Fraction(4)), np.random.default_rng(2)
+    made, generator = UnboundedTrimmedMean(CELLS, terms("substitute", 10_000), Fraction(4)), np.random.default_rng(2)
     found = []
     for run in range(RUNS):
         outcome = made.draw(counted(CELLS, law.draw(generator, 10_000)), Replayed(f"{name} {run}"))
@@ -95,7 +95,7 @@ def test_coinpress_covers_the_mean_of_values_cut_to_its_last_ball(name: str) -> 
     law, found = CUT_LAWS[name], []
     cases: tuple[tuple[Kind, int], ...] = (("substitute", 1_000), ("add_remove", 4_000))
     for kind, n in cases:
-        made = CoinPress(CELLS, terms(kind, n), Fraction(1, 2), Fraction(0), Fraction(1000), Fraction(2))
+        made = CoinPressMean(CELLS, terms(kind, n), Fraction(1, 2), Fraction(0), Fraction(1000), Fraction(2))
         generator = np.random.default_rng(3)
         for run in range(RUNS // 2):
             outcome = made.draw(counted(CELLS, law.draw(generator, n)), Replayed(f"{name} {kind} {run}"))
@@ -117,7 +117,7 @@ def test_a_grid_that_misses_the_answer_gives_no_reply(monkeypatch: pytest.Monkey
     for kind in kinds:
         made = Huber(CELLS, terms(kind, 10_000), Fraction(1))
         assert [made.draw(counted(CELLS, values), Replayed(f"{run}")) for run in range(10)] == [NO_REPLY] * 10
-    inverse = TrimmedMean(CELLS, terms("substitute", 10_000), Fraction(1))
+    inverse = UnboundedTrimmedMean(CELLS, terms("substitute", 10_000), Fraction(1))
     for sign in (-1.0, 1.0):
         data = counted(CELLS, sign * values)
         assert [inverse.draw(data, Replayed(f"{run}")) for run in range(10)] == [NO_REPLY] * 10
@@ -161,7 +161,7 @@ def test_outermost_candidates_of_a_trimmed_mean_likewise() -> None:
         drawn.append(candidates.scores)  # type: ignore[attr-defined]
         return 0
 
-    made = TrimmedMean(CELLS, terms("substitute", 41), Fraction(1), Fraction(1, 4))
+    made = UnboundedTrimmedMean(CELLS, terms("substitute", 41), Fraction(1), Fraction(1, 4))
     left, right = 20_000 - trimmed.STEPS, 20_000 + trimmed.STEPS
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gate, "choose", kept)

@@ -6,12 +6,14 @@ where it would have probability below ERROR (1e-2) at coverage .93.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 import reticent as rt
 from reticent.data.schema import Column, Person, category, integer, real
@@ -28,8 +30,8 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles.quantile_step import MAGNITUDE_SHARE, QuantileStep
 from reticent.statistics.robust import plans
-from reticent.statistics.robust.answers import Grid
-from reticent.statistics.robust.plans import CENSUS, Bought, Known, Sized
+from reticent.statistics.robust.answers import StepUnit
+from reticent.statistics.robust.plans import CENSUS, CountedPlan, FixedSizePlan, MagnitudePlan
 from reticent.study.allocation import keys_of
 from tests.statistics.test_coverage import too_low
 from tests.support.stat_fake import Fake, answered, schema_of
@@ -37,13 +39,18 @@ from tests.support.stat_fake import Fake, answered, schema_of
 DELTA = Fraction(1, 10**6)
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 SIZES = (1e-90, 1e-9, 1.0, 1e12, 1e90)
-T2 = stats.t(2, 5.0)
+IQR = math.sqrt(8 / 3)  # of Student's t with two degrees of freedom
 TRUTHS = {
-    "scale(x)": float(T2.ppf(0.75) - T2.ppf(0.25)),
-    "scale(x, method=stable)": float(T2.ppf(0.75) - T2.ppf(0.25)),
+    "scale(x)": IQR,
+    "scale(x, method=stable)": IQR,
     "median(x, method=M)": 5.0,
     "trimmed_mean(x, method=TM)": 5.0,
 }
+
+
+def t2() -> Any:
+    """Student's t with two degrees of freedom about 5."""
+    return scipy.stats.t(2, 5.0)
 
 
 def column_of(kind: Kind) -> Column:
@@ -69,7 +76,7 @@ def test_a_column_of_any_size_has_replies_that_cover(question: str, kind: Kind) 
     generator, found, runs = np.random.default_rng(3), [], 16
     for size in SIZES:
         for run in range(runs):
-            values = size * T2.rvs(2_000, random_state=generator)
+            values = size * t2().rvs(2_000, random_state=generator)
             outcome = asked(question, kind, values, Replayed(f"{question} {kind} {size} {run}")).outcome
             if isinstance(outcome, Reply):
                 found.append((outcome.value, TRUTHS[question] * size, size))
@@ -84,8 +91,8 @@ def test_a_column_of_any_size_has_replies_that_cover(question: str, kind: Kind) 
 @pytest.mark.parametrize("size", [1e-9, 1e12])
 def test_a_fixed_unit_would_tell_nothing_there(monkeypatch: pytest.MonkeyPatch, size: float) -> None:
     """The unit as it was, 2^-24: too far out there is no reply, and too near in all values are one."""
-    monkeypatch.setattr(plans, "unit_of", lambda cells, binade: Grid(plans.DEFAULT_UNIT, False))
-    values = size * T2.rvs(2_000, random_state=1)
+    monkeypatch.setattr(plans, "unit_of", lambda cells, binade: StepUnit(plans.DEFAULT_UNIT, False))
+    values = size * t2().rvs(2_000, random_state=1)
     for question in TRUTHS:
         outcome = asked(question, "add_remove", values, Replayed(question)).outcome
         assert isinstance(outcome, NoReply) or (outcome.value.high - outcome.value.low) / size > 10.0
@@ -106,7 +113,7 @@ def test_the_magnitude_is_a_step_in_the_sequence(question: str, kind: Kind) -> N
     """A tenth, and a twentieth for a private number of values; in all what was asked, and the delta of the tests."""
     step = made(question, kind, 20_000, "1")
     assert isinstance(step, PlannedStep)
-    assert isinstance(step.plan, Sized)
+    assert isinstance(step.plan, MagnitudePlan)
     first = [MAGNITUDE_SHARE] if kind == "substitute" else [CENSUS, MAGNITUDE_SHARE]
     assert parts_of(step) == [*first, 1 - sum(first)]
     loss = step.guarantee.loss
@@ -134,7 +141,7 @@ def spent(question: str, kind: Kind) -> tuple[Fraction, Fraction]:
         for name, real in (("draw", real_draw), ("choose", real_choose), ("passes", real_passes)):
             patch.setattr(gate, name, counted(real))
         step = made(question, kind, 4_000, "2")
-        values = 1e12 * T2.rvs(4_000, random_state=2)
+        values = 1e12 * t2().rvs(4_000, random_state=2)
         answer = answered(step, Fake(schema_of(column_of(kind), Person(kind)), {"x": values}), Replayed("spent"))
     assert isinstance(answer.outcome, Reply)
     return total, step.guarantee.loss.epsilon  # type: ignore[union-attr]
@@ -146,7 +153,9 @@ def test_what_is_drawn_costs_what_the_guarantee_says(monkeypatch: pytest.MonkeyP
         drawn, claimed = spent(question, kind)
         assert drawn == claimed
     dearer = plans.magnitude
-    monkeypatch.setattr("reticent.statistics.robust.steps.magnitude", lambda near, epsilon: dearer(near, 2 * epsilon))
+    monkeypatch.setattr(
+        "reticent.statistics.robust.robust_step.magnitude", lambda near, epsilon: dearer(near, 2 * epsilon)
+    )
     assert spent("scale(x)", kind)[1] > 2  # a dearer magnitude shows in the guarantee
 
 
@@ -156,7 +165,7 @@ def test_by_group_each_has_its_own_magnitude(kind: Kind) -> None:
     step = prepare(parse("scale(x)"), Setting(schema, None, keys_of(schema, "g"), DELTA), Fraction(8))
     assert step.guarantee.loss.epsilon <= 8  # type: ignore[union-attr]
     groups = np.repeat([0.0, 1.0], 4_000)
-    values = T2.rvs(8_000, random_state=3) * np.where(groups == 0, 1e-9, 1e12)
+    values = t2().rvs(8_000, random_state=3) * np.where(groups == 0, 1e-9, 1e12)
     answer = answered(step, Fake(schema, {"x": values, "g": groups}), Replayed(f"groups {kind}"))
     found = [cell.outcome.value.value for cell in answer.cells if isinstance(cell.outcome, Reply)]
     assert np.allclose(np.array(found) / [1e-9, 1e12], TRUTHS["scale(x)"], rtol=0.5)
@@ -173,15 +182,15 @@ def test_a_public_unit_buys_no_magnitude() -> None:
     ):
         step = made(question, "substitute", 20_000, "2", column)
         assert isinstance(step, PlannedStep)
-        assert isinstance(step.plan, Known), question
+        assert isinstance(step.plan, FixedSizePlan), question
     bought = made("scale(x, unit=0.001)", "add_remove", 20_000, "2")
     assert isinstance(bought, PlannedStep)
-    assert isinstance(bought.plan, Bought)
+    assert isinstance(bought.plan, CountedPlan)
 
 
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
 def test_a_width_that_is_named_is_a_size_too(size: float) -> None:
-    values = size * T2.rvs(4_000, random_state=4)
+    values = size * t2().rvs(4_000, random_state=4)
     question = f"median(x, method=M, width={0.5 * size!r})"
     found = [asked(question, "add_remove", values, Replayed(f"{size} {run}")).outcome for run in range(20)]
     inside = [o.value.low <= 5.0 * size <= o.value.high for o in found if isinstance(o, Reply)]
@@ -194,7 +203,7 @@ def test_a_width_that_is_named_is_a_size_too(size: float) -> None:
 
 def test_plan_and_answer_state_the_reach() -> None:
     study = rt.study(
-        {"x": 1e12 * T2.rvs(6_000, random_state=5)},
+        {"x": 1e12 * t2().rvs(6_000, random_state=5)},
         adjacency="add_remove",
         columns={"x": rt.real()},
         budget=9,
@@ -232,7 +241,7 @@ def test_the_plan_counts_a_magnitude_that_fails() -> None:
     step = made("scale(x)", "substitute", 4_000, "1")
     assert isinstance(step, PlannedStep)
     plan = step.plan
-    assert isinstance(plan, Sized)
+    assert isinstance(plan, MagnitudePlan)
     chances = [plan.chance(n) for n in (50, 400, 800, 4_000)]
     assert chances == sorted(chances)
     assert chances[0] < 0.5 < 0.99 < chances[-1]

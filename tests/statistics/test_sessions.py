@@ -25,11 +25,11 @@ from reticent.mechanisms.sparse_vector import Conversation, SparseVector
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.sessions import above_threshold, gaussian_answers, holdout, leaderboard
-from reticent.sessions.above_threshold import Above, Below, Size
+from reticent.sessions.above_threshold import Above, Below, RowCount
 from reticent.sessions.row_functions import (
     STEPS,
+    GridRows,
     Question,
-    Rows,
     apart,
     axes_of,
     checked,
@@ -61,7 +61,7 @@ def schema(kind: Kind = "substitute", rows: int = 1) -> Schema:
     return Schema(COLUMNS, Person(kind, None if rows == 1 else "who", rows))
 
 
-def read(table: dict[str, list[float]], shape: Schema) -> Rows:
+def read(table: dict[str, list[float]], shape: Schema) -> GridRows:
     axes = axes_of(shape, list(COLUMNS))
     (found,) = open_table(table, shape).run([query_of(axes)], bytes(32))
     assert found.records is not None
@@ -138,7 +138,7 @@ def test_public_and_private_rows_are_worked_out_alike() -> None:
 
 # --- what one person moves --------------------------------------------------------------------------------------------
 
-Statistic = Callable[[Rows, Question], int]
+Statistic = Callable[[GridRows, Question], int]
 STATISTICS: dict[str, Statistic] = {
     "above": lambda rows, question: apart(question, rows, STEPS // 3),
     "holdout": lambda rows, question: abs(apart(question, rows, STEPS // 5)) - 7 * STEPS,
@@ -153,7 +153,7 @@ def with_rows(table: dict[str, list[float]], *rows: tuple[float, float, float]) 
 
 
 @cache
-def neighbours(key: int) -> tuple[Rows, tuple[Rows, ...]]:
+def neighbours(key: int) -> tuple[GridRows, tuple[GridRows, ...]]:
     """Random rows, and the same with each extreme row beside them, as the engine reads them."""
     others = made_up(5, key)
     return read(others, schema()), tuple(read(with_rows(others, row), schema()) for row in EXTREME)
@@ -221,7 +221,7 @@ def test_rows_that_lack_a_value_add_nothing() -> None:
 # --- what is told -----------------------------------------------------------------------------------------------------
 
 
-def sample(share: float, count: int = 4000, other: float = 0.5) -> Rows:
+def sample(share: float, count: int = 4000, other: float = 0.5) -> GridRows:
     """Public rows that stand for private ones: y is 1 for this share."""
     axes = axes_of(schema(), list(COLUMNS))
     ones = round(count * share)
@@ -238,10 +238,12 @@ def test_a_holdout_tells_the_training_mean_where_it_agrees_and_its_own_where_it_
     made, rows = holdout.round_of(Fraction(1), SWAP), sample(0.5)
     talk, stream = started(made, "holdout")
     for _ in range(200):  # 200 comparisons at a distance of .1 from T, scales .001 and .002: error below 1e-15
-        agreed = holdout.check(talk, made, rows, Level("y"), (STEPS // 2, "training"), STEPS // 10, Size(4000), stream)
+        agreed = holdout.check(
+            talk, made, rows, Level("y"), (STEPS // 2, "training"), STEPS // 10, RowCount(4000), stream
+        )
         assert (agreed.by, agreed.value, agreed.estimate) == ("training", 0.5, None)
     found = holdout.check(
-        talk, made, rows, Level("y"), (round(0.8 * STEPS), "training"), STEPS // 10, Size(4000), stream
+        talk, made, rows, Level("y"), (round(0.8 * STEPS), "training"), STEPS // 10, RowCount(4000), stream
     )
     assert found.by == "holdout"
     assert abs(found.value - 0.5) < 0.02
@@ -252,7 +254,7 @@ def test_a_holdout_tells_the_training_mean_where_it_agrees_and_its_own_where_it_
 def test_how_far_a_holdout_may_be_from_what_it_agrees_with_is_told_and_held() -> None:
     """A mean .3 off a claim at scales of .05 and .1 and a threshold of .1 passes for agreement now and then; what is
     told then holds .3 in 95 % of all checks (2,000 rounds, error 1e-4). Without the noise it would be .1, and never."""
-    made, rows, size = holdout.round_of(Fraction(2, 5), SWAP), sample(0.5, 200), Size(200)
+    made, rows, size = holdout.round_of(Fraction(2, 5), SWAP), sample(0.5, 200), RowCount(200)
     stream, missed, agreed = Replayed("blind"), 0, 0
     for _ in range(2_000):
         found = holdout.check(
@@ -271,7 +273,7 @@ def test_how_far_a_holdout_may_be_from_what_it_agrees_with_is_told_and_held() ->
 def test_a_round_costs_two_over_sigma_n() -> None:
     """The figure of the notes and of Lemma 23: 50 rounds at sigma .002 and n 5000 are epsilon 10."""
     made = holdout.round_of(Fraction(1, 5), SWAP)
-    assert holdout.sigma(made, Size(5000)) == Fraction(2, 1000)
+    assert holdout.sigma(made, RowCount(5000)) == Fraction(2, 1000)
     assert made.guarantee.loss == PureDP(2 / (Fraction(2, 1000) * 5000))
     unit = STEPS * 5000
     scales = (made.threshold_scale / unit, made.question_scale / unit, made.value_scale / unit)
@@ -281,7 +283,7 @@ def test_a_round_costs_two_over_sigma_n() -> None:
 @pytest.mark.wide
 def test_values_shown_have_the_noise_that_is_stated() -> None:
     """KS at 1e-4 on 4,000 replayed rounds; noise four fifths or five fourths as wide is rejected."""
-    made, rows, size = holdout.round_of(Fraction(1), SWAP), sample(0.3, 500), Size(500)
+    made, rows, size = holdout.round_of(Fraction(1), SWAP), sample(0.3, 500), RowCount(500)
     stream, errors = Replayed("noise"), []
     for _ in range(4000):
         found = holdout.check(made.start(stream), made, rows, Level("y"), (STEPS, "training"), 1, size, stream)
@@ -298,7 +300,7 @@ def test_gaussian_answers_have_the_noise_that_is_stated() -> None:
     made, rows, size = (
         gaussian_answers.answer_of(Fraction(1, 100), Adjacency("add_remove")),
         sample(0.3, 500),
-        Size(500),
+        RowCount(500),
     )
     stream = Replayed("gaussian answers")
     errors = [gaussian_answers.answer(made, rows, Level("y"), size, stream).value - 0.3 for _ in range(4000)]
@@ -311,7 +313,7 @@ def test_gaussian_answers_have_the_noise_that_is_stated() -> None:
 @pytest.mark.wide
 def test_intervals_of_a_shown_mean_cover_the_rows_by_their_noise_part() -> None:
     """95 % of 2,000 replayed answers, within 4 standard errors: the noise part is exact for a public number of rows."""
-    board, rows, size = leaderboard.board_of(Fraction(1), 1, SWAP), sample(0.7, 800), Size(800)
+    board, rows, size = leaderboard.board_of(Fraction(1), 1, SWAP), sample(0.7, 800), RowCount(800)
     stream, inside = Replayed("cover"), 0
     for _ in range(2000):
         found, _ = leaderboard.submit(board.start(stream), board, rows, Level("y"), 0, 1, size, stream)
@@ -324,7 +326,7 @@ def test_intervals_of_a_shown_mean_cover_the_rows_by_their_noise_part() -> None:
 def test_a_sparse_vector_over_rows_is_right_but_for_beta() -> None:
     """Answers further than the radius from their threshold: 200 sessions of 20, wrong in at most 2 * beta of them."""
     made = SparseVector(above_threshold.reach(SWAP), Fraction(1), 2, (1, 2, 0))
-    rows, size = sample(0.5, 2000), Size(2000)
+    rows, size = sample(0.5, 2000), RowCount(2000)
     away, wrong = above_threshold.comparison_radius(made, 20, 0.1) / (STEPS * 2000), 0
     assert 0.01 < away < 0.1
     for key in range(200):
@@ -364,7 +366,7 @@ def test_counts_above_come_with_a_number_of_rows() -> None:
 @pytest.mark.wide
 def test_a_leaderboard_tells_only_what_improves() -> None:
     board, stream = leaderboard.board_of(Fraction(4), 3, SWAP), Replayed("board")
-    talk, size, best, step = board.start(stream), Size(4000), STEPS // 2, STEPS // 50
+    talk, size, best, step = board.start(stream), RowCount(4000), STEPS // 2, STEPS // 50
     told = []
     for share in (0.4, 0.6, 0.6, 0.55, 0.8, 0.9):
         standing, best = leaderboard.submit(talk, board, sample(share), Level("y"), best, step, size, stream)

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from reticent.conformance.lower_bounds import fit
-from reticent.data.order_statistics import LARGEST, Sorted, fetched, ordered
+from reticent.data.order_statistics import LARGEST, SortedColumn, fetched, ordered
 from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up
@@ -29,7 +29,7 @@ from reticent.mechanisms.smooth import UNIT, Smooth
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.rederivation import rederive
-from reticent.statistics.robust.smooth import SmoothMean, smooth_mean, smooth_median, smooth_trimmed_mean
+from reticent.statistics.robust.smooth_sensitivity import SmoothMean, smooth_mean, smooth_median, smooth_trimmed_mean
 from tests.assurance.claims import judge, verify
 from tests.assurance.laws import form, law_of
 from tests.support.robust_reference import Table, added, paths, replaced, tables
@@ -161,7 +161,7 @@ def test_a_stored_leaf_with_another_spread_is_refused() -> None:
 # --- the bound --------------------------------------------------------------------------------------------------------
 
 
-def column(table: Table) -> Sorted:
+def column(table: Table) -> SortedColumn:
     return ordered(np.array(table, np.int64))
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from reticent.data.query import POWER_ONE
-from reticent.data.schema import Fixed, grid_by_width
+from reticent.data.schema import FixedPointGrid, grid_by_width
 from reticent.statistics.moments.basis import PLAIN, UNIT, Design, Kind, design, plain_change
 
-GRIDS = [Fixed(0, 0, 1), Fixed(0, 0, 7), Fixed(0, -5, 6), Fixed(0, 3, 12)]
+GRIDS = [FixedPointGrid(0, 0, 1), FixedPointGrid(0, 0, 7), FixedPointGrid(0, -5, 6), FixedPointGrid(0, 3, 12)]
 Row = int | None  # a grid value, or missing
 
 
-def sums(rows: tuple[Row, ...], grid: Fixed, order: int) -> tuple[int, ...]:
+def sums(rows: tuple[Row, ...], grid: FixedPointGrid, order: int) -> tuple[int, ...]:
     """What ``Moments`` answers."""
     present = [row - grid.middle for row in rows if row is not None]
     found = [len(present), sum(present)]
@@ -25,7 +25,7 @@ def sums(rows: tuple[Row, ...], grid: Fixed, order: int) -> tuple[int, ...]:
     return tuple(found[: order + 1])
 
 
-def moved(made: Design, here: tuple[Row, ...], there: tuple[Row, ...], grid: Fixed, *, sized: bool) -> int:
+def moved(made: Design, here: tuple[Row, ...], there: tuple[Row, ...], grid: FixedPointGrid, *, sized: bool) -> int:
     pair = zip(made.integers(sums(here, grid, made.order)), made.integers(sums(there, grid, made.order)), strict=True)
     steps = [abs(a - b) for a, b in pair]
     return sum(steps[1:] if sized else steps)
@@ -33,7 +33,7 @@ def moved(made: Design, here: tuple[Row, ...], there: tuple[Row, ...], grid: Fix
 
 @pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("order", [1, 2, 4])
-def test_adding_a_row_moves_soft_counts_by_one_unit(order: int, grid: Fixed) -> None:
+def test_adding_a_row_moves_soft_counts_by_one_unit(order: int, grid: FixedPointGrid) -> None:
     made = design("soft", order, grid)
     values = range(grid.lowest, grid.highest + 1)
     worst = max(moved(made, rest, (*rest, row), grid, sized=False) for rest in [(), (grid.lowest,)] for row in values)
@@ -44,7 +44,9 @@ def test_adding_a_row_moves_soft_counts_by_one_unit(order: int, grid: Fixed) -> 
 @pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("order", [1, 2, 4])
 @pytest.mark.parametrize("kind", ["plain", "sized"])
-def test_replacing_a_row_moves_plain_counts_within_the_sensitivity(kind: Kind, order: int, grid: Fixed) -> None:
+def test_replacing_a_row_moves_plain_counts_within_the_sensitivity(
+    kind: Kind, order: int, grid: FixedPointGrid
+) -> None:
     made, sized = design(kind, order, grid), kind == "sized"
     values: list[Row] = list(range(grid.lowest, grid.highest + 1))
     if not sized:

@@ -24,7 +24,7 @@ from reticent.survey.design import chances
 from reticent.survey.estimate import Interval, bounds, of_tally
 from reticent.survey.methods import CHOICES
 from reticent.survey.regression import chance_heard, information
-from reticent.survey.tally import Tally
+from reticent.survey.tally import ReportTally
 
 LEVEL = 1e-6
 SHARES = np.linspace(0, 1, 101)
@@ -150,7 +150,7 @@ def test_the_interval_of_two_points_covers_at_every_mean(epsilon: str, n: int) -
     ]
     kinds: tuple[Interval, Interval] = ("wilson", "exact")
     for interval in kinds:
-        found = [of_tally(design, Tally(n, np.array([n - one, one])), interval=interval) for one in range(n + 1)]
+        found = [of_tally(design, ReportTally(n, np.array([n - one, one])), interval=interval) for one in range(n + 1)]
         low, high = np.array([one.low for one in found]), np.array([one.high for one in found])
         truths = np.linspace(0, 10, 41)
         covered = [float(pmf[(low <= at) & (at <= high)].sum()) for pmf, at in zip(law, truths, strict=True)]
@@ -178,7 +178,7 @@ def test_many_numbers_have_the_law_of_one() -> None:
 @pytest.mark.wide
 def test_the_noise_part_of_an_interval_is_that_of_the_coins() -> None:
     made = DESIGNS["two coins"]
-    result = of_tally(made, Tally(1000, np.array([400, 600])))
+    result = of_tally(made, ReportTally(1000, np.array([400, 600])))
     hit, miss, share = 0.75, 0.25, 0.3
     coins = (share * hit * (1 - hit) + (1 - share) * miss * (1 - miss)) / 0.25 / 1000
     assert result.noise == pytest.approx(1.959964 * math.sqrt(coins), rel=1e-6)

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from reticent.data.order_statistics import ABSENT
 from reticent.data.schema import Person, Schema, integer, real
-from reticent.data.table import Result, open_table
+from reticent.data.table import QueryResult, open_table
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis.axis import axis, even
 from reticent.synthesis.density import Density
-from reticent.synthesis.histogram import Histogram, Shape, histogram, unit_of
+from reticent.synthesis.histogram import HistogramDensity, Shape, histogram, unit_of
 
 SUB, ADD = Adjacency("substitute"), Adjacency("add_remove")
 ONE = Fraction(1)
@@ -28,16 +28,16 @@ def unit_axes(columns: int, cells: int) -> list:  # type: ignore[type-arg]
     return [even(f"x{place}", Fraction(0), ONE, cells) for place in range(columns)]
 
 
-def read(plan: Histogram, values: NDArray[np.float64]) -> Result:
+def read(plan: HistogramDensity, values: NDArray[np.float64]) -> QueryResult:
     """What the data layer gives for values in memory: floor(x / unit)."""
     table = values if values.ndim == 2 else values.reshape(-1, 1)
     units = [float(unit_of(one)) for one in plan.grid.axes]
     records = np.floor(np.nan_to_num(table) / units).astype(np.int64)
     records[np.isnan(table).any(axis=1)] = [ABSENT, *[0] * (len(units) - 1)]
-    return Result(records=records)
+    return QueryResult(records=records)
 
 
-def drawn(plan: Histogram, values: NDArray[np.float64], key: str) -> Density:
+def drawn(plan: HistogramDensity, values: NDArray[np.float64], key: str) -> Density:
     found = plan.draw((read(plan, values),), Replayed(key))
     assert isinstance(found, Reply)
     return found.value
@@ -118,7 +118,7 @@ def test_zeros_whole_numbers_and_missing_values_have_masses_of_their_own() -> No
 @pytest.mark.parametrize(
     "plan", [histogram(unit_axes(1, 4), SUB, ONE, people=10), histogram(unit_axes(2, 3), ADD, ONE)]
 )
-def test_only_noise_below_zero_gives_the_uniform(plan: Histogram) -> None:
+def test_only_noise_below_zero_gives_the_uniform(plan: HistogramDensity) -> None:
     density = plan._density(plan.grid, np.full(plan.grid.cells + 1, -3.0), plan.size.known)
     assert density.masses == pytest.approx(np.full(density.masses.shape, 1 / plan.grid.cells))
     clip = histogram(unit_axes(1, 4), SUB, ONE, people=10, shape="clip")
@@ -149,7 +149,7 @@ def test_questions_that_cannot_be_answered_are_refused_with_their_cost() -> None
 # --- from a table -----------------------------------------------------------------------------------------------------
 
 
-def results(plan: Histogram, columns: dict[str, Sequence[object]], schema: Schema) -> list[Result]:
+def results(plan: HistogramDensity, columns: dict[str, Sequence[object]], schema: Schema) -> list[QueryResult]:
     return open_table(columns, schema).run(plan.queries, bytes(32))
 
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.conformance.lower_bounds import binomial_tail
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric
@@ -19,7 +19,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis.axis import even
 from reticent.synthesis.density import LEFT_OUT, Density, sampling_error
 from reticent.synthesis.ks import MEASURED, WORK_BOUGHT, Growth, KSRelease, ks_release, points_for, tried
-from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.options import Options, plan_for
 
 SUB, ADD = Adjacency("substitute"), Adjacency("add_remove")
@@ -53,7 +53,7 @@ SHAPES = {
 
 
 def drawn(plan: KSRelease, counts: Counts, key: str) -> Density:
-    outcome = plan.draw([Result(vectors=(counts,))], Replayed(key))
+    outcome = plan.draw([QueryResult(vectors=(counts,))], Replayed(key))
     assert isinstance(outcome, Reply)
     return outcome.value
 
@@ -162,7 +162,7 @@ def test_the_number_of_points_comes_from_a_public_or_a_bought_n() -> None:
 @pytest.mark.parametrize(("size", "points"), [(None, 94), ("root", 94), ("two_thirds", 464), (30, 30)])
 def test_the_number_of_points_is_named(size: object, points: int) -> None:
     column = [("x", Fraction(0), ONE, False)]
-    terms = Terms(SUB, 10_000, fixed=True)
+    terms = DensityTerms(SUB, 10_000, fixed=True)
     plan = plan_for(Options("ks", size=size), column, terms, ONE, Fraction(0))  # type: ignore[arg-type]  # of this list
     assert isinstance(plan, KSRelease)
     counts = tuple(np.bincount(np.arange(10_000) % 256, minlength=256).tolist())
@@ -212,7 +212,7 @@ def test_many_records_whose_number_is_private_get_points_for_them_or_no_reply() 
     plan = ks_release(UNIT, ADD, ONE)
     assert plan._mechanism(10**7).points == points_for(10**7, Fraction(17, 20), "root")
     assert plan._mechanism(10**8).numbers[0] > 1_000
-    outcome = plan.draw([Result(vectors=((10**9, *[0] * 63),))], Replayed("crowd"))
+    outcome = plan.draw([QueryResult(vectors=((10**9, *[0] * 63),))], Replayed("crowd"))
     assert outcome == NO_REPLY
     assert "no reply" in plan.expected(10**9).note
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records, Tally
 from reticent.data.schema import Person, Schema, integer, real
-from reticent.data.table import Result, open_table
+from reticent.data.table import QueryResult, open_table
 from reticent.entropy import Replayed
 from reticent.mechanisms.gate import Recorder
 from reticent.outcome import NO_REPLY, Reply
@@ -22,8 +22,8 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.kernel import Kernel
-from reticent.synthesis.linear import Linear, counted, settled, shares_of, unit_of
-from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.linear import LinearDensity, counted, settled, shares_of, unit_of
+from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.series import Series, grid
 
 ONE = Fraction(1)
@@ -34,7 +34,7 @@ LINE = grid([("x", Fraction(0), ONE, False)], cells=CELLS)
 WHOLE = grid([("k", Fraction(0), Fraction(9), True)])
 PLANE = grid([("x", Fraction(-1), ONE, False), ("k", Fraction(0), Fraction(9), True)], cells=16)
 Plan = Series | Kernel | Bernstein
-Make = Callable[[Terms], Plan]
+Make = Callable[[DensityTerms], Plan]
 
 MAKERS: dict[str, Make] = {
     "series": lambda terms: Series(LINE, terms, ONE, 8),
@@ -42,10 +42,10 @@ MAKERS: dict[str, Make] = {
     "kernel": lambda terms: Kernel(LINE, terms, ONE, Fraction(8, 100), TINY),
     "bernstein": lambda terms: Bernstein(LINE, terms, ONE, 12, Fraction(8, 100)),
 }
-CIRCUMSTANCES = {"substitute": lambda n: Terms(SUB, n, fixed=True), "add_remove": lambda n: Terms(ADD)}
+CIRCUMSTANCES = {"substitute": lambda n: DensityTerms(SUB, n, fixed=True), "add_remove": lambda n: DensityTerms(ADD)}
 
 
-def quietly(plan: Linear, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def quietly(plan: LinearDensity, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """The density without noise and without projection."""
     n = counts.sum()
     return np.asarray(plan.back @ (counts @ plan.sums.table) / n + (1.0 if plan.base else 0.0))
@@ -56,7 +56,7 @@ def table(n: int, key: int = 0) -> NDArray[np.int64]:
     return np.histogram(sample, CELLS, (0, 1))[0].astype(np.int64)
 
 
-def drawn(plan: Linear, counts: NDArray[np.int64], entropy: Replayed) -> Density:
+def drawn(plan: LinearDensity, counts: NDArray[np.int64], entropy: Replayed) -> Density:
     found = plan.release(counts, entropy)
     assert isinstance(found, Reply)
     return found.value
@@ -101,7 +101,7 @@ def test_the_noise_is_what_the_plan_foretold(name: str) -> None:
     """Mean square over 200 releases within 15 % of theory; noise at .8 or 1.25 would be off by 36 % or more."""
     counts = np.full(CELLS, 300, np.int64)
     n = int(counts.sum())
-    made = MAKERS[name](Terms(SUB, n, fixed=True))
+    made = MAKERS[name](DensityTerms(SUB, n, fixed=True))
     plan, entropy = made.plan, Replayed(f"foretold {name}")
     exactly = quietly(plan, counts)
     squares = []
@@ -124,7 +124,7 @@ def test_privacy_costs_little_from_ten_thousand_records_on(name: str) -> None:
     truth = scipy.stats.beta(3, 4).pdf((np.arange(CELLS) + 0.5) / CELLS)
     ratios = []
     for n, degree, h in ((1_000, 8, 63), (20_000, 14, 35)):
-        terms = Terms(SUB, n, fixed=True)
+        terms = DensityTerms(SUB, n, fixed=True)
         made: Plan = Series(LINE, terms, ONE, degree)
         if name == "kernel":
             made = Kernel(LINE, terms, ONE, Fraction(h, 1000), TINY)
@@ -163,10 +163,10 @@ def test_the_projection_is_the_nearest_density_and_clipping_is_not() -> None:
 @pytest.mark.parametrize("name", MAKERS)
 def test_odd_tables_are_answered(name: str) -> None:
     none = np.zeros(CELLS, np.int64)
-    hidden = MAKERS[name](Terms(ADD)).plan
+    hidden = MAKERS[name](DensityTerms(ADD)).plan
     replies = [hidden.release(none, Replayed(f"none {run}")) for run in range(60)]
     assert sum(found == NO_REPLY for found in replies) > 54
-    public = MAKERS[name](Terms(SUB, 500)).plan
+    public = MAKERS[name](DensityTerms(SUB, 500)).plan
     for counts in (none, np.bincount([CELLS - 1] * 500, minlength=CELLS), np.bincount([3] * 500, minlength=CELLS)):
         found = drawn(public, counts, Replayed("odd"))
         assert found.masses.sum() == pytest.approx(1)
@@ -177,28 +177,28 @@ def test_odd_tables_are_answered(name: str) -> None:
 @pytest.mark.wide
 def test_what_is_asked_and_promised_does_not_depend_on_the_rows() -> None:
     for name in MAKERS:
-        for make in (Terms(ADD), Terms(SUB, 100, fixed=True)):
+        for make in (DensityTerms(ADD), DensityTerms(SUB, 100, fixed=True)):
             made = MAKERS[name](make)
             assert made.queries == (Tally("x", LINE[0].edges),)
             before = made.guarantee
-            found = made.draw([Result(vectors=(tuple(table(100).tolist()),))], Replayed(1))
+            found = made.draw([QueryResult(vectors=(tuple(table(100).tolist()),))], Replayed(1))
             assert found == NO_REPLY or (isinstance(found, Reply) and found.value.guarantee == before)
 
 
 @pytest.mark.wide
 def test_all_the_rows_can_do_passes_the_gate_once() -> None:
     for name, make in MAKERS.items():
-        made = make(Terms(ADD))
+        made = make(DensityTerms(ADD))
         recorder = Recorder(lambda mechanism, exact, start: tuple(exact), Replayed(1))  # type: ignore[arg-type]
         counts = table(2_000)
-        made.draw([Result(vectors=(tuple(counts.tolist()),))], recorder)
+        made.draw([QueryResult(vectors=(tuple(counts.tolist()),))], recorder)
         assert [call.mechanism for call in recorder.calls] == [made.plan.sums.mechanism], name
         assert recorder.tossed == []
 
 
 @pytest.mark.wide
 def test_records_of_several_columns_are_counted_in_their_cells() -> None:
-    made = Series(PLANE, Terms(ADD), ONE, 3)
+    made = Series(PLANE, DensityTerms(ADD), ONE, 3)
     (query,) = made.queries
     assert query == Records(("x", "k"), (unit_of(PLANE[0]), Fraction(1)))
     step = int(1 / unit_of(PLANE[0]))
@@ -207,7 +207,7 @@ def test_records_of_several_columns_are_counted_in_their_cells() -> None:
     assert counts.sum() == 5
     assert [counts[0, 0], counts[0, 3], counts[15, 9], counts[8, 4]] == [1, 1, 2, 1]
     many = np.repeat(rows[:5], 400, axis=0)
-    found = made.draw([Result(records=many)], Replayed("plane"))
+    found = made.draw([QueryResult(records=many)], Replayed("plane"))
     assert isinstance(found, Reply)
     assert found.value.masses.shape == (16, 10)
     assert abs(found.value.n - 2_000) < 200
@@ -224,8 +224,8 @@ def test_an_engine_counts_the_same_cells_as_numpy() -> None:
     texts[:4] = ["", "nan", "seven", "1e400"]  # the last is beyond the bounds, like any infinity
     schema = Schema({"x": real(-1, 1), "k": integer(0, 9)}, Person("add_remove"))
     source = {"x": texts, "k": [str(value) for value in k]}
-    plane = Series(PLANE, Terms(ADD), ONE, 3)
-    line = Series(PLANE[:1], Terms(ADD), ONE, 3)
+    plane = Series(PLANE, DensityTerms(ADD), ONE, 3)
+    line = Series(PLANE[:1], DensityTerms(ADD), ONE, 3)
     there, x[3] = np.arange(500) >= 3, np.inf
     first = np.clip(np.floor((x + 1.0) * 8), 0, 15).astype(np.int64)
     both = first[there] * 10 + np.clip(k, 0, 9)[there]
@@ -245,9 +245,9 @@ def test_an_engine_counts_the_same_cells_as_numpy() -> None:
 def test_a_column_of_whole_numbers_has_a_cell_for_each() -> None:
     counts = np.array([0, 0, 30, 400, 1000, 400, 30, 0, 0, 0])
     for made in (
-        Series(WHOLE, Terms(SUB, 1_860, fixed=True), Fraction(4), 6),
-        Kernel(WHOLE, Terms(SUB, 1_860, fixed=True), Fraction(4), Fraction(15, 100), TINY),
-        Bernstein(WHOLE, Terms(SUB, 1_860, fixed=True), Fraction(4), 9, Fraction(1, 10)),
+        Series(WHOLE, DensityTerms(SUB, 1_860, fixed=True), Fraction(4), 6),
+        Kernel(WHOLE, DensityTerms(SUB, 1_860, fixed=True), Fraction(4), Fraction(15, 100), TINY),
+        Bernstein(WHOLE, DensityTerms(SUB, 1_860, fixed=True), Fraction(4), 9, Fraction(1, 10)),
     ):
         found = drawn(made.plan, counts, Replayed("whole"))
         assert found.axes[0].cells == 10
@@ -257,10 +257,10 @@ def test_a_column_of_whole_numbers_has_a_cell_for_each() -> None:
 
 @pytest.mark.wide
 def test_noise_that_hides_every_shape_is_said_before_anything_is_spent() -> None:
-    weak = Series(LINE, Terms(SUB, 100, fixed=True), Fraction(1, 100), 8)
+    weak = Series(LINE, DensityTerms(SUB, 100, fixed=True), Fraction(1, 100), 8)
     assert "expect the uniform" in weak.expected(100).note
-    assert Series(LINE, Terms(ADD), ONE, 8).expected(10_000).note == ""
-    wide, narrow = (Series(LINE, Terms(ADD), ONE, 8).expected(n) for n in (1_000, 100_000))
+    assert Series(LINE, DensityTerms(ADD), ONE, 8).expected(10_000).note == ""
+    wide, narrow = (Series(LINE, DensityTerms(ADD), ONE, 8).expected(n) for n in (1_000, 100_000))
     assert wide.noise == pytest.approx(100 * narrow.noise)
     assert wide.sampling == pytest.approx(10 * narrow.sampling)
     assert math.isfinite(wide.noise)

@@ -22,7 +22,7 @@ from reticent.statistics.regression.plans import CELLS, plan
 from reticent.statistics.regression.rows import Integers
 from reticent.statistics.regression.theil_sen import TheilSen, pair_slopes
 from reticent.statistics.regression.tukey_point import RADII, Middle, ends
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 
 N, RUNS = 4_000, 60
 Floats = NDArray[np.float64]
@@ -118,7 +118,7 @@ LAWS: dict[str, tuple[Callable[[np.random.Generator, int], Integers], float]] = 
 
 
 def theil_sen(kind: Kind) -> TheilSen:
-    terms = Terms(Adjacency(kind), N if kind == "substitute" else None)
+    terms = ColumnTerms(Adjacency(kind), N if kind == "substitute" else None)
     units = (Fraction(1), Fraction(1))
     made = plan("theil_sen", columns=("y", ("x",)), terms=terms, epsilon=Fraction(1), n=N, units=units).plan
     assert isinstance(made, TheilSen)

@@ -19,13 +19,13 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ZCDP, PureDP
-from reticent.statistics.unbounded.clipped import Clipped, ClippedMean
-from reticent.statistics.unbounded.coinpress import CoinPress, CoinPressEstimate
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.clipped import ClippedEstimate, ClippedMean
+from reticent.statistics.unbounded.coinpress import CoinPressEstimate, CoinPressMean
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.joint import joint_quantiles
 from reticent.statistics.unbounded.location import Huber, LocationEstimate
 from reticent.statistics.unbounded.quantile_range import between, iqr
-from reticent.statistics.unbounded.trimmed import TrimmedMean
+from reticent.statistics.unbounded.trimmed import UnboundedTrimmedMean
 from tests.support.unbounded_reference import LAWS, counted
 
 CELLS, WHOLE = cells_of(real(), "x"), cells_of(integer(), "x")
@@ -34,8 +34,8 @@ ERROR = 1e-2  # of one assertion, were the coverage exactly .93
 DECLARED: tuple[Cells, ...] = (CELLS, WHOLE, cells_of(real(resolution="0.5"), "x"), cells_of(real(-8, 8), "x"))
 
 
-def terms(kind: Kind, n: int) -> Terms:
-    return Terms(Adjacency(kind), n if kind == "substitute" else None)
+def terms(kind: Kind, n: int) -> ColumnTerms:
+    return ColumnTerms(Adjacency(kind), n if kind == "substitute" else None)
 
 
 def plan(name: str, cells: Cells, kind: Kind, n: int, epsilon: str) -> Any:
@@ -51,13 +51,13 @@ def plan(name: str, cells: Cells, kind: Kind, n: int, epsilon: str) -> Any:
         case "huber":
             return Huber(cells, about, budget)
         case "trimmed":
-            return TrimmedMean(cells, about, budget)
+            return UnboundedTrimmedMean(cells, about, budget)
         case _:
-            return CoinPress(cells, about, budget**2 / 2, Fraction(0), Fraction(1000), Fraction(2))
+            return CoinPressMean(cells, about, budget**2 / 2, Fraction(0), Fraction(1000), Fraction(2))
 
 
 def estimate_of(found: object) -> Estimate:
-    if isinstance(found, Clipped | LocationEstimate | CoinPressEstimate):
+    if isinstance(found, ClippedEstimate | LocationEstimate | CoinPressEstimate):
         return found.estimate
     assert isinstance(found, Estimate)
     return found
@@ -218,7 +218,7 @@ def test_a_constant_column_is_told(cells: Cells) -> None:
 @pytest.mark.parametrize("name", ["joint", "iqr", "mean", "huber", "trimmed", "coinpress"])
 @pytest.mark.parametrize(("kind", "rows"), [("substitute", 1), ("add_remove", 1), ("add_remove", 5), ("substitute", 5)])
 def test_the_whole_costs_epsilon_and_no_more(name: str, kind: Kind, rows: int) -> None:
-    about = Terms(Adjacency(kind, rows), 1_000 if kind == "substitute" and rows == 1 else None)
+    about = ColumnTerms(Adjacency(kind, rows), 1_000 if kind == "substitute" and rows == 1 else None)
     if name == "trimmed" and about.values is None:
         return
     made = plan(name, CELLS, "substitute", 1_000, "0.7")
@@ -236,22 +236,22 @@ def test_the_whole_costs_epsilon_and_no_more(name: str, kind: Kind, rows: int) -
 def test_depths_and_not_levels_are_paid_for() -> None:
     """Seven quantiles at the price of three depths: each draw has 1/3 of epsilon where separate ones have 1/7."""
     levels = [Fraction(k, 8) for k in range(1, 8)]
-    made = joint_quantiles(CELLS, levels, Terms(Adjacency("add_remove")), Fraction(1), interval=False)
+    made = joint_quantiles(CELLS, levels, ColumnTerms(Adjacency("add_remove")), Fraction(1), interval=False)
     left = Fraction(17, 20)  # a twentieth buys the number of values, a tenth the magnitude
     assert set(made.depths) == {left / 3}
-    both = joint_quantiles(CELLS, levels, Terms(Adjacency("add_remove")), Fraction(1))
+    both = joint_quantiles(CELLS, levels, ColumnTerms(Adjacency("add_remove")), Fraction(1))
     assert both.depths == (left * Fraction(3, 5) / 3,) * 3
     assert both.end_depths == (left * Fraction(2, 5) / 2,) * 2
 
 
 def test_what_cannot_be_answered_is_refused_beforehand() -> None:
-    about = Terms(Adjacency("add_remove"))
+    about = ColumnTerms(Adjacency("add_remove"))
     with pytest.raises(PublicParameterError, match="number of values"):
-        TrimmedMean(CELLS, about, Fraction(1))
+        UnboundedTrimmedMean(CELLS, about, Fraction(1))
     with pytest.raises(PublicParameterError, match="public only"):
-        Terms(Adjacency("add_remove"), 10)
+        ColumnTerms(Adjacency("add_remove"), 10)
     with pytest.raises(PublicParameterError, match="public only"):
-        Terms(Adjacency("substitute", 2), 10)
+        ColumnTerms(Adjacency("substitute", 2), 10)
     with pytest.raises(PublicParameterError, match="level"):
         joint_quantiles(CELLS, [], about, Fraction(1))
     with pytest.raises(PublicParameterError, match="two quantiles"):
@@ -261,7 +261,7 @@ def test_what_cannot_be_answered_is_refused_beforehand() -> None:
     with pytest.raises(PublicParameterError, match="bend"):
         Huber(CELLS, about, Fraction(1), Fraction(100))
     with pytest.raises(PublicParameterError, match="rounds"):
-        CoinPress(CELLS, about, Fraction(1), Fraction(0), Fraction(1), Fraction(1), rounds=0)
+        CoinPressMean(CELLS, about, Fraction(1), Fraction(0), Fraction(1), Fraction(1), rounds=0)
 
 
 @pytest.mark.wide

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 import reticent as rt
 from reticent.conformance.diffs import alike
-from reticent.conformance.plan import Audited, audit
+from reticent.conformance.plan_audit import PlanAudit, audit
 from reticent.data.query import Query
 from reticent.data.schema import Column, Person, Schema, category, integer, real
-from reticent.data.table import Result, Table, open_table
+from reticent.data.table import QueryResult, Table, open_table
 from reticent.entropy import Replayed
 from reticent.mechanisms.exponential import Exponential
 from reticent.mechanisms.geometric import Geometric
@@ -44,7 +44,7 @@ from reticent.statistics.unbounded import (
     trimmed,
 )
 from reticent.statistics.unbounded.scaled_level import UNIT
-from reticent.study.allocation import Prepared, settle, understand
+from reticent.study.allocation import PreparedRelease, settle, understand
 from reticent.study.release import draw
 from tests.support.stat_fake import Fake
 from tests.support.unbounded_reference import LAWS
@@ -61,17 +61,17 @@ class Read:
 
     table: Fake
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
         return [self.table.run(query) for query in queries]
 
 
-def priced(texts: Sequence[str], schema: Schema, n: int, epsilon: str) -> Prepared:
+def priced(texts: Sequence[str], schema: Schema, n: int, epsilon: str) -> PreparedRelease:
     units = n if schema.person.adjacency == "substitute" else None
     delta = "1e-7" if n < 10**6 else "1e-9"  # which exposes nobody of so many
     return settle(understand(texts, schema), Cost.read(epsilon, None, delta), schema, units, "approximate")
 
 
-def released(prepared: Prepared, schema: Schema, rows: Rows, key: str) -> tuple[Answer, ...]:
+def released(prepared: PreparedRelease, schema: Schema, rows: Rows, key: str) -> tuple[Answer, ...]:
     """The answers of a release, by the release's own code, on replayed entropy."""
     return draw(prepared, cast("Table", Read(Fake(schema, rows))), Replayed(key), lambda stage: None)[0]
 
@@ -313,7 +313,7 @@ AUDITED = [
 ]
 
 
-def audited(texts: Sequence[str], kind: Kind, rows: int, triples: int) -> Audited:
+def audited(texts: Sequence[str], kind: Kind, rows: int, triples: int) -> PlanAudit:
     columns: dict[str, Column] = {"x": real(missing=0), "k": integer(-50, 50), "g": category(["a", "b"])}
     schema = Schema(columns, Person(kind, None if rows == 1 else "who", rows))
     return audit(priced(texts, schema, 10_000_000, "8"), schema, triples=triples)
@@ -336,7 +336,7 @@ MUTANTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "logs": ("log_mean(x)", lambda patch: patch.setattr(logs.LogMoments, "mechanism", property(_halved))),
     "clipped": ("mean(x, method=clipped)", lambda patch: patch.setattr(clipping_radii, "UNIT", UNIT // 2)),
     "huber": ("location(x)", lambda patch: patch.setattr(location.Huber, "_choice", _finer)),
-    "coinpress": (COIN, lambda patch: patch.setattr(coinpress.CoinPress, "_squared", _quarter)),
+    "coinpress": (COIN, lambda patch: patch.setattr(coinpress.CoinPressMean, "_squared", _quarter)),
     "trimmed": ("trimmed_mean(x, trim=0.4)", lambda patch: patch.setattr(trimmed, "distance", _doubled)),
 }
 
@@ -351,7 +351,7 @@ def _finer(plan: location.Huber, share: Fraction) -> Any:
     return Exponential(Linf(bound, plan.terms.neighbours), plan.epsilon * share)
 
 
-def _quarter(plan: coinpress.CoinPress, *, last: bool) -> Fraction:
+def _quarter(plan: coinpress.CoinPressMean, *, last: bool) -> Fraction:
     return Fraction(coinpress.UNIT**2)
 
 

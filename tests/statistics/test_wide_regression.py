@@ -27,11 +27,12 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.price import Price
 from reticent.statistics.regression.engine import engine
-from reticent.statistics.regression.frame import Frame, Keys
-from reticent.statistics.regression.plain import Plain
+from reticent.statistics.regression.frame import CategoryKeys, Frame
+from reticent.statistics.regression.plain import PlainSquares
 from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.regression.squares_step import Squares
+from reticent.statistics.replies import NEVER
 from reticent.statistics.scaling import Floats
 from reticent.study.allocation import settle
 
@@ -85,8 +86,8 @@ def test_intervals_cover(delta: Fraction) -> None:
     assert np.mean([off <= half / 2 for half, off in hits]) < 0.89
 
 
-def plain(kind: Kind, delta: Fraction) -> Plain:
-    return Plain(
+def plain(kind: Kind, delta: Fraction) -> PlainSquares:
+    return PlainSquares(
         Frame((BOX,) * (WIDTH - 1) + ((Fraction(0), Fraction(1)),), BOX),
         Price(Fraction(20), delta, Adjacency(kind)),
         3000,
@@ -132,7 +133,9 @@ def test_a_row_moves_no_sum_by_more_than_it_declares(kind: Kind, delta: Fraction
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
-@pytest.mark.parametrize(("columns", "people", "way"), [(2, 600, LeastSquares), (10, 3000, Plain), (10, 90_000, Point)])
+@pytest.mark.parametrize(
+    ("columns", "people", "way"), [(2, 600, LeastSquares), (10, 3000, PlainSquares), (10, 90_000, Point)]
+)
 def test_the_way_is_public_and_costs_what_was_asked(columns: int, people: int, way: type, delta: Fraction) -> None:
     """Sums of few columns; of many a point, which buys intervals only where noise would not hide them."""
     plan = engine(Frame((BOX,) * columns, BOX), Price(Fraction(1), delta, Adjacency("add_remove")), people)
@@ -149,13 +152,13 @@ def test_intervals_that_cost_a_prediction_too_much_are_not_bought_for_it() -> No
     """Nine columns at epsilon 3: sums tell slopes whose noise is more than the variance of y."""
     asked = Frame((BOX,) * 9, BOX), Price(Fraction(3), Fraction(0), Adjacency("substitute")), 5000
     assert isinstance(engine(*asked), LeastSquares)
-    assert isinstance(engine(*asked, worth=0.02), Plain)
+    assert isinstance(engine(*asked, worth=0.02), PlainSquares)
 
 
 def test_a_delta_is_left_where_one_draw_has_less_noise() -> None:
     def loss(columns: int) -> object:
         frame = Frame((BOX,) * columns, BOX)
-        return Plain(frame, Price(Fraction(1), TINY, Adjacency("substitute")), 3000).guarantee.loss
+        return PlainSquares(frame, Price(Fraction(1), TINY, Adjacency("substitute")), 3000).guarantee.loss
 
     assert isinstance(loss(6), PureDP)
     assert isinstance(loss(20), ApproxDP)
@@ -184,7 +187,7 @@ def test_a_question_in_rho_is_planned_in_rho(within: Cost) -> None:
     (step,) = settle([question], within, schema, 2000, "zcdp").steps
     assert isinstance(step, PlannedStep)
     assert isinstance(step.plan, Squares)
-    assert isinstance(step.plan.plan, Plain)
+    assert isinstance(step.plan.plan, PlainSquares)
     assert not step.plan.plan.pure
 
 
@@ -204,7 +207,7 @@ def test_columns_of_zeros_and_ones_move_no_prediction_away(kind: Kind) -> None:
     draw = np.random.default_rng(3)
     x = (draw.random((5000, 9)) < 0.1).astype(float)
     y = np.clip(-0.9 + 0.05 * x[:, 0] + 0.05 * draw.normal(size=5000), -1, 1)
-    found = Plain(frame, Price(Fraction(3), Fraction(0), Adjacency(kind)), 5000).draw(x, y, Replayed("ones"))
+    found = PlainSquares(frame, Price(Fraction(3), Fraction(0), Adjacency(kind)), 5000).draw(x, y, Replayed("ones"))
     away = y - found.values[0] - x @ found.values[1:]
     assert abs(away.mean()) < 0.01
     assert away.std() < 0.1
@@ -243,7 +246,7 @@ def asked(columns: int, people: int, epsilon: str, kind: Kind = "substitute") ->
     step = prepare(parse(f"regress(y ~ {' + '.join(names)})"), Setting(schema, public), Fraction(epsilon))
     assert isinstance(step, PlannedStep)
     assert isinstance(step.plan, Squares)
-    assert isinstance(step.plan.plan, Plain)
+    assert isinstance(step.plan.plan, PlainSquares)
     return step
 
 
@@ -258,7 +261,7 @@ def test_the_plan_says_no_reply_where_the_private_number_of_rows_is_too_small() 
     """The same rule by the released number of rows: told of 10,000, and of 300 none, without a remark on its rows."""
     step, few = asked(10, 10_000, "1", "add_remove"), np.zeros((300, 11), np.int64)
     assert isinstance(step.plan, Squares)
-    assert step.expected(300).reply == 0.0
+    assert step.expected(300).replies == NEVER
     drawn = step.plan.draw(few, Replayed("few"))
     assert all(one is NO_REPLY for one in drawn.outcomes)
     assert not drawn.words
@@ -269,11 +272,14 @@ def test_the_plan_says_no_reply_where_the_private_number_of_rows_is_too_small() 
 
 def test_a_coefficient_is_declined_by_itself_where_its_keys_are_many() -> None:
     """A category of 40 keys beside numbers: a key's rows are a fortieth, and a number's spread a sixteenth."""
-    frame, price = Frame((BOX,) * 6 + (Keys(40, 0),), BOX), Price(Fraction(1), Fraction(0), Adjacency("add_remove"))
-    told = Plain(frame, price, 10_000).tells(10_000)
+    frame, price = (
+        Frame((BOX,) * 6 + (CategoryKeys(40, 0),), BOX),
+        Price(Fraction(1), Fraction(0), Adjacency("add_remove")),
+    )
+    told = PlainSquares(frame, price, 10_000).tells(10_000)
     assert told[1:7] == (True,) * 6
     assert not any(told[7:])
-    assert not any(Plain(frame, price, 600).tells(600))
+    assert not any(PlainSquares(frame, price, 600).tells(600))
 
 
 def narrow(key: int) -> tuple[Floats, Floats]:

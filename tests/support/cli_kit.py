@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from reticent.cli.app import app
 
@@ -80,7 +80,7 @@ class Run:
 
 
 def run(*typed: str, typed_in: str = "") -> Run:
-    """A command in this process, by typer's own runner."""
+    """A command in this process, by click's own runner."""
     result = CliRunner().invoke(app, list(typed), input=typed_in, prog_name="reticent")
     assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
     return Run(result.exit_code, result.stdout, result.stderr)

@@ -34,6 +34,8 @@ VERBS: Final = (
     "survey simulate",
     "explain",
     "verify",
+    "withdraw",
+    "migrate",
     "audit",
     "registry",
     "doctor",

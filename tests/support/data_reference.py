@@ -1,7 +1,8 @@
 """An independent evaluator of queries: loops over rows, dicts, ints and Fractions; no engine, no arrays.
 
-It follows the words of ``data/query.py`` and the module docstring of ``data/plan.py``, and shares with them nothing but
-the frozen dataclasses. Where an average is a double, it is the same two roundings: of the exact sum, of the quotient.
+It follows the words of ``data/query.py`` and the module docstring of ``data/query_compiler.py``, and shares with them
+nothing but the frozen dataclasses. Where an average is a double, it is the same two roundings: of the exact sum, of
+the quotient.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
+from reticent.data.expression import Cell as Formulaic
+from reticent.data.expression import cell_of, columns_of, evaluate
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import (
     POWER_ONE,
-    Capped,
+    CappedPersons,
+    DistinctPersons,
     Incomplete,
     Keys,
     Moments,
-    Ordered,
-    Persons,
-    Present,
+    OrderedValues,
+    PresentValues,
     Query,
     Ranks,
     Records,
@@ -31,7 +34,8 @@ from reticent.data.query import (
     Tally,
     Total,
 )
-from reticent.data.schema import Category, Column, Fixed, Integer, Key, Real, Schema, grid_by_width
+from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width
+from reticent.data.transformations import needed
 
 Cell: TypeAlias = str | int | float | bool | None
 Row: TypeAlias = Mapping[str, Cell]
@@ -124,13 +128,31 @@ class Reference:
         for place, row in enumerate(rows):
             who = str(place) if column is None else text_of(row[column])
             if who:
-                self.persons[who].append({name: typed_of(row[name], schema.columns[name]) for name in used})
-        for mine in self.persons.values():
+                read = [name for name in needed(schema, used) if name not in schema.computed]
+                self.persons[who].append({name: typed_of(row[name], schema.columns[name]) for name in read})
+        for who, mine in [*self.persons.items()]:
             self._make_constant(mine, used)
+            mine[:] = [row for row in map(self._transformed, mine) if row is not None]
+            if not mine:
+                del self.persons[who]
             mine.sort(key=lambda row: [(row[name] is None, row[name]) for name in used])
 
+    def _transformed(self, row: Typed) -> Typed | None:
+        """The row with its computed cells, by the meaning of each operation; None where the filter is not true."""
+        columns = self.schema.columns
+        cells = {name: self._formula_cell(cell, columns[name]) for name, cell in row.items()}
+        for name, tree in self.schema.computed.items():
+            if set(columns_of(tree)) <= set(cells):
+                found = evaluate(tree, cells)
+                row[name] = str(found).lower() if isinstance(found, bool) else found
+                cells[name] = self._formula_cell(row[name], columns[name])
+        return row if self.schema.where is None or evaluate(self.schema.where, cells) is True else None
+
+    def _formula_cell(self, cell: float | str | None, column: Column) -> Formulaic:
+        return cell_of(stand_in_of(column) if cell is None else cell, column)
+
     def _make_constant(self, mine: list[Typed], used: Sequence[str]) -> None:
-        for name in used:
+        for name in mine[0]:
             if self.schema.columns[name].constant:
                 known = [row[name] for row in mine if row[name] is not None]
                 least = min(known, default=None)  # type: ignore[type-var]
@@ -162,8 +184,8 @@ class Reference:
         return {group: groups[group] for group in order[: keys.touch]}
 
     def answer(self, query: Query) -> Vectors:
-        assert not isinstance(query, Ranks | Ordered | Records)
-        if isinstance(query, Capped):
+        assert not isinstance(query, Ranks | OrderedValues | Records)
+        if isinstance(query, CappedPersons):
             return ((sum(len(mine) > self.cap for mine in self.persons.values()),),)
         if isinstance(query, Incomplete):
             kept = [row for who in self.persons for row in self.kept(who)]
@@ -177,7 +199,7 @@ class Reference:
         width = len(self._contribution(query, []))
         return tuple(tuple(sums[group][place] for place in range(width)) for group in _groups(query.keys))
 
-    def order(self, query: Ordered) -> list[list[int]]:
+    def order(self, query: OrderedValues) -> list[list[int]]:
         """The integers of every group, in order."""
         low, high = (-math.inf, math.inf) if query.within is None else map(float, query.within)
         return [
@@ -207,7 +229,7 @@ class Reference:
         texts = [("true" if key else "false") if isinstance(key, bool) else str(key) for key in column.among]
         return [float(texts.index(found))] if isinstance(found, str) else []
 
-    def values(self, query: Ranks | Ordered) -> Values:
+    def values(self, query: Ranks | OrderedValues) -> Values:
         """Values with how often they occur."""
         found: dict[str, Counter[float]] = defaultdict(Counter)
         for who in self.persons:
@@ -240,9 +262,9 @@ class Reference:
         match query:
             case Rows():
                 return [len(mine)]
-            case Persons():
+            case DistinctPersons():
                 return [min(1, len(mine))]
-            case Present(column=column, per=per):
+            case PresentValues(column=column, per=per):
                 many = len(self.present(mine, column))
                 return [min(1, many) if per == "person" else many]
             case Total(column=column, grid=grid):
@@ -275,7 +297,7 @@ def exact(value: float) -> Fraction:
     return Fraction(value) if math.isfinite(value) else Fraction(2) ** 1100 * (1 if value > 0 else -1)
 
 
-def fixed_of(value: float, grid: Fixed) -> int:
+def fixed_of(value: float, grid: FixedPointGrid) -> int:
     return max(grid.lowest, min(grid.highest, math.floor(exact(value) * Fraction(2) ** grid.bits)))
 
 
@@ -289,12 +311,12 @@ def steps_of(value: float, unit: Fraction) -> int:
     return max(-(2**61), min(2**61, math.floor(ratio)))
 
 
-def _nearest(steps: list[int], grid: Fixed) -> int:
+def _nearest(steps: list[int], grid: FixedPointGrid) -> int:
     mean = math.floor(float(sum(steps)) / len(steps) + 0.5)
     return max(grid.lowest - grid.middle, min(grid.highest - grid.middle, mean))
 
 
-def _power(step: int, grid: Fixed, j: int) -> int:
+def _power(step: int, grid: FixedPointGrid, j: int) -> int:
     if j == 1:
         return step
     share, product = step / grid.reach, 1.0

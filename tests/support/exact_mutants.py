@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.exact import sampling
-from reticent.exact.tables import Table
+from reticent.exact.alias_tables import AliasTable
 from reticent.outcome import NO_REPLY
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.moments.moment_step import MomentStep
@@ -72,7 +72,7 @@ def sign_of_zero(exact: int, entropy: Entropy) -> object:
 class Peeking(MomentStep):
     """A mean that gives no reply where there are too few values: as they are, not as they were released."""
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         (result,) = results
         told = MomentStep.answer(self, results, entropy)
         if result.vectors[0][0] < 2:
@@ -83,7 +83,7 @@ class Peeking(MomentStep):
 # --- samplers --------------------------------------------------------------------------------------------------------
 
 
-def moved(table: Table, column: int, words: int) -> Table:
+def moved(table: AliasTable, column: int, words: int) -> AliasTable:
     """The table with one threshold moved by a few words."""
     thresholds = table.thresholds.copy()
     thresholds[column] = int(thresholds[column]) + words

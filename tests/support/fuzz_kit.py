@@ -226,11 +226,9 @@ class Ran:
 
 @cache
 def _command() -> Any:
-    from typer.main import get_command
-
     from reticent.cli.app import app
 
-    return get_command(app)
+    return app
 
 
 def run_here(words: Sequence[str]) -> Ran:

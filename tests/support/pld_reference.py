@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GeometricShift, Pair, Sampled
+from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GeometricShift, Pair, SampledPair
 
 NEGLIGIBLE = 1e-27
 Long: TypeAlias = NDArray[np.longdouble]
@@ -44,7 +44,7 @@ def listed(pair: Pair) -> Laws:
             p, q = np.exp(-k * k / (2 * long(variance))), np.exp(-((k - shift) ** 2) / (2 * long(variance)))
             whole = p.sum()
             return p / whole, q / whole
-        case Sampled(inner, rate):
+        case SampledPair(inner, rate):
             p, q = listed(inner)
             return (1 - long(rate)) * q + long(rate) * p, q
         case _:

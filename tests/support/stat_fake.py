@@ -14,12 +14,12 @@ from reticent.data.candidates import cells_on
 from reticent.data.order_statistics import ABSENT, LARGEST, Integers, Order, fetched, ordered
 from reticent.data.query import (
     POWER_ONE,
-    Capped,
+    CappedPersons,
+    DistinctPersons,
     Incomplete,
     Moments,
-    Ordered,
-    Persons,
-    Present,
+    OrderedValues,
+    PresentValues,
     Query,
     Ranks,
     Records,
@@ -29,7 +29,7 @@ from reticent.data.query import (
     keys_of,
 )
 from reticent.data.schema import Category, Column, Person, Schema
-from reticent.data.table import Counts, Result
+from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Setting, Step
@@ -48,19 +48,19 @@ class Fake:
     def size(self) -> int:
         return len(next(iter(self.rows.values())))
 
-    def run(self, query: Query) -> Result:
+    def run(self, query: Query) -> QueryResult:
         keys = keys_of(query)
         if keys is None:
             parts = [np.arange(self.size)]
         else:
             parts = [np.flatnonzero(self.rows[keys.column] == key) for key in keys.among]
         if isinstance(query, Ranks):
-            return Result(ranks=tuple(self._ranks(query, part) for part in parts))
-        if isinstance(query, Ordered):
-            return Result(orders=tuple(self._order(query, part) for part in parts))
+            return QueryResult(ranks=tuple(self._ranks(query, part) for part in parts))
+        if isinstance(query, OrderedValues):
+            return QueryResult(orders=tuple(self._order(query, part) for part in parts))
         if isinstance(query, Records):
-            return Result(records=self._records(query))
-        return Result(vectors=tuple(self._vector(query, part) for part in parts))
+            return QueryResult(records=self._records(query))
+        return QueryResult(vectors=tuple(self._vector(query, part) for part in parts))
 
     def _values(self, column: str, part: NDArray[np.int64]) -> NDArray[np.float64]:
         values, declared = self.rows[column][part], self.schema.columns[column]
@@ -73,7 +73,7 @@ class Fake:
         held, counts = np.unique(cells.index(self._values(query.column, part)), return_counts=True)
         return Counts(held.astype(np.int64), counts.astype(np.int64))
 
-    def _order(self, query: Ordered, part: NDArray[np.int64]) -> Order:
+    def _order(self, query: OrderedValues, part: NDArray[np.int64]) -> Order:
         whole = ordered(_steps(self._values(query.column, part), query.unit))
         return whole if query.needs is None else fetched(whole, query.needs)
 
@@ -92,13 +92,13 @@ class Fake:
 
     def _vector(self, query: Query, part: NDArray[np.int64]) -> tuple[int, ...]:
         match query:
-            case Rows() | Persons():
+            case Rows() | DistinctPersons():
                 return (len(part),)
-            case Capped():
+            case CappedPersons():
                 return (0,)
             case Incomplete(columns=columns):
                 return (int(np.any([np.isnan(self.rows[name][part]) for name in columns], axis=0).sum()),)
-            case Present(column=column):
+            case PresentValues(column=column):
                 return (len(self._values(column, part)),)
             case Total(column=column, grid=grid):
                 values = self._values(column, part)
@@ -117,7 +117,7 @@ class Fake:
                 return tuple(
                     np.bincount(np.searchsorted(inner, values, side="right"), minlength=len(edges) - 1).tolist()
                 )
-            case Ranks() | Ordered() | Records():
+            case Ranks() | OrderedValues() | Records():
                 raise TypeError("this is no vector")
             case _:
                 assert_never(query)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.data.query import Capped, Persons, Present, Rows
-from reticent.data.rehearsal import made_up
+from reticent.data.made_up_rows import made_up
+from reticent.data.query import CappedPersons, DistinctPersons, PresentValues, Rows
 from reticent.data.schema import Category, Column, Person, Schema, category, integer, real
 from reticent.data.table import open_table
 from reticent.errors import PublicParameterError
@@ -57,7 +57,7 @@ def test_made_up_rows_fit_the_schema(person: Person) -> None:
     assert np.nanmax(x) <= 3
     assert set(k[~np.isnan(k)]) == {2, 3, 4}
     counted, persons, capped, known = open_table(rows, schema).run(
-        [Rows(), Persons(), Capped(), Present("x")], bytes(32)
+        [Rows(), DistinctPersons(), CappedPersons(), PresentValues("x")], bytes(32)
     )
     assert persons.vectors == ((500,),)
     assert capped.vectors == ((0,),)

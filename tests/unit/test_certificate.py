@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.certificate import schema
-from reticent.certificate.answers import answer_to_json
+from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate, read_certificate
 from reticent.certificate.keys import load_private, load_public, make_keys
 from reticent.certificate.officer import TIERS

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from reticent.certificate import schema
-from reticent.certificate.answers import answer_to_json
+from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import CheckError
 from reticent.outcome import Reply
@@ -21,7 +21,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.answer import Answer
 from reticent.synthesis.density import Density
 from reticent.synthesis.fidelity import checked
-from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.options import Options, plan_for
 from reticent.synthesis.series import grid
 from tests.unit.test_certificate import changed, places
@@ -35,11 +35,13 @@ NEAR = Adjacency("add_remove")
 def law() -> Density:
     """Two bars, an atom and missing values, with the check of the one column."""
     columns = [("x", Fraction(0), Fraction(1), False)]
-    plan = plan_for(Options("histogram", cells=2), columns, Terms(NEAR), Fraction(1), Fraction(0), atoms=[Fraction(0)])
+    plan = plan_for(
+        Options("histogram", cells=2), columns, DensityTerms(NEAR), Fraction(1), Fraction(0), atoms=[Fraction(0)]
+    )
     made = checked(plan, grid(columns, 1), NEAR, Fraction(1), people=None, atoms=[Fraction(0)])
     values = np.random.default_rng(1).integers(0, 1 << 20, (500, 1))
     values[:100] = 0
-    held = [Result(records=values) for _ in made.queries]
+    held = [QueryResult(records=values) for _ in made.queries]
     outcome = made.draw(held, Replayed("law"))
     assert isinstance(outcome, Reply)
     return outcome.value

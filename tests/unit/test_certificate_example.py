@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from reticent.certificate.answers import answer_to_json
+from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.ledger import Ledger
 from reticent.mechanisms.exponential import Exponential

@@ -314,16 +314,16 @@ def test_nothing_of_a_row_is_in_a_certificate_and_a_pickle_carries_it(made: Call
 
 
 def test_a_row_that_a_fit_keeps_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reticent.learning.moments import Moments
+    from reticent.learning.moments import ClassMoments
 
-    honest = Moments.draw
+    honest = ClassMoments.draw
     model: Any = private.StandardScaler(**given())
 
-    def keeping(self: Moments, values: Any, *rest: Any) -> Any:
+    def keeping(self: ClassMoments, values: Any, *rest: Any) -> Any:
         model.kept_ = values[:1].copy()
         return honest(self, values, *rest)
 
-    monkeypatch.setattr(Moments, "draw", keeping)
+    monkeypatch.setattr(ClassMoments, "draw", keeping)
     assert repr(float(X[0, 0])) in model.fit(X).certificate_.to_json()
 
 

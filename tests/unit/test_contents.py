@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from reticent.data.order_statistics import LARGEST, Integers, Needs, RunLength, fetched, ordered
-from reticent.data.query import Ordered, Query, Records
+from reticent.data.query import OrderedValues, Query, Records
 from reticent.data.schema import Person, Schema, real
-from reticent.data.table import Counts, Result, content, open_table
+from reticent.data.table import Counts, QueryResult, content, open_table
 
 NEEDS = Needs(((1, 2),), ((1, 3),))
 
@@ -20,19 +20,19 @@ def whole(*values: int) -> Integers:
     return np.array(values, np.int64)
 
 
-def results() -> list[Result]:
+def results() -> list[QueryResult]:
     return [
-        Result(vectors=((1, 2),)),
-        Result(vectors=((1,), (2,))),
-        Result(ranks=(Counts(whole(1), whole(2)),)),
-        Result(ranks=(Counts(whole(2), whole(1)),)),
-        Result(orders=(RunLength(whole(1, 2), whole(1, 1)),)),
-        Result(orders=(RunLength(whole(1, 2), whole(1, 2)),)),
-        Result(orders=(ordered(whole(1, 2)),)),
-        Result(orders=(fetched(ordered(whole(1, 2)), NEEDS),)),
-        Result(orders=(fetched(ordered(whole(1, 2, 2)), NEEDS),)),  # only the sum differs
-        Result(records=whole(1, 2).reshape(1, 2)),
-        Result(records=whole(1, 2).reshape(2, 1)),
+        QueryResult(vectors=((1, 2),)),
+        QueryResult(vectors=((1,), (2,))),
+        QueryResult(ranks=(Counts(whole(1), whole(2)),)),
+        QueryResult(ranks=(Counts(whole(2), whole(1)),)),
+        QueryResult(orders=(RunLength(whole(1, 2), whole(1, 1)),)),
+        QueryResult(orders=(RunLength(whole(1, 2), whole(1, 2)),)),
+        QueryResult(orders=(ordered(whole(1, 2)),)),
+        QueryResult(orders=(fetched(ordered(whole(1, 2)), NEEDS),)),
+        QueryResult(orders=(fetched(ordered(whole(1, 2, 2)), NEEDS),)),  # only the sum differs
+        QueryResult(records=whole(1, 2).reshape(1, 2)),
+        QueryResult(records=whole(1, 2).reshape(2, 1)),
     ]
 
 
@@ -44,11 +44,11 @@ def test_results_are_alike_only_if_equal() -> None:
 
 def test_an_unknown_order_is_not_overlooked() -> None:
     with pytest.raises(TypeError, match="unknown"):
-        content(Result(orders=(object(),)))  # type: ignore[arg-type]
+        content(QueryResult(orders=(object(),)))  # type: ignore[arg-type]
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("query", [Ordered("x", Fraction(1, 2)), Ordered("x", Fraction(1, 2), NEEDS)])
+@pytest.mark.parametrize("query", [OrderedValues("x", Fraction(1, 2)), OrderedValues("x", Fraction(1, 2), NEEDS)])
 def test_one_value_more_is_another_content(query: Query) -> None:
     schema = Schema({"x": real()}, Person("add_remove"))
     tables = [open_table({"x": values}, schema) for values in ([1.0, 3.0], [1.0, 3.0, -float("inf")], [3.0, 1.0])]
@@ -58,7 +58,11 @@ def test_one_value_more_is_another_content(query: Query) -> None:
 
 def test_results_show_nothing() -> None:
     schema = Schema({"x": real()}, Person("add_remove"))
-    for query in (Ordered("x", Fraction(1)), Ordered("x", Fraction(1), NEEDS), Records(("x",), (Fraction(1),))):
+    for query in (
+        OrderedValues("x", Fraction(1)),
+        OrderedValues("x", Fraction(1), NEEDS),
+        Records(("x",), (Fraction(1),)),
+    ):
         (result,) = open_table({"x": [41.0, float("inf")]}, schema).run([query], bytes(32))
         shown = repr(result) + repr(result.orders)
         assert "41" not in shown

@@ -10,25 +10,25 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
-from reticent.synthesis import method_selection, smooth
+from reticent.synthesis import bar_smoothing, method_selection
 from reticent.synthesis.density import Density, from_json
-from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.method_selection import BARS, FINER, ONE, Auto, auto
 from reticent.synthesis.options import Options, plan_for
 
 Kind = Literal["add_remove", "substitute"]
 
 X = [("x", Fraction(0), Fraction(1), False)]
-PLAIN = Terms(Adjacency("add_remove"))
+PLAIN = DensityTerms(Adjacency("add_remove"))
 
 
-def terms(kind: Kind, n: int | None = None) -> Terms:
-    return Terms(Adjacency(kind), n, 1, kind == "substitute" and n is not None)
+def terms(kind: Kind, n: int | None = None) -> DensityTerms:
+    return DensityTerms(Adjacency(kind), n, 1, kind == "substitute" and n is not None)
 
 
 def columns(count: int) -> list[tuple[str, Fraction, Fraction, bool]]:
@@ -102,7 +102,7 @@ def chosen(shape: str, runs: int) -> list[int]:
 
 def density(made: Auto, values: np.ndarray[tuple[int], np.dtype[np.float64]], name: str) -> Density:
     counts = np.histogram(values, made.axes[0].cuts)[0]
-    outcome = made.draw([Result(vectors=(tuple(counts.tolist()),))], Replayed(name))
+    outcome = made.draw([QueryResult(vectors=(tuple(counts.tolist()),))], Replayed(name))
     assert isinstance(outcome, Reply)
     return outcome.value
 
@@ -136,7 +136,7 @@ def test_a_private_choice_among_few_whole_numbers_has_a_bar_for_each(values: int
     bars = [one.detail for one in found.candidates]
     assert bars == sorted({*(one for one in BARS[1] if one < values), values})
     counts = tuple(range(1_000, 1_000 + values))
-    outcome = found.draw([Result(vectors=(counts,))], Replayed(f"whole {values}"))
+    outcome = found.draw([QueryResult(vectors=(counts,))], Replayed(f"whole {values}"))
     assert isinstance(outcome, Reply)
     np.testing.assert_allclose(outcome.value.masses, np.array(counts) / sum(counts), atol=0.02)
 
@@ -166,8 +166,8 @@ def test_a_choice_of_each_number_of_columns_comes_near_the_records(kind: Kind, c
     cell = np.floor(np.random.default_rng(7).beta(4, 4, (2_000, count)) * cells).astype(np.int64)
     place = np.ravel_multi_index(tuple(cell.T), [cells] * count)
     counts = np.bincount(place, minlength=cells**count).astype(np.int64)
-    outcome = smooth.drawn(
-        made.paid(made.pair(2_000)[0]), counts, Replayed(f"{kind} {count}"), smooth.Size(2_000.0, 0.0)
+    outcome = bar_smoothing.drawn(
+        made.paid(made.pair(2_000)[0]), counts, Replayed(f"{kind} {count}"), bar_smoothing.NoisySize(2_000.0, 0.0)
     )
     assert isinstance(outcome, Reply)
     np.testing.assert_allclose(outcome.value.mean(), 0.5, atol=0.05)
@@ -182,7 +182,9 @@ def test_what_was_chosen_is_written_and_read_and_has_margins_with_intervals() ->
     made = auto(columns(2), PLAIN, Fraction(1))
     counts = np.zeros(48 * 48, np.int64)
     counts[: 48 * 12] = 3
-    outcome = smooth.drawn(made.paid(made.pair(2_000)[0]), counts, Replayed("margin"), smooth.Size(2_000.0, 28.0))
+    outcome = bar_smoothing.drawn(
+        made.paid(made.pair(2_000)[0]), counts, Replayed("margin"), bar_smoothing.NoisySize(2_000.0, 28.0)
+    )
     assert isinstance(outcome, Reply)
     found = outcome.value
     assert found.grain is not None
@@ -205,7 +207,7 @@ def test_bars_of_auto_have_intervals_as_narrow_as_those_of_the_same_histogram() 
     )
     (query,) = plan.queries
     read = np.floor(values / float(query.units[0])).astype(np.int64)  # type: ignore[union-attr]  # a histogram's query
-    outcome = plan.draw([Result(records=read.reshape(-1, 1))], Replayed("histogram"))
+    outcome = plan.draw([QueryResult(records=read.reshape(-1, 1))], Replayed("histogram"))
     assert isinstance(outcome, Reply)
     for low, high in ((0.25, 0.5), (0.0, 0.75), (0.125, 0.25)):
         there, here = outcome.value.probability(low, high), found.probability(low, high)

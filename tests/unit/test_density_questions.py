@@ -12,13 +12,13 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.density import Atoms, DensityOf
 from reticent.statistics.grammar import parse
 from reticent.statistics.statistic import ask
-from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.linear_queries import DensityTerms
+from reticent.synthesis.mixed_columns import mixed
 from reticent.synthesis.options import HAS, LARGEST_GRID, Method, Options, plan_for
-from reticent.synthesis.steps import mixed
 
 NEAR = Adjacency("add_remove")
 X = [("x", Fraction(0), Fraction(1), False)]
-PLAIN = Terms(NEAR)
+PLAIN = DensityTerms(NEAR)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_atoms_that_cannot_be_told_apart_are_refused(atoms: list[Fraction], whol
 
 def test_atoms_cost_what_the_dearer_part_costs_and_twice_that_under_substitution() -> None:
     for kind, parts in (("add_remove", 1), ("substitute", 2)):
-        terms = Terms(Adjacency("add_remove" if kind == "add_remove" else "substitute"))
+        terms = DensityTerms(Adjacency("add_remove" if kind == "add_remove" else "substitute"))
         made = mixed(Options("series"), X, terms, Fraction(1), Fraction(0), atoms=[Fraction(0)], missing=True)
         assert made.epsilon == Fraction(1, parts)
         assert made.guarantee.loss == rt.PureDP(Fraction(1))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NoReply, Reply
@@ -20,29 +20,29 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.statistic import ask
 from reticent.synthesis import parameter_selection as module
 from reticent.synthesis.density import Density
-from reticent.synthesis.linear_queries import Floats, Sums, Terms
+from reticent.synthesis.linear_queries import DensityTerms, Floats, LinearSums
+from reticent.synthesis.mixed_columns import mixed
 from reticent.synthesis.options import Method, Options, plan_for
-from reticent.synthesis.parameter_selection import LADDER, OPTION, Kind, Tuned, tuned
-from reticent.synthesis.steps import mixed
+from reticent.synthesis.parameter_selection import LADDER, OPTION, Kind, TunedDensity, tuned
 from tests.support.densities import density_of
 
 Near = Literal["add_remove", "substitute"]
 
 X = [("x", Fraction(0), Fraction(1), False)]
-PLAIN = Terms(Adjacency("add_remove"))
+PLAIN = DensityTerms(Adjacency("add_remove"))
 MILLIONTH = Fraction(1, 10**6)
 KINDS: tuple[Kind, ...] = ("histogram", "series", "kernel", "bernstein")
 
 
-def terms(near: Near, n: int | None = None) -> Terms:
-    return Terms(Adjacency(near), n, 1, near == "substitute" and n is not None)
+def terms(near: Near, n: int | None = None) -> DensityTerms:
+    return DensityTerms(Adjacency(near), n, 1, near == "substitute" and n is not None)
 
 
 def columns(count: int) -> list[tuple[str, Fraction, Fraction, bool]]:
     return [(f"x{k}", Fraction(0), Fraction(1), False) for k in range(count)]
 
 
-def made(kind: Kind, about: Terms = PLAIN, count: int = 1, delta: Fraction = Fraction(0)) -> Tuned:
+def made(kind: Kind, about: DensityTerms = PLAIN, count: int = 1, delta: Fraction = Fraction(0)) -> TunedDensity:
     return tuned(kind, columns(count), about, Fraction(1), delta, "simplex")
 
 
@@ -65,7 +65,7 @@ def test_every_candidate_draws_by_one_mechanism_made_for_the_farthest_of_all(
     kept = [found.sized(one, 1_000) for one in found.ladder.candidates]
     assert len({one.sums.mechanism for one in kept}) == 1
     assert len({one.guarantee for one in kept}) == len({one.method for one in kept})  # but for the method's name
-    own = [Sums(one.sums.table, found.terms, Fraction(1), found.delta).moved for one in kept]
+    own = [LinearSums(one.sums.table, found.terms, Fraction(1), found.delta).moved for one in kept]
     assert max(own) == found.ladder.bound
     assert min(own) >= 0.99 * found.ladder.bound
     loss = found.guarantee.loss
@@ -121,7 +121,7 @@ def test_the_audit_of_a_plan_passes_and_refutes_noise_made_for_half_the_sensitiv
 
 @pytest.mark.wide
 def test_a_person_of_three_rows_pays_for_three_in_every_part() -> None:
-    one, three = (made("series", Terms(Adjacency("add_remove", rows), None, rows)) for rows in (1, 3))
+    one, three = (made("series", DensityTerms(Adjacency("add_remove", rows), None, rows)) for rows in (1, 3))
     assert one.choice is not None
     assert three.choice is not None
     assert three.choice.sensitivity.bound == 3 * one.choice.sensitivity.bound
@@ -151,9 +151,9 @@ def needles(generator: np.random.Generator, n: int) -> Floats:
     return values
 
 
-def density(plan: Tuned, values: Floats, name: str) -> Density:
+def density(plan: TunedDensity, values: Floats, name: str) -> Density:
     counts = np.histogram(values, plan.axes[0].cuts)[0]
-    outcome = plan.draw([Result(vectors=(tuple(counts.tolist()),))], Replayed(name))
+    outcome = plan.draw([QueryResult(vectors=(tuple(counts.tolist()),))], Replayed(name))
     assert isinstance(outcome, Reply)
     return outcome.value
 
@@ -200,16 +200,16 @@ def test_the_nearer_to_the_rule_the_less_a_candidate_is_set_back(kind: Kind, mon
 def test_a_choice_of_each_number_of_columns_comes_near_the_records(kind: Kind, count: int) -> None:
     """20,000 rows of one column each Beta(2, 4): means within .08 of 1/3, and the plan says what to expect."""
     plan = plan_for(asked(kind), columns(count), PLAIN, Fraction(1), Fraction(0))
-    assert isinstance(plan, Tuned)
+    assert isinstance(plan, TunedDensity)
     cells = plan.axes[0].cells
     cell = np.floor(np.random.default_rng(7).beta(2, 4, (20_000, count)) * cells).astype(np.int64)
     place = np.ravel_multi_index(tuple(cell.T), [cells] * count)
     counts = np.bincount(place, minlength=cells**count).astype(np.int64)
     if count == 1:
-        held = Result(vectors=(tuple(counts.tolist()),))
+        held = QueryResult(vectors=(tuple(counts.tolist()),))
     else:
         steps = round(1 / (cells * float(plan.queries[0].units[0])))  # type: ignore[union-attr]  # Records
-        held = Result(records=cell * steps + steps // 2)
+        held = QueryResult(records=cell * steps + steps // 2)
     outcome = plan.draw([held], Replayed(f"{kind} {count}"))
     assert isinstance(outcome, Reply)
     np.testing.assert_allclose(outcome.value.mean(), 1 / 3, atol=0.08)
@@ -220,7 +220,7 @@ def test_a_choice_of_each_number_of_columns_comes_near_the_records(kind: Kind, c
 
 def test_an_empty_table_gives_no_reply() -> None:
     plan = made("series")
-    empty = Result(vectors=((0,) * plan.axes[0].cells,))
+    empty = QueryResult(vectors=((0,) * plan.axes[0].cells,))
     said = [isinstance(plan.draw([empty], Replayed(f"empty {run}")), NoReply) for run in range(20)]
     assert said.count(True) >= 15  # two deviations of a Laplace number: a chance of 3 % each
 
@@ -314,7 +314,7 @@ def test_a_word_that_is_no_detail_is_refused_where_it_is_written() -> None:
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 def test_atoms_and_missing_values_stand_beside_a_private_choice(kind: Kind, near: Near) -> None:
     whole = mixed(asked(kind), X, terms(near), Fraction(1), Fraction(0), atoms=[Fraction(0)], missing=True)
-    assert isinstance(whole.plan, Tuned)
+    assert isinstance(whole.plan, TunedDensity)
     assert whole.guarantee.loss == rt.PureDP(Fraction(1))
     assert whole.epsilon == (1 if near == "add_remove" else Fraction(1, 2))
 

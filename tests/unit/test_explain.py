@@ -17,7 +17,7 @@ from reticent.privacy import explain, numbers
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.explain import VIEW_DELTA, Meaning, epsilon_delta, meaning, meant, promise
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
-from reticent.privacy.pairs import Coin, Sampled
+from reticent.privacy.pairs import Coin, SampledPair
 
 ONE, LN3, NANO = Fraction(1), Fraction("1.09861228867"), Fraction(1, 10**9)
 IN_OUT, REPLACED, LOCAL = Adjacency("add_remove"), Adjacency("substitute"), Adjacency("local")
@@ -96,7 +96,7 @@ def test_nothing_is_promised_to_a_group_whose_delta_reaches_one() -> None:
 
 
 def test_a_loss_without_a_group_theorem_is_grouped_as_epsilon_and_delta() -> None:
-    for loss in (ApproxZCDP(Fraction(1, 100), NANO), pld_of([(Sampled(Coin(Fraction(1, 10)), Fraction(1, 2)), 1)])):
+    for loss in (ApproxZCDP(Fraction(1, 100), NANO), pld_of([(SampledPair(Coin(Fraction(1, 10)), Fraction(1, 2)), 1)])):
         epsilon, delta = epsilon_delta(loss)
         kept = promise(loss, steps=2)
         assert kept.epsilon == 2 * epsilon

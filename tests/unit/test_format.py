@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import reticent as rt
 from reticent.data.format import ENCODINGS, THOUSANDS, WINDOWS, Format
 from reticent.data.order_statistics import RunLength
-from reticent.data.query import Incomplete, Keys, Ordered, Query, Ranks, Rows, Tally
+from reticent.data.query import Incomplete, Keys, OrderedValues, Query, Ranks, Rows, Tally
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.data.spec import parse_spec
 from reticent.data.table import open_table
@@ -35,7 +35,7 @@ def numbers(texts: list[str], form: Format) -> list[float | None]:
     schema = Schema({"x": real(), "k": integer()}, ALL, form)
     table = open_table({"x": texts, "k": list(range(len(texts)))}, schema)
     keys = Keys("k", tuple(range(len(texts))), 1)
-    (result,) = table.run([Ordered("x", Fraction(1, 1 << 20), None, keys)], KEY)
+    (result,) = table.run([OrderedValues("x", Fraction(1, 1 << 20), None, keys)], KEY)
     found = [order.values for order in result.orders if isinstance(order, RunLength)]
     return [None if len(values) == 0 else float(values[0]) / (1 << 20) for values in found]
 

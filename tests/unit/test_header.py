@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,11 +15,11 @@ import pytest
 
 import reticent as rt
 from reticent.data.format import LONGEST_NAME
-from reticent.data.header import looks_like_data
-from reticent.data.schema import Column
+from reticent.data.header import delimiter_of, looks_like_data
+from reticent.data.schema import Column, Person, Schema
 from reticent.data.source import names_of, open_source
 from reticent.data.spec import parse_spec
-from reticent.data.template import skeleton
+from reticent.data.template import skeleton, skeleton_words
 from reticent.errors import SpecError
 from tests.support.cli_kit import run
 
@@ -29,6 +30,10 @@ def file(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return path
+
+
+def compressed(content: bytes, ending: str) -> bytes:
+    return gzip.compress(content) if ending.endswith(".gz") else bytes(pa.Codec("zstd").compress(content))
 
 
 def refused(path: Path, **more: Any) -> str:
@@ -109,6 +114,50 @@ def test_a_first_line_of_names_is_taken_for_one(names: list[str], tmp_path: Path
     skeleton(file(tmp_path, ",".join(names) + "\n"))
 
 
+@pytest.mark.parametrize(
+    ("line", "sign"),
+    [
+        ("id;age;town", ";"),
+        ("id,age,town", ","),
+        ("id\tage", "\t"),
+        ("id|age", "|"),
+        ("id", ","),
+        ('"a;b;c",x', ","),
+        ("price, in euro;age;town", ";"),
+    ],
+)
+def test_the_header_line_shows_the_delimiter(line: str, sign: str) -> None:
+    assert delimiter_of(line) == sign
+
+
+def test_a_first_name_that_is_empty_is_left_out_and_said(tmp_path: Path) -> None:
+    path = file(tmp_path, '"","age","town"\n"1",34,"Berlin"\n')  # as R and pandas write a table
+    text = skeleton(path)
+    assert "[columns.age]" in text
+    assert '[columns.""]' not in text
+    assert "The first column has no name" in text
+    assert "The first column has no name" in skeleton_words(names_of(path), "t.toml")
+    for cells in (["age", "", "town"], [""], ["", ""], ["", "34", "Berlin"]):
+        assert looks_like_data(cells)
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".csv.zst"])
+def test_a_compressed_file_is_asked_for_its_names(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"visits{ending}"
+    path.write_bytes(compressed(b"id;age\n48213771;34\n" * 2000, ending))
+    text = skeleton(path, delimiter=";", dates=["age"])
+    assert 'title  = "visits"' in text
+    assert 'ledger = "visits.ledger"' in text
+    assert "[columns.age]\n# holds dates" in text
+    assert "48213771" not in text
+    path.write_bytes(path.read_bytes()[:9])
+    assert "compression is damaged" in refused(path)
+
+
+def test_a_date_that_is_no_column_is_refused(tmp_path: Path) -> None:
+    assert "No column is called 'agee'" in refused(file(tmp_path, "id,age\n"), dates=["agee"])
+
+
 def test_the_first_line_alone_decides(tmp_path: Path) -> None:
     for behind in ("", "1,2\n", '"\n', "a,b\n" * 1000, "\xff\xfe\x00"):
         skeleton(file(tmp_path, f"id,age\n{behind}"))
@@ -161,12 +210,15 @@ def tables(folder: Path) -> Iterator[object]:
 
 def asking(source: object) -> Iterator[Callable[[], object]]:
     declared: dict[str, Column] = {"age": rt.integer(0, 120), "id": rt.category(["a", "b"])}
-    study = rt.study(source, adjacency="add_remove", columns=declared, budget="9")
-    yield lambda: study.release(["mean(age)"], epsilon="1")
-    yield lambda: study.release(["mean(agee)"], epsilon="1")
-    yield lambda: study.release(["count by idd"], epsilon="1")
-    yield lambda: study.plan(["mean(ages)"], epsilon="1")
-    yield lambda: open_source(source, study.schema)
+
+    def study() -> rt.Study:
+        return rt.study(source, adjacency="add_remove", columns=declared, budget="9")
+
+    yield lambda: study().release(["mean(age)"], epsilon="1")
+    yield lambda: study().release(["mean(agee)"], epsilon="1")
+    yield lambda: study().release(["count by idd"], epsilon="1")
+    yield lambda: study().plan(["mean(ages)"], epsilon="1")
+    yield lambda: open_source(source, Schema(declared, Person("add_remove")))
     if isinstance(source, Path):
         yield lambda: skeleton(source)
         yield lambda: skeleton(source, header="names") and None

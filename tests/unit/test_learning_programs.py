@@ -15,7 +15,7 @@ from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.statistics.convex import tabulated_loss
-from reticent.statistics.convex.tabulated_loss import CELLS, FINE, Tabled
+from reticent.statistics.convex.tabulated_loss import CELLS, FINE, TabulatedLoss
 from reticent.statistics.scaling import Floats
 
 WILD = np.array([[1e308, -1e308], [np.inf, np.nan], [5e-324, 0.0], [1.0, -1.0]] * 5)
@@ -94,13 +94,13 @@ def test_what_a_program_writes_later_into_its_own_array_is_not_in_the_table() ->
 
 def test_a_table_is_checked_as_it_is_kept() -> None:
     values = np.tile(np.arange(CELLS + 1), (2, 1)).astype(np.int64)
-    made = Tabled(values, 0, 2)
+    made = TabulatedLoss(values, 0, 2)
     values[0, 0] = 7 * FINE
     assert int(made.values.max()) == CELLS
     least = np.full((2, CELLS + 1), np.iinfo(np.int64).min)  # whose size, as a number of 64 bits, is below zero
     least[:, CELLS // 2 :] = -FINE
     with pytest.raises(PublicParameterError, match="bound"):
-        Tabled(least, 0, 2)
+        TabulatedLoss(least, 0, 2)
 
 
 def test_a_program_that_changes_the_estimator_pays_what_the_certificate_says() -> None:

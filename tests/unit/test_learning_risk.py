@@ -23,7 +23,7 @@ from reticent.statistics.convex import losses, tabulated_loss
 from reticent.statistics.convex.descent import Descent
 from reticent.statistics.convex.losses import Logistic, Loss
 from reticent.statistics.convex.newton import Problem
-from reticent.statistics.convex.tabulated_loss import CELLS, FINE, LINES, Tabled
+from reticent.statistics.convex.tabulated_loss import CELLS, FINE, LINES, TabulatedLoss
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import UNIT, Floats, Scaling
 
@@ -97,10 +97,10 @@ def test_a_loss_that_hands_scores_of_rows_to_the_caller_is_seen(monkeypatch: pyt
     ledger = account()
     spy = Spy(logistic, ledger)
 
-    def leaking(self: Tabled, scores: Floats, targets: Floats) -> Floats:
+    def leaking(self: TabulatedLoss, scores: Floats, targets: Floats) -> Floats:
         return spy(scores, 2 * targets[:, None] - 1)
 
-    monkeypatch.setattr(Tabled, "slopes", leaking)
+    monkeypatch.setattr(TabulatedLoss, "slopes", leaking)
     classifier(ledger, slope=spy, solver="descent", steps=3).fit(X, LABELS)
     assert spy.late > 0
     assert len(spy.seen[0]) > CELLS + 1
@@ -155,7 +155,7 @@ def test_a_table_that_falls_or_is_too_great_cannot_be_made() -> None:
     honest, _ = tabulated_loss.of_classes(logistic, 2, Fraction(8), None)
     for values in (honest.values[:, ::-1], 2 * honest.values, honest.values[:, :-1], 0 * honest.values):
         with pytest.raises(PublicParameterError):
-            Tabled(np.ascontiguousarray(values), 3, 2)
+            TabulatedLoss(np.ascontiguousarray(values), 3, 2)
     with pytest.raises(ValueError, match="read-only"):
         honest.values[0, 0] = 0
 
@@ -310,6 +310,6 @@ def test_steps_of_slopes_are_cut_whatever_a_table_says(monkeypatch: pytest.Monke
     scores, y = np.array([[9.0], [-9.0], [0.1]]), np.array([0.0, 1.0, 0.0])
     honest = losses.slopes(made, scores, y, "l1")
     assert honest[:2].ravel().tolist() == [UNIT, -UNIT]
-    monkeypatch.setattr(Tabled, "slopes", lambda self, scores, targets: np.full((3, 1), 7.0))
+    monkeypatch.setattr(TabulatedLoss, "slopes", lambda self, scores, targets: np.full((3, 1), 7.0))
     assert np.abs(losses.slopes(made, scores, y, "l1")).max() == UNIT
     assert FINE % UNIT == 0

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 import reticent as rt
@@ -54,9 +52,9 @@ def file_of(name: str, **more: object) -> dict[str, object]:
 
 DOORS: dict[str, Callable[[str], object]] = {
     "dict": lambda name: asked({name: [1, 2]}, name),
-    "pandas": lambda name: asked(pd.DataFrame({name: [1, 2]}), name),
-    "polars": lambda name: asked(pl.DataFrame({name: [1, 2]}), name),
-    "arrow": lambda name: asked(pa.table({name: [1, 2]}), name),
+    "pandas": lambda name: asked(import_module("pandas").DataFrame({name: [1, 2]}), name),
+    "polars": lambda name: asked(import_module("polars").DataFrame({name: [1, 2]}), name),
+    "arrow": lambda name: asked(import_module("pyarrow").table({name: [1, 2]}), name),
     "schema": lambda name: Schema({name: ONE}, Person("add_remove")),
     "person": lambda name: Schema({"x": ONE}, Person("add_remove", name)),
     "study file": lambda name: parse_spec(file_of(name), Path()),
@@ -119,6 +117,8 @@ def test_a_column_that_is_numbered_is_read() -> None:
 
 def test_a_column_that_is_not_declared_is_never_shown() -> None:
     """It is not refused either: wide exports have whole questions as names, and those left out are never read."""
+    import pandas as pd
+
     made = asked(pd.DataFrame({"x": [1, 2], FORGED: [3, 4]}), "x")
     assert "income" not in repr(made)
     with pytest.raises(SpecError) as refusal:

@@ -16,7 +16,7 @@ import pytest
 import reticent as rt
 from reticent import survey
 from reticent.certificate.render.page import fragment, page
-from reticent.conformance.report import Declined, Further, Section, Verified
+from reticent.conformance.report import AuditRefusal, ReportPart, Section, Verifications
 from reticent.conformance.report import page as verification
 from reticent.data.schema import Column
 from reticent.pages import markup
@@ -71,8 +71,10 @@ def survey_form() -> str:
 def report_page() -> str:
     section = Section(CONTROLLED, CONTROLLED, CONTROLLED, CONTROLLED, CONTROLLED, False, (CONTROLLED,))
     table = (CONTROLLED, (CONTROLLED,), ((CONTROLLED,),))
-    declined = (Declined(CONTROLLED, CONTROLLED, CONTROLLED),)
-    return verification(Verified(further=(Further("x", section, (table,), ()),), study=CONTROLLED, declined=declined))
+    declined = (AuditRefusal(CONTROLLED, CONTROLLED, CONTROLLED),)
+    return verification(
+        Verifications(further=(ReportPart("x", section, (table,), ()),), study=CONTROLLED, declined=declined)
+    )
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -19,7 +19,7 @@ import pytest
 
 import reticent as rt
 from reticent.conformance import built_in_plans
-from reticent.conformance.couplings import Filled, Rows, filling
+from reticent.conformance.couplings import PaddedTable, QueryRunner, filling
 from reticent.conformance.neighbours import families
 from reticent.conformance.reader_replay import engine
 from reticent.conformance.replay import _deals
@@ -29,7 +29,7 @@ from reticent.learning import fit_release
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.study import release
-from reticent.study.allocation import Prepared, Question
+from reticent.study.allocation import PreparedRelease, Question
 from tests.assurance import fits, models, session_replay
 from tests.assurance.fits import Fit
 from tests.assurance.session_replay import Talk
@@ -57,16 +57,16 @@ def strict() -> Iterator[None]:
         yield
 
 
-Tables: TypeAlias = Callable[[Schema], list[Rows]]
+Tables: TypeAlias = Callable[[Schema], list[QueryRunner]]
 
 
 @pytest.fixture(scope="module")
 def tables() -> Iterator[Tables]:
     """Made-up rows over a schema, at ends of its bounds; those of one schema are opened once."""
-    known: dict[str, list[Rows]] = {}
+    known: dict[str, list[QueryRunner]] = {}
     with engine() as opened:
 
-        def held(schema: Schema) -> list[Rows]:
+        def held(schema: Schema) -> list[QueryRunner]:
             if repr(schema) not in known:
                 every: list[Fit | Talk] = [*FITS.values(), *TALKS.values()]
                 of = next(one for one in every if one.schema == schema)
@@ -93,14 +93,14 @@ def loud(wrong: str) -> None:
             one * np.inf - np.inf
 
 
-def drawn(plans: Iterator[tuple[str, Prepared, Schema]], most: int) -> None:
+def drawn(plans: Iterator[tuple[str, PreparedRelease, Schema]], most: int) -> None:
     """Draw each plan on two tables of each of ``most`` families, whose first are the ends of the bounds."""
     with engine() as opened:
         for _, plan, schema in plans:
             for nth, made in enumerate(islice(families(schema, "quiet"), most)):
                 for place in (0, len(made.tables) - 1):
                     rows: Any = opened(made, place)
-                    rows = Filled(rows, filling(plan)) if _deals(plan) else rows
+                    rows = PaddedTable(rows, filling(plan)) if _deals(plan) else rows
                     release.draw(plan, rows, recorded(Tape(STYLES[nth % len(STYLES)], nth, 0)), lambda stage: None)
 
 
@@ -110,7 +110,7 @@ def test_some_statistics(strict: None) -> None:
 
 @pytest.mark.wide
 @pytest.mark.parametrize("plans", [built_in_plans.built_in, built_in_plans.robust])
-def test_all_statistics(plans: Callable[[], Iterator[tuple[str, Prepared, Schema]]], strict: None) -> None:
+def test_all_statistics(plans: Callable[[], Iterator[tuple[str, PreparedRelease, Schema]]], strict: None) -> None:
     drawn(plans(), 4)
 
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.entropy import Replayed
+from reticent.exact.alias_tables import PRODUCT, ROOMY, AliasTable, Law, Shape, _alias, build, scratch
 from reticent.exact.coins import bernoulli, bernoulli_exp, resumed, uniform
-from reticent.exact.exponential import exp_bounds, exp_floor
-from reticent.exact.gaussian import SLACK, Wide, _exp_table, gaussian_tables
+from reticent.exact.exponential_bounds import exp_bounds, exp_floor
+from reticent.exact.gaussian import SLACK, WideGaussian, _exp_table, gaussian_tables
 from reticent.exact.laplace import laplace_tables
-from reticent.exact.table_laws import Blocks, Head, Low, Normal
-from reticent.exact.tables import PRODUCT, ROOMY, Law, Shape, Table, _alias, build, scratch
+from reticent.exact.table_laws import GaussianBlocks, GaussianSymbols, Head, LowBits
 from tests.support.exact_coins import Tape, TapeEnd
 from tests.support.exact_laws import exp_minus, gaussian_weights, laplace_weights, shares
 
@@ -26,7 +26,7 @@ WIDTH = 8
 WORDS = 1 << WIDTH
 
 
-def enumerated(table: Table, depth: int) -> tuple[Counter[int], int]:
+def enumerated(table: AliasTable, depth: int) -> tuple[Counter[int], int]:
     """How many of the strings of ``depth`` words give each value, and how many want more words."""
     counts: Counter[int] = Counter()
     undecided: list[tuple[int, ...]] = [()]
@@ -52,10 +52,10 @@ def head_weights(scale: Fraction, m: int, reach: int) -> dict[int, Decimal]:
 CASES: list[tuple[Law, dict[int, Decimal]]] = [
     (Head(Fraction(1), 0), head_weights(Fraction(1), 0, 180)),
     (Head(Fraction(7, 2), 1), head_weights(Fraction(7, 2), 1, 320)),
-    (Low(Fraction(7, 2), 0, 2), {v: exp_minus(v / Fraction(7, 2)) for v in range(4)}),
-    (Low(Fraction(9), 1, 2), {v << 1: exp_minus(2 * v / Fraction(9)) for v in range(4)}),
-    (Normal(Fraction(2)), gaussian_weights(Fraction(2), 30)),
-    (Normal(Fraction(1, 3)), gaussian_weights(Fraction(1, 3), 15)),
+    (LowBits(Fraction(7, 2), 0, 2), {v: exp_minus(v / Fraction(7, 2)) for v in range(4)}),
+    (LowBits(Fraction(9), 1, 2), {v << 1: exp_minus(2 * v / Fraction(9)) for v in range(4)}),
+    (GaussianSymbols(Fraction(2)), gaussian_weights(Fraction(2), 30)),
+    (GaussianSymbols(Fraction(1, 3)), gaussian_weights(Fraction(1, 3), 15)),
 ]
 
 
@@ -71,7 +71,7 @@ def test_all_strings_of_two_words_give_the_floors_of_the_law(law: Law, weights: 
 @pytest.mark.wide
 def test_symbols_without_a_column_are_reached_through_the_residual() -> None:
     """A table of 4 columns holds 3 symbols; the second word finds the others in the right proportion."""
-    law = Normal(Fraction(2))
+    law = GaussianSymbols(Fraction(2))
     counts, undecided = enumerated(build(law, WIDTH, 4), 2)
     expected = {value: floor for value, floor in shares(gaussian_weights(Fraction(2), 30), 16).items() if floor}
     assert dict(counts) == expected
@@ -81,11 +81,11 @@ def test_symbols_without_a_column_are_reached_through_the_residual() -> None:
 def test_a_wrong_share_is_noticed() -> None:
     class Moved:
         def floors(self, bits: int) -> list[int]:
-            first, second, *rest = Normal(Fraction(2)).floors(bits)
+            first, second, *rest = GaussianSymbols(Fraction(2)).floors(bits)
             return [first - 1, second + 1, *rest]
 
         def value(self, symbol: int) -> int:
-            return Normal(Fraction(2)).value(symbol)
+            return GaussianSymbols(Fraction(2)).value(symbol)
 
     counts, _ = enumerated(build(Moved(), WIDTH, 64), 2)
     assert dict(counts) != {k: v for k, v in shares(gaussian_weights(Fraction(2), 30), 16).items() if v}
@@ -119,7 +119,7 @@ def test_head_and_low_bits_join_to_the_discrete_laplace() -> None:
 def test_arrays_and_single_draws_read_the_same_table() -> None:
     shape = Shape(width=WIDTH, head=64, scale=2, low=2)
     tables = laplace_tables(Fraction(5), shape)
-    for table in (tables.head, *tables.lows, build(Normal(Fraction(3)), WIDTH, 64)):
+    for table in (tables.head, *tables.lows, build(GaussianSymbols(Fraction(3)), WIDTH, 64)):
         single, array = [], np.empty(WORDS, np.int64)
         missing = [word for word in range(WORDS) if _needs_more(table, word)]
         for word in range(WORDS):
@@ -128,7 +128,7 @@ def test_arrays_and_single_draws_read_the_same_table() -> None:
         assert array.tolist() == single
 
 
-def _needs_more(table: Table, word: int) -> bool:
+def _needs_more(table: AliasTable, word: int) -> bool:
     try:
         table.one(Tape([word], WIDTH))
     except TapeEnd:
@@ -153,14 +153,14 @@ def test_tables_of_the_product_hold_the_certified_floors(scale: Fraction, shape:
 @pytest.mark.parametrize("variance", [Fraction(1), Fraction(100), Fraction(10**6)])
 def test_tables_of_gaussians_hold_the_certified_floors(variance: Fraction) -> None:
     table = gaussian_tables(variance)
-    assert isinstance(table, Table)
+    assert isinstance(table, AliasTable)
     check_columns(table)
     assert table.residual < 1 << 16
     deeper = table.law.floors(128)
     assert all(share == more >> 64 for share, more in zip(table.emitted, deeper, strict=False))
 
 
-def check_columns(table: Table) -> None:
+def check_columns(table: AliasTable) -> None:
     """Recount the words of every symbol from thresholds and aliases."""
     height = 1 << (table.width - table.order)
     words = [0] * (1 << table.order)
@@ -177,7 +177,7 @@ def check_columns(table: Table) -> None:
 def test_wide_gaussian_accepts_with_the_exact_probability() -> None:
     """All words of block, place and coin: the accepted coins are the floor of 256 times the exact probability."""
     variance = Fraction(40)
-    wide = Wide(variance, 1, build(Blocks(variance, 1), WIDTH, 64))
+    wide = WideGaussian(variance, 1, build(GaussianBlocks(variance, 1), WIDTH, 64))
     table = wide.blocks
     for block, low in itertools.product(range(0, WORDS, 5), range(2)):
         if _needs_more(table, block):
@@ -208,7 +208,7 @@ def test_float_acceptance_stays_within_its_certified_margin() -> None:
 def test_wide_gaussian_arrays_decide_as_the_integers_do() -> None:
     variance = Fraction(10**11) / 7
     wide = gaussian_tables(variance)
-    assert isinstance(wide, Wide)
+    assert isinstance(wide, WideGaussian)
     size = 1500
     words = Replayed("wide").words(3 * size).tolist()
     got = wide.draw(size, Tape(words, 64)).tolist()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reticent.data.query import Keys, Tally
 from reticent.data.schema import (
     Category,
-    Fixed,
+    FixedPointGrid,
     Integer,
     Person,
     Real,
@@ -124,9 +124,9 @@ def test_declarations_are_read_exactly() -> None:
         (lambda: Person("add_remove", "who", rows=2**31), "must be <"),
         (lambda: Person("add_remove", people=0), "people must be >= 1"),
         (lambda: Person("local"), "belongs to surveys"),
-        (lambda: Fixed(0, 0, 2**33), "must lie within"),
-        (lambda: Fixed(0, 2**60, 2**60 + 1), "must lie within"),
-        (lambda: Fixed(0, 1, 1), "must lie within"),
+        (lambda: FixedPointGrid(0, 0, 2**33), "must lie within"),
+        (lambda: FixedPointGrid(0, 2**60, 2**60 + 1), "must lie within"),
+        (lambda: FixedPointGrid(0, 1, 1), "must lie within"),
         (lambda: Keys("town", ("a",), 0), "must be >= 1"),
         (lambda: Keys("town", (), 1), "at least one"),
         (lambda: Keys("town", ("a", "a"), 1), "different values"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import gzip
 import io
 import os
 import pickle
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 
 from reticent.data.columns import MOST_COLUMNS
 from reticent.data.files import _Records
-from reticent.data.query import Moments, Persons, Present, Query, Ranks, Rows, Tally, Total
+from reticent.data.query import DistinctPersons, Moments, PresentValues, Query, Ranks, Rows, Tally, Total
 from reticent.data.schema import Person, Schema, category, grid_by_width, integer, real
 from reticent.data.source import names_of, open_source
 from reticent.data.table import EngineFailure, Table, open_table
@@ -51,7 +52,7 @@ X = Schema({"x": real()}, ALL)
 
 def present(table: Table, name: str = "x") -> tuple[int, int]:
     """Rows, and how many of them have a value."""
-    rows, known = table.run([Rows(), Present(name)], KEY)
+    rows, known = table.run([Rows(), PresentValues(name)], KEY)
     return rows.vectors[0][0], known.vectors[0][0]
 
 
@@ -62,6 +63,19 @@ def values(source: object, schema: Schema = X) -> dict[int, int]:
 
 
 WHOLE = Schema({"x": integer(-100, 100)}, ALL)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_compressed_csv_file_is_read_as_its_text_is(ending: str, tmp_path: Path) -> None:
+    content = b"id;x\n" + b'"a;b";1\n"c";2\n' * 50_000
+    packed = gzip.compress(content) if ending == ".gz" else bytes(pa.Codec("zstd").compress(content))
+    path = tmp_path / f"t.csv{ending}"
+    path.write_bytes(packed)
+    table = open_table(path, WHOLE, delimiter=";")
+    assert present(table) == (100_000, 100_000)
+    path.write_bytes(packed[:-9])  # a part of a table must not pass for the whole
+    with pytest.raises(EngineFailure):
+        present(open_table(path, WHOLE, delimiter=";"))
 
 
 # --- refused before rows are read -------------------------------------------------------------------------------------
@@ -109,7 +123,8 @@ def test_a_hundred_thousand_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"x,\xff\xfe\n1,2\n", b"\xff\xfex\x00,\x00y\x00\n\x00"])
 def test_a_header_that_is_not_utf8(content: bytes, tmp_path: Path) -> None:
     assert refused(file(tmp_path, content), X) == (
-        "The header of t.csv is not UTF-8 text. Save the file as UTF-8, or say [study] encoding."
+        "The header of t.csv is not UTF-8 text. Save the file as UTF-8, or say its encoding: "
+        '[study] encoding = "windows-1252", init --encoding windows-1252.'
     )
 
 
@@ -451,14 +466,14 @@ def test_names_that_differ_only_in_case_are_different_columns(tmp_path: Path) ->
 def test_rows_without_a_person_are_no_ones(tmp_path: Path) -> None:
     schema = Schema({"x": integer(0, 9)}, Person("add_remove", "who", rows=2))
     path = file(tmp_path, 'who,x\na,1\n,2\n"",3\nb,4\n\xff,5\nb,6\nb,7\n'.encode("latin-1"))
-    rows, persons = open_table(path, schema).run([Rows(), Persons()], KEY)
+    rows, persons = open_table(path, schema).run([Rows(), DistinctPersons()], KEY)
     assert (rows.vectors, persons.vectors) == (((3,),), ((2,),))
 
 
 @pytest.mark.parametrize("names", [[7, 7, 8], ["7", "7", "8"], [7.0, 7.0, 8.0], [True, True, False]])
 def test_a_person_may_be_any_value(names: list[object]) -> None:
     schema = Schema({"x": integer(0, 9)}, Person("add_remove", "who", rows=1))
-    rows, persons = open_table({"who": names, "x": [1, 2, 3]}, schema).run([Rows(), Persons()], KEY)
+    rows, persons = open_table({"who": names, "x": [1, 2, 3]}, schema).run([Rows(), DistinctPersons()], KEY)
     assert (rows.vectors, persons.vectors) == (((2,),), ((2,),))
 
 

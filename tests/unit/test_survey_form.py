@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
+import html
 import io
 import json
 import re
@@ -23,8 +24,9 @@ from reticent.mechanisms.registry import axiom_again
 from reticent.pages.markup import stylesheet
 from reticent.privacy.rederivation import rederive
 from reticent.privacy.serialization import from_json
-from reticent.survey import Design, Questionnaire, cards, form, rehearsal, report
+from reticent.survey import Design, Questionnaire, cards, form, form_words, rehearsal, report
 from reticent.survey import answers as handed_in
+from tests.unit.test_survey_design import ALL
 
 AFFAIR = survey.two_coins("Have you had an affair?")
 COLOUR = survey.choice("Which colour?", ("red", "green", "blue"), epsilon=1, method="kary")
@@ -198,6 +200,93 @@ def test_what_collect_would_leave_out_is_not_asked(ask: dict[str, list[str]], wo
 def test_a_list_too_long_for_a_page_is_refused() -> None:
     with pytest.raises(QuestionError, match="too many"):
         form.page(survey.choice("Q?", [str(n) for n in range(2001)], epsilon=1), None, ask={})
+
+
+# --- its words --------------------------------------------------------------------------------------------------------
+
+
+def translated(**change: str) -> dict[str, str]:
+    """Every word in another language, its placeholders kept."""
+    ours = form_words.english_words()
+    made = {name: f"ü {text}" for name, text in ours.items() if name not in (*form_words.NAMES, *form_words.FREE)}
+    return {**made, "lang": "de", "direction": "ltr", **change}
+
+
+def written(path: Path, words: dict[str, str]) -> Path:
+    path.write_text("".join(f"{name} = {json.dumps(text)}\n" for name, text in words.items()), "utf-8")
+    return path
+
+
+def test_how_often_chance_speaks_is_said_in_plain_words() -> None:
+    words = form_words.english_words()
+    assert form.plainly(AFFAIR, words) == "In 25 of 100 cases this page sends the opposite of what you chose."
+    assert form.plainly(AFFAIR, words) in form.page(AFFAIR, None, ask={})
+    assert form.plainly(survey.forced("Q?", truth="2/3", yes="1/5"), words).startswith(
+        "If you choose yes, this page sends no in 26.6 of 100 cases. If you choose no, it sends yes in 6.6 of"
+    )
+    assert form.plainly(survey.one_sided("Q?", truth="1/2"), words).startswith("If you choose yes, this page always")
+    assert "is protected less" in form.page(AFFAIR, None, ask={})
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_the_cases_stated_are_never_more_than_the_chance(name: str) -> None:
+    """A respondent is promised no more chance than there is: cases are rounded down, and all methods have words."""
+    said = form.plainly(ALL[name], form_words.english_words())
+    assert "{" not in said
+    assert "this page" in said.lower()
+    for chance in (Fraction(1, 3), Fraction(2, 301), Fraction(9999, 10000), Fraction(1, 4)):
+        n, of = form.cases(chance)
+        assert Fraction(n) / int(of.replace(",", "")) <= chance
+
+
+def test_a_page_is_in_the_language_of_its_file(tmp_path: Path) -> None:
+    words = form_words.read_words(written(tmp_path / "de.toml", translated(direction="rtl", lang="he")))
+    text = form.page(BOTH, "https://survey.example/in", ask={"region": ["a", "b"]}, words=words)
+    assert '<html lang="he" dir="rtl">' in text
+    for name in ("intro", "promise_head", "table_head", "once_head", "draw", "result_head", "send", "old", "screen"):
+        assert words[name] in html.unescape(text), name
+    facts = json.loads(content(text, "script").split("\n")[1].removeprefix("const SURVEY = ").rstrip(";"))
+    assert facts["words"] == {name: words[name] for name in form_words.SCRIPT}
+    script = form._source_code()
+    assert re.findall(r"SURVEY\.words\.(\w+)", script)
+    assert set(re.findall(r"SURVEY\.words\.(\w+)", script)) == set(form_words.SCRIPT)
+    plain_text = re.sub(r"<[^>]*>", " ", re.sub(r"<(style|script|details).*?</\1>", " ", text, flags=re.DOTALL))
+    ours = [sentence for sentence in form_words.english_words().values() if len(sentence) > 20 and "{" not in sentence]
+    assert [one for one in ours if one in html.unescape(plain_text).replace(f"ü {one}", "")] == []
+
+
+def test_consent_and_contact_are_shown_where_they_say_something(tmp_path: Path) -> None:
+    bare = form.page(AFFAIR, None, ask={})
+    assert 'id="consent"' not in bare
+    assert "Who asks" not in bare
+    file = written(tmp_path / "en.toml", {"consent": "I am 18 <b>or older.\nI agree.", "contact": "a@b.example"})
+    text = form.page(AFFAIR, None, ask={}, words=form_words.read_words(file))
+    assert '<input type="checkbox" id="consent" autocomplete="off">' in text
+    assert "I am 18 &lt;b&gt;or older." in text
+    assert "a@b.example" in text
+    assert "consent.checked" in content(text, "script")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ({"nonsense": "x"}, "No page says"),
+        ({"lang": "de"}, "two languages"),
+        ({"opposite": "In {n} cases."}, "must have"),
+        ({"opposite": "In {n!r} of {of:>9} cases"}, "must have"),
+        ({"intro": "{n.__class__}"}, "no braces"),
+        ({"intro": "{"}, "no braces"),
+        ({"intro": " "}, "says nothing"),
+        ({"intro": "a\nb"}, "on one line"),
+        ({"direction": "up"}, "ltr"),
+        ({"lang": '"><script>'}, "two languages|code of a language"),
+    ],
+)
+def test_words_that_make_no_page_are_refused(tmp_path: Path, words: dict[str, str], why: str) -> None:
+    with pytest.raises(SpecError, match=why):
+        form_words.read_words(written(tmp_path / "w.toml", words))
+    with pytest.raises(SpecError, match="cannot be read"):
+        form_words.read_words(tmp_path / "none.toml")
 
 
 # --- the card ---------------------------------------------------------------------------------------------------------
@@ -402,7 +491,7 @@ def test_the_record_can_be_checked_again(tmp_path: Path) -> None:
     file = tmp_path / "answers.csv"
     file.write_text("answer,region\n" + "yes,a\nno,b\nno,a\n" * 100, "utf-8")
     result = AFFAIR.estimate_table(file, "answer", groups=["region"])
-    record = report.record(AFFAIR, result, report.Read(file, "answer"))
+    record = report.record(AFFAIR, result, report.AnswerSource(file, "answer"))
     kept = json.loads(json.dumps(record, allow_nan=False))
     tree = from_json(kept["guarantee"])
     assert rederive(tree, axiom_again) == AFFAIR.guarantee.loss

@@ -9,24 +9,24 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.privacy.adjacency import Adjacency
-from reticent.synthesis import smooth
-from reticent.synthesis.linear import Linear, shares_of
-from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis import bar_smoothing
+from reticent.synthesis.linear import LinearDensity, shares_of
+from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.method_selection import bars
 from reticent.synthesis.series import grid
 
 Floats = NDArray[np.float64]
 
-NEAR = Terms(Adjacency("add_remove"))
+NEAR = DensityTerms(Adjacency("add_remove"))
 
 
-def made(count: int, cells: int = 256, columns: int = 1) -> Linear:
+def made(count: int, cells: int = 256, columns: int = 1) -> LinearDensity:
     axes = grid([(f"x{k}", Fraction(0), Fraction(1), False) for k in range(columns)], cells)
     return bars(axes, count, NEAR)
 
 
-def smoothed(release: Linear, noisy: Floats, variance: float, n: float) -> Floats:
-    heights, response = smooth.smoothed(release.axes, noisy, variance, n, smooth.bar_of(release.sums))
+def smoothed(release: LinearDensity, noisy: Floats, variance: float, n: float) -> Floats:
+    heights, response = bar_smoothing.smoothed(release.axes, noisy, variance, n, bar_smoothing.bar_of(release.sums))
     assert response.shape == (len(heights), len(noisy))
     return heights
 
@@ -72,7 +72,7 @@ def test_the_estimate_of_an_error_is_right_in_the_mean() -> None:
     """Stein's, with variances as they are: for five weights within 4 standard errors; at half the variance not."""
     generator, lengths = np.random.default_rng(6), np.arange(1.0, 33.0)
     truth = 1.0 / lengths**1.5
-    listed = smooth._weights(lengths)[::20]
+    listed = bar_smoothing._weights(lengths)[::20]
     noise = 0.2
     true, told, half = (np.zeros((400, len(listed))) for _ in range(3))
     for run in range(400):
@@ -88,7 +88,7 @@ def test_the_estimate_of_an_error_is_right_in_the_mean() -> None:
 def test_factors_lie_between_nothing_and_all_and_less_noise_keeps_more() -> None:
     lengths = np.arange(1.0, 65.0)
     found = np.random.default_rng(8).standard_normal(64) / lengths
-    kept = [smooth.shrunk(found, np.full(64, noise), lengths) for noise in (1e-8, 1e-3, 1e-1)]
+    kept = [bar_smoothing.shrunk(found, np.full(64, noise), lengths) for noise in (1e-8, 1e-3, 1e-1)]
     assert all(((one >= 0.0) & (one <= 1.0)).all() for one in kept)
     assert kept[0].sum() > kept[1].sum() > kept[2].sum()
     assert kept[0].min() > 0.9
@@ -97,7 +97,7 @@ def test_factors_lie_between_nothing_and_all_and_less_noise_keeps_more() -> None
 def test_the_grain_holds_every_set_of_bars() -> None:
     """v (bars) + u (P^2 - 2 P s) against the sum of squares, for random shapes and sets; at half of it for many not."""
     release, generator = made(16, 64), np.random.default_rng(9)
-    own, each = release.sums.deviation**2, smooth.radius_of(release.sums) ** 2 / 3.8415
+    own, each = release.sums.deviation**2, bar_smoothing.radius_of(release.sums) ** 2 / 3.8415
     assert each >= own  # a radius is a whole number that covers
     below = 0
     for _ in range(300):
@@ -105,7 +105,7 @@ def test_the_grain_holds_every_set_of_bars() -> None:
         masses = np.repeat(bar_masses / 4, 4)
         weight = generator.uniform(0.3, 1.0)
         unsure = np.sqrt(weight * 16 * each)
-        widths = smooth.grain(release, masses, unsure, 1.0 * 10**6) * 10**6
+        widths = bar_smoothing.grain(release, masses, unsure, 1.0 * 10**6) * 10**6
         held = generator.random(16) < generator.random()
         share, mass = held.mean(), float(bar_masses[held].sum())
         true = each * held.sum() + unsure**2 * (mass**2 - 2 * mass * share)
@@ -117,8 +117,8 @@ def test_the_grain_holds_every_set_of_bars() -> None:
 
 
 def test_two_numbers_of_records_are_weighed_by_their_variances() -> None:
-    here, weight, unsure = smooth.pooled(90.0, 10.0, smooth.Size(120.0, 20.0))
+    here, weight, unsure = bar_smoothing.pooled(90.0, 10.0, bar_smoothing.NoisySize(120.0, 20.0))
     assert here == pytest.approx(96.0)
     assert weight == pytest.approx(0.8)
     assert unsure**2 == pytest.approx(1.0 / (1.0 / 100 + 1.0 / 400))
-    assert smooth.pooled(90.0, 10.0, smooth.Size(100.0, 0.0)) == (100.0, 0.0, 0.0)
+    assert bar_smoothing.pooled(90.0, 10.0, bar_smoothing.NoisySize(100.0, 0.0)) == (100.0, 0.0, 0.0)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,12 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reticent as rt
-from reticent.certificate.answers import answer_to_json
+from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
+from reticent.certificate.render.listing import listing
 from reticent.certificate.render.page import fragment, page
+from reticent.certificate.render.tables import sheet
+from reticent.certificate.render.workbook import workbook
 from reticent.cli import layout
 from reticent.ledger import Ledger
-from reticent.outcome import Estimate, Reply, shown
+from reticent.outcome import NO_REPLY, Estimate, Reply, shown
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.sessions.above_threshold import Above, Below
@@ -45,10 +51,18 @@ def test_the_statistic_of_a_test_has_no_interval_wherever_it_is_printed(made: Re
     assert statistic.as_it_is
     assert not effect.as_it_is
     assert p.as_it_is
-    printed = repr(made).splitlines()
-    assert "95 %" in printed[0]
-    assert "95 %" not in printed[1]
-    assert "95 %" not in printed[2]
+    named = {line.split("  ")[1]: line for line in repr(made).splitlines() if line.startswith("  ")}
+    assert " to " in named["difference of means (f less m)"]
+    assert named["statistic"].split()[2:] == ["–"] * 3
+    assert named["p-value"].split()[2:] == ["–"] * 3
+    rows = [row for row in csv.DictReader(io.StringIO(sheet(made.certificate))) if row["name"] == "test(age ~ sex)"]
+    assert [bool(row["low"]) for row in rows] == [True, False, False]
+    import openpyxl
+
+    book = openpyxl.load_workbook(io.BytesIO(workbook(made.certificate)))
+    assert [row[3] is None for row in book["test(age ~ sex)"].values] == [False, False, True, True]
+    frame: Any = made.frame()
+    assert frame.column("low").null_count == 4  # statistic and p-value of two tests
     assert "95 %" not in str(made["test(age ~ sex)"]).splitlines()[1]
     assert layout.numbers(statistic)[1] == "–"
     assert layout.numbers(effect)[1] != "–"
@@ -75,7 +89,7 @@ def test_a_caveat_names_its_answers_and_stands_once(made: Release) -> None:
         for text in answer.caveats:
             (line,) = [one for one in found if one.endswith(text)]
             assert answer.name in line.removesuffix(text)
-    assert all(f"  {line}" in str(made) for line in found)
+    assert all(line in " ".join(str(made).split()) for line in found)
 
 
 def test_no_name_stands_before_a_caveat_of_every_answer_or_of_the_release() -> None:
@@ -152,6 +166,23 @@ def test_terminal_and_page_print_the_same_numbers(made: Release) -> None:
             if between != "–":
                 assert between in str(answer)
                 assert " to ".join(end.replace("-", "−", 1) for end in between.split(" to ")) in shown_page
+
+
+def test_a_release_is_printed_as_a_table_under_its_groups() -> None:
+    groups = Answer("mean(x) by site", tuple(Cell((("site", key),), Reply(ESTIMATE)) for key in range(50)))
+    silent = Answer("a name of more than forty-four characters (" + "x" * 30 + ")", (Cell((), NO_REPLY),))
+    asked = [Answer("count", (Cell((), Reply(Estimate(1000, 990, 1010, 10, 0))),)), groups, silent]
+    lines = listing(
+        Certificate.of({**document(), "answers": [answer_to_json(answer) for answer in asked]})
+    ).splitlines()
+    assert lines[0].split() == ["answer", "95", "%", "interval", "±", "noise", "±", "sampling"]
+    assert lines[1].split("  ")[0] == "count"
+    assert lines[2] == "mean(x) by site"
+    assert lines[3].startswith("  site 0 ")
+    assert {len(line) for line in lines[3:43]} == {len(lines[3])}  # columns stand under one another
+    assert lines[43:45] == ["  … 10 more: frame() has all", silent.name]
+    assert lines[45].split() == ["no", "reply"]
+    assert all(len(line) <= 100 for line in lines)
 
 
 def test_a_label_forges_no_line() -> None:

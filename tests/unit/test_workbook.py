@@ -15,6 +15,7 @@ import reticent as rt
 from reticent.certificate.render.workbook import workbook
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import Reply
+from reticent.outcome import shown as printed
 from reticent.study.release import Release
 from tests.support.cli_kit import clinic, run
 
@@ -40,7 +41,7 @@ def book(release: Release) -> Any:
     return openpyxl.load_workbook(io.BytesIO(workbook(release.certificate)))
 
 
-def test_every_number_is_there_with_its_digits(release: Release, book: Any) -> None:
+def test_every_number_is_there_and_ends_are_rounded_outwards(release: Release, book: Any) -> None:
     heads, *rows = book["Answers"].values
     assert heads == ("answer", "estimates", "outcome", "value", "low", "high", "noise", "sampling", "level")
     for row in rows:
@@ -49,7 +50,11 @@ def test_every_number_is_there_with_its_digits(release: Release, book: Any) -> N
         match answer.outcome:
             case Reply(e):
                 assert row[2] == "reply"
-                assert row[3:] == pytest.approx((e.value, e.low, e.high, e.noise, e.sampling, e.level), rel=1e-14)
+                value, low, high, *parts = row[3:]
+                assert (value, *parts) == pytest.approx((e.value, e.noise, e.sampling, e.level), rel=1e-14)
+                assert low <= e.low
+                assert high >= e.high
+                assert [float(end.replace(",", "")) for end in (printed(e).low, printed(e).high)] == [low, high]
             case _:
                 assert row[2] == "no reply"
                 assert not any(row[3:])

@@ -5,8 +5,8 @@ Of a release the answers, of a model its numbers, of a session its transcript.
     document --of--> Certificate --sign--> Certificate --to_json--> file --read_certificate--> Certificate --verify
 
 Nothing in a file is believed because it says so: the form is checked when it is read, the losses are derived again from
-the leaves of the proof when it is verified. ``Certificate`` is its ``Record`` with the verbs of an officer and no field
-of its own (decision 13).
+the leaves of the proof when it is verified. ``Certificate`` is its ``CertificateRecord`` with the verbs of an officer
+and no field of its own (decision 13).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from reticent.certificate import schema
-from reticent.certificate.record import Record
+from reticent.certificate.record import CertificateRecord
 from reticent.errors import CheckError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.privacy.loss import words
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Certificate(Record):
+class Certificate(CertificateRecord):
     """A certificate, version 1 or 2. Make one with ``Certificate.of`` or ``read_certificate``."""
 
-    __setstate__ = Record.__setstate__  # a class with slots gets one of its own otherwise
+    __setstate__ = CertificateRecord.__setstate__  # a class with slots gets one of its own otherwise
 
     @classmethod
     def of(cls, document: dict[str, object]) -> Certificate:
@@ -78,9 +78,10 @@ class Certificate(Record):
         file = Path(path)
         if file.suffix not in (".json", ".html"):
             raise PublicParameterError(f"a certificate is saved as .json or .html, not as '{file.suffix}'")
+        from reticent.atomic_file import replace
         from reticent.certificate.render.page import page
 
-        file.write_text(self.to_json() if file.suffix == ".json" else page(self), encoding="utf-8")
+        replace(file, (self.to_json() if file.suffix == ".json" else page(self)).encode())
         return file
 
     # reading

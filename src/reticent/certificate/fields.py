@@ -9,14 +9,15 @@ Everything here is public: names somebody typed, the study file, the ledger, los
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from typing import Final
 
-from reticent.data.schema import Category, Column
+from reticent.data.expression_text import write
+from reticent.data.schema import Category, Column, Schema
 from reticent.ledger import Ledger, Receipt
 from reticent.privacy import loss as losses
 from reticent.privacy import serialization
@@ -42,6 +43,7 @@ class ReleaseMetadata:
     override: str = ""
     audit: Mapping[str, object] | None = None
     snapshot: str = ""
+    where: str = ""
 
 
 def stated(
@@ -69,6 +71,7 @@ def stated(
             "ends": about.ends,
             "source": about.source,
             **({"snapshot": about.snapshot} if about.snapshot else {}),
+            **({"where": about.where} if about.where else {}),
         },
         "software": software(),
         "adjacency": serialization.adjacency_to_json(guarantee.adjacency),
@@ -104,6 +107,15 @@ def by_ledger(ledger: Ledger, name: str, purpose: str, who: str, source: str, pe
     )
 
 
+def columns_to_json(schema: Schema, used: Collection[str]) -> dict[str, object]:
+    """The declarations of some columns, with the expression of each that is computed."""
+    return {
+        name: column_to_json(column) | ({"from": write(schema.computed[name])} if name in schema.computed else {})
+        for name, column in schema.columns.items()
+        if name in used
+    }
+
+
 def column_to_json(column: Column) -> dict[str, object]:
     """A declared column: kind, bounds with their reason, and how missing values count."""
     if isinstance(column, Category):
@@ -117,6 +129,7 @@ def column_to_json(column: Column) -> dict[str, object]:
         "why": column.why,
         "missing": column.missing if isinstance(column.missing, str) else show(column.missing),
         "complete": column.complete,
+        **({"unit": column.unit} if column.unit else {}),
     }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from reticent.atomic_file import create
 from reticent.errors import CheckError, SpecError
 
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ def small_order(public: bytes) -> bool:
 
 def _write(file: Path, text: bytes, mode: int) -> None:
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as opened:
-            opened.write(text)
+        create(file, text, mode=mode)
     except OSError:
         raise SpecError(f"{file} cannot be written: check that its folder exists and is yours.") from None
 

@@ -14,10 +14,12 @@ from fractions import Fraction
 from functools import reduce
 from typing import Final
 
-from reticent.certificate.answers import incomplete_to_json
+from reticent.certificate.answer_json import incomplete_to_json
 from reticent.certificate.certificate import Certificate
-from reticent.certificate.fields import ReleaseMetadata, by_ledger, column_to_json, stated
+from reticent.certificate.fields import ReleaseMetadata, by_ledger, columns_to_json, stated
+from reticent.data.expression_text import write
 from reticent.data.schema import Schema
+from reticent.data.transformations import needed
 from reticent.ledger import Ledger, Receipt
 from reticent.privacy import filters
 from reticent.privacy.adjacency import HANDED
@@ -128,7 +130,8 @@ def of_session(
     receipts = [receipt for receipt, _ in told.rounds]
     about = by_ledger(ledger, told.title, told.purpose, told.who, source, told.people)
     about = replace(about, override=told.override, snapshot=told.snapshot)
-    declared = {name: column_to_json(schema.column(name)) for name in columns}
+    about = replace(about, where="" if schema.where is None else write(schema.where))
+    declared = columns_to_json(schema, needed(schema, columns))
     return Certificate.of(
         {
             **stated(VERSION, guarantee, charged(receipts, ledger), declared, about, receipts[-1], ledger),

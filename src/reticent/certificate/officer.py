@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
-from reticent.certificate.record import NOT_DURABLE, Record
+from reticent.certificate.record import NOT_DURABLE, CertificateRecord
 from reticent.certificate.summary import methods, parameters, subject
 from reticent.certificate.verify import UNSIGNED, audit_words
 from reticent.errors import PublicParameterError
@@ -25,7 +25,7 @@ TIERS: Final = {
 }
 
 
-def checklist(certificate: Record) -> str:
+def checklist(certificate: CertificateRecord) -> str:
     """The questions in the order of NIST SP 800-226, each with what the certificate says or cannot say."""
     sections = {
         "1 Parameters": _parameters,
@@ -37,7 +37,7 @@ def checklist(certificate: Record) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _parameters(certificate: Record) -> Iterator[str]:
+def _parameters(certificate: CertificateRecord) -> Iterator[str]:
     document, tree = certificate.document, certificate.guarantee
     epsilon, _ = epsilon_delta(tree.loss)
     spent, approved = certificate.spent, certificate.approved
@@ -51,7 +51,7 @@ def _parameters(certificate: Record) -> Iterator[str]:
     yield "[ ] whether this loss is acceptable for these people is a judgement; the certificate cannot make it"
 
 
-def _unit(certificate: Record) -> Iterator[str]:
+def _unit(certificate: CertificateRecord) -> Iterator[str]:
     document, adjacency = certificate.document, certificate.guarantee.adjacency
     people = document["people"]
     yield f"[x] neighbours: {adjacency.words()}"
@@ -62,7 +62,7 @@ def _unit(certificate: Record) -> Iterator[str]:
     yield "[ ] families or others whose records go together are protected less: epsilon times their number"
 
 
-def _undermining(certificate: Record) -> Iterator[str]:
+def _undermining(certificate: CertificateRecord) -> Iterator[str]:
     document = certificate.document
     yield f"[x] mechanisms: {methods(certificate.guarantee)}; each loss can be derived again with verify"
     for one in document.get("extensions", ()):
@@ -85,7 +85,7 @@ def _undermining(certificate: Record) -> Iterator[str]:
     yield "[ ] time, memory and other side channels of the machine are not covered by the guarantee"
 
 
-def _collection(certificate: Record) -> Iterator[str]:
+def _collection(certificate: CertificateRecord) -> Iterator[str]:
     document = certificate.document
     yield f"[x] source: {document['study']['source']}; study: {document['study']['title']}"
     if of := subject(certificate):
@@ -106,7 +106,7 @@ def _factor(epsilon: Fraction) -> str:
     return f"×{at_most(seen.factor)} (1 in 10 becomes at most {one_in_most(seen.high)})"
 
 
-def registry(certificate: Record, tier: int) -> dict[str, object]:
+def registry(certificate: CertificateRecord, tier: int) -> dict[str, object]:
     """Every field of the tiers up to ``tier``; null, and named as missing, where the certificate does not know."""
     if tier not in TIERS:
         raise PublicParameterError(f"tier is 1, 2 or 3, got {tier}")
@@ -116,7 +116,7 @@ def registry(certificate: Record, tier: int) -> dict[str, object]:
     return {"tier": tier, **entry, "missing": [name for name in names if entry[name] is None]}
 
 
-def _known(certificate: Record) -> dict[str, object]:
+def _known(certificate: CertificateRecord) -> dict[str, object]:
     document, tree = certificate.document, certificate.guarantee
     return {
         "name": document["study"]["title"] or None,

@@ -23,12 +23,15 @@ class Record:
         An Ed25519 private key: the certificate is signed.
     override : str
         The reason for an epsilon above 10; printed in the certificate.
+    try_anyway : bool
+        Go on where an answer would most likely be no reply by public facts; without it such a release is refused.
     """
 
     name: str = ""
     who: str = "curator"
     key: str | Path | None = None
     override: str = ""
+    try_anyway: bool = False
 
     def __post_init__(self) -> None:
         for field in ("name", "who", "override"):
@@ -36,6 +39,8 @@ class Record:
             object.__setattr__(self, field, exact(getattr(self, field)))
         check_title(self.name, "The name of a release")
         check_title(self.who, "The name of who releases")
+        if not isinstance(self.try_anyway, bool):
+            raise PublicParameterError(f"try_anyway is True or False, got {self.try_anyway!r}")
         if self.key is not None and not isinstance(self.key, str | Path):
             raise PublicParameterError(f"key is the path of a private key, got {type(self.key).__name__}")
 
@@ -50,7 +55,7 @@ def record_of(record: Record | None, name: str = "") -> Record:
     """
     found = Record() if record is None else record
     if not isinstance(found, Record):
-        raise PublicParameterError("record is rt.Record(name=…, who=…, key=…, override=…)")
+        raise PublicParameterError("record is rt.Record(name=…, who=…, key=…, override=…, try_anyway=…)")
     return found if found.name else replace(found, name=name)
 
 

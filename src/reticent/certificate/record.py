@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from reticent.certificate import schema
-from reticent.certificate.answers import answer_from_json
+from reticent.certificate.answer_json import answer_from_json
 from reticent.errors import CheckError, PublicParameterError
 from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee
@@ -27,7 +27,7 @@ MOST_NAMES: Final = 4  # answers that are named before a caveat
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CertificateRecord:
     """Record of a release: the canonical JSON of its certificate.
 
     Attributes
@@ -55,7 +55,7 @@ class Record:
         for name, value in _stated(document).items():
             object.__setattr__(self, name, value)
 
-    def __reduce__(self) -> tuple[type[Record], tuple[str]]:
+    def __reduce__(self) -> tuple[type[CertificateRecord], tuple[str]]:
         return type(self), (self.text,)
 
     def __setstate__(self, state: Sequence[object]) -> None:

@@ -2,7 +2,7 @@
 
     Snapshot.of(spec, place)        the word a curator gave the rows, and what decides which of their cells are odd
     known(spec, place, ledger)      the shares told so far, by their columns, each with the release that told it
-    Known.share, Known.marked       a share told earlier; a share told now, with the digest of what it is of
+    EarlierShares.share, .marked    a share told earlier; a share told now, with the digest of what it is of
     recorded(shares)                what a ledger's entry holds of the shares that a release told
 
 A share that was released is public, and showing it again is post-processing. That the rows are still the same is a
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.schema import Category, Schema
-from reticent.ledger.events import LONGEST, canonical, digest_of
 from reticent.outcome import Estimate, Reply
+from reticent.privacy.serialization import LONGEST, canonical, digest_of
 from reticent.statistics.answer import IncompleteRows
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class EarlierShares:
     """Shares told so far: by the digest of what each is of, the release that told it and its estimate."""
 
     snapshot: Snapshot | None = None
@@ -104,21 +104,25 @@ class Known:
         return share if self.snapshot is None else self.snapshot.marked(share)
 
 
-def known(spec: Spec, place: str, ledger: Callable[[], Ledger | None]) -> Known:
+def known(spec: Spec, place: str, ledger: Callable[[], Ledger | None]) -> EarlierShares:
     """Shares of a study's snapshot in the ledger's entries; of several the one with the least noise.
+
+    Those of a withdrawn release are not shown again.
 
     The ledger is opened where a word is declared, and not otherwise.
     """
     snapshot = Snapshot.of(spec, place)
     opened = None if snapshot is None else ledger()
     if opened is None:
-        return Known(snapshot)
+        return EarlierShares(snapshot)
     told: dict[str, tuple[str, Estimate]] = {}
     for line in opened.releases():
+        if line.withdrawn is not None:
+            continue
         for of, estimate in _read(line.shares):
             if of not in told or estimate.noise < told[of][1].noise:
                 told[of] = (line.id, estimate)
-    return Known(snapshot, told)
+    return EarlierShares(snapshot, told)
 
 
 def recorded(shares: Sequence[IncompleteRows]) -> str | None:
@@ -153,4 +157,4 @@ def _estimate(value: float, low: float, high: float, noise: float) -> Estimate:
     return Estimate(value, low, high, noise, 0.0)
 
 
-NOTHING: Final = Known()
+NOTHING: Final = EarlierShares()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, Final, assert_never
 
 from reticent.certificate import void
-from reticent.certificate.record import NOT_DURABLE, Record
+from reticent.certificate.record import NOT_DURABLE, CertificateRecord
 from reticent.certificate.render.tables import number
 from reticent.certificate.render.tables import shown as rounded
 from reticent.certificate.verify import nodes
@@ -27,7 +27,7 @@ LONGEST: Final = 400  # characters of one line; the certificate itself has every
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 
 
-def subject(certificate: Record) -> str:
+def subject(certificate: CertificateRecord) -> str:
     """Subject of the certificate, in a phrase; empty for a release of questions, whose answers speak for themselves."""
     document = certificate.document
     match certificate.kind:
@@ -47,7 +47,7 @@ def subject(certificate: Record) -> str:
             assert_never(other)
 
 
-def found(certificate: Record) -> Iterator[tuple[str, str]]:
+def found(certificate: CertificateRecord) -> Iterator[tuple[str, str]]:
     """Released numbers, line by line; long lines are cut, and those left out are counted."""
     for place, (name, text) in enumerate(_lines(certificate)):
         if place == MOST_LINES:
@@ -56,13 +56,13 @@ def found(certificate: Record) -> Iterator[tuple[str, str]]:
         yield _cut(name), _cut(text)
 
 
-def parameters(certificate: Record) -> dict[str, object] | None:
+def parameters(certificate: CertificateRecord) -> dict[str, object] | None:
     """The public parameters of a model or a session."""
     kind = certificate.kind
     return None if kind == "release" else dict(certificate.document[kind]["parameters"])
 
 
-def meaning(certificate: Record, prior: float) -> str:
+def meaning(certificate: CertificateRecord, prior: float) -> str:
     """The release in odds for one person, for someone who believed with probability ``prior``."""
     document, tree = certificate.document, certificate.guarantee
     lines = explain.meaning(
@@ -91,7 +91,7 @@ def methods(tree: Guarantee) -> str:
     return ", ".join(f"{name} ({count} {'part' if count == 1 else 'parts'})" for name, count in counted.items())
 
 
-def _lines(certificate: Record) -> Iterator[tuple[str, str]]:
+def _lines(certificate: CertificateRecord) -> Iterator[tuple[str, str]]:
     document = certificate.document
     match certificate.kind:
         case "release":

@@ -15,12 +15,12 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
-from reticent.certificate import extensions as theirs
+from reticent.certificate import extension_check as theirs
 from reticent.certificate import schema, void
-from reticent.certificate.record import Record
+from reticent.certificate.record import CertificateRecord
 from reticent.errors import CheckError, LedgerError, PublicParameterError
 from reticent.ledger import Ledger
-from reticent.ledger.events import Committed, Entry, Reserved
+from reticent.ledger.events import Committed, Entry, Reserved, Withdrawn
 from reticent.privacy import compose, convert, filters, ptr, serialization
 from reticent.privacy.group_privacy import largest
 from reticent.privacy.guarantee import Guarantee
@@ -66,7 +66,7 @@ class Verification:
 
 
 def verify(
-    certificate: Record,
+    certificate: CertificateRecord,
     ledger: Ledger | None,
     key: bytes | str | Path | None,
     allow_unsigned: bool,
@@ -84,7 +84,7 @@ def verify(
     return Verification(found)
 
 
-def _signature(certificate: Record, key: bytes | str | Path | None, allow_unsigned: bool) -> Check:
+def _signature(certificate: CertificateRecord, key: bytes | str | Path | None, allow_unsigned: bool) -> Check:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -115,7 +115,7 @@ def _signature(certificate: Record, key: bytes | str | Path | None, allow_unsign
     return Check("signature", True, f"signature ok (Ed25519, {name})")
 
 
-def _in_ledger(certificate: Record, ledger: Ledger | None) -> Iterator[Check]:
+def _in_ledger(certificate: CertificateRecord, ledger: Ledger | None) -> Iterator[Check]:
     if ledger is None:
         yield Check("ledger", True, "no ledger given: the entry was not looked up")
         return
@@ -131,6 +131,7 @@ def _in_ledger(certificate: Record, ledger: Ledger | None) -> Iterator[Check]:
     charges = [event for stated in rounds if (event := _reserved(entries, stated)) is not None]
     yield _entries(rounds, charges, entries)
     yield Check("chain", True, "ledger chain ok")
+    yield from _withdrawn(rounds, entries)
     yield from _shown_again(certificate, entries)
     if len(charges) == len(rounds):
         yield _totals(certificate, ledger, charges)
@@ -145,7 +146,7 @@ class _Round:
     digest: str
 
 
-def _rounds(certificate: Record) -> list[_Round]:
+def _rounds(certificate: CertificateRecord) -> list[_Round]:
     """One for a release or a model; of a session all, the last of them the one this certificate was recorded under."""
     document = certificate.document
     last = _Round(document["release"], document["ledger"]["entry"], certificate.digest)
@@ -181,7 +182,16 @@ def _entries(rounds: list[_Round], charges: list[Reserved], entries: tuple[Entry
     return Check("entry", True, f"{len(names)} entries found, {names[0]} to {names[-1]}, digests equal")
 
 
-def _shown_again(certificate: Record, entries: tuple[Entry, ...]) -> Iterator[Check]:
+def _withdrawn(rounds: list[_Round], entries: tuple[Entry, ...]) -> Iterator[Check]:
+    """One check that fails for each round that the ledger withdraws; none where all stand."""
+    names = {one.release for one in rounds}
+    for entry in entries:
+        if isinstance(entry.event, Withdrawn) and entry.event.id in names:
+            said = f"withdrawn on {entry.when[:10]} by {entry.event.who}: {entry.event.reason}"
+            yield Check("withdrawn", False, f"{entry.event.id} was {said}")
+
+
+def _shown_again(certificate: CertificateRecord, entries: tuple[Entry, ...]) -> Iterator[Check]:
     """Check that each share of incomplete rows taken from an earlier release stands in that release's entry.
 
     There is no check if none is taken.
@@ -222,7 +232,7 @@ def _kept(text: str | None) -> list[tuple[list[str], str, list[float]] | None]:
     return [one for one in found if one is not None]
 
 
-def _totals(certificate: Record, ledger: Ledger, charges: list[Reserved]) -> Check:
+def _totals(certificate: CertificateRecord, ledger: Ledger, charges: list[Reserved]) -> Check:
     """Charge and neighbours are the ledger's. Others may have charged since, so spent is at least the last entry's."""
     charged = reduce(
         lambda total, event: filters.add(total, event.charge, ledger.budget), charges[1:], charges[0].charge
@@ -237,7 +247,7 @@ def _totals(certificate: Record, ledger: Ledger, charges: list[Reserved]) -> Che
     return Check("charge", True, "charge and neighbours equal")
 
 
-def _derivation(certificate: Record, extensions: Sequence[Extension]) -> Iterator[Check]:
+def _derivation(certificate: CertificateRecord, extensions: Sequence[Extension]) -> Iterator[Check]:
     """Every loss again from the leaves, then against the charge; the neighbours of the root against the stated ones."""
     document, tree = certificate.document, certificate.guarantee
     try:
@@ -257,7 +267,7 @@ def _derivation(certificate: Record, extensions: Sequence[Extension]) -> Iterato
     yield Check("neighbours", honest, "neighbours equal" if honest else "neighbours differ from those of the proof")
 
 
-def _audit(certificate: Record) -> Iterator[Check]:
+def _audit(certificate: CertificateRecord) -> Iterator[Check]:
     """Check that a stated plan audit is of these answers and passed. Running it again takes the study file."""
     document = certificate.document
     stated = document["audit"]
@@ -280,7 +290,7 @@ def _audit(certificate: Record) -> Iterator[Check]:
         yield Check("audit", True, f"stated, not run again: {audit_words(stated)}{source}; to run it: {RUN}")
 
 
-def _beside(certificate: Record, asked: list[str], rest: list[str]) -> bool:
+def _beside(certificate: CertificateRecord, asked: list[str], rest: list[str]) -> bool:
     """Tell if the names of an audit after the answers are those that a release adds.
 
     These are a cap, then shares of incomplete rows.
@@ -295,7 +305,7 @@ def _beside(certificate: Record, asked: list[str], rest: list[str]) -> bool:
     return after in (0, 1) and rest[after:] == shares
 
 
-def _void(certificate: Record) -> Iterator[Check]:
+def _void(certificate: CertificateRecord) -> Iterator[Check]:
     """One check that fails for each reason why the claim itself is withdrawn; none where there is no reason."""
     for reason in void.reasons(certificate):
         yield Check("void", False, f"void: {reason}")

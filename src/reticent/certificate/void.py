@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from reticent.certificate.record import Record
+from reticent.certificate.record import CertificateRecord
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import round_down
 from reticent.privacy.compose import ONE_OF
@@ -40,10 +40,10 @@ class VoidKind:
 
     name: str
     reason: str
-    holds: Callable[[Record], bool]
+    holds: Callable[[CertificateRecord], bool]
 
 
-def reasons(certificate: Record) -> tuple[str, ...]:
+def reasons(certificate: CertificateRecord) -> tuple[str, ...]:
     """Every reason for which ``certificate`` is void; empty for one that is not."""
     return tuple(kind.reason for kind in KINDS if kind.holds(certificate))
 
@@ -53,7 +53,7 @@ def reasons(certificate: Record) -> tuple[str, ...]:
 REFITTED: Final = Fraction(2, 5)  # share of the epsilon of a search that its refit had
 
 
-def _grid_search_in_rho(certificate: Record) -> bool:
+def _grid_search_in_rho(certificate: CertificateRecord) -> bool:
     """Tell if an uncharged refit may cost more in rho than the charged one.
 
     Version 0.1.0 charged the refit with the largest epsilon; later ones charge ``one_of`` all, as their proof shows.

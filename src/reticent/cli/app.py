@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import typer
-from typer.main import get_command
+import click
 
-from reticent.cli.exit_codes import Verbs
+from reticent.cli import completion
+from reticent.cli.exit_codes import Program
+from reticent.cli.parser import Verbs
 
 FILES: Final[dict[str, str]] = {
-    "init": "plan:init",
+    "init": "init:init",
     "check": "plan:check",
     "plan": "plan:plan",
     "rehearse": "plan:rehearse",
@@ -20,6 +21,8 @@ FILES: Final[dict[str, str]] = {
     "synth": "synth:synth",
     "explain": "ledgers:explain",
     "verify": "ledgers:verify",
+    "withdraw": "upkeep:withdraw",
+    "migrate": "upkeep:migrate",
     "audit": "verification:audit",
     "registry": "inventory:registry",
     "doctor": "inventory:doctor",
@@ -45,14 +48,14 @@ GROUPS: Final[dict[str, tuple[str, dict[str, str]]]] = {
 
 
 class Commands(Mapping[str, Any]):
-    """The commands of the parser by name, each made when it is looked up."""
+    """Commands of the parser by name, each imported when it is looked up."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+        self._made: dict[str, click.Command] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            self._made[name] = _group(name) if name in GROUPS else _command(name, FILES[name])
+            self._made[name] = _group(name) if name in GROUPS else _command(FILES[name])
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -62,56 +65,39 @@ class Commands(Mapping[str, Any]):
         return len(FILES) + len(GROUPS)
 
 
-class Program(Verbs):
-    """The group of all verbs, with commands that are made at first use."""
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        self.commands: Any = Commands()
-
-
-def _function(place: str) -> Any:
+def _command(place: str) -> click.Command:
     file, _, name = place.partition(":")
-    return getattr(import_module(f"reticent.cli.{file}"), name)
+    found = getattr(import_module(f"reticent.cli.{file}"), name)
+    assert isinstance(found, click.Command)
+    return found
 
 
-def _command(name: str, place: str) -> Any:
-    single = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
-    single.command(name)(_function(place))
-    return get_command(single)
-
-
-def _group(name: str) -> Any:
+def _group(name: str) -> click.Group:
     words, verbs = GROUPS[name]
-    group = typer.Typer(name=name, rich_markup_mode=None, no_args_is_help=True, help=words, add_completion=False)
-    for verb, place in verbs.items():
-        group.command(verb)(_function(place))
-    return get_command(group)
+    return Verbs(name, {verb: _command(place) for verb, place in verbs.items()}, help=words, no_args_is_help=True)
 
 
-app = typer.Typer(
-    cls=Program,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
         from reticent import __version__
 
         print(f"reticent {__version__}")
-        raise typer.Exit
+        ctx.exit()
 
 
-@app.callback(invoke_without_command=True)
-def reticent(
-    ctx: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
+@click.group(
+    cls=Program,
+    commands=Commands(),
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
+@click.option(
+    "--version", is_flag=True, expose_value=False, callback=_version, is_eager=True, help="Show the version and exit."
+)
+@completion.install
+@completion.show
+@click.pass_context
+def app(ctx: click.Context) -> None:
     """Publish statistics about people without exposing any one of them.
 
     Start with `reticent demo`, or with your own file: `reticent init FILE`.

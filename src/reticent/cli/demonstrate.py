@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from reticent.cli import layout
+from reticent.cli import layout, options
 from reticent.cli.ledgers import ledger_parts
-from reticent.cli.options import Json, voice_of
+from reticent.cli.parser import PATH, Verb
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from reticent.cli.output import Voice
+    from reticent.cli.table import Passage
     from reticent.demo import Demonstration
 
 OWN: tuple[tuple[str, str], ...] = (
@@ -23,16 +23,16 @@ OWN: tuple[tuple[str, str], ...] = (
 )
 
 
-def demo(
-    ctx: typer.Context,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="A new folder; by default reticent-demo.")] = None,
-    as_json: Json = False,
-) -> None:
+@click.command("demo", cls=Verb)
+@click.option("--out", type=PATH, metavar="DIR", help="A new folder; by default reticent-demo.")
+@options.quiet
+@options.as_json
+@click.pass_obj
+def demo(voice: Voice, out: Path | None) -> None:
     """Publish a public table as if it were private: answers, certificate, page, ledger. Takes a few seconds."""
     from reticent.demo import prepare, publish
     from reticent.privacy.loss import words
 
-    voice = voice_of(ctx)
     voice.spends = True
     folder = prepare(out)
     voice.say(f"reserve, read, draw, commit in {folder} …")
@@ -59,7 +59,7 @@ def _document(found: Demonstration) -> dict[str, object]:
     }
 
 
-def _answers(found: Demonstration) -> list[RenderableType]:
+def _answers(found: Demonstration) -> list[Passage]:
     from reticent.privacy.explain import epsilon_delta
     from reticent.privacy.numbers import show
 
@@ -76,12 +76,12 @@ def _answers(found: Demonstration) -> list[RenderableType]:
     ]
 
 
-def _meaning(found: Demonstration) -> list[RenderableType]:
+def _meaning(found: Demonstration) -> list[Passage]:
     lines = found.release.certificate.explain(prior=0.1).split("\n")
     return ["\nWhat the release means for each person in the table", layout.fields(("-", line) for line in lines)]
 
 
-def _records(found: Demonstration) -> list[RenderableType]:
+def _records(found: Demonstration) -> list[Passage]:
     names = ", ".join(path.name for path in found.files)
     return [
         "\nThe ledger, charged before a row was read",
@@ -92,5 +92,5 @@ def _records(found: Demonstration) -> list[RenderableType]:
     ]
 
 
-def _own() -> list[RenderableType]:
+def _own() -> list[Passage]:
     return ["\nOn your own file", *(f"  {command:<28} {does}" for command, does in OWN)]

@@ -12,12 +12,12 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from reticent.cli.output import Voice, put, write
+from reticent.cli.parser import Verbs
 from reticent.errors import (
     BudgetError,
     CheckError,
@@ -50,15 +50,6 @@ class UserAbort(Exception):
     """The user said no, or pressed Ctrl-C."""
 
 
-@runtime_checkable
-class UsageFault(Protocol):
-    """Exception of the parser for a command line it cannot understand."""
-
-    exit_code: int
-
-    def format_message(self) -> str: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Ending:
     """Ending of a run that did not succeed."""
@@ -67,12 +58,14 @@ class Ending:
     words: str
     charged: str
     code: int
+    problems: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        return {"error": {"kind": self.kind, "words": self.words, "charged": self.charged, "exit": self.code}}
+        told = {"kind": self.kind, "words": self.words, "charged": self.charged, "exit": self.code}
+        return {"error": {**told, "problems": list(self.problems)} if self.problems else told}
 
 
-class Verbs(TyperGroup):
+class Program(Verbs):
     """The group of all verbs; the one place where a run begins and ends."""
 
     def main(
@@ -87,12 +80,13 @@ class Verbs(TyperGroup):
         """Run a command line and leave with its code."""
         _prepare_streams()
         typed = list(sys.argv[1:] if args is None else args)
-        voice = Voice(as_json="--json" in (typed[: typed.index("--")] if "--" in typed else typed))
+        before = typed[: typed.index("--")] if "--" in typed else typed
+        voice = Voice(as_json="--json" in before, quiet="--quiet" in before)
         try:
             code = super().main(typed, prog_name, standalone_mode=False, obj=voice)
-            if code == STOPPED:  # how the parser reports Ctrl-C
-                raise UserAbort
         except Exception as error:  # the last stop: whatever it is, its text could quote rows
+            with contextlib.suppress(OSError):
+                voice.end_line()
             ending = ending_of(error, voice)
             _tell(ending, voice)
             code = ending.code
@@ -109,14 +103,15 @@ def ending_of(error: BaseException, voice: Voice) -> Ending:
         case BudgetError():
             return Ending("budget", _uncharged(str(error), voice), "nothing", BUDGET)
         case Refusal():
-            return Ending(_kind(error), _uncharged(str(error), voice), _of_refusal(error), REFUSED)
+            problems = error.problems if isinstance(error, SpecError) else ()
+            return Ending(_kind(error), _uncharged(str(error), voice), _of_refusal(error), REFUSED, problems)
         case CheckError():
             return Ending("check", str(error), voice.charged, CHECK)
         case ReticentError():
             return Ending("engine", f"{error} {_charge(voice)}", voice.charged, FAULT)
-        case UserAbort() | typer.Abort():
+        case UserAbort() | click.Abort():
             return Ending("stopped", f"Stopped. {_charge(voice)}", voice.charged, STOPPED)
-        case UsageFault():
+        case click.ClickException():
             return Ending("usage", _usage(error), "nothing", USAGE)
         case OSError() if voice.charged not in ("nothing", "unknown"):
             words = f"What was released could not be printed; look at its files. {_charge(voice)}"
@@ -127,10 +122,13 @@ def ending_of(error: BaseException, voice: Voice) -> Ending:
             return Ending("internal", f"Internal fault{what}. {_charge(voice)}", voice.charged, FAULT)
 
 
-def _usage(error: UsageFault) -> str:
+def _usage(error: click.ClickException) -> str:
     """The parser's words, and where the help for that verb is."""
+    words = error.format_message().rstrip(".")
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # the words are the help
+        return words
     verb = getattr(getattr(error, "ctx", None), "command_path", "reticent")
-    return f"{error.format_message().rstrip('.')}. See: {verb} --help"
+    return f"{words}{'' if words.endswith(('?', '?)')) else '.'} See: {verb} --help"
 
 
 def _kind(error: Refusal) -> str:

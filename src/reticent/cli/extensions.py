@@ -7,47 +7,48 @@ is not searched by a name: a file that lies there is run where its path is given
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-import typer
+import click
 
 
-def modules_of(names: list[str] | None) -> tuple[ModuleType, ...]:
+def modules_of(names: Sequence[str]) -> tuple[ModuleType, ...]:
     """The modules named, imported in order.
 
     Raises
     ------
-    typer.BadParameter
+    click.BadParameter
         A module that is not there, cannot be imported, or has a name that another one has.
     """
-    return tuple(_file(Path(name)) if name.endswith(".py") else _module(name) for name in names or ())
+    return tuple(_file(Path(name)) if name.endswith(".py") else _module(name) for name in names)
 
 
 def _module(name: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
-        raise typer.BadParameter(f"--with needs the name of a module or a path FILE.py, got '{name[:80]}'.")
+        raise click.BadParameter(f"--with needs the name of a module or a path FILE.py, got '{name[:80]}'.")
     try:
         return import_module(name)
     except ModuleNotFoundError as missing:
         beside = f" For a file in this folder: --with ./{name}.py." if Path(f"{name}.py").is_file() else ""
-        raise typer.BadParameter(f"There is no module {missing.name or name} here.{beside}") from None
+        raise click.BadParameter(f"There is no module {missing.name or name} here.{beside}") from None
     except Exception as error:
-        raise typer.BadParameter(f"{name} cannot be imported: {type(error).__name__}.") from None
+        raise click.BadParameter(f"{name} cannot be imported: {type(error).__name__}.") from None
 
 
 def _file(path: Path) -> ModuleType:
     name = path.stem
     if not name.isidentifier() or not path.is_file():
-        raise typer.BadParameter(f"--with needs a file whose name is that of a module; there is no such {path}.")
+        raise click.BadParameter(f"--with needs a file whose name is that of a module; there is no such {path}.")
     place = path.resolve()
     here = sys.modules.get(name)
     if here is not None and getattr(here, "__file__", None) == str(place):
         return here
     if here is not None or _origin(name) not in (None, str(place)):
-        raise typer.BadParameter(f"There is another module {name}: give {path.name} another name.")
+        raise click.BadParameter(f"There is another module {name}: give {path.name} another name.")
     spec = spec_from_file_location(name, place)
     assert spec is not None  # a file that ends in .py has a loader
     assert spec.loader is not None
@@ -57,7 +58,7 @@ def _file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise typer.BadParameter(f"{path} cannot be run: {type(error).__name__}.") from None
+        raise click.BadParameter(f"{path} cannot be run: {type(error).__name__}.") from None
     return module
 
 

@@ -5,47 +5,53 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from reticent.cli import exit_codes, layout
-from reticent.cli.options import Json, StudyFile, voice_of, write_new
+from reticent.cli import exit_codes, layout, options
+from reticent.cli.options import write_new
+from reticent.cli.parser import PATH, Verb, argument
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from reticent.cli.output import Voice
+    from reticent.cli.table import Passage
     from reticent.study.inventory import Holding
 
 
-def registry(
-    ctx: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to look, with all folders in it.")] = Path(),
-    csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write every request, one line each, as CSV.")
-    ] = None,
-    public: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write entries of a public registry: no path, no fingerprint.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+@click.command("registry", cls=Verb)
+@argument(
+    "folder",
+    type=PATH,
+    required=False,
+    default=Path(),
+    metavar="FOLDER",
+    help="Where to look, with all folders in it; by default here.",
+)
+@click.option("--csv", type=PATH, metavar="FILE", help="Write every request, one line each, as CSV.")
+@click.option(
+    "--public", type=PATH, metavar="FILE", help="Write entries of a public registry: no path, no fingerprint."
+)
+@options.as_json
+@click.pass_obj
+def registry(voice: Voice, folder: Path, csv: Path | None, public: Path | None) -> None:
     """Every ledger of a folder: what was approved, spent and left, and who spent it. No row is read."""
     from reticent.study import inventory
 
     found = inventory.holdings(folder)
     if csv is not None:
-        write_new(csv, inventory.sheet(found), newline="")
+        write_new(csv, inventory.sheet(found))
     if public is not None:
-        write_new(public, json.dumps(inventory.public_entries(found), ensure_ascii=False, indent=2) + "\n", newline="")
-    voice_of(ctx).result(
+        write_new(public, json.dumps(inventory.public_entries(found), ensure_ascii=False, indent=2) + "\n")
+    voice.result(
         {"verb": "registry", "ledgers": [inventory.document(one) for one in found]},
         *_parts(found, folder),
         *(f"wrote {path}" for path in (csv, public) if path is not None),
     )
-    raise typer.Exit(exit_codes.CHECK if any(one.ledger is None for one in found) else exit_codes.DONE)
+    raise click.exceptions.Exit(exit_codes.CHECK if any(one.ledger is None for one in found) else exit_codes.DONE)
 
 
-def _parts(found: Sequence[Holding], folder: Path) -> list[RenderableType]:
+def _parts(found: Sequence[Holding], folder: Path) -> list[Passage]:
     from reticent.privacy.loss import words
 
     if not found:
@@ -71,7 +77,11 @@ def _seen(path: Path, folder: Path) -> str:
     return str(path.relative_to(folder.resolve())) if path.is_relative_to(folder.resolve()) else str(path)
 
 
-def doctor(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
+@click.command("doctor", cls=Verb)
+@options.study
+@options.as_json
+@click.pass_obj
+def doctor(voice: Voice, study: Path) -> None:
     """Look at files, permissions, links, header, clock and ledger before a release. No row is read.
 
     Exit code 6 if a release would be refused, or would protect less than it says.
@@ -81,7 +91,7 @@ def doctor(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
     found = examined(study)
     failed = any(finding.state == "failed" for finding in found)
     words = {"ok": "ok", "warning": "warning", "failed": "FAILED"}
-    voice_of(ctx).result(
+    voice.result(
         {
             "verb": "doctor",
             "ok": not failed,
@@ -94,4 +104,4 @@ def doctor(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
             wrap=(2,),
         ),
     )
-    raise typer.Exit(exit_codes.CHECK if failed else exit_codes.DONE)
+    raise click.exceptions.Exit(exit_codes.CHECK if failed else exit_codes.DONE)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.cli.output import clean
+from reticent.cli.table import TextTable
 from reticent.data.format import plain
-from reticent.outcome import NoReply, Reply, decimals, number, shown
+from reticent.outcome import NoReply, Reply, decimals, number
+from reticent.statistics.answer import printed
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from reticent.statistics.answer import Answer, Cell
 
 ASK_WHY: Final = "It could not be shown that no one person matters. See: reticent explain no-reply"
@@ -23,17 +23,9 @@ AGAIN: Final = (
 Truth = Mapping[str, Sequence[float | None]]  # by answer, one number for each cell
 
 
-def fields(pairs: Iterable[tuple[str, str]], *, style: str = "dim") -> Table:
+def fields(pairs: Iterable[tuple[str, str]], *, style: str = "dim") -> TextTable:
     """A word and its text on each line; a long text hangs beside its word."""
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style=style, no_wrap=True)
-    grid.add_column(overflow="fold")
-    for word, text in pairs:
-        grid.add_row(Text(clean(word)), Text(clean(text)))
-    return grid
+    return TextTable(tuple((clean(word), clean(text)) for word, text in pairs), folded=frozenset([1]), first=style)
 
 
 def under(word: str, texts: Iterable[str]) -> list[tuple[str, str]]:
@@ -41,26 +33,20 @@ def under(word: str, texts: Iterable[str]) -> list[tuple[str, str]]:
     return [("" if place else word, text) for place, text in enumerate(texts)]
 
 
-def columns(heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int], wrap: Iterable[int]) -> Table:
+def columns(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int], wrap: Iterable[int]
+) -> TextTable:
     """A table without rules; the columns in ``wrap`` give way when the terminal is narrow."""
-    from rich.table import Table
-    from rich.text import Text
-
-    right, wrap = set(right), set(wrap)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for place, head in enumerate(heads):
-        table.add_column(
-            Text(head),
-            justify="right" if place in right else "left",
-            no_wrap=place not in wrap,
-            overflow="fold" if place in wrap else "ellipsis",
-        )
-    for row in rows:
-        table.add_row(*(Text(plain(text)) for text in row))
-    return table
+    return TextTable(
+        tuple(tuple(map(plain, row)) for row in rows),
+        folded=frozenset(wrap),
+        heads=tuple(heads),
+        right=frozenset(right),
+        head="dim",
+    )
 
 
-def answers(found: Iterable[Answer], truth: Truth | None = None) -> Table:
+def answers(found: Iterable[Answer], truth: Truth | None = None) -> TextTable:
     """One line for each number: value, interval, and the parts due to noise and to sampling."""
     listed = list(found)
     heads = ["statistic", "answer", f"{_level(listed)} interval", "± noise", "± sampling"]
@@ -81,21 +67,18 @@ def answers(found: Iterable[Answer], truth: Truth | None = None) -> Table:
 
 def label(cell: Cell) -> str:
     """``site 3``, ``[0, 5)``: which group and bin a cell is."""
-    return " · ".join(str(key) if name in ("bin", "test") else f"{name} {key}" for name, key in cell.label)
+    from reticent.certificate.render.tables import label_words
+
+    return label_words(cell)
 
 
 def numbers(cell: Cell, *, bare: bool = False) -> tuple[str, str, str, str]:
     """Value, interval, noise and sampling as text, to two digits of the interval's half-width."""
-    match cell.outcome:
-        case NoReply():
-            return "no reply", "", "", ""
-        case Reply(estimate):
-            text = shown(estimate)
-            between = "–" if bare or cell.as_it_is else f"{text.low} to {text.high}"
-            noise, sampling = (half if half == "–" else f"± {half}" for half in (text.noise, text.sampling))
-            return text.value, between, noise, sampling
-        case _:
-            assert_never(cell.outcome)
+    text = printed(cell, bare=bare)
+    if text is None:
+        return "no reply", "", "", ""
+    noise, sampling = (half if half == "–" else f"± {half}" for half in (text.noise, text.sampling))
+    return text.value, text.interval, noise, sampling
 
 
 def _true(value: float | None, cell: Cell) -> str:

@@ -5,26 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from reticent.cli import exit_codes, glossary, layout
-from reticent.cli.options import Json, LedgerFile, StudyFile, With, Yes, confirm, ledger_place, voice_of, write_new
+from reticent.cli import exit_codes, glossary, layout, options
+from reticent.cli.options import confirm, ledger_place, write_new
 from reticent.cli.output import put
+from reticent.cli.parser import NUMBER, PATH, Verb, argument
 from reticent.errors import LedgerError
 from reticent.privacy.loss import to_json as loss_json
 from reticent.privacy.loss import words as loss_words
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from reticent.cli.output import Voice
+    from reticent.cli.table import Passage
     from reticent.ledger import Ledger, Line
-
-Certificate = Annotated[
-    Path, typer.Argument(metavar="CERTIFICATE", help="The .json file of a release, a model or a session.")
-]
-
 
 # --- ledger -----------------------------------------------------------------------------------------------------------
 
@@ -35,13 +31,17 @@ def ledger_of(path: Path) -> Ledger:
     return Ledger.open(ledger_place(path))
 
 
-def ledger_show(ctx: typer.Context, ledger: LedgerFile, as_json: Json = False) -> None:
+@click.command("show", cls=Verb)
+@options.ledger
+@options.as_json
+@click.pass_obj
+def ledger_show(voice: Voice, ledger: Path) -> None:
     """Show the approved and spent budget, and every request in order."""
     found = ledger_of(ledger)
     problems = found.verify()
     if problems:
         raise LedgerError(f"{found.name} is damaged: {problems[0]}. Nothing in it can be relied on.")
-    voice_of(ctx).result(_ledger_document(found), *ledger_parts(found))
+    voice.result(_ledger_document(found), *ledger_parts(found))
 
 
 def _ledger_document(found: Ledger) -> dict[str, object]:
@@ -63,7 +63,7 @@ def _ledger_document(found: Ledger) -> dict[str, object]:
     }
 
 
-def ledger_parts(found: Ledger) -> list[RenderableType]:
+def ledger_parts(found: Ledger) -> list[Passage]:
     """A ledger as a terminal shows it."""
     from reticent.privacy.loss import words as loss_words
 
@@ -91,6 +91,8 @@ def _row(line: Line) -> tuple[str, str, str, str, str, str]:
         "failed": f"fault {line.note}, spent",
         "refused": f"refused ({line.note}), nothing charged",
     }
+    if line.withdrawn is not None:
+        states[line.state] = f"withdrawn {line.withdrawn[:10]}: {line.why}"
     when = line.when[:16].replace("T", " ")
     return line.id, when, line.who, line.what, spent, states.get(line.state, line.state)
 
@@ -108,21 +110,23 @@ def _line(line: Line) -> dict[str, object]:
         "state": line.state,
         "digest": line.digest,
         "note": line.note,
+        "withdrawn": line.withdrawn,
+        "why": line.why,
     }
 
 
-def ledger_verify(
-    ctx: typer.Context,
-    ledger: LedgerFile,
-    head: Annotated[str | None, typer.Option(metavar="DIGEST", help="A head kept elsewhere: it must be there.")] = None,
-    as_json: Json = False,
-) -> None:
+@click.command("verify", cls=Verb)
+@options.ledger
+@click.option("--head", metavar="DIGEST", help="A head kept elsewhere: it must be there.")
+@options.as_json
+@click.pass_obj
+def ledger_verify(voice: Voice, ledger: Path, head: str | None) -> None:
     """Check every entry: order, digests, sums. Exit code 6 if anything is wrong."""
     found = ledger_of(ledger)
     problems = found.verify(head=head)
     entries = 0 if problems else len(found.entries())
     said = [f"chain ok: {entries} entries, head {found.head}"] if not problems else [f"FAILED  {p}" for p in problems]
-    voice_of(ctx).result(
+    voice.result(
         {
             "verb": "ledger verify",
             "ok": not problems,
@@ -132,52 +136,52 @@ def ledger_verify(
         },
         *said,
     )
-    raise typer.Exit(exit_codes.CHECK if problems else exit_codes.DONE)
+    raise click.exceptions.Exit(exit_codes.CHECK if problems else exit_codes.DONE)
 
 
-def ledger_export(
-    ctx: typer.Context,
-    ledger: LedgerFile,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there instead.")] = None,
-    as_json: Json = False,
-) -> None:
+@click.command("export", cls=Verb)
+@options.ledger
+@click.option("--out", type=PATH, metavar="FILE", help="Write it there instead.")
+@options.as_json
+@click.pass_obj
+def ledger_export(voice: Voice, ledger: Path, out: Path | None) -> None:
     """The whole ledger as JSON, for an auditor or a place the operator cannot reach."""
     document = ledger_of(ledger).export()
     if out is None:
-        put(document, sys.stdout, indent=None if as_json else 2)
+        put(document, sys.stdout, indent=None if voice.as_json else 2)
         return
     write_new(out, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     head = str(document["head"])
-    voice_of(ctx).result(
+    voice.result(
         {"verb": "ledger export", "wrote": str(out), "head": head},
         f"wrote {out}. Keep its head elsewhere: {head}",
     )
 
 
-def ledger_close(
-    ctx: typer.Context,
-    ledger: LedgerFile,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it becomes an entry.")],
-    yes: Yes = False,
-    as_json: Json = False,
-) -> None:
+@click.command("close", cls=Verb)
+@options.ledger
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it becomes an entry.")
+@options.yes
+@options.as_json
+@click.pass_obj
+def ledger_close(voice: Voice, ledger: Path, reason: str, yes: bool) -> None:
     """Accept no charge from now on. This cannot be undone."""
     found = ledger_of(ledger)
     confirm(f"Close {found.name} for good?", yes=yes)
     found.close(reason)
-    voice_of(ctx).result(
+    voice.result(
         {"verb": "ledger close", "closed": True, "head": found.head},
         f"{found.name} is closed: {reason}",
     )
 
 
-def ledger_amend(
-    ctx: typer.Context,
-    study: StudyFile,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it becomes an entry.")],
-    yes: Yes = False,
-    as_json: Json = False,
-) -> None:
+@click.command("amend", cls=Verb)
+@options.study
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it becomes an entry.")
+@options.yes
+@options.as_json
+@click.pass_obj
+def ledger_amend(voice: Voice, study: Path, reason: str, yes: bool) -> None:
     """Take over the budget and last day that the study file now states; what is spent stays spent."""
     from reticent.data.spec import read_spec
 
@@ -185,7 +189,7 @@ def ledger_amend(
     found = ledger_of(study)
     confirm(f"Change the budget of {found.name} to {loss_words(spec.budget.loss)}?", yes=yes)
     found.amend(spec.budget.loss, reason=reason, approved=spec.budget.approved or None, ends=spec.budget.ends)
-    voice_of(ctx).result(
+    voice.result(
         {
             "verb": "ledger amend",
             "budget": loss_json(found.budget),
@@ -196,13 +200,13 @@ def ledger_amend(
     )
 
 
-def ledger_adopt(
-    ctx: typer.Context,
-    study: StudyFile,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it becomes an entry.")],
-    yes: Yes = False,
-    as_json: Json = False,
-) -> None:
+@click.command("adopt", cls=Verb)
+@options.study
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it becomes an entry.")
+@options.yes
+@options.as_json
+@click.pass_obj
+def ledger_adopt(voice: Voice, study: Path, reason: str, yes: bool) -> None:
     """Go on with an older copy of a ledger when the newest is lost: all that is left counts as spent."""
     from reticent.data.spec import read_spec
     from reticent.ledger.fingerprint import adopt
@@ -211,8 +215,8 @@ def ledger_adopt(
     found = ledger_of(study)
     confirm(f"Adopt {found.name}? All that it has left is charged.", yes=yes)
     person = spec.schema.person.column
-    adopt(Path(spec.source), [*spec.schema.columns, *([] if person is None else [person])], found, reason=reason)
-    voice_of(ctx).result(
+    adopt(Path(spec.source), [*spec.schema.stored, *([] if person is None else [person])], found, reason=reason)
+    voice.result(
         {"verb": "ledger adopt", "left": loss_json(found.left()), "head": found.head},
         f"{found.name} counts for the source again; {loss_words(found.left())} is left: {reason}",
     )
@@ -221,16 +225,15 @@ def ledger_adopt(
 # --- explain ----------------------------------------------------------------------------------------------------------
 
 
-def explain(
-    ctx: typer.Context,
-    what: Annotated[str | None, typer.Argument(metavar="CERTIFICATE|WORD", help="A file, or a word.")] = None,
-    prior: Annotated[float, typer.Option(metavar="P", help="What someone believed before, 0 to 1.")] = 0.1,
-    proof: Annotated[bool, typer.Option("--proof", help="Every part with its theorem and source.")] = False,
-    checklist: Annotated[bool, typer.Option("--checklist", help="An officer's questions, answered.")] = False,
-    as_json: Json = False,
-) -> None:
+@click.command("explain", cls=Verb)
+@argument("what", required=False, metavar="CERTIFICATE|WORD", help="A file, or a word.")
+@click.option("--prior", type=NUMBER, default=0.1, metavar="P", help="What someone believed before, 0 to 1.")
+@click.option("--proof", is_flag=True, help="Every part with its theorem and source.")
+@click.option("--checklist", is_flag=True, help="An officer's questions, answered.")
+@options.as_json
+@click.pass_obj
+def explain(voice: Voice, what: str | None, prior: float, proof: bool, checklist: bool) -> None:
     """A release in plain language, or a word: epsilon, no-reply, ledger … Without either: the list of words."""
-    voice = voice_of(ctx)
     if what is None:
         voice.result(
             {"verb": "explain", "about": "words", "words": list(glossary.listed())},
@@ -248,7 +251,7 @@ def explain(
         return
     if not _exists(what) and not what.endswith(".json"):
         raise glossary.unknown(what)
-    _certificate(ctx, what, prior, proof=proof, checklist=checklist)
+    _certificate(voice, what, prior, proof=proof, checklist=checklist)
 
 
 def _exists(what: str) -> bool:
@@ -258,14 +261,14 @@ def _exists(what: str) -> bool:
         return False
 
 
-def _paragraph(text: str) -> RenderableType:
+def _paragraph(text: str) -> Passage:
     """A paragraph of several lines is a list: what each line is about, and its text."""
     if "\n" not in text:
         return text
     return layout.fields(((line.split()[0], " ".join(line.split()[1:])) for line in text.split("\n")), style="bold")
 
 
-def _certificate(ctx: typer.Context, path: str, prior: float, *, proof: bool, checklist: bool) -> None:
+def _certificate(voice: Voice, path: str, prior: float, *, proof: bool, checklist: bool) -> None:
     from reticent.certificate.certificate import read_certificate
     from reticent.privacy.explain import epsilon_delta, odds
 
@@ -273,7 +276,7 @@ def _certificate(ctx: typer.Context, path: str, prior: float, *, proof: bool, ch
     moved = odds(epsilon_delta(found.guarantee.loss)[0], prior)
     parts = [found.explain(prior=prior)]
     parts += [found.proof()] * proof + [found.checklist()] * checklist
-    voice_of(ctx).result(
+    voice.result(
         {
             "verb": "explain",
             "about": "certificate",
@@ -292,16 +295,21 @@ def _certificate(ctx: typer.Context, path: str, prior: float, *, proof: bool, ch
 # --- verify -----------------------------------------------------------------------------------------------------------
 
 
+@click.command("verify", cls=Verb)
+@argument("certificate", type=PATH, metavar="CERTIFICATE", help="The .json file of a release, a model or a session.")
+@click.option("--ledger", type=PATH, metavar="LEDGER", help="The ledger that was charged.")
+@click.option("--key", type=PATH, metavar="FILE", help="The officer's public key.")
+@click.option("--allow-unsigned", is_flag=True, help="Do not ask for a signature; a wrong one still fails.")
+@options.extensions
+@options.as_json
+@click.pass_obj
 def verify(
-    ctx: typer.Context,
-    certificate: Certificate,
-    ledger: Annotated[Path | None, typer.Option(metavar="LEDGER", help="The ledger that was charged.")] = None,
-    key: Annotated[Path | None, typer.Option(metavar="FILE", help="The officer's public key.")] = None,
-    allow_unsigned: Annotated[
-        bool, typer.Option("--allow-unsigned", help="Do not ask for a signature; a wrong one still fails.")
-    ] = False,
-    extensions: With = None,
-    as_json: Json = False,
+    voice: Voice,
+    certificate: Path,
+    ledger: Path | None,
+    key: Path | None,
+    allow_unsigned: bool,
+    extensions: tuple[str, ...],
 ) -> None:
     """Check a certificate: signature, ledger entry, chain, and the losses derived again. Exit code 6 if one fails."""
     from reticent.certificate.certificate import read_certificate
@@ -313,7 +321,7 @@ def verify(
         allow_unsigned=allow_unsigned,
         extensions=modules_of(extensions),
     )
-    voice_of(ctx).result(
+    voice.result(
         {
             "verb": "verify",
             "ok": found.ok,
@@ -321,4 +329,4 @@ def verify(
         },
         layout.fields(("ok" if check.ok else "FAILED", check.words) for check in found.checks),
     )
-    raise typer.Exit(exit_codes.DONE if found.ok else exit_codes.CHECK)
+    raise click.exceptions.Exit(exit_codes.DONE if found.ok else exit_codes.CHECK)

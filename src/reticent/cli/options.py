@@ -4,52 +4,46 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from reticent.cli.exit_codes import UserAbort
-from reticent.cli.output import Voice, clean
+from reticent.cli.output import clean
+from reticent.cli.parser import PATH, argument
 from reticent.errors import QuestionError, SpecError
 
 if TYPE_CHECKING:
     from reticent.data.spec import ReleaseSpec
     from reticent.study.study import Study
 
-StudyFile: TypeAlias = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file, such as rand.toml.")]
-LedgerFile: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="LEDGER", help="A ledger, or the study file that names it.")
-]
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-Named: TypeAlias = Annotated[
-    str | None, typer.Option("--release", metavar="NAME", help="A release of the study file, by its name.")
-]
-Asked: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--ask", metavar="QUESTION", help='Ask this, such as "mean(x)". May be repeated.')
-]
-Epsilon: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NUMBER", help="What the release may cost in all, instead of the study file's.")
-]
-Delta: TypeAlias = Annotated[str | None, typer.Option(metavar="NUMBER", help="δ, where something needs it.")]
-Rho: TypeAlias = Annotated[str | None, typer.Option(metavar="NUMBER", help="The cost in zCDP, instead of epsilon.")]
-With: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--with",
-        metavar="MODULE",
-        help="Statistics and mechanisms of your own: a module, or a path FILE.py. Its code is run. May be repeated.",
-    ),
-]
-Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do not ask at a terminal.")]
+study = argument("study", type=PATH, metavar="STUDY", help="The study file, such as rand.toml.")
+ledger = argument("ledger", type=PATH, metavar="LEDGER", help="A ledger, or the study file that names it.")
+# Read before the parser runs, so that its own refusals are told as JSON too.
+as_json = click.option("--json", is_flag=True, expose_value=False, help="One JSON object on standard output.")
+release = click.option("--release", "named", metavar="NAME", help="A release of the study file, by its name.")
+ask = click.option("--ask", multiple=True, metavar="QUESTION", help='Ask this, such as "mean(x)". May be repeated.')
+epsilon = click.option(
+    "--epsilon", metavar="NUMBER", help="What the release may cost in all, instead of the study file's."
+)
+delta = click.option("--delta", metavar="NUMBER", help="δ, where something needs it.")
+rho = click.option("--rho", metavar="NUMBER", help="The cost in zCDP, instead of epsilon.")
+extensions = click.option(
+    "--with",
+    "extensions",
+    multiple=True,
+    metavar="MODULE",
+    help="Statistics and mechanisms of your own: a module, or a path FILE.py. Its code is run. May be repeated.",
+)
+try_anyway = click.option("--try-anyway", is_flag=True, help="Go on where an answer would most likely be no reply.")
+quiet = click.option("--quiet", is_flag=True, expose_value=False, help="Tell no stages and draw no progress.")
+yes = click.option("--yes", is_flag=True, help="Do not ask at a terminal.")
 
 
-def voice_of(ctx: typer.Context) -> Voice:
-    return cast(Voice, ctx.obj)  # put there by boundary.Verbs
-
-
-def study_of(path: Path, extensions: list[str] | None = None) -> Study:
+def study_of(path: Path, extensions: Sequence[str] = ()) -> Study:
     """The study of a file, with the modules that ``--with`` names."""
     from reticent.study.memory import open as open_study
 
@@ -63,7 +57,7 @@ def study_of(path: Path, extensions: list[str] | None = None) -> Study:
 def asked_of(
     study: Study,
     name: str | None,
-    ask: list[str] | None,
+    ask: Sequence[str],
     epsilon: str | None,
     delta: str | None,
     rho: str | None,
@@ -73,7 +67,7 @@ def asked_of(
     from reticent.privacy.numbers import read
 
     if name is not None and ask:
-        raise typer.BadParameter("Give --release or --ask, not both.")
+        raise click.BadParameter("Give --release or --ask, not both.")
     found = ReleaseSpec("", tuple(ask)) if ask else study.named(name)
     if epsilon is not None or rho is not None:
         found = replace(
@@ -84,7 +78,7 @@ def asked_of(
     return found if delta is None else replace(found, delta=read(delta, "delta"))
 
 
-def widths(texts: list[str] | None) -> dict[str, float] | None:
+def widths(texts: Sequence[str]) -> dict[str, float] | None:
     """``["mean(x)=0.02"]`` as a mapping; the name may itself hold ``=``."""
     if not texts:
         return None
@@ -96,7 +90,7 @@ def widths(texts: list[str] | None) -> dict[str, float] | None:
         except ValueError:
             mark = ""
         if not mark or not name.strip():
-            raise typer.BadParameter(
+            raise click.BadParameter(
                 f"--want needs a question and a half-width, such as \"mean(x)=0.02\", got '{text}'."
             )
     return found
@@ -124,7 +118,7 @@ def confirm(question: str, *, yes: bool) -> None:
         raise UserAbort
 
 
-def write_new(path: Path, text: str, *, newline: str | None = None, hint: str = "Name another file.") -> None:
+def write_new(path: Path, text: str, *, hint: str = "Name another file.") -> None:
     """Write a file that is not there yet.
 
     Raises
@@ -132,9 +126,10 @@ def write_new(path: Path, text: str, *, newline: str | None = None, hint: str = 
     SpecError
         When it exists, or cannot be written.
     """
+    from reticent.atomic_file import create
+
     try:
-        with path.open("x", encoding="utf-8", newline=newline) as opened:
-            opened.write(text)
+        create(path, text.encode())
     except FileExistsError:
         raise SpecError(f"{path} exists and is not overwritten. {hint}") from None
     except OSError:

@@ -9,14 +9,18 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TextIO
 
+from reticent.cli.table import Passage, fold
+
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from reticent.cli.progress import Progress
 
 WIDEST: Final = 120  # columns of a terminal used at most: longer lines are hard to read
+NARROW: Final = 80  # columns of a terminal that does not say how many it has
 UNBROKEN: Final = 4000  # columns assumed where the output is a file or a pipe, so that no line is broken
 
 # C0 but tab and newline, DEL, C1, and the characters that reorder the text around them
@@ -40,37 +44,97 @@ class Voice:
         What this run has charged: ``nothing``, ``unknown`` while a charge may be under way, then the loss in words.
     spends : bool
         Whether the verb is one that may charge, so that its refusals say that nothing was.
+    quiet : bool
+        Whether stages and progress are left out.
     """
 
     as_json: bool = False
     charged: str = "nothing"
     spends: bool = False
+    quiet: bool = False
+    _midline: bool = False
+    _progress: Progress | None = None
 
-    def result(self, document: Mapping[str, object], *parts: RenderableType) -> None:
+    @property
+    def at_terminal(self) -> bool:
+        """True if somebody watches standard error, who may see how many rows there are."""
+        return not self.quiet and sys.stderr.isatty()
+
+    def result(self, document: Mapping[str, object], *parts: Passage) -> None:
         """The result of a verb: ``document`` for programs, ``parts`` for people."""
+        self.rest()
         if self.as_json:
             put(document, sys.stdout)
         else:
             write(parts, sys.stdout)
 
-    def say(self, *parts: RenderableType) -> None:
+    def say(self, *parts: Passage) -> None:
         """A message beside the result."""
+        self.rest()
+        self._midline = False
         write(parts, sys.stderr)
+
+    @contextmanager
+    def warning(self) -> Iterator[None]:
+        """While it lasts, warnings of this package are messages, said as they come."""
+        import warnings
+
+        def said(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if category is UserWarning:
+                self.say(f"warning  {message}")
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = said
+            yield
 
     def stage(self, name: str) -> None:
         """The stage that begins, all on one line: ``reserve … read … draw … commit``."""
-        _out(clean(name) if name == "commit" else f"{clean(name)} … ", sys.stderr)
+        words = clean(name) if name == "commit" else f"{clean(name)} … "
+        if self.quiet:
+            return
+        self._midline = True
+        if not self.at_terminal:
+            _out(words, sys.stderr)
+            return
+        if self._progress is None:
+            from reticent.cli.progress import Progress
+
+            self._progress = Progress(sys.stderr)
+        self._progress.stage(words)
+
+    def rows(self, count: int, share: float) -> None:
+        """Rows read so far, for whoever sits at the terminal."""
+        if self._progress is not None:
+            self._progress.rows(count, share)
+
+    def end_line(self) -> None:
+        """End the line of stages where a run ends in the middle of it."""
+        self.rest()
+        if self._midline:
+            self._midline = False
+            _out("\n", sys.stderr)
+
+    def rest(self) -> None:
+        """Take the progress away, before anything else is written."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
 
 
-def write(parts: Iterable[RenderableType], stream: TextIO) -> None:
+def write(parts: Iterable[Passage], stream: TextIO) -> None:
     """Each part on lines of its own: wrapped on a terminal, never broken elsewhere, without spaces at the end."""
-    from rich.text import Text
-
-    console = _console(stream)
-    with console.capture() as caught:
-        for part in parts:
-            console.print(Text(clean(part)) if isinstance(part, str) else part)
-    lines = caught.get().splitlines()
+    width, styled = _terminal(stream)
+    lines: list[str] = []
+    for part in parts:
+        lines += fold(clean(part), width) if isinstance(part, str) else part.lines(width, styled=styled)
     _out("".join(f"{line.rstrip()}\n" for line in lines), stream)
 
 
@@ -90,9 +154,13 @@ def _out(text: str, stream: TextIO) -> None:
             raise
 
 
-def _console(stream: TextIO) -> Console:
-    from rich.console import Console
-
-    console = Console(file=stream, highlight=False, markup=False, emoji=False)
-    console.width = min(console.width, WIDEST) if console.is_terminal else UNBROKEN
-    return console
+def _terminal(stream: TextIO) -> tuple[int, bool]:
+    """Columns of a line, and whether the stream shows styles."""
+    if not stream.isatty():
+        return UNBROKEN, False
+    told = os.environ.get("COLUMNS", "")
+    try:
+        width = int(told) if told.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    except OSError:
+        width = 0
+    return min(width or NARROW, WIDEST), "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

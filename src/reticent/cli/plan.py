@@ -1,127 +1,43 @@
-"""``init``, ``check``, ``plan``, ``rehearse``: what can be done without reading a row or spending anything."""
+"""``check``, ``plan``, ``rehearse``: what can be done without reading a row or spending anything."""
 
 from __future__ import annotations
 
-import contextlib
-import glob
-import json
-import os
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-import typer
+import click
 
-from reticent.cli import layout
-from reticent.cli.options import (
-    Asked,
-    Delta,
-    Epsilon,
-    Json,
-    Named,
-    Rho,
-    StudyFile,
-    With,
-    asked_of,
-    study_of,
-    voice_of,
-    widths,
-    write_new,
-)
-from reticent.errors import SpecError
+from reticent.cli import layout, options
+from reticent.cli.options import asked_of, study_of, widths
+from reticent.cli.parser import AT_LEAST_ONE, Verb
+from reticent.errors import Refusal, SpecError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from reticent.data.format import Format
+    from reticent.cli.output import Voice
+    from reticent.cli.table import Passage
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.study.plan import Plan
     from reticent.study.study import Study
 
 MANY: Final = 10**8  # people of a study that is larger than any question needs
-Rows = Annotated[str | None, typer.Option(metavar="NUMBER", help="Rows of a person to assume, on average.")]
-People = Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="How many people to assume.")]
+rows_assumed = click.option("--rows", metavar="NUMBER", help="Rows of a person to assume, on average.")
 
 
-def init(
-    ctx: typer.Context,
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A .csv or .parquet file.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="STUDY", help="Where to write it; by default FILE.toml.")] = None,
-    key: Annotated[
-        Path | None, typer.Option(metavar="NAME", help="Write a key pair NAME.key and NAME.pub instead.")
-    ] = None,
-    header_is_names: Annotated[
-        bool, typer.Option("--header-is-names", help="The first line holds names, although one looks like a value.")
-    ] = False,
-    delimiter: Annotated[str, typer.Option(metavar="SIGN", help="Between the cells of a CSV file.")] = ",",
-    encoding: Annotated[str, typer.Option(metavar="NAME", help="Of a CSV file, such as windows-1252.")] = "utf-8",
-    decimal: Annotated[str, typer.Option(metavar="SIGN", help="The decimal sign of numbers.")] = ".",
-    thousands: Annotated[str, typer.Option(metavar="SIGN", help="The sign between groups of three digits.")] = "",
-    na: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="A text that counts as missing. May be repeated.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Write a study file to fill in, from names and types alone; or a key pair with --key.
-
-    No row is read, and bounds are left empty on purpose: only you can state them without looking.
-    """
-    from reticent.data.format import Format
-
-    if (file is None) == (key is None):
-        raise typer.BadParameter("Give a FILE, or --key NAME.")
-    if key is not None:
-        _keys(ctx, key)
-    elif file is not None:
-        form = Format(encoding, decimal, thousands, tuple(na or ()))
-        _study_file(ctx, file, out, delimiter, form, "names" if header_is_names else "unsure")
-
-
-def _keys(ctx: typer.Context, name: Path) -> None:
-    from reticent.certificate.keys import make_keys
-
-    private, public = make_keys(name)
-    voice_of(ctx).result(
-        {"verb": "init", "private": str(private), "public": str(public)},
-        f"wrote {private} (keep it to yourself: it signs) and {public} (give it to everyone: it checks)",
-        f"sign with:   reticent release STUDY --key {private}",
-        f"check with:  reticent verify CERTIFICATE --key {public}",
-    )
-
-
-def _study_file(
-    ctx: typer.Context, file: Path, out: Path | None, delimiter: str, form: Format, header: Literal["names", "unsure"]
-) -> None:
-    from reticent.data.source import names_of
-    from reticent.data.template import skeleton, skeleton_words
-
-    if out is None and glob.has_magic(file.name):
-        raise typer.BadParameter("Several files have no one name: say --out STUDY.toml.")
-    text = skeleton(file, delimiter=delimiter, form=form, header=header)
-    names = names_of(file, delimiter=delimiter, encoding=form.encoding)
-    target = file.with_suffix(".toml") if out is None else out
-    if target.resolve().parent != file.resolve().parent:  # the source is named as seen from the study file
-        seen = os.path.relpath(file.resolve(), target.resolve().parent)
-        text = text.replace(f"source = {_quoted(file.name)}", f"source = {_quoted(seen)}", 1)
-    write_new(target, text, hint="Name another file: --out STUDY.toml")
-    voice_of(ctx).result(
-        {"verb": "init", "wrote": str(target), "columns": list(names)},
-        " ".join(skeleton_words(names, str(target)).split()),
-        f"Then: reticent check {target}",
-    )
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def check(ctx: typer.Context, study: StudyFile, extensions: With = None, as_json: Json = False) -> None:
+@click.command("check", cls=Verb)
+@options.study
+@options.extensions
+@options.as_json
+@click.pass_obj
+def check(voice: Voice, study: Path, extensions: tuple[str, ...]) -> None:
     """Read the study file: what is wrong, what to know. The data are not opened."""
     from reticent.data.spec import warnings
 
     opened = study_of(study, extensions)
-    doubts = [doubt for item in opened.spec.releases for doubt in _askable(opened, item)]
+    doubts, problems = _askable(opened)
+    if problems:
+        raise SpecError(*problems)
     warned, noted = (*warnings(opened.spec), *doubts), (*_notes(opened.spec), *_layout(opened.spec))
-    voice = voice_of(ctx)
     names = [item.name for item in opened.spec.releases]
     voice.result(
         {
@@ -140,26 +56,40 @@ def check(ctx: typer.Context, study: StudyFile, extensions: With = None, as_json
         voice.say(layout.fields(layout.under("warning", warned), style="yellow"))
 
 
-def _askable(opened: Study, item: ReleaseSpec) -> tuple[str, ...]:
-    """Plan a release of the file, so that a question that cannot be asked is found before anyone releases.
+def _askable(opened: Study) -> tuple[list[str], list[str]]:
+    """Plan every release of the file: doubts, and problems that would refuse one.
 
     If the number of people is public but not declared, a plan assumes one. A question that only more people would allow
     then gets a warning, not a refusal.
     """
-    from reticent.errors import Refusal
+    doubts: list[str] = []
+    problems: list[str] = []
+    for item in opened.spec.releases:
+        said = [f"[[release]] '{item.name}': {problem}" for problem in _refusals(opened, item, None)]
+        person = opened.schema.person
+        enough = person.people is None and person.neighbours().size_public and not _refusals(opened, item, MANY)
+        if said and enough:
+            doubts += [f"{problem} (People were assumed: [person] people is not declared.)" for problem in said]
+        else:
+            problems += said
+    return doubts, problems
 
-    person = opened.schema.person
+
+def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> list[str]:
+    """Why a release would be refused: for each question that is refused alone, else for the whole; empty if not."""
     try:
-        _planned(opened, item, None, None, None)
+        _planned(opened, item, people, None, None)
     except Refusal as problem:
-        said = f"[[release]] '{item.name}': {problem}"
-        if person.people is not None or not person.neighbours().size_public:
-            raise SpecError(said) from None
-        with contextlib.suppress(Refusal):
-            _planned(opened, item, MANY, None, None)
-            return (f"{said} (People were assumed: [person] people is not declared.)",)
-        raise SpecError(said) from None
-    return ()
+        whole = str(problem)
+    else:
+        return []
+    alone: list[str] = []
+    for question in item.ask if len(item.ask) > 1 and not item.want else ():
+        try:
+            _planned(opened, replace(item, ask=(question,)), people, None, None)
+        except Refusal as problem:
+            alone.append(str(problem))
+    return alone or [whole]
 
 
 def _planned(
@@ -206,31 +136,41 @@ def _layout(spec: Spec) -> tuple[str, ...]:
     return (f"the file is read as: cells between '{spec.delimiter}', {form.words()}",)
 
 
+@click.command("plan", cls=Verb)
+@options.study
+@options.release
+@options.ask
+@options.epsilon
+@options.delta
+@options.rho
+@click.option("--people", type=AT_LEAST_ONE, metavar="NUMBER", help="How many people to assume.")
+@rows_assumed
+@click.option(
+    "--want", multiple=True, metavar="QUESTION=WIDTH", help='Accuracy first: "mean(x)=0.02". May be repeated.'
+)
+@options.extensions
+@options.as_json
+@click.pass_obj
 def plan(
-    ctx: typer.Context,
-    study: StudyFile,
-    release: Named = None,
-    ask: Asked = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    people: People = None,
-    rows: Rows = None,
-    want: Annotated[
-        list[str] | None,
-        typer.Option(metavar="QUESTION=WIDTH", help='Accuracy first: "mean(x)=0.02". May be repeated.'),
-    ] = None,
-    extensions: With = None,
-    as_json: Json = False,
+    voice: Voice,
+    study: Path,
+    named: str | None,
+    ask: tuple[str, ...],
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    people: int | None,
+    rows: str | None,
+    want: tuple[str, ...],
+    extensions: tuple[str, ...],
 ) -> None:
     """Plan a release: its cost, and the intervals to expect. Free: no row is read, nothing is charged."""
     from reticent.data.spec import ReleaseSpec
 
     opened, wanted = study_of(study, extensions), widths(want)
-    alone = wanted is not None and not ask and release is None
-    item = ReleaseSpec("", ()) if alone else asked_of(opened, release, ask, epsilon, delta, rho)
+    alone = wanted is not None and not ask and named is None
+    item = ReleaseSpec("", ()) if alone else asked_of(opened, named, ask, epsilon, delta, rho)
     made = _planned(opened, item, people, rows, wanted)
-    voice = voice_of(ctx)
     voice.result(
         {"verb": "plan", "release": item.name, **made.to_json()},
         *plan_parts(made, item.name),
@@ -239,41 +179,52 @@ def plan(
         voice.say("A release of this would be refused.")
 
 
-def plan_parts(made: Plan, name: str) -> list[RenderableType]:
+def plan_parts(made: Plan, name: str) -> list[Passage]:
     """A plan as a heading, a table, its notes and estimands, each said once."""
     from reticent.privacy.loss import words
+    from reticent.study.plan import HEADS
 
     title = f"{name} · " if name else ""
     estimands = [f"{names}: {text}" for names, text in made.estimands()]
     rows, notes = made.marked()
-    heads = ("statistic", "loss", "± noise", "± sampling*", "")
     return [
         f"{title}{words(made.guarantee.loss)} · {made.guarantee.adjacency.words()}",
-        layout.columns(heads, rows, right=(1, 2, 3), wrap=[0]),
+        layout.columns(HEADS, rows, right=(1, 2, 3, 4), wrap=[0]),
         layout.fields([*notes, ("*", made.footnote().removeprefix("* "))]),
         layout.fields(layout.under("estimates", estimands)),
     ]
 
 
+@click.command("rehearse", cls=Verb)
+@options.study
+@options.release
+@options.ask
+@options.epsilon
+@options.delta
+@options.rho
+@click.option("--people", type=AT_LEAST_ONE, default=1000, metavar="NUMBER", help="How many people to make up.")
+@rows_assumed
+@options.extensions
+@options.as_json
+@click.pass_obj
 def rehearse(
-    ctx: typer.Context,
-    study: StudyFile,
-    release: Named = None,
-    ask: Asked = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    people: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many people to make up.")] = 1000,
-    rows: Rows = None,
-    extensions: With = None,
-    as_json: Json = False,
+    voice: Voice,
+    study: Path,
+    named: str | None,
+    ask: tuple[str, ...],
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    people: int,
+    rows: str | None,
+    extensions: tuple[str, ...],
 ) -> None:
     """The same release on made-up rows: free, repeatable, about nobody. Your file is not read."""
-    from reticent.certificate.answers import answer_to_json
+    from reticent.certificate.answer_json import answer_to_json
     from reticent.privacy.explain import as_data, sentence
 
     opened = study_of(study, extensions)
-    item = asked_of(opened, release, ask, epsilon, delta, rho)
+    item = asked_of(opened, named, ask, epsilon, delta, rho)
     found = opened.rehearse(
         list(item.ask),
         epsilon=item.epsilon,
@@ -284,7 +235,7 @@ def rehearse(
         override=item.override or opened.spec.budget.override,
     )
     promised = sentence(found.guarantee.loss, found.guarantee.adjacency)
-    voice_of(ctx).result(
+    voice.result(
         {
             "verb": "rehearse",
             "made_up": True,

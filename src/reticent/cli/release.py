@@ -2,94 +2,152 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from reticent.certificate.particulars import Record
-from reticent.cli import exit_codes, layout
-from reticent.cli.options import (
-    Asked,
-    Delta,
-    Epsilon,
-    Json,
-    Named,
-    Rho,
-    StudyFile,
-    With,
-    Yes,
-    asked_of,
-    confirm,
-    stem_of,
-    study_of,
-    voice_of,
-)
+from reticent.cli import exit_codes, layout, options
+from reticent.cli.exit_codes import UserAbort
+from reticent.cli.options import asked_of, confirm, stem_of, study_of
+from reticent.cli.parser import PATH, Verb
 from reticent.cli.plan import plan_parts
 from reticent.errors import LedgerError, QuestionError, SpecError
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
     from reticent.data.spec import ReleaseSpec
+    from reticent.ledger import Line
     from reticent.study.release import Release
     from reticent.study.study import Study
 
 SUFFIXES = (".csv", ".json", ".html", ".svg")
+RECEIPT = "{receipt}"
 
 
+@click.command("release", cls=Verb)
+@options.study
+@options.release
+@options.ask
+@options.epsilon
+@options.delta
+@options.rho
+@click.option(
+    "--out", type=PATH, metavar="STEM", help="Write STEM.csv, .json, .html, .svg; by receipt where it is a folder."
+)
+@click.option("--xlsx", is_flag=True, help="Write STEM.xlsx too, an Excel workbook.")
+@click.option("--key", type=PATH, metavar="FILE", help="Sign the certificate with this private key.")
+@click.option("--purpose", default="", show_default=False, metavar="TEXT", help="What for; printed in the certificate.")
+@click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
+@click.option("--override", default="", show_default=False, metavar="REASON", help="Why ε may be above 10; printed.")
+@options.try_anyway
+@click.option("--audit", is_flag=True, help="Audit the plan on made-up rows first.")
+@click.option("--ledger", type=PATH, metavar="LEDGER", help="Charge this ledger instead.")
+@click.option("--same-people", is_flag=True, help="The file changed, the people did not.")
+@click.option("--force", is_flag=True, help="Overwrite the files of an earlier release.")
+@options.extensions
+@options.yes
+@options.quiet
+@options.as_json
+@click.pass_obj
 def release(
-    ctx: typer.Context,
-    study: StudyFile,
-    named: Named = None,
-    ask: Asked = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    out: Annotated[Path | None, typer.Option(metavar="STEM", help="Write STEM.csv, .json, .html, .svg.")] = None,
-    xlsx: Annotated[bool, typer.Option("--xlsx", help="Write STEM.xlsx too, an Excel workbook.")] = False,
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Sign the certificate with this private key.")
-    ] = None,
-    purpose: Annotated[str, typer.Option(metavar="TEXT", help="What for; printed in the certificate.")] = "",
-    who: Annotated[str, typer.Option(metavar="TEXT", help="Who releases; printed in the certificate.")] = "curator",
-    override: Annotated[str, typer.Option(metavar="REASON", help="Why ε may be above 10; printed.")] = "",
-    audit: Annotated[bool, typer.Option("--audit", help="Audit the plan on made-up rows first.")] = False,
-    ledger: Annotated[Path | None, typer.Option(metavar="LEDGER", help="Charge this ledger instead.")] = None,
-    same_people: Annotated[bool, typer.Option("--same-people", help="The file changed, the people did not.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the files of an earlier release.")] = False,
-    extensions: With = None,
-    yes: Yes = False,
-    as_json: Json = False,
+    voice: Voice,
+    study: Path,
+    named: str | None,
+    ask: tuple[str, ...],
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    out: Path | None,
+    xlsx: bool,
+    key: Path | None,
+    purpose: str,
+    who: str,
+    override: str,
+    try_anyway: bool,
+    audit: bool,
+    ledger: Path | None,
+    same_people: bool,
+    force: bool,
+    extensions: tuple[str, ...],
+    yes: bool,
 ) -> None:
     """Publish: charge the ledger, read the rows, draw the noise, write answers and certificate.
 
     At a terminal it shows the price and asks first. Exit code 3: released, with at least one no reply.
     """
-    voice = voice_of(ctx)
     voice.spends = True
     opened = with_ledger(study_of(study, extensions), study, ledger)
     item = asked_of(opened, named, ask, epsilon, delta, rho)
-    stem = Path(stem_of(item.name)) if out is None else out
+    stem = _stem(out, item)
     suffixes = (*SUFFIXES, ".xlsx") if xlsx else SUFFIXES
     ready(opened, item, stem, force=force, same_people=same_people, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
     if not yes:
         ask_first(voice, opened, item, reason)
 
-    voice.charged = "unknown"
-    made = replace(opened, on_stage=voice.stage).release(
-        list(item.ask),
-        epsilon=item.epsilon,
-        rho=item.rho,
-        delta=item.delta,
-        purpose=purpose,
-        record=Record(name=item.name, who=who, key=key, override=reason),
-        audit="quick" if audit else None,
-    )
-    _publish(voice, made, stem, suffixes)
+    with voice.warning(), spending(voice, opened):
+        made = watched(opened, voice).release(
+            list(item.ask),
+            epsilon=item.epsilon,
+            rho=item.rho,
+            delta=item.delta,
+            purpose=purpose,
+            record=Record(item.name, who, key, reason, try_anyway or item.try_anyway),
+            audit="quick" if audit else None,
+        )
+    _publish(voice, made, _received(stem, made.receipt), suffixes, force=force)
+
+
+def _stem(out: Path | None, item: ReleaseSpec) -> Path:
+    """The stem of the files: of the release's name, as told, or by the receipt in a folder that was told."""
+    if out is None:
+        return Path(stem_of(item.name))
+    try:
+        return out / RECEIPT if out.is_dir() else out
+    except (OSError, ValueError):
+        return out  # refused with its words where files are looked for
+
+
+def _received(stem: Path, receipt: str) -> Path:
+    return stem.with_name(stem.name.replace(RECEIPT, receipt))
+
+
+def watched(study: Study, voice: Voice) -> Study:
+    """The study with its stages told, and its rows where somebody sits at a terminal."""
+    return replace(study, on_stage=voice.stage, on_rows=voice.rows if voice.at_terminal else None)
+
+
+@contextlib.contextmanager
+def spending(voice: Voice, study: Study) -> Iterator[None]:
+    """Whatever charges; after Ctrl-C the ledger is asked for what was."""
+    from reticent.privacy.loss import words
+
+    voice.charged, before = "unknown", _requests(study)
+    try:
+        yield
+    except KeyboardInterrupt:
+        after = _requests(study)
+        if before is not None and after is not None:
+            losses = [line.charge for line in after[len(before) :] if line.charge is not None]
+            voice.charged = " and ".join(map(words, losses)) or "nothing"
+        raise UserAbort from None
+
+
+def _requests(study: Study) -> tuple[Line, ...] | None:
+    """The lines of the ledger; None where it cannot be read."""
+    from reticent.ledger import Ledger
+
+    try:
+        place = Path(study.spec.ledger or "")
+        return Ledger.open(place).releases() if place.exists() else ()
+    except (LedgerError, OSError):
+        return None
 
 
 def with_ledger(study: Study, path: Path, ledger: Path | None) -> Study:
@@ -133,7 +191,7 @@ def _writable(stem: Path, suffixes: Sequence[str], *, force: bool) -> None:
         for place in targets(stem, suffixes):
             if place.is_dir():
                 raise SpecError(f"{place} is a folder: choose another name with --out.")
-            if place.exists() and not force:
+            if os.path.lexists(place) and not force:
                 raise SpecError(f"{place} exists. Choose another name with --out, or overwrite it with --force.")
     except (OSError, ValueError):
         raise SpecError(f"{str(stem)[:40]}… is no name for files: choose another with --out.") from None
@@ -159,13 +217,21 @@ def ask_first(voice: Voice, study: Study, item: ReleaseSpec, reason: str) -> Non
     confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)
 
 
-def _publish(voice: Voice, made: Release, stem: Path, suffixes: Sequence[str]) -> None:
-    """Write the files, then print; the answers are printed even where they cannot be written."""
+def _publish(voice: Voice, made: Release, stem: Path, suffixes: Sequence[str], *, force: bool) -> None:
+    """Write the files, then print; the answers are printed even where they cannot be written.
+
+    A name that was taken since it was looked at keeps its file; then these have the receipt in theirs.
+    """
+    from reticent.atomic_file import create, replace
     from reticent.privacy.loss import words
+    from reticent.study.release import save
 
     voice.charged = words(made.certificate.charged)
     try:
-        written = [str(path) for path in made.save(stem, files=suffixes)]
+        if not force and any(os.path.lexists(place) for place in targets(stem, suffixes)):
+            stem = stem.with_name(f"{stem.name}-{made.receipt}")
+        put = replace if force else create
+        written = [str(path) for path in save(made.certificate, stem, suffixes, put)]
     except OSError:
         written = []
     show(voice, made, written)
@@ -174,8 +240,8 @@ def _publish(voice: Voice, made: Release, stem: Path, suffixes: Sequence[str]) -
             f"The files could not be written. {voice.charged} stays spent: what is printed here is the only copy. "
             "With --json it holds every number."
         )
-        raise typer.Exit(exit_codes.FAULT)
-    raise typer.Exit(exit_codes.DONE if made.replied else exit_codes.NO_REPLY)
+        raise click.exceptions.Exit(exit_codes.FAULT)
+    raise click.exceptions.Exit(exit_codes.DONE if made.replied else exit_codes.NO_REPLY)
 
 
 def show(voice: Voice, made: Release, written: Sequence[str]) -> None:

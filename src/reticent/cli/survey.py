@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-import typer
+import click
 
-from reticent.cli import exit_codes, layout
-from reticent.cli.options import Json, voice_of
+from reticent.cli import exit_codes, layout, options
+from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, Declared, Verb, argument
 from reticent.errors import QuestionError, SpecError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from reticent.cli.output import Voice
+    from reticent.cli.table import Passage
     from reticent.survey import Design, Questionnaire, Result
     from reticent.survey.rehearsal import SurveyRehearsal
 
@@ -28,47 +28,56 @@ ENDING: Final = ".survey.toml"
 MARGIN: Final = 0.02
 MOST_SHOWN: Final = 12  # answers of a choice on a terminal; the files hold all
 
-DesignFile: TypeAlias = Annotated[Path, typer.Argument(metavar="DESIGN", help="The design, such as fair.survey.toml.")]
-DesignOption: TypeAlias = Annotated[
-    Path, typer.Option("--design", metavar="DESIGN", help="The design the answers were drawn by.")
-]
-Out: TypeAlias = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.")]
-Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
-Level: TypeAlias = Annotated[float, typer.Option(metavar="SHARE", help="Of intervals that hold the truth.")]
-Text: TypeAlias = Annotated[str | None, typer.Option(metavar="NUMBER")]
+design_file = argument("design", type=PATH, metavar="DESIGN", help="The design, such as fair.survey.toml.")
+design_option = click.option(
+    "--design", type=PATH, required=True, metavar="DESIGN", help="The design the answers were drawn by."
+)
+force = click.option("--force", is_flag=True, help="Overwrite the file.")
+level = click.option("--level", type=NUMBER, default=0.95, metavar="SHARE", help="Of intervals that hold the truth.")
+
+
+def _out(name: str) -> Callable[[Declared], Declared]:
+    return click.option("--out", "-o", type=PATH, default=Path(name), metavar="FILE", help="The file to write.")
 
 
 # --- design -----------------------------------------------------------------------------------------------------------
 
 
+@click.command("design", cls=Verb)
+@argument("name", metavar="NAME", help="Writes NAME.survey.toml.")
+@click.option("--question", metavar="TEXT", help="As respondents will read it.")
+@click.option(
+    "--method", metavar="METHOD", help="two_coins, forced, warner, unrelated, one_sided, kary …; else the best."
+)
+@click.option("--among", metavar="A,B,C", help="Answers to choose among; without: yes or no.")
+@click.option("--low", metavar="NUMBER", help="For a question about a number: its bounds.")
+@click.option("--high", metavar="NUMBER")
+@click.option("--epsilon", metavar="NUMBER", help="What one answer may tell, at most 10.")
+@click.option("--truth", metavar="CHANCE", help="Of the true answer, such as 3/4: forced, warner …")
+@click.option("--yes", metavar="CHANCE", help="Of yes where the answer is forced.")
+@click.option("--other-share", metavar="CHANCE", help="Of yes to the unrelated question.")
+@click.option(
+    "--join", type=PATH, multiple=True, metavar="DESIGN", help="Several questions, --epsilon shared. May be repeated."
+)
+@click.option(
+    "--margin", type=NUMBER, default=MARGIN, metavar="WIDTH", help="How precise: a half-width, as a share of 1."
+)
+@options.as_json
+@click.pass_obj
 def design(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Writes NAME.survey.toml.")],
-    question: Annotated[str | None, typer.Option(metavar="TEXT", help="As respondents will read it.")] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(metavar="METHOD", help="two_coins, forced, warner, unrelated, one_sided, kary …; else the best."),
-    ] = None,
-    among: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="Answers to choose among; without: yes or no.")
-    ] = None,
-    low: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="For a question about a number: its bounds.")
-    ] = None,
-    high: Text = None,
-    epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="What one answer may tell, at most 10.")] = None,
-    truth: Annotated[
-        str | None, typer.Option(metavar="CHANCE", help="Of the true answer, such as 3/4: forced, warner …")
-    ] = None,
-    yes: Annotated[str | None, typer.Option(metavar="CHANCE", help="Of yes where the answer is forced.")] = None,
-    other_share: Annotated[str | None, typer.Option(metavar="CHANCE", help="Of yes to the unrelated question.")] = None,
-    join: Annotated[
-        list[Path] | None, typer.Option(metavar="DESIGN", help="Several questions, --epsilon shared. May be repeated.")
-    ] = None,
-    margin: Annotated[
-        float, typer.Option(metavar="WIDTH", help="How precise: a half-width, as a share of 1.")
-    ] = MARGIN,
-    as_json: Json = False,
+    voice: Voice,
+    name: str,
+    question: str | None,
+    method: str | None,
+    among: str | None,
+    low: str | None,
+    high: str | None,
+    epsilon: str | None,
+    truth: str | None,
+    yes: str | None,
+    other_share: str | None,
+    join: tuple[Path, ...],
+    margin: float,
 ) -> None:
     """Choose the coins of a question, write them to a file, and say what they promise and what they cost.
 
@@ -81,10 +90,10 @@ def design(
         else _made(question, method, among, (low, high), epsilon, (truth, yes, other_share))
     )
     if join and (question, method, among, low, high, truth, yes, other_share) != (None,) * 8:
-        raise typer.BadParameter("--join takes designs that were made before, and --epsilon.")
+        raise click.BadParameter("--join takes designs that were made before, and --epsilon.")
     people = [one.people_for(_margin(one, margin)) for one in _designs(made)]
     made.save(target)
-    voice_of(ctx).result(
+    voice.result(
         {"verb": "survey design", "wrote": str(target), **_document(made), "margin": margin, "people": people},
         f"wrote {target}",
         layout.fields(_described(made, margin, people)),
@@ -92,11 +101,11 @@ def design(
     )
 
 
-def _joined(files: list[Path], epsilon: str | None) -> Questionnaire:
+def _joined(files: Sequence[Path], epsilon: str | None) -> Questionnaire:
     from reticent import survey
 
     if epsilon is None:
-        raise typer.BadParameter("--join needs --epsilon: what all answers of one person may tell together.")
+        raise click.BadParameter("--join needs --epsilon: what all answers of one person may tell together.")
     return survey.several([one for file in files for one in _designs(_read(file))], epsilon)
 
 
@@ -112,12 +121,12 @@ def _made(
     from reticent import survey
 
     if question is None:
-        raise typer.BadParameter("Give --question, or --join.")
+        raise click.BadParameter("Give --question, or --join.")
     truth, yes, other = chances
     low, high = bounds
     answers = None if among is None else [word.strip() for word in among.split(",")]
     if (low is None) != (high is None) or (answers is not None and low is not None):
-        raise typer.BadParameter("A number needs --low and --high; a choice needs --among.")
+        raise click.BadParameter("A number needs --low and --high; a choice needs --among.")
     kind = method or ("choice" if answers else "mean" if low is not None else "warner" if epsilon else "two_coins")
     given = {"truth": truth, "yes": yes, "other_share": other, "epsilon": epsilon, "among": among, "low": low}
     used = {
@@ -132,7 +141,7 @@ def _made(
         **dict.fromkeys(("mean", "duchi", "piecewise"), ("low", "epsilon")),
     }
     if kind not in used:
-        raise typer.BadParameter(f"--method is one of: {', '.join(used)}.")
+        raise click.BadParameter(f"--method is one of: {', '.join(used)}.")
     _exactly(kind, [name for name, value in given.items() if value is not None], used[kind])
     match kind:
         case "two_coins":
@@ -159,9 +168,9 @@ def _exactly(kind: str, given: list[str], used: tuple[str, ...]) -> None:
     lacking = [options[name] for name in used if name not in given]
     idle = [options[name] for name in given if name not in used]
     if lacking:
-        raise typer.BadParameter(f"{kind} needs {' and '.join(lacking)}.")
+        raise click.BadParameter(f"{kind} needs {' and '.join(lacking)}.")
     if idle:
-        raise typer.BadParameter(f"{kind} has no use for {' and '.join(idle)}.")
+        raise click.BadParameter(f"{kind} has no use for {' and '.join(idle)}.")
 
 
 def _read(file: Path) -> Design | Questionnaire:
@@ -229,49 +238,55 @@ def _effects(one: Design) -> str:
 # --- form and cards ---------------------------------------------------------------------------------------------------
 
 
+@click.command("form", cls=Verb)
+@design_file
+@_out("page.html")
+@click.option("--post", metavar="URL", help="An https address that takes answers by POST.")
+@click.option(
+    "--ask", multiple=True, metavar="NAME=A,B", help="Asked openly, sent as it is, for subgroups. May be repeated."
+)
+@click.option("--title", metavar="TEXT", help="The heading of the page.")
+@click.option("--words", type=PATH, metavar="FILE", help="Words of the page: a language, consent, contact.")
+@force
+@options.as_json
+@click.pass_obj
 def form(
-    ctx: typer.Context,
-    design: DesignFile,
-    out: Out = Path("page.html"),
-    post: Annotated[
-        str | None, typer.Option(metavar="URL", help="An https address that takes answers by POST.")
-    ] = None,
-    ask: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=A,B", help="Asked openly, sent as it is, for subgroups. May be repeated."),
-    ] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The heading of the page.")] = None,
-    force: Force = False,
-    as_json: Json = False,
+    voice: Voice,
+    design: Path,
+    out: Path,
+    post: str | None,
+    ask: tuple[str, ...],
+    title: str | None,
+    words: Path | None,
+    force: bool,
 ) -> None:
     """Write the page that asks: one HTML file that draws on the respondent's device and sends only the result."""
-    from reticent.survey.form import TITLE
     from reticent.survey.form import form as write
 
     made = _read(design)
-    asked = _open_questions(ask or [])
+    asked = _open_questions(ask)
     _free(out, force=force)
-    write(made, out, post, ask=asked, title=title or TITLE)
+    write(made, out, post, ask=asked, title=title or "", words=words)
     how = f"It sends to {post}." if post else "It sends nothing by itself: respondents hand in a file or a code."
-    voice_of(ctx).result(
+    voice.result(
         {"verb": "survey form", "wrote": str(out), "code": made.code, "post": post, "open": asked},
         f"wrote {out}: one file, no network. {how}",
         *([f"Sent with no chance mixed in, and the page says so: {', '.join(asked)}."] if asked else []),
-        f"Then: reticent survey collect FOLDER --design {design} --out answers.csv{_again(ask or [])}",
+        f"Then: reticent survey collect FOLDER --design {design} --out answers.csv{_again(ask)}",
     )
 
 
-def _again(texts: list[str]) -> str:
+def _again(texts: Sequence[str]) -> str:
     """The open questions once more, for ``collect``."""
     return "".join(f" --ask {shlex.quote(text)}" for text in texts)
 
 
-def _open_questions(texts: list[str]) -> dict[str, list[str]]:
+def _open_questions(texts: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for text in texts:
         name, mark, words = text.partition("=")
         if not mark or not name.strip() or name.strip() in found:
-            raise typer.BadParameter(
+            raise click.BadParameter(
                 f"--ask needs a name and its answers, such as \"region=north,south\", got '{text}'."
             )
         found[name.strip()] = [word.strip() for word in words.split(",")]
@@ -286,13 +301,13 @@ def _free(path: Path, *, force: bool) -> None:
         raise SpecError(f"{path} exists. Choose another name with --out, or overwrite it with --force.")
 
 
-def cards(
-    ctx: typer.Context,
-    design: DesignFile,
-    out: Out = Path("card.pdf"),
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
+@click.command("cards", cls=Verb)
+@design_file
+@_out("card.pdf")
+@force
+@options.as_json
+@click.pass_obj
+def cards(voice: Voice, design: Path, out: Path, force: bool) -> None:
     """Write a card to print, with a spinner and what both sides do; .pdf or .svg. Several questions: one card each."""
     from reticent.survey.cards import cards as write
     from reticent.survey.cards import parts_of
@@ -308,7 +323,7 @@ def cards(
         _free(target, force=force)
     for one, target in zip(listed, targets, strict=True):
         write(one, target)
-    voice_of(ctx).result(
+    voice.result(
         {"verb": "survey cards", "wrote": [str(target) for target in targets]},
         f"wrote {', '.join(str(target) for target in targets)}",
     )
@@ -317,17 +332,17 @@ def cards(
 # --- collect and estimate ---------------------------------------------------------------------------------------------
 
 
-def collect(
-    ctx: typer.Context,
-    paths: Annotated[list[Path], typer.Argument(metavar="FILES", help="Files or codes from the page, or folders.")],
-    design: DesignOption,
-    ask: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=A,B", help="As given to form: no other open answer is taken.")
-    ] = None,
-    out: Out = Path("answers.csv"),
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
+@click.command("collect", cls=Verb)
+@argument(
+    "paths", type=PATH, nargs=-1, required=True, metavar="FILES", help="Files or codes from the page, or folders."
+)
+@design_option
+@click.option("--ask", multiple=True, metavar="NAME=A,B", help="As given to form: no other open answer is taken.")
+@_out("answers.csv")
+@force
+@options.as_json
+@click.pass_obj
+def collect(voice: Voice, paths: tuple[Path, ...], design: Path, ask: tuple[str, ...], out: Path, force: bool) -> None:
     """Make one table of the files, codes and lines that respondents handed in. Nothing is guessed."""
     from reticent.survey.answers import collect as gather
 
@@ -336,7 +351,7 @@ def collect(
     found = gather(made, paths, ask=_open_questions(ask) if ask else None)
     _write(out, found.csv())
     left = [f"{count:,} {why}" for why, count in found.left_out.items()]
-    voice_of(ctx).result(
+    voice.result(
         {
             "verb": "survey collect",
             "wrote": str(out),
@@ -351,34 +366,47 @@ def collect(
 
 
 def _write(path: Path, text: str) -> None:
+    from reticent.atomic_file import replace
+
     try:
-        path.write_text(text, encoding="utf-8")
+        replace(path, text.encode())
     except OSError:
         raise SpecError(f"{path} cannot be written: check that its folder exists and is yours.") from None
 
 
+@click.command("estimate", cls=Verb)
+@argument("answers", type=PATH, metavar="ANSWERS", help="A .csv, .parquet or .duckdb file.")
+@design_option
+@click.option("--column", metavar="COLUMN", help="The answers; by default 'answer'.")
+@click.option("--by", multiple=True, metavar="COLUMN", help="Also by subgroup. May be repeated.")
+@click.option("--respondent", metavar="COLUMN", help="Who answered; by default 'receipt', if there is one.")
+@click.option("--code", metavar="COLUMN", help="The design's code; by default 'design', if there is one.")
+@click.option("--table", metavar="NAME", help="The table of a .duckdb file.")
+@click.option(
+    "--interval", default="wilson", metavar="KIND", help="wilson, or exact: at least the level for every share."
+)
+@level
+@click.option("--out", "-o", type=PATH, metavar="FILE.json", help="Write the record.")
+@click.option("--html", "page", type=PATH, metavar="FILE", help="Write a page.")
+@click.option("--plot", type=PATH, metavar="FILE.svg", help="Write the figure.")
+@force
+@options.as_json
+@click.pass_obj
 def estimate(
-    ctx: typer.Context,
-    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="A .csv, .parquet or .duckdb file.")],
-    design: DesignOption,
-    column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The answers; by default 'answer'.")] = None,
-    by: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Also by subgroup. May be repeated.")] = None,
-    respondent: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Who answered; by default 'receipt', if there is one.")
-    ] = None,
-    code: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The design's code; by default 'design', if there is one.")
-    ] = None,
-    table: Annotated[str | None, typer.Option(metavar="NAME", help="The table of a .duckdb file.")] = None,
-    interval: Annotated[
-        str, typer.Option(metavar="KIND", help="wilson, or exact: at least the level for every share.")
-    ] = "wilson",
-    level: Level = 0.95,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.json", help="Write the record.")] = None,
-    page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page.")] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Write the figure.")] = None,
-    force: Force = False,
-    as_json: Json = False,
+    voice: Voice,
+    answers: Path,
+    design: Path,
+    column: str | None,
+    by: tuple[str, ...],
+    respondent: str | None,
+    code: str | None,
+    table: str | None,
+    interval: str,
+    level: float,
+    out: Path | None,
+    page: Path | None,
+    plot: Path | None,
+    force: bool,
 ) -> None:
     """Estimate shares or a mean of everybody from the randomized answers, with intervals. As often as you like."""
     from reticent.privacy.explain import sentence
@@ -389,14 +417,14 @@ def estimate(
         if target is not None:
             _free(target, force=force)
     if interval not in ("wilson", "exact"):
-        raise typer.BadParameter("--interval is wilson or exact.")
-    found, columns = [], _columns(made, answers, column, respondent, code, by or [])
+        raise click.BadParameter("--interval is wilson or exact.")
+    found, columns = [], _columns(made, answers, column, respondent, code, by)
     for one, (where, who, which) in zip(_designs(made), columns, strict=True):
         result = one.estimate_table(
             answers,
             where,
             table=table,
-            groups=by or [],
+            groups=by,
             respondent=who,
             code=which,
             interval="exact" if interval == "exact" else "wilson",
@@ -405,7 +433,7 @@ def estimate(
         found.append((one, result))
     whole = None if len(found) == 1 else made.guarantee
     records = [
-        report.record(one, result, report.Read(answers, where, table, who, which, interval), together=whole)
+        report.record(one, result, report.AnswerSource(answers, where, table, who, which, interval), together=whole)
         for (one, result), (where, who, which) in zip(found, columns, strict=True)
     ]
     if out is not None:
@@ -415,7 +443,7 @@ def estimate(
     if plot is not None:
         _write(plot, report.svg(report.figure(found)))
     written = [str(target) for target in (out, page, plot) if target is not None]
-    voice_of(ctx).result(
+    voice.result(
         {"verb": "survey estimate", "estimates": records, "files": written},
         *(part for one, result in found for part in _estimated(one, result)),
         *([] if whole is None else [f"{report.TOGETHER} {sentence(whole.loss, whole.adjacency)}"]),
@@ -430,14 +458,14 @@ def _columns(
     column: str | None,
     respondent: str | None,
     code: str | None,
-    by: list[str],
+    by: Sequence[str],
 ) -> list[tuple[str, str | None, str | None]]:
     """For each question the column of its answers, and those of respondents and codes, if any."""
     names = _names(answers)
     who = respondent if respondent is not None else "receipt" if "receipt" in names else None
     size = len(_designs(made))
     if size > 1 and (column is not None or code is not None):
-        raise typer.BadParameter("The answers to several questions are in answer_1, answer_2 and so on.")
+        raise click.BadParameter("The answers to several questions are in answer_1, answer_2 and so on.")
     found = []
     for place in range(1, size + 1):
         suffix = f"_{place}" if size > 1 else ""
@@ -481,7 +509,7 @@ def _names(answers: Path) -> tuple[str, ...]:
     return names
 
 
-def _estimated(one: Design, result: Result) -> Iterator[RenderableType]:
+def _estimated(one: Design, result: Result) -> Iterator[Passage]:
     from reticent.privacy.explain import sentence
     from reticent.survey.report import NAMES, epsilon_words, every, lines
 
@@ -509,20 +537,18 @@ def _estimated(one: Design, result: Result) -> Iterator[RenderableType]:
 # --- check -----------------------------------------------------------------------------------------------------------
 
 
-def check(
-    ctx: typer.Context,
-    record: Annotated[Path, typer.Argument(metavar="RECORD", help="What 'survey estimate --out' wrote.")],
-    answers: Annotated[
-        Path | None, typer.Option(metavar="ANSWERS", help="The file of answers: the estimate is made again.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+@click.command("check", cls=Verb)
+@argument("record", type=PATH, metavar="RECORD", help="What 'survey estimate --out' wrote.")
+@click.option("--answers", type=PATH, metavar="ANSWERS", help="The file of answers: the estimate is made again.")
+@options.as_json
+@click.pass_obj
+def check(voice: Voice, record: Path, answers: Path | None) -> None:
     """Check the record of an estimate: design, proof and, with the answers, every number. Exit code 6 if one fails."""
     from reticent.survey.verification import check as checked
     from reticent.survey.verification import passed
 
     found = checked(record, answers)
-    voice_of(ctx).result(
+    voice.result(
         {
             "verb": "survey check",
             "ok": passed(found),
@@ -530,32 +556,30 @@ def check(
         },
         layout.fields(("ok" if line.ok else "FAILED", f"{line.name}: {line.words}") for line in found),
     )
-    raise typer.Exit(exit_codes.DONE if passed(found) else exit_codes.CHECK)
+    raise click.exceptions.Exit(exit_codes.DONE if passed(found) else exit_codes.CHECK)
 
 
 # --- simulate ---------------------------------------------------------------------------------------------------------
 
 
-def simulate(
-    ctx: typer.Context,
-    design: DesignFile,
-    people: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many people to make up.")] = 1000,
-    share: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Their true shares; for yes or no that of yes, such as 0.3.")
-    ] = None,
-    runs: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="How many surveys.  [default: 400]")] = None,
-    level: Level = 0.95,
-    as_json: Json = False,
-) -> None:
+@click.command("simulate", cls=Verb)
+@design_file
+@click.option("--people", type=AT_LEAST_ONE, default=1000, metavar="NUMBER", help="How many people to make up.")
+@click.option("--share", metavar="A,B", help="Their true shares; for yes or no that of yes, such as 0.3.")
+@click.option("--runs", type=AT_LEAST_ONE, metavar="NUMBER", help="How many surveys.  [default: 400]")
+@level
+@options.as_json
+@click.pass_obj
+def simulate(voice: Voice, design: Path, people: int, share: str | None, runs: int | None, level: float) -> None:
     """Ask made-up people first: how wide the intervals would be, and how often they would hold the truth."""
     from reticent.survey.rehearsal import simulate as rehearse
 
     shares = [text.strip() for text in share.split(",")] if share else []
     listed = _designs(_read(design))
     if shares and len(listed) > 1:
-        raise typer.BadParameter("--share is about one question: simulate the design of each.")
+        raise click.BadParameter("--share is about one question: simulate the design of each.")
     found = [(one, rehearse(one, people, shares, runs=runs, level=level)) for one in listed]
-    voice_of(ctx).result(
+    voice.result(
         {"verb": "survey simulate", "surveys": [{"question": one.question, **made.to_json()} for one, made in found]},
         *(part for one, made in found for part in _simulated(one, made)),
     )
@@ -566,7 +590,7 @@ def _sd(made: SurveyRehearsal) -> float:
     return 100 * sqrt(made.first.level * (1 - made.first.level) / made.runs)
 
 
-def _simulated(one: Design, made: SurveyRehearsal) -> Iterator[RenderableType]:
+def _simulated(one: Design, made: SurveyRehearsal) -> Iterator[Passage]:
     from reticent.survey.report import lines
 
     number = one.low is not None

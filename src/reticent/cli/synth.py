@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-import typer
+import click
 
 from reticent.certificate.particulars import Record
-from reticent.cli import exit_codes, layout
-from reticent.cli.options import Delta, Epsilon, Json, StudyFile, Yes, study_of, voice_of
-from reticent.cli.release import ask_first, ready, with_ledger
+from reticent.cli import exit_codes, layout, options
+from reticent.cli.options import study_of
+from reticent.cli.parser import AT_LEAST_ONE, PATH, Verb
+from reticent.cli.release import ask_first, ready, spending, watched, with_ledger
 from reticent.errors import QuestionError
 
 if TYPE_CHECKING:
@@ -25,40 +25,56 @@ BESIDE: Final = (".json", ".html", ".svg")
 CHECKS: Final = "0.1"  # of epsilon
 
 
+@click.command("synth", cls=Verb)
+@options.study
+@click.option("--ask", metavar="DENSITY", help='Such as "density(x, method=series)".')
+@click.option("--columns", metavar="NAMES", help="Instead of --ask: the columns, with commas.")
+@options.epsilon
+@options.delta
+@click.option(
+    "--checks", metavar="SHARE", help="With --columns: the share of ε for tables to check rows by; default 0.1."
+)
+@click.option(
+    "--rows", type=AT_LEAST_ONE, metavar="NUMBER", help="Rows to make up; by default as many as there may be."
+)
+@click.option(
+    "--out",
+    type=PATH,
+    default=Path("synthetic.csv"),
+    metavar="FILE",
+    help="A .csv or .parquet file; .json, .html and .svg go beside it.",
+)
+@click.option("--key", type=PATH, metavar="FILE", help="Sign the certificate with this private key.")
+@click.option("--purpose", default="", show_default=False, metavar="TEXT", help="What for; printed in the certificate.")
+@click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
+@click.option("--override", default="", show_default=False, metavar="REASON", help="Why ε may be above 10; printed.")
+@options.try_anyway
+@click.option("--ledger", type=PATH, metavar="LEDGER", help="Charge this ledger instead.")
+@click.option("--same-people", is_flag=True, help="The file changed, the people did not.")
+@click.option("--force", is_flag=True, help="Overwrite the files of an earlier release.")
+@options.yes
+@options.quiet
+@options.as_json
+@click.pass_obj
 def synth(
-    ctx: typer.Context,
-    study: StudyFile,
-    ask: Annotated[
-        str | None, typer.Option("--ask", metavar="DENSITY", help='Such as "density(x, method=series)".')
-    ] = None,
-    columns: Annotated[
-        str | None, typer.Option("--columns", metavar="NAMES", help="Instead of --ask: the columns, with commas.")
-    ] = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    checks: Annotated[
-        str | None,
-        typer.Option(
-            "--checks", metavar="SHARE", help="With --columns: the share of ε for tables to check rows by; default 0.1."
-        ),
-    ] = None,
-    rows: Annotated[
-        int | None, typer.Option(min=1, metavar="NUMBER", help="Rows to make up; by default as many as there may be.")
-    ] = None,
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="A .csv or .parquet file; .json, .html and .svg go beside it.")
-    ] = Path("synthetic.csv"),
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Sign the certificate with this private key.")
-    ] = None,
-    purpose: Annotated[str, typer.Option(metavar="TEXT", help="What for; printed in the certificate.")] = "",
-    who: Annotated[str, typer.Option(metavar="TEXT", help="Who releases; printed in the certificate.")] = "curator",
-    override: Annotated[str, typer.Option(metavar="REASON", help="Why ε may be above 10; printed.")] = "",
-    ledger: Annotated[Path | None, typer.Option(metavar="LEDGER", help="Charge this ledger instead.")] = None,
-    same_people: Annotated[bool, typer.Option("--same-people", help="The file changed, the people did not.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the files of an earlier release.")] = False,
-    yes: Yes = False,
-    as_json: Json = False,
+    voice: Voice,
+    study: Path,
+    ask: str | None,
+    columns: str | None,
+    epsilon: str | None,
+    delta: str | None,
+    checks: str | None,
+    rows: int | None,
+    out: Path,
+    key: Path | None,
+    purpose: str,
+    who: str,
+    override: str,
+    try_anyway: bool,
+    ledger: Path | None,
+    same_people: bool,
+    force: bool,
+    yes: bool,
 ) -> None:
     """Publish a density, and a file of made-up rows drawn from it.
 
@@ -66,27 +82,26 @@ def synth(
     """
     from reticent.study.synthetic import check_rows
 
-    voice = voice_of(ctx)
     voice.spends = True
     asked = _question(ask, columns, checks, delta)
     check_rows(rows)
     if out.suffix.lower() not in FORMATS:
-        raise typer.BadParameter("--out needs a file that ends in .csv or .parquet.")
+        raise click.BadParameter("--out needs a file that ends in .csv or .parquet.")
     opened = with_ledger(study_of(study), study, ledger)
     item, stem = _item(asked, epsilon, delta), out.with_suffix("")
     ready(opened, item, stem, force=force, same_people=same_people, suffixes=(out.suffix, *BESIDE))
     reason = override or opened.spec.budget.override
     if not yes:
         ask_first(voice, opened, item, reason)
-    voice.charged = "unknown"
     name = f"made-up rows: {', '.join(asked.statistic.arguments)}"
-    made = replace(opened, on_stage=voice.stage).release(
-        [asked],
-        epsilon=item.epsilon,
-        delta=item.delta,
-        purpose=purpose,
-        record=Record(name=name, who=who, key=key, override=reason),
-    )
+    with voice.warning(), spending(voice, opened):
+        made = watched(opened, voice).release(
+            [asked],
+            epsilon=item.epsilon,
+            delta=item.delta,
+            purpose=purpose,
+            record=Record(name, who, key, reason, try_anyway),
+        )
     _publish(voice, made, rows, out)
 
 
@@ -96,9 +111,9 @@ def _question(ask: str | None, columns: str | None, checks: str | None, delta: s
     from reticent.statistics.grammar import parse
 
     if (ask is None) == (columns is None):
-        raise typer.BadParameter('Give --ask "density(x)", or --columns x,y.')
+        raise click.BadParameter('Give --ask "density(x)", or --columns x,y.')
     if ask is not None and checks is not None:
-        raise typer.BadParameter('--checks goes with --columns; a question has its own: "density(x, checks=0.1)".')
+        raise click.BadParameter('--checks goes with --columns; a question has its own: "density(x, checks=0.1)".')
     found = parse(ask if ask is not None else f"density({columns}, checks={checks or CHECKS})")
     if not isinstance(found.statistic, DensityOf) or found.groups is not None:
         raise QuestionError(f'synth draws rows from one density: --ask "density(x)", got {ask}. Nothing was charged.')
@@ -158,4 +173,4 @@ def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
         f"{drawn:,} made-up rows of {asked}" if made.replied else f"{asked}: no reply",
         layout.fields(ending),
     )
-    raise typer.Exit(exit_codes.DONE if made.replied else exit_codes.NO_REPLY)
+    raise click.exceptions.Exit(exit_codes.DONE if made.replied else exit_codes.NO_REPLY)

@@ -6,50 +6,68 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from reticent.cli import exit_codes, layout
+from reticent.cli import exit_codes, layout, options
 from reticent.cli.extensions import modules_of
 from reticent.cli.glossary import typed
-from reticent.cli.options import Asked, Delta, Epsilon, Json, Named, Rho, With, asked_of, study_of, voice_of
+from reticent.cli.options import asked_of, study_of
+from reticent.cli.parser import AT_LEAST_ONE, PATH, Verb, argument
 from reticent.errors import QuestionError, Refusal, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import RenderableType
-
     from reticent.cli.output import Voice
+    from reticent.cli.table import Passage
     from reticent.conformance.alarm import Alarm
-    from reticent.conformance.plan import Audited
-    from reticent.conformance.report import Declined, Part, Verified
+    from reticent.conformance.plan_audit import PlanAudit
+    from reticent.conformance.report import AuditRefusal, Part, Verifications
     from reticent.conformance.report import Named as NamedPlan
     from reticent.data.spec import ReleaseSpec
     from reticent.statistics.extensions import Extension
     from reticent.study.study import Study
 
 
+@click.command("audit", cls=Verb)
+@argument(
+    "study", type=PATH, required=False, metavar="STUDY", help="Audit the plans of its releases, or the one asked for."
+)
+@options.release
+@options.ask
+@options.epsilon
+@options.delta
+@options.rho
+@click.option(
+    "--triples",
+    type=AT_LEAST_ONE,
+    metavar="NUMBER",
+    help="Pairs of made-up tables a plan.  [default: 200; 50]",
+)
+@click.option("--kit", is_flag=True, help="The conformance kit on every mechanism.")
+@click.option("--fail-fast", is_flag=True, help="Stop at the first refutation.")
+@click.option("--deep", is_flag=True, help="The kit with more draws: minutes.")
+@click.option("--html", "page", type=PATH, metavar="FILE", help="Write the report as a page.")
+@options.extensions
+@options.quiet
+@options.as_json
+@click.pass_obj
 def audit(
-    ctx: typer.Context,
-    study: Annotated[
-        Path | None, typer.Argument(metavar="STUDY", help="Audit the plans of its releases, or the one asked for.")
-    ] = None,
-    release: Named = None,
-    ask: Asked = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    triples: Annotated[
-        int | None, typer.Option(min=1, metavar="NUMBER", help="Pairs of made-up tables a plan.  [default: 200; 50]")
-    ] = None,
-    kit: Annotated[bool, typer.Option("--kit", help="The conformance kit on every mechanism.")] = False,
-    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first refutation.")] = False,
-    deep: Annotated[bool, typer.Option("--deep", help="The kit with more draws: minutes.")] = False,
-    page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report as a page.")] = None,
-    extensions: With = None,
-    as_json: Json = False,
+    voice: Voice,
+    study: Path | None,
+    named: str | None,
+    ask: tuple[str, ...],
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    triples: int | None,
+    kit: bool,
+    fail_fast: bool,
+    deep: bool,
+    page: Path | None,
+    extensions: tuple[str, ...],
 ) -> None:
     """Verify the program on made-up rows. No row is read. Exit code 6 if anything is found.
 
@@ -58,29 +76,28 @@ def audit(
     printed as it is found.
     """
     from reticent.conformance.alarm import Alarm
-    from reticent.conformance.plan import QUICK
+    from reticent.conformance.plan_audit import QUICK
     from reticent.conformance.report import PARTS, verified
     from reticent.statistics.extensions import read_extensions
 
-    if study is None and (release, ask, epsilon, delta, rho) != (None,) * 5:
-        raise typer.BadParameter("Give the STUDY whose plan is meant.")
+    if study is None and any(ask or given is not None for given in (named, epsilon, delta, rho)):
+        raise click.BadParameter("Give the STUDY whose plan is meant.")
     given = read_extensions(modules_of(extensions))
     alone = given if study is None else ()
     everything = study is None and not kit and not given
     if deep and not (kit or study is None):
-        raise typer.BadParameter("--deep is about --kit.")
+        raise click.BadParameter("--deep is about --kit.")
     if page is not None:
         _free(page)
-    voice = voice_of(ctx)
     alarm = Alarm(lambda words: voice.say(f"FOUND {words}"), first=fail_fast)
     parts: tuple[Part, ...] = _of(alone) if alone else PARTS if everything else ("kit",) if kit else ()
     plans: list[NamedPlan] = []
-    declined: list[Declined] = []
+    declined: list[AuditRefusal] = []
     title, day = "", ""
     if study is not None:
         opened = study_of(study, extensions)
         title, day = opened.title, datetime.now(UTC).date().isoformat()
-        for item in _items(opened, release, ask, epsilon, delta, rho):
+        for item in _items(opened, named, ask, epsilon, delta, rho):
             if not alarm.over:
                 _audited(voice, alarm, opened, item, triples, plans, declined)
         if not plans and not parts:
@@ -104,7 +121,7 @@ def audit(
         *shown,
         *(f"wrote {path}" for path in written),
     )
-    raise typer.Exit(_code(found))
+    raise click.exceptions.Exit(_code(found))
 
 
 def _of(extensions: Sequence[Extension]) -> tuple[Part, ...]:
@@ -113,7 +130,7 @@ def _of(extensions: Sequence[Extension]) -> tuple[Part, ...]:
     return (*(("kit",) if mechanisms else ()), *(("plans",) if statistics else ()))
 
 
-def _code(found: Verified) -> int:
+def _code(found: Verifications) -> int:
     """6 where something was found; else 5 where something was refused."""
     if not found.passed:
         return exit_codes.CHECK
@@ -136,11 +153,11 @@ def _tell(voice: Voice, stage: str) -> None:
 
 
 def _items(
-    study: Study, name: str | None, ask: list[str] | None, epsilon: str | None, delta: str | None, rho: str | None
+    study: Study, name: str | None, ask: Sequence[str], epsilon: str | None, delta: str | None, rho: str | None
 ) -> list[ReleaseSpec]:
     """Releases to audit: the named one, or all of the study file if none is named."""
     if name is None and not ask and len(study.spec.releases) > 1:
-        return [asked_of(study, item.name, None, epsilon, delta, rho) for item in study.spec.releases]
+        return [asked_of(study, item.name, (), epsilon, delta, rho) for item in study.spec.releases]
     return [asked_of(study, name, ask, epsilon, delta, rho)]
 
 
@@ -151,10 +168,10 @@ def _audited(
     item: ReleaseSpec,
     triples: int | None,
     plans: list[NamedPlan],
-    declined: list[Declined],
+    declined: list[AuditRefusal],
 ) -> None:
     """Audit a release. If it is refused, find the questions it is refused for, and audit the others."""
-    from reticent.conformance.report import Declined, refuted
+    from reticent.conformance.report import AuditRefusal, refuted
 
     _tell(voice, f"made-up neighbours: {item.name or 'as asked'}")
     try:
@@ -170,11 +187,11 @@ def _audited(
         except Refusal:
             refused = {}
     told = refused if refused and kept else {"" if len(item.ask) > 1 else "".join(item.ask): whole}
-    declined += [Declined(item.name, question, words) for question, words in told.items()]
+    declined += [AuditRefusal(item.name, question, words) for question, words in told.items()]
 
 
-def _run(study: Study, item: ReleaseSpec, triples: int | None) -> Audited:
-    from reticent.conformance.plan import TRIPLES
+def _run(study: Study, item: ReleaseSpec, triples: int | None) -> PlanAudit:
+    from reticent.conformance.plan_audit import TRIPLES
 
     return study.audit(
         list(item.ask),
@@ -198,29 +215,29 @@ def _refused_alone(study: Study, item: ReleaseSpec) -> dict[str, str]:
     return found
 
 
-def _write(page: Path, found: Verified) -> Path:
+def _write(page: Path, found: Verifications) -> Path:
+    from reticent.atomic_file import create
     from reticent.conformance.report import page as page_of
 
     try:
-        with page.open("x", encoding="utf-8") as opened:
-            opened.write(page_of(found))
+        create(page, page_of(found).encode())
     except OSError:
         raise SpecError(f"{page} cannot be written: check that its folder exists and is yours.") from None
     return page
 
 
-def _brief(found: Verified) -> list[RenderableType]:
+def _brief(found: Verifications) -> list[Passage]:
     """The report for a privacy officer."""
     from reticent.conformance.report import program
 
-    parts: list[RenderableType] = [found.summary]
+    parts: list[Passage] = [found.summary]
     for section in found.sections:
         lines = [("what", section.what), ("how", section.how), ("how much", section.extent), ("result", section.result)]
         parts += [f"\n{section.title}", layout.fields([*lines, *layout.under("FOUND", section.findings)])]
     return [*parts, "\nNot verified", layout.fields(("-", text) for text in found.not_verified), f"\n{program()}"]
 
 
-def _parts(found: Verified) -> Iterator[RenderableType]:
+def _parts(found: Verifications) -> Iterator[Passage]:
     """A table for each part, what was found, and one sentence."""
     from reticent.conformance import report
 

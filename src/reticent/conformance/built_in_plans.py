@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
-from reticent.conformance.neighbours import Dice
+from reticent.conformance.neighbours import KeyedDice
 from reticent.conformance.schemas import PEOPLE, Extended, random_plan, random_schema
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.statistics.density import DensityOf, Detail
-from reticent.study.allocation import Prepared, settle, understand
+from reticent.study.allocation import PreparedRelease, settle, understand
 
 COLUMNS: Final[dict[str, Column]] = {
     "x": Real(Fraction(0), Fraction(10)),
@@ -76,7 +76,7 @@ ONE_EACH: Final = (
 )
 
 
-def built_in() -> Iterator[tuple[str, Prepared, Schema]]:
+def built_in() -> Iterator[tuple[str, PreparedRelease, Schema]]:
     """Every statistic, under both relations, for persons of one row and of several."""
     for kind, rows in PERSONS:
         schema = Schema(COLUMNS, Person(kind, None if rows == 1 else "who", rows))
@@ -90,7 +90,7 @@ def built_in() -> Iterator[tuple[str, Prepared, Schema]]:
         yield name, settle(understand(DENSITIES, schema), within, schema, units, "approximate"), schema
 
 
-def robust() -> Iterator[tuple[str, Prepared, Schema]]:
+def robust() -> Iterator[tuple[str, PreparedRelease, Schema]]:
     """Every statistic without bounds, at an epsilon at which it is no guess."""
     for kind, rows in PERSONS:
         people = SIZED if rows == 1 else None
@@ -107,10 +107,10 @@ def robust() -> Iterator[tuple[str, Prepared, Schema]]:
 SCHEMAS: Final = 8  # for each statistic of an extension
 
 
-def made_up(extensions: Extended) -> Iterator[tuple[str, Prepared, Schema]]:
+def made_up(extensions: Extended) -> Iterator[tuple[str, PreparedRelease, Schema]]:
     """Every statistic of the extensions, with options of its own making, on schemas at random; the same each time."""
     for kind in (kind for one in extensions for kind in one.statistics):
         for place in range(SCHEMAS):
-            dice = Dice(f"{kind.verb} {place}")
+            dice = KeyedDice(f"{kind.verb} {place}")
             schema = random_schema(dice)
             yield f"{kind.verb}, schema {place + 1}", random_plan(schema, dice, 1, (kind,), extensions), schema

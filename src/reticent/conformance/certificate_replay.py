@@ -24,7 +24,7 @@ from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
     from reticent.statistics.answer import Answer
-    from reticent.study.allocation import Prepared
+    from reticent.study.allocation import PreparedRelease
 
 Written: TypeAlias = Mapping[str, str]
 
@@ -37,14 +37,14 @@ SHOWN: Final = 60
 class CertificateInputs:
     """All that is public and goes onto the paper: the plan, the schema, a ledger that was charged for it."""
 
-    plan: Prepared
+    plan: PreparedRelease
     schema: Schema
     about: ReleaseMetadata
     receipt: Receipt
     ledger: Ledger
 
     @classmethod
-    def of(cls, plan: Prepared, schema: Schema) -> CertificateInputs | None:
+    def of(cls, plan: PreparedRelease, schema: Schema) -> CertificateInputs | None:
         """None where no ledger takes the loss of the plan."""
         from reticent.ledger import Ledger
         from reticent.study.release import charge

@@ -17,33 +17,35 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from reticent.data.expression_tree import Tree
 from reticent.data.order_statistics import Integers
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.schema import Schema
+from reticent.data.table import QueryResult
 
 if TYPE_CHECKING:
-    from reticent.study.allocation import Prepared
+    from reticent.study.allocation import PreparedRelease
 
 KEY_BITS: Final = 256  # tossed outside the gate: the key by which rows are kept
 WORD: Final = 64  # and a word for each record, where records are dealt out
 UNKNOWN: Final = 60  # records more where no number is known
 
 
-class Rows(Protocol):
+class QueryRunner(Protocol):
     """Anything that answers queries as ``Table.run`` does."""
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]: ...
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]: ...
 
 
 @dataclass(slots=True)
-class Counted:
+class RecordCounter:
     """A table that notes how many records it gave, and of how many persons where it told whose they are."""
 
-    rows: Rows
+    rows: QueryRunner
     records: set[int] = field(default_factory=set)
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
-        found = self.rows.run(queries, key)
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
+        found = self.rows.run(queries, key, schema)
         self.records.update(len(one.records) for one in found if one.records is not None)
         self.records.update(int(one.owners.max(initial=-1)) + 1 for one in found if one.owners is not None)
         return found
@@ -53,34 +55,36 @@ class Counted:
 class PairedResults:
     """The results of both tables with their records in one order, once for each pair."""
 
-    known: dict[tuple[tuple[Query, ...], bytes], tuple[list[Result], list[Result]]] = field(default_factory=dict)
+    known: dict[tuple[tuple[Query, ...], bytes, Tree | None], tuple[list[QueryResult], list[QueryResult]]] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(slots=True)
 class OrderedNeighbour:
     """One of two neighbours, whose records come in one order: those that both have, then its own."""
 
-    here: Rows
-    there: Rows
+    here: QueryRunner
+    there: QueryRunner
     together: PairedResults
     other: bool
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
-        asked = (tuple(queries), key)
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
+        asked = (tuple(queries), key, None if schema is None else schema.where)
         if asked not in self.together.known:
-            pairs = zip(self.here.run(queries, key), self.there.run(queries, key), strict=True)
+            pairs = zip(self.here.run(queries, key, schema), self.there.run(queries, key, schema), strict=True)
             mine, theirs = zip(*(_ordered(one, other) for one, other in pairs), strict=True)
             self.together.known[asked] = (list(mine), list(theirs))
         return self.together.known[asked][self.other]
 
 
-def in_one_order(here: Rows, there: Rows) -> tuple[Rows, Rows]:
+def in_one_order(here: QueryRunner, there: QueryRunner) -> tuple[QueryRunner, QueryRunner]:
     """Both tables, read as they are, with their records in one order."""
     together = PairedResults()
     return OrderedNeighbour(here, there, together, other=False), OrderedNeighbour(here, there, together, other=True)
 
 
-def _ordered(one: Result, other: Result) -> tuple[Result, Result]:
+def _ordered(one: QueryResult, other: QueryResult) -> tuple[QueryResult, QueryResult]:
     if one.records is None or other.records is None:
         return one, other
     if one.owners is not None and other.owners is not None:
@@ -95,8 +99,8 @@ def _ordered(one: Result, other: Result) -> tuple[Result, Result]:
 
 
 def _ordered_by_person(
-    one: Result, records: Integers, owners: Integers, other: Result, others: Integers, theirs: Integers
-) -> tuple[Result, Result]:
+    one: QueryResult, records: Integers, owners: Integers, other: QueryResult, others: Integers, theirs: Integers
+) -> tuple[QueryResult, QueryResult]:
     """The persons that both tables have, then those of each, numbered in that order."""
     first, second = _persons(records, owners), _persons(others, theirs)
     both = first & second
@@ -126,14 +130,14 @@ def _counted(records: Integers) -> Counter[tuple[int, ...]]:
 
 
 @dataclass(slots=True)
-class Filled:
+class PaddedTable:
     """A table whose answers to some queries have more records, of which ``most`` is the number in all, if any."""
 
-    rows: Rows
+    rows: QueryRunner
     more: Mapping[Query, ExtraRecords]
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
-        found = self.rows.run(queries, key)
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
+        found = self.rows.run(queries, key, schema)
         return [
             _more(one, self.more[query]) if query in self.more else one
             for query, one in zip(queries, found, strict=True)
@@ -148,25 +152,25 @@ class ExtraRecords:
     most: int | None
 
 
-def _more(one: Result, more: ExtraRecords) -> Result:
+def _more(one: QueryResult, more: ExtraRecords) -> QueryResult:
     assert one.records is not None
     some = more.records if more.most is None else more.records[: max(0, more.most - len(one.records))]
     return replace(one, records=np.concatenate([one.records, some]))
 
 
-def filling(plan: Prepared) -> dict[Query, ExtraRecords]:
+def filling(plan: PreparedRelease) -> dict[Query, ExtraRecords]:
     """For each regression of a plan records of a normal shape: as many as are public, or some where none are."""
     from reticent.statistics.column_step import PlannedStep
     from reticent.statistics.regression.plans import made_up_rows
-    from reticent.statistics.regression.steps import ANY_N, Bought, Known
+    from reticent.statistics.regression.regression_step import ANY_N, CountedRegression, FixedSizeRegression
 
     found = {}
     for step in plan.all_steps:
         match step:
-            case PlannedStep(plan=Known() as known) as planned:
+            case PlannedStep(plan=FixedSizeRegression() as known) as planned:
                 design = known.chosen.design
                 found[planned.query] = ExtraRecords(made_up_rows(design, "normal", 1), design.terms.values)
-            case PlannedStep(plan=Bought() as bought) as planned:
+            case PlannedStep(plan=CountedRegression() as bought) as planned:
                 design = replace(bought.make(ANY_N, bought.method, bought.epsilon).design, size=UNKNOWN)
                 found[planned.query] = ExtraRecords(made_up_rows(design, "normal", 1), None)
             case _:

@@ -51,7 +51,7 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class OutputParts:
     """Outputs taken apart: a shape each, and the numbers found in them, column by column."""
 
     shapes: Codes
@@ -67,7 +67,7 @@ class Read:
 # --- reading outputs -------------------------------------------------------------------------------------------------
 
 
-def read(here: Sample, there: Sample) -> Read:
+def read(here: Sample, there: Sample) -> OutputParts:
     """Outputs of any kind: numbers, texts, tuples, None, replies, exceptions, or arrays of shape (n,) or (n, d)."""
     if (
         isinstance(here, np.ndarray)
@@ -86,10 +86,10 @@ def read(here: Sample, there: Sample) -> Read:
         rows.append(numbers)
     width = max((len(numbers) for numbers in rows), default=0)
     columns = tuple(_column([n[j] if j < len(n) else None for n in rows]) for j in range(width))
-    return Read(np.array(shape_of, np.int64), np.array(atom_of, np.int64), columns, len(here))
+    return OutputParts(np.array(shape_of, np.int64), np.array(atom_of, np.int64), columns, len(here))
 
 
-def _read_arrays(here: NDArray[Any], there: NDArray[Any]) -> Read:
+def _read_arrays(here: NDArray[Any], there: NDArray[Any]) -> OutputParts:
     both = np.concatenate([here, there])
     if both.dtype.kind == "f":
         both = both.astype(np.float64, copy=False)
@@ -108,7 +108,7 @@ def _read_arrays(here: NDArray[Any], there: NDArray[Any]) -> Read:
     else:
         joined = np.ascontiguousarray(table).view([("", table.dtype)] * table.shape[1]).ravel()
         atoms = np.unique(joined, return_inverse=True)[1]
-    return Read(shapes, atoms.astype(np.int64).ravel(), tuple(table.T), len(here))
+    return OutputParts(shapes, atoms.astype(np.int64).ravel(), tuple(table.T), len(here))
 
 
 def _taken_apart(output: object) -> tuple[Hashable, Hashable, tuple[object, ...]]:
@@ -195,7 +195,7 @@ def _float(cell: Any) -> float:
 # --- features --------------------------------------------------------------------------------------------------------
 
 
-def features(data: Read, training: NDArray[np.int64]) -> list[Feature]:
+def features(data: OutputParts, training: NDArray[np.int64]) -> list[Feature]:
     """Every feature of outputs, with cells fixed by the rows ``training``."""
     found = [_listed("kind", data.shapes, training), _listed("atoms", data.atoms, training)]
     values = [_floats(column) for column in data.columns[:COLUMNS]]

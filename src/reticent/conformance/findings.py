@@ -51,7 +51,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CallPair:
     """One noise call as both runs made it. ``ratio`` is observed to declared, squared for an L2 norm; at most 1."""
 
     answer: str
@@ -61,14 +61,14 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """Two runs side by side.
 
     ``share`` is the part of the charged loss that the exact numbers of this pair account for, at most 1. It is None if
     the losses of its parts do not say, or if nothing is charged. ``size`` is the number of cells published.
     """
 
-    calls: tuple[Seen, ...]
+    calls: tuple[CallPair, ...]
     share: Fraction | None
     findings: tuple[Finding, ...]
     size: int = 0
@@ -98,17 +98,17 @@ def unlike(first: Sequence[Call], second: Sequence[Call]) -> list[Finding]:
     return found
 
 
-def seen_of(call: Call, other: Call, answer: str = "", times: int = 1) -> Seen:
+def seen_of(call: Call, other: Call, answer: str = "", times: int = 1) -> CallPair:
     """Observed change of a pair of calls; ``times`` steps of the mechanism's own neighbours lie between the tables."""
     change, declared = change_of(call, other), declared_of(call.mechanism)
     moved = None if declared is None else change.in_norm(declared.norm)
     if declared is None or moved is None:
-        return Seen(answer, name_of(call), change, None)
+        return CallPair(answer, name_of(call), change, None)
     bound = declared.bound * times ** (2 if declared.norm == "L2" else 1)
-    return Seen(answer, name_of(call), change, moved / bound)
+    return CallPair(answer, name_of(call), change, moved / bound)
 
 
-def excess(call: Call, other: Call, seen: Seen, times: int = 1, *, same: bool = False) -> Iterator[Finding]:
+def excess(call: Call, other: Call, seen: CallPair, times: int = 1, *, same: bool = False) -> Iterator[Finding]:
     """A finding where numbers moved too far, or at all where the same rows only stand in another order."""
     declared = declared_of(call.mechanism)
     if same and (seen.change.linf or 0) > 0:

@@ -79,7 +79,7 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CaseCheck:
     """One check of one case. ``error``: the probability that a right mechanism fails it, 0 without chance."""
 
     case: str
@@ -90,10 +90,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class KitReport:
     """All lines of a run."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[CaseCheck, ...]
 
     @property
     def passed(self) -> bool:
@@ -101,7 +101,7 @@ class Report:
         return not self.failures
 
     @property
-    def failures(self) -> tuple[Line, ...]:
+    def failures(self) -> tuple[CaseCheck, ...]:
         return tuple(line for line in self.lines if line.verdict == "fail")
 
     @property
@@ -128,7 +128,7 @@ def check(
     effort: Effort | None = None,
     entropy: Callable[[str], Entropy] = Replayed,
     alarm: Alarm | None = None,
-) -> Report:
+) -> KitReport:
     """Every check of every case: of a module with ``SPECIMENS``, or of specimens and cases.
 
     Parameters
@@ -153,10 +153,10 @@ def check(
     if not cases:
         raise PublicParameterError("there is nothing to check: give specimens, or a module with SPECIMENS")
     lines = (line for case in cases for line in _Kit(case, axioms, effort or Effort(), entropy).lines())
-    return Report(tuple(lines if alarm is None else alarm.watch(lines, failed)))
+    return KitReport(tuple(lines if alarm is None else alarm.watch(lines, failed)))
 
 
-def failed(line: Line) -> str:
+def failed(line: CaseCheck) -> str:
     """A failed check in words; empty for any other."""
     return f"{line.case}: {line.check}: {line.reason}" if line.verdict == "fail" else ""
 
@@ -258,7 +258,7 @@ class _Kit:
     there: list[Any] = field(default_factory=list)
     wrong: dict[float, list[Any]] = field(default_factory=dict)  # draws of mutants by the factor, on this side
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[CaseCheck]:
         yield from self._parameters()
         yield from self._proof(self.case.mechanism.guarantee)
         try:
@@ -273,9 +273,9 @@ class _Kit:
         yield from self._audit()
         yield self._accuracy()
 
-    def _line(self, check: str, passed: bool | None, reason: str, error: float = 0.0) -> Line:
+    def _line(self, check: str, passed: bool | None, reason: str, error: float = 0.0) -> CaseCheck:
         verdict: Verdict = "not applicable" if passed is None else ("pass" if passed else "fail")
-        return Line(self.case.name, check, verdict, reason, error)
+        return CaseCheck(self.case.name, check, verdict, reason, error)
 
     def _drawn(self, mechanism: AnyMechanism, exact: Any, name: str) -> list[Any]:
         stream = self.entropy(f"{self.case.name}/{name}")
@@ -287,7 +287,7 @@ class _Kit:
             self.wrong[factor] = self._drawn(mutant, self.case.here, f"mutant {factor}")
         return self.wrong[factor]
 
-    def _parameters(self) -> Iterator[Line]:
+    def _parameters(self) -> Iterator[CaseCheck]:
         makers = list(_makers(self.case))
         tried = ", ".join(name for name, _, _ in makers)
         taken = [f"took {name} = {bad}" for name, make, _ in makers for bad in BAD if not _refused(make, bad, name)]
@@ -297,7 +297,7 @@ class _Kit:
             yield self._line(check, not found if makers else None, reason)
         yield self._inputs()
 
-    def _inputs(self) -> Line:
+    def _inputs(self) -> CaseCheck:
         name, here = "float answers refused", self.case.here
         if not isinstance(here, tuple | list) or not here or not all(isinstance(one, int | Fraction) for one in here):
             return self._line(name, None, "the input is no vector of numbers")
@@ -307,7 +307,7 @@ class _Kit:
             return self._line(name, True, "a vector of floats")
         return self._line(name, False, "took a vector of floats: what comes out has the low bits of the answer")
 
-    def _proof(self, guarantee: Guarantee) -> Iterator[Line]:
+    def _proof(self, guarantee: Guarantee) -> Iterator[CaseCheck]:
         nodes, loss = list(_nodes(guarantee)), words(guarantee.loss)
         bare = [node.by.name for node in nodes if not (node.by.source.strip() and node.by.statement.strip())]
         sources = bare or sorted({node.by.source for node in nodes})
@@ -325,12 +325,12 @@ class _Kit:
         back = serialization.from_json(json.loads(json.dumps(serialization.to_json(guarantee))))
         yield self._line("JSON and back", back == guarantee, loss)
 
-    def _replay(self) -> Line:
+    def _replay(self) -> CaseCheck:
         sample, streams = self.case.mechanism.sample, (Replayed("again"), Replayed("again"))
         once, twice = ([sample(self.case.here, stream) for _ in range(40)] for stream in streams)
         return self._line("same coins, same output", once == twice, "40 draws from one stream, and again")
 
-    def _alphabet(self) -> Line:
+    def _alphabet(self) -> CaseCheck:
         name, mass = "outputs of one alphabet", self.case.mass
         forms = sorted({form(output) for output in (*self.here, *self.there)})
         if mass is None:  # the outputs may be worked on further, so floats and no replies are in order
@@ -346,7 +346,7 @@ class _Kit:
         on_grid = grid is None or all((value / grid.step).denominator == 1 for out in self.here for value in out)
         return self._line(name, on_grid, forms[0] if on_grid else "an output off the grid")
 
-    def _law(self) -> Iterator[Line]:
+    def _law(self) -> Iterator[CaseCheck]:
         mass, level, factors = self.case.mass, self.effort.level, self.effort.factors
         if mass is None:
             yield self._line("draws its law", None, "law not stated")
@@ -363,7 +363,7 @@ class _Kit:
     def _mutants(self, factors: Sequence[Fraction]) -> list[tuple[float, AnyMechanism]]:
         return [(float(factor), made) for factor in factors if (made := louder(self.case, factor)) is not None]
 
-    def _mutant(self, name: str, mass: Mass, factors: Sequence[Fraction]) -> Line:
+    def _mutant(self, name: str, mass: Mass, factors: Sequence[Fraction]) -> CaseCheck:
         """The first factor at which draws of a mutant no longer fit; without parameters, the law is bent instead."""
         tried = 0.0
         for tried, mutant in self._mutants(factors):
@@ -377,7 +377,7 @@ class _Kit:
         p = sampled.fit(self.here, lambda out: _chance(mass, self.case.here, out) ** power / total)
         return self._line(name, p < self.effort.level, f"its draws against the law to the power {power:.3g}: p {p:.2g}")
 
-    def _audit(self) -> Iterator[Line]:
+    def _audit(self) -> Iterator[CaseCheck]:
         guarantee, deltas, level = self.case.mechanism.guarantee, self.effort.deltas, self.effort.level
         lower, stated = sampled.bound(self.here, self.there, delta=deltas, beta=level), sampled.claims(guarantee)
         event = next((found for loss in stated if (found := lower.refutes(loss)) is not None), None)
@@ -387,7 +387,7 @@ class _Kit:
         yield self._line("audited below its claim", event is None, f"{words(guarantee.loss)} claimed, {reason}", level)
         yield self._refuted(stated)
 
-    def _refuted(self, stated: Sequence[Loss]) -> Line:
+    def _refuted(self, stated: Sequence[Loss]) -> CaseCheck:
         name, tried = "audit refutes too little noise", 0.0
         for tried, mutant in self._mutants(self.effort.factors):
             other = self._drawn(mutant, self.case.there, f"audit {tried} there")
@@ -403,7 +403,7 @@ class _Kit:
         seen = {*self.here, *self.there}
         return [[_chance(mass, exact, out) for out in seen] for exact in (self.case.here, self.case.there)]
 
-    def _accuracy(self) -> Line:
+    def _accuracy(self) -> CaseCheck:
         name, radius = "radius covers", getattr(self.case.mechanism, "radius", None)
         if radius is None or not isinstance(self.case.here, tuple | list):
             return self._line(name, None, "no radius" if radius is None else "the input is no vector of numbers")

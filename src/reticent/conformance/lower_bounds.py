@@ -26,7 +26,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.conformance.events import Feature, Floats, Read, Sample, features, read, with_score
+from reticent.conformance.events import Feature, Floats, OutputParts, Sample, features, read, with_score
 from reticent.errors import PublicParameterError
 from reticent.privacy import convert, profiles
 from reticent.privacy.guarantee import Guarantee
@@ -69,7 +69,7 @@ class EventTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Lower:
+class LowerBounds:
     """Lower bounds on epsilon that hold together with probability 1 - ``beta``.
 
     Attributes
@@ -117,7 +117,7 @@ class Lower:
         )
 
 
-def bound(here: Sample, there: Sample, *, delta: Sequence[float] = (0.0,), beta: float = 1e-3) -> Lower:
+def bound(here: Sample, there: Sample, *, delta: Sequence[float] = (0.0,), beta: float = 1e-3) -> LowerBounds:
     """Lower bounds on epsilon from independent outputs on two neighbours, in both directions.
 
     Parameters
@@ -160,7 +160,7 @@ class _Sides:
     test: tuple[NDArray[np.int64], NDArray[np.int64]]
 
     @classmethod
-    def of(cls, data: Read) -> _Sides:
+    def of(cls, data: OutputParts) -> _Sides:
         here, there = np.arange(data.here), np.arange(data.here, data.rows)
         tests = [np.concatenate([rows[1::4], rows[3::4]]) for rows in (here, there)]
         return cls((here[0::4], there[0::4]), (here[2::4], there[2::4]), (tests[0], tests[1]))
@@ -177,7 +177,7 @@ class _Candidate:
     seen: tuple[int, int]
 
 
-def _chosen(data: Read, sides: _Sides, deltas: Sequence[float]) -> list[list[_Candidate]]:
+def _chosen(data: OutputParts, sides: _Sides, deltas: Sequence[float]) -> list[list[_Candidate]]:
     """For each delta the most promising events, best first."""
     training = np.concatenate([*sides.order, *sides.pick])
     known = with_score(features(data, training), *sides.order)
@@ -249,7 +249,7 @@ def _different(candidates: list[_Candidate]) -> list[_Candidate]:
 # --- testing ---------------------------------------------------------------------------------------------------------
 
 
-def _tested(chosen: list[list[_Candidate]], sides: _Sides, deltas: tuple[float, ...], beta: float) -> Lower:
+def _tested(chosen: list[list[_Candidate]], sides: _Sides, deltas: tuple[float, ...], beta: float) -> LowerBounds:
     """Every chosen event on the other half; equal events of several deltas are tested once, with their shares added."""
     events: dict[tuple[str, bool, bytes], tuple[_Candidate, float]] = {}
     for candidates in chosen:
@@ -258,7 +258,7 @@ def _tested(chosen: list[list[_Candidate]], sides: _Sides, deltas: tuple[float, 
             key = (candidate.feature.name, candidate.reverse, np.sort(candidate.cells).tobytes())
             before = events[key][1] if key in events else 0.0
             events[key] = (candidate, before + share / whole / len(deltas))
-    return Lower(tuple(_one(one, sides, share * beta) for one, share in events.values()), deltas, beta)
+    return LowerBounds(tuple(_one(one, sides, share * beta) for one, share in events.values()), deltas, beta)
 
 
 def _one(candidate: _Candidate, sides: _Sides, error: float) -> EventTest:

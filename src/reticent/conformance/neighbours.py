@@ -20,9 +20,10 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from reticent.data.columns import Storage
+from reticent.data.expression_tree import Tree
 from reticent.data.query import Query
 from reticent.data.schema import Category, Column, Integer, Key, Real, Schema
-from reticent.data.table import Result, Table
+from reticent.data.table import QueryResult, Table
 from reticent.entropy import Replayed
 
 T = TypeVar("T")
@@ -67,7 +68,7 @@ TEXTS: Final[tuple[Cell, ...]] = (
 )
 
 
-class Dice:
+class KeyedDice:
     """Choices from a key."""
 
     def __init__(self, key: bytes | str | int) -> None:
@@ -123,7 +124,7 @@ class Family:
 
 def families(schema: Schema, key: bytes | str | int) -> Iterator[Family]:
     """Families without end: first every mood on tables of nobody else, then moods and other people at random."""
-    dice = Dice(key)
+    dice = KeyedDice(key)
     several = 8 if schema.person.adjacency == "substitute" else 4
     for turn in count():
         moods = MOODS if turn < 2 else dice.shuffled(MOODS)
@@ -131,7 +132,7 @@ def families(schema: Schema, key: bytes | str | int) -> Iterator[Family]:
             yield family(schema, dice, moods[first : first + several], 0 if turn == 0 else None)
 
 
-def family(schema: Schema, dice: Dice, moods: Sequence[Mood], others: int | None = None) -> Family:
+def family(schema: Schema, dice: KeyedDice, moods: Sequence[Mood], others: int | None = None) -> Family:
     """Tables of some other people and of those who differ, one in each of ``moods``.
 
     Under add/remove: a table for each set of those who differ, and a pair wherever one set has one person more. Under
@@ -147,7 +148,7 @@ def family(schema: Schema, dice: Dice, moods: Sequence[Mood], others: int | None
     others : int, optional
         How many other persons there are; by default up to four.
     """
-    storage = {name: _storage(column, dice) for name, column in schema.columns.items()}
+    storage = {name: _storage(column, dice) for name, column in schema.stored.items()}
     who = schema.person.column
     if who is not None:
         storage[who] = dice.pick(("text", "text", "whole", "real"))
@@ -176,7 +177,7 @@ def family(schema: Schema, dice: Dice, moods: Sequence[Mood], others: int | None
 class _Maker:
     """Rows of made-up persons."""
 
-    def __init__(self, schema: Schema, storage: Mapping[str, Storage], dice: Dice) -> None:
+    def __init__(self, schema: Schema, storage: Mapping[str, Storage], dice: KeyedDice) -> None:
         self.schema, self.storage, self.dice = schema, storage, dice
 
     def person(self, number: int, mood: Mood, most: int) -> list[Row]:
@@ -190,7 +191,7 @@ class _Maker:
         return [{**self.row(mood, start + step * place), who: name} for place in range(size)]
 
     def row(self, mood: Mood, turn: int) -> dict[str, Cell]:
-        return {name: self._cell(column, mood, turn) for name, column in self.schema.columns.items()}
+        return {name: self._cell(column, mood, turn) for name, column in self.schema.stored.items()}
 
     def _cell(self, column: Column, mood: Mood, turn: int) -> Cell:
         if mood == "mixed":
@@ -231,7 +232,7 @@ def _number(value: int | Fraction, column: Column) -> Cell:
     return math.floor(value) if isinstance(column, Integer) else float(value)
 
 
-def _storage(column: Column, dice: Dice) -> Storage:
+def _storage(column: Column, dice: KeyedDice) -> Storage:
     match column:
         case Real():
             return dice.pick(("real", "real", "text", "whole"))
@@ -273,15 +274,15 @@ def _as_bool(cell: Cell) -> bool | None:
 # --- reading them -----------------------------------------------------------------------------------------------------
 
 
-class Held:
+class MemoizedTable:
     """A table that remembers: what it answered once it answers again without reading."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._known: dict[tuple[tuple[Query, ...], bytes], list[Result]] = {}
+        self._known: dict[tuple[tuple[Query, ...], bytes, Tree | None], list[QueryResult]] = {}
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
-        asked = (tuple(queries), key)
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
+        asked = (tuple(queries), key, None if schema is None else schema.where)
         if asked not in self._known:
-            self._known[asked] = self._table.run(queries, key)
+            self._known[asked] = self._table.run(queries, key, schema)
         return self._known[asked]

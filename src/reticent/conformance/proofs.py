@@ -19,7 +19,7 @@ from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about
 
 if TYPE_CHECKING:
-    from reticent.study.allocation import Prepared
+    from reticent.study.allocation import PreparedRelease
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ NOTHING = PairLoss(Fraction(0), Fraction(0))
 UNKNOWN = PairLoss(None, None)
 
 
-def leaves_of(plan: Prepared) -> Iterator[ProofLeaf]:
+def leaves_of(plan: PreparedRelease) -> Iterator[ProofLeaf]:
     """The noise calls a plan pays for, in the order of its proof, which is the order of drawing."""
     names = [step.name for step in plan.all_steps for _ in below(step.guarantee, 1)]
     whole = list(below(plan.guarantee, 1))
@@ -79,8 +79,8 @@ def amount(tree: Guarantee, shares: Iterator[Fraction | None], beyond: list[tupl
     ----------
     tree : Guarantee
     shares : iterator
-        For each leaf, observed to declared change of the whole pair (squared for an L2 norm), as ``Seen.ratio`` has it.
-        It is 0 if nothing was drawn, and None if it is not known.
+        For each leaf, observed to declared change of the whole pair (squared for an L2 norm), as ``CallPair.ratio``
+        has it. It is 0 if nothing was drawn, and None if it is not known.
     beyond : list
         Takes label and words of each node whose parts lost more than it is charged.
     """

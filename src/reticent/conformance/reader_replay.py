@@ -22,12 +22,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
-from reticent.conformance.neighbours import Cell, Dice, Family, Held, families, stored
+from reticent.conformance.neighbours import Cell, Family, KeyedDice, MemoizedTable, families, stored
 from reticent.data.engines.duckdb import Limits, Session, session
 from reticent.data.files import LONGEST_CELL
 from reticent.data.schema import Schema
 from reticent.data.source import Source, open_source
-from reticent.data.table import EngineFailure, Result, Table
+from reticent.data.table import EngineFailure, QueryResult, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,7 +120,7 @@ def _parquet(folder: Path, table: pa.Table) -> Path:
 class Opener(Protocol):
     """Opens a table of a family, by its place, in one of the forms."""
 
-    def __call__(self, made: Family, place: int, form: Form = "arrays") -> Held: ...
+    def __call__(self, made: Family, place: int, form: Form = "arrays") -> MemoizedTable: ...
 
 
 class _WarmTable(Table):
@@ -132,7 +132,7 @@ class _WarmTable(Table):
         super().__init__(source, schema, Limits(threads=1), None)
         self._connect = connect
 
-    def _reading(self, work: Callable[[Session], list[Result]], key: bytes) -> list[Result]:
+    def _reading(self, work: Callable[[Session], list[QueryResult]], key: bytes) -> list[QueryResult]:
         connection = self._connect()
         try:
             return work(Session(connection))
@@ -148,12 +148,12 @@ def engine() -> Iterator[Opener]:
     count = 0
     with session(Limits(threads=1)) as started, TemporaryDirectory(prefix="reticent-audit-") as name:
 
-        def open_table(made: Family, place: int, form: Form = "arrays") -> Held:
+        def open_table(made: Family, place: int, form: Form = "arrays") -> MemoizedTable:
             nonlocal count
             count += 1
             folder = Path(name) / str(count)  # a file is read anew by every run
             folder.mkdir()
-            return Held(_WarmTable(opened(form, made, place, folder), made.schema, started._connection.cursor))
+            return MemoizedTable(_WarmTable(opened(form, made, place, folder), made.schema, started._connection.cursor))
 
         yield open_table
 
@@ -172,7 +172,7 @@ def uneven(schema: Schema, key: str = "readers") -> Iterator[tuple[Form, str]]:
         What the made-up rows follow from.
     """
     made = _table(schema, key)
-    lines = _lines(made, Dice(f"lines {key}"))
+    lines = _lines(made, KeyedDice(f"lines {key}"))
     with TemporaryDirectory(prefix="reticent-audit-") as folder:
         for form in EACH:
             try:
@@ -216,7 +216,7 @@ class _RowFile:
 
 def _table(schema: Schema, key: str) -> Family:
     """A family whose only table has a few rows of every mood, with texts that a file has to quote."""
-    dice = Dice(f"rows {key}")
+    dice = KeyedDice(f"rows {key}")
     first, second = islice(families(schema, f"rows {key}"), 2)
     rows = [row for made in (first, second) for row in dice.shuffled(made.tables[-1])[: MOST // 2]]
     texts = [name for name, storage in first.storage.items() if storage == "text"]
@@ -226,7 +226,7 @@ def _table(schema: Schema, key: str) -> Family:
     return replace(first, tables=(tuple(dice.shuffled(rows)),), pairs=())
 
 
-def _lines(made: Family, dice: Dice) -> list[bytes]:
+def _lines(made: Family, dice: KeyedDice) -> list[bytes]:
     """The table as lines of a CSV file, some of them faulty."""
     return [_faulty(record([row[name] for name in made.storage]), dice.pick(FAULTS)) for row in made.tables[0]]
 

@@ -21,13 +21,21 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from reticent.conformance import scratch_ledger
 from reticent.conformance.branch_charge import unpaid
 from reticent.conformance.certificate_replay import CertificateInputs, Written, first_difference
-from reticent.conformance.couplings import KEY_BITS, WORD, Counted, Filled, Rows, filling, in_one_order
+from reticent.conformance.couplings import (
+    KEY_BITS,
+    WORD,
+    PaddedTable,
+    QueryRunner,
+    RecordCounter,
+    filling,
+    in_one_order,
+)
 from reticent.conformance.diffs import alike
 from reticent.conformance.findings import (
-    Comparison,
+    CallPair,
     Finding,
     Kind,
-    Seen,
+    RunComparison,
     cause_of,
     excess,
     name_of,
@@ -48,7 +56,7 @@ from reticent.statistics.answer import Answer
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
     from reticent.data.table import Table
-    from reticent.study.allocation import Prepared
+    from reticent.study.allocation import PreparedRelease
 
 Published: TypeAlias = tuple[tuple[Answer, ...], tuple[str, ...]]
 
@@ -76,14 +84,14 @@ class RunRecord:
 
 
 def replay(
-    plan: Prepared,
-    here: Rows,
-    there: Rows,
+    plan: PreparedRelease,
+    here: QueryRunner,
+    there: QueryRunner,
     *,
     tape: Tape | None = None,
     same: bool = False,
     schema: Schema | None = None,
-) -> Comparison:
+) -> RunComparison:
     """Run ``plan`` on two neighbouring tables with the same noisy numbers, and compare.
 
     Parameters
@@ -105,7 +113,7 @@ def replay(
 class Replayer:
     """``replay`` for many pairs of one plan: what follows from the plan alone is worked out once."""
 
-    def __init__(self, plan: Prepared, schema: Schema | None = None) -> None:
+    def __init__(self, plan: PreparedRelease, schema: Schema | None = None) -> None:
         self.plan = plan
         self._paper = None if schema is None else CertificateInputs.of(plan, schema)
         self.leaves: tuple[ProofLeaf, ...] = tuple(leaves_of(plan))
@@ -115,17 +123,17 @@ class Replayer:
         self._looked: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._more = filling(plan) if _deals(plan) else {}
 
-    def made_up_release(self, rows: Rows, schema: Schema) -> tuple[Finding, ...]:
+    def made_up_release(self, rows: QueryRunner, schema: Schema) -> tuple[Finding, ...]:
         """Findings on a release of the plan on made-up rows, charged to a ledger of its own (``scratch``)."""
-        rows = Filled(rows, self._more) if self._more else rows
+        rows = PaddedTable(rows, self._more) if self._more else rows
         ran = self._run(rows, Tape(), ())
         if ran.raised is not None:
             return tuple(raised(ran.raised, ran.raised))
         return tuple(dict.fromkeys(scratch_ledger.found(self.plan, schema, rows, ran.calls)))
 
-    def compare(self, here: Rows, there: Rows, tape: Tape, *, same: bool = False) -> Comparison:
+    def compare(self, here: QueryRunner, there: QueryRunner, tape: Tape, *, same: bool = False) -> RunComparison:
         if self._more:
-            here, there = Filled(here, self._more), Filled(there, self._more)
+            here, there = PaddedTable(here, self._more), PaddedTable(there, self._more)
         first = self._run(here, tape, ())
         if len(first.tossed) > 1:  # records are dealt out by coins: those of both tables in one order
             here, there = in_one_order(here, there)
@@ -147,17 +155,17 @@ class Replayer:
             found += excess(call, other, one, 1 if by is None else by.leaf.times, same=same)
         share = self._total(paid, seen, found)
         found += _published(first, second)
-        return Comparison(tuple(seen), share, tuple(found), _size(first))
+        return RunComparison(tuple(seen), share, tuple(found), _size(first))
 
-    def _ended(self, findings: list[Finding]) -> Comparison:
-        return Comparison((), None, tuple(findings))
+    def _ended(self, findings: list[Finding]) -> RunComparison:
+        return RunComparison((), None, tuple(findings))
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    def _run(self, rows: Rows, tape: Tape, earlier: tuple[Call, ...]) -> RunRecord:
+    def _run(self, rows: QueryRunner, tape: Tape, earlier: tuple[Call, ...]) -> RunRecord:
         from reticent.study.release import draw
 
-        recorder, counted = recorded(tape, earlier), Counted(rows)
+        recorder, counted = recorded(tape, earlier), RecordCounter(rows)
         published, written = None, None
         failed = None
         with warnings.catch_warnings(record=True) as caught:
@@ -224,7 +232,7 @@ class Replayer:
             self._stated[mechanism] = stated
         return self._stated[mechanism]
 
-    def _total(self, paid: Sequence[Payment | None], seen: Sequence[Seen], found: list[Finding]) -> Fraction | None:
+    def _total(self, paid: Sequence[Payment | None], seen: Sequence[CallPair], found: list[Finding]) -> Fraction | None:
         """The share of the charge this pair lost; every node whose parts lose more than it says is a finding."""
         by_leaf: dict[int, Fraction | None] = {}
         for by, one in zip(paid, seen, strict=True):
@@ -308,7 +316,7 @@ def _among(leaf: Guarantee, stated: Guarantee) -> int:
             return int(leaf.loss == stated.loss)
 
 
-def _deals(plan: Prepared) -> bool:
+def _deals(plan: PreparedRelease) -> bool:
     """Tell if records are read: dealing them out into a bought number of blocks is slow for absurd numbers."""
     return any(isinstance(query, Records) for step in plan.all_steps for query in step.queries)
 
@@ -318,4 +326,15 @@ def _tests(tree: Guarantee) -> bool:
     return tree.by.name in ptr.NAMES or any(_tests(part) for part in tree.parts)
 
 
-__all__ = ["STYLES", "Comparison", "Finding", "Kind", "Replayer", "Rows", "Seen", "Style", "Tape", "replay"]
+__all__ = [
+    "STYLES",
+    "RunComparison",
+    "Finding",
+    "Kind",
+    "Replayer",
+    "QueryRunner",
+    "CallPair",
+    "Style",
+    "Tape",
+    "replay",
+]

@@ -6,7 +6,7 @@
     str(found), page(found) and to_json() name the program by the digest of its source (``source_digest``)
 
 It reads no study and no ledger. A report can refute the program; what it cannot show is part of it. The source tree
-adds exact laws, sessions and models as ``Further`` parts (``tests/assurance``).
+adds exact laws, sessions and models as ``ReportPart`` parts (``tests/assurance``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reticent.conformance import kit as conformance
 from reticent.conformance.alarm import Alarm
 from reticent.conformance.built_in_plans import built_in, made_up, robust
 from reticent.conformance.kit import Effort
-from reticent.conformance.plan import QUICK, Audited, audit
+from reticent.conformance.plan_audit import QUICK, PlanAudit, audit
 from reticent.conformance.schemas import Extended
 from reticent.conformance.source_digest import digest
 from reticent.mechanisms import registry
@@ -29,7 +29,7 @@ from reticent.pages.markup import render
 from reticent.statistics.extensions import axioms_of
 
 Part: TypeAlias = Literal["kit", "plans"]
-Named: TypeAlias = tuple[str, Audited]
+Named: TypeAlias = tuple[str, PlanAudit]
 Tell: TypeAlias = Callable[[str], None]
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Declined:
+class AuditRefusal:
     """A question, or a whole release, that was refused as a release would refuse it: it was not run."""
 
     release: str
@@ -69,7 +69,7 @@ class Declined:
 
 
 @dataclass(frozen=True, slots=True)
-class Further:
+class ReportPart:
     """A part that only the source tree can run, for the report: its section, its tables, and its lines for JSON."""
 
     name: str
@@ -79,7 +79,7 @@ class Further:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class Verifications:
     """Parts of a verification; a part that was not run is None.
 
     ``further`` holds the parts of the source tree. ``own`` says that the plans are those of a study, not the built-in
@@ -87,13 +87,13 @@ class Verified:
     report. Where no study is named a report has no day: the same version then gives the same report.
     """
 
-    kit: tuple[conformance.Report, ...] | None = None
+    kit: tuple[conformance.KitReport, ...] | None = None
     plans: tuple[Named, ...] | None = None
     own: bool = False
     study: str = ""
-    declined: tuple[Declined, ...] = ()
+    declined: tuple[AuditRefusal, ...] = ()
     day: str = ""
-    further: tuple[Further, ...] = ()
+    further: tuple[ReportPart, ...] = ()
 
     @property
     def sections(self) -> tuple[Section, ...]:
@@ -207,13 +207,13 @@ def verified(
     deep: bool = False,
     triples: int = QUICK,
     plans: Sequence[Named] = (),
-    declined: Sequence[Declined] = (),
+    declined: Sequence[AuditRefusal] = (),
     study: str = "",
     day: str = "",
     tell: Tell | None = None,
     alarm: Alarm | None = None,
     extensions: Extended = (),
-) -> Verified:
+) -> Verifications:
     """Run the parts named.
 
     Parameters
@@ -237,7 +237,7 @@ def verified(
         Those of third parties: their mechanisms and their statistics are run, in place of ours.
     """
     told, rings = tell or (lambda stage: None), alarm or Alarm(lambda words: None)
-    return Verified(
+    return Verifications(
         until(rings, _kit(told, Effort() if deep else BRIEF, rings, extensions), quiet) if "kit" in parts else None,
         tuple(plans) or (until(rings, _plans(told, triples, extensions), refuted) if "plans" in parts else None),
         own=bool(plans or study),
@@ -258,12 +258,12 @@ def refuted(named: Named) -> str:
     return f"{name or 'as asked'}: {audited.reason}" if audited.verdict != "passed" else ""
 
 
-def quiet(report: conformance.Report) -> str:
+def quiet(report: conformance.KitReport) -> str:
     """Nothing: the lines of a report were watched one by one."""
     return ""
 
 
-def _kit(tell: Tell, effort: Effort, alarm: Alarm, extensions: Extended) -> Iterator[conformance.Report]:
+def _kit(tell: Tell, effort: Effort, alarm: Alarm, extensions: Extended) -> Iterator[conformance.KitReport]:
     theirs = tuple(module for one in extensions for module in one.mechanisms)
     axioms = axioms_of(extensions) if extensions else None
     for module in theirs if extensions else (module for module in registry.ALL if module.SPECIMENS):
@@ -314,7 +314,7 @@ def _of_plans(found: tuple[Named, ...], *, own: bool) -> Section:
     )
 
 
-def _of_kit(found: tuple[conformance.Report, ...]) -> Section:
+def _of_kit(found: tuple[conformance.KitReport, ...]) -> Section:
     lines = [line for report in found for line in report.lines]
     failed = [line for line in lines if line.verdict == "fail"]
     idle = sum(line.verdict == "not applicable" for line in lines)
@@ -353,7 +353,7 @@ INCOMPLETE_WORDS: Final = (
 )
 
 
-def kit_rows(found: Sequence[conformance.Report]) -> list[tuple[str, ...]]:
+def kit_rows(found: Sequence[conformance.KitReport]) -> list[tuple[str, ...]]:
     """A line for each mechanism with its parameters."""
     lines = [line for report in found for line in report.lines]
     rows: list[tuple[str, ...]] = []
@@ -370,7 +370,7 @@ def plan_notes(found: Sequence[Named]) -> list[tuple[str, str]]:
     return [(name, words) for name, words in ((CAPPED, CAPPED_WORDS), (INCOMPLETE, INCOMPLETE_WORDS)) if name in names]
 
 
-def plan_rows(audited: Audited) -> list[tuple[str, ...]]:
+def plan_rows(audited: PlanAudit) -> list[tuple[str, ...]]:
     """A line for each answer."""
     return [
         (
@@ -387,7 +387,7 @@ def plan_rows(audited: Audited) -> list[tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """A table of the page, with words for the rows that nobody asked for."""
 
     title: str
@@ -396,7 +396,7 @@ class Table:
     notes: Sequence[tuple[str, str]] = ()
 
 
-def page(found: Verified) -> str:
+def page(found: Verifications) -> str:
     """The report as one self-contained HTML file, without scripts."""
     return render(
         "verification",
@@ -413,13 +413,13 @@ def page(found: Verified) -> str:
     )
 
 
-def _tables(found: Verified) -> Iterator[Table]:
+def _tables(found: Verifications) -> Iterator[ReportTable]:
     for name, audited in found.plans or ():
-        yield Table(f"Plan: {name or 'as asked'}", PLAN_HEADS, plan_rows(audited), plan_notes([(name, audited)]))
+        yield ReportTable(f"Plan: {name or 'as asked'}", PLAN_HEADS, plan_rows(audited), plan_notes([(name, audited)]))
     if found.declined:
         rows = [(one.release or "as asked", one.question or "all of it", one.words) for one in found.declined]
-        yield Table("Refused, and so not run", ("release", "question", "why"), rows)
+        yield ReportTable("Refused, and so not run", ("release", "question", "why"), rows)
     for part in found.further:
-        yield from (Table(*table) for table in part.tables)
+        yield from (ReportTable(*table) for table in part.tables)
     if found.kit is not None:
-        yield Table("Conformance, mechanism by mechanism", KIT_HEADS, kit_rows(found.kit))
+        yield ReportTable("Conformance, mechanism by mechanism", KIT_HEADS, kit_rows(found.kit))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
-from reticent.conformance.neighbours import Dice
+from reticent.conformance.neighbours import KeyedDice
 from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema
 from reticent.errors import PublicParameterError, Refusal
 from reticent.privacy.adjacency import Kind
@@ -26,7 +26,7 @@ from reticent.statistics.statistic import Ask, OfColumn, Statistic
 
 if TYPE_CHECKING:
     from reticent.privacy.cost import Cost
-    from reticent.study.allocation import Prepared
+    from reticent.study.allocation import PreparedRelease
 
 Extended: TypeAlias = Sequence[Extension]
 RANGES: Final[tuple[tuple[int | str, int | str], ...]] = (
@@ -45,7 +45,7 @@ TRIES: Final = 1000
 PEOPLE: Final = 10_000  # a public number so large that no quantile is refused; the tables may have any number
 
 
-def random_schema(dice: Dice) -> Schema:
+def random_schema(dice: KeyedDice) -> Schema:
     """Columns of every kind, and a person of one or several rows."""
     columns: dict[str, Column] = {
         "x": _real(dice),
@@ -64,7 +64,7 @@ def random_schema(dice: Dice) -> Schema:
     return Schema(columns, Person(adjacency, "who" if several else None, dice.pick(CAPS) if several else 1, people))
 
 
-def _real(dice: Dice) -> Real:
+def _real(dice: KeyedDice) -> Real:
     low, high = (Fraction(end) for end in dice.pick(RANGES))
     inside = low + (high - low) / 2
     outside = high + 1 if abs(high + 1) > 1 else high
@@ -73,15 +73,15 @@ def _real(dice: Dice) -> Real:
     return Real(low, high, missing=missing, resolution=resolution, constant=dice.chance(10))
 
 
-def _integer(dice: Dice) -> Integer:
+def _integer(dice: KeyedDice) -> Integer:
     low, high = dice.pick(WHOLE)
     missing: Missing = "drop" if dice.chance(70) else Fraction(dice.pick((low, high)))
     return Integer(low, high, missing=missing, constant=dice.chance(10))
 
 
 def random_plan(
-    schema: Schema, dice: Dice, most: int = 3, kinds: Sequence[type[Statistic]] = (), extensions: Extended = ()
-) -> Prepared:
+    schema: Schema, dice: KeyedDice, most: int = 3, kinds: Sequence[type[Statistic]] = (), extensions: Extended = ()
+) -> PreparedRelease:
     """One to ``most`` questions with a price, by the code that prices a release; refused ones are asked anew.
 
     Raises
@@ -104,7 +104,7 @@ def random_plan(
     raise PublicParameterError(f"made_up made no question that can be asked in {TRIES} attempts: {problem}")
 
 
-def _limit(dice: Dice) -> tuple[Cost, str]:
+def _limit(dice: KeyedDice) -> tuple[Cost, str]:
     from reticent.privacy.cost import Cost
 
     epsilon = Fraction(dice.pick(EPSILONS))
@@ -114,7 +114,7 @@ def _limit(dice: Dice) -> tuple[Cost, str]:
     return Cost(None, epsilon**2 / 4, delta, "made up"), dice.pick(("approximate", "zcdp"))
 
 
-def _asked(schema: Schema, dice: Dice, kinds: Sequence[type[Statistic]]) -> Ask:
+def _asked(schema: Schema, dice: KeyedDice, kinds: Sequence[type[Statistic]]) -> Ask:
     from reticent.study.allocation import keys_of
 
     kind = dice.pick(kinds)

@@ -26,7 +26,7 @@ from reticent.conformance.branch_charge import unpaid
 from reticent.conformance.findings import Finding, cause_of
 from reticent.data.query import Query
 from reticent.data.schema import Schema
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import system
 from reticent.errors import CheckError, Fault, ReticentError
 from reticent.ledger import Ledger
@@ -41,9 +41,9 @@ from reticent.statistics.extensions import Extension, axioms_of
 if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
     from reticent.certificate.verify import Verification
-    from reticent.conformance.replay import Rows
+    from reticent.conformance.replay import QueryRunner
     from reticent.data.table import Table
-    from reticent.study.allocation import Prepared
+    from reticent.study.allocation import PreparedRelease
 
 ROOM: Final = 3  # releases that the scratch ledger has room for: a charge made twice is seen, not refused
 Document = dict[str, Any]  # a certificate as JSON
@@ -53,17 +53,17 @@ Document = dict[str, Any]  # a certificate as JSON
 class WatchedRows:
     """Made-up rows that note, when they are asked for, what the ledger's file holds by then."""
 
-    rows: Rows
+    rows: QueryRunner
     path: Path
     held: list[tuple[Loss, tuple[str, ...]]] = field(default_factory=list)
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
         file = Ledger.open(self.path)
         self.held.append((file.spent(), tuple(line.state for line in file.releases())))
-        return self.rows.run(queries, key)
+        return self.rows.run(queries, key, schema)
 
 
-def found(plan: Prepared, schema: Schema, rows: Rows, calls: Sequence[Call]) -> Iterator[Finding]:
+def found(plan: PreparedRelease, schema: Schema, rows: QueryRunner, calls: Sequence[Call]) -> Iterator[Finding]:
     """Findings on the release of a plan.
 
     Parameters
@@ -118,7 +118,7 @@ def _room(cost: Loss) -> Counted:
             raise CheckError(f"{words(other)} is no charge")
 
 
-def _released(plan: Prepared, schema: Schema, ledger: Ledger, watched: WatchedRows) -> Certificate:
+def _released(plan: PreparedRelease, schema: Schema, ledger: Ledger, watched: WatchedRows) -> Certificate:
     from reticent.certificate.fields import ReleaseMetadata
     from reticent.study.release import run
 

@@ -21,7 +21,7 @@ from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
-from reticent.mechanisms.sparse_vector import Part
+from reticent.mechanisms.sparse_vector import NoiseTerm
 from reticent.mechanisms.specimen import Mechanism
 
 Style: TypeAlias = Literal["law", "still", "many", "far"]
@@ -102,7 +102,11 @@ def reply(tape: Tape) -> Respond:
     def answer(mechanism: object, exact: object, start: NDArray[np.int64] | None) -> object:
         if tape.style != "law" and isinstance(exact, Candidates):
             return choice(exact, start)
-        if tape.style != "law" and isinstance(mechanism, Geometric | Gaussian | Part) and isinstance(exact, Sequence):
+        if (
+            tape.style != "law"
+            and isinstance(mechanism, Geometric | Gaussian | NoiseTerm)
+            and isinstance(exact, Sequence)
+        ):
             far = _far(mechanism)
             added = {"still": 0, "many": far}.get(tape.style)
             return tuple(
@@ -113,14 +117,14 @@ def reply(tape: Tape) -> Respond:
     return answer
 
 
-def _far(mechanism: Geometric | Gaussian | Part) -> int:
+def _far(mechanism: Geometric | Gaussian | NoiseTerm) -> int:
     """So far that nothing near decides; the threshold of a sparse vector stays, or its questions would follow it."""
     match mechanism:
-        case Part(_, "threshold"):
+        case NoiseTerm(_, "threshold"):
             return 0
         case Gaussian():
             return FAR * int(mechanism.variance) + FAR
-        case Geometric() | Part():
+        case Geometric() | NoiseTerm():
             return FAR * int(mechanism.scale) + FAR
         case _:
             assert_never(mechanism)

@@ -7,6 +7,7 @@ them exactly (unsigned 64-bit integers, decimals) and mixed objects arrive as te
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from reticent.data.schema import Category, Column, Schema
@@ -21,10 +22,17 @@ MOST_COLUMNS: Final = 4096
 BATCH: Final = 1 << 16
 
 
+@dataclass(slots=True, repr=False)
+class Reading:
+    """Share of a source that was read; 0 where the whole is not known. It is private where the number of rows is."""
+
+    share: float = 0.0
+
+
 def wanted(schema: Schema) -> tuple[str, ...]:
-    """The columns that may ever be read: the declared ones and the person column."""
-    person = schema.person.column
-    return (*schema.columns, person) if person is not None and person not in schema.columns else tuple(schema.columns)
+    """The columns that may ever be read: the declared ones that are not computed, and the person column."""
+    person, stored = schema.person.column, tuple(schema.stored)
+    return (*stored, person) if person is not None and person not in stored else stored
 
 
 def check_names(found: Sequence[str], schema: Schema, where: str) -> None:

@@ -1,10 +1,11 @@
 """Tables in files: one CSV file, or Parquet files of the same columns.
 
-A CSV file is comma-separated UTF-8 (RFC 4180; another delimiter and encoding may be declared). Every cell is text:
+A CSV file is comma-separated UTF-8 (RFC 4180; another delimiter and encoding may be declared), plain or compressed
+(``.csv.gz``, ``.csv.zst``). Every cell is text:
 nothing is guessed. A row that is too short has missing cells at its end. A row that is too long loses the rest, and a
 blank line is no row. An empty cell is missing, and so is one that is not text in its encoding or has more than 131,072
-characters. A quote that is never closed runs to the end of the file. No file makes the reader fail, and none makes it
-hold more than a block.
+characters. A quote that is never closed runs to the end of the file. No text makes the reader fail, and none makes it
+hold more than a block; only a compressed file that is damaged does.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.data.columns import (
     BATCH,
     MOST_COLUMNS,
+    Reading,
     Storage,
     check_names,
     empty_batches,
@@ -31,8 +33,7 @@ from reticent.data.columns import (
     storage_of,
     wanted,
 )
-from reticent.data.format import codec
-from reticent.data.header import check_form, first_line
+from reticent.data.header import check_form, delimiter_of, first_line
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
@@ -52,6 +53,7 @@ class CsvFile:
     delimiter: str
     encoding: str
     storage: Mapping[str, Storage]
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def place(self) -> str:
@@ -60,11 +62,16 @@ class CsvFile:
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
+        from reticent.data.compression import text_of
+
         where = [self.header.index(name) for name in names]
-        with open(self.path, encoding=codec(self.encoding), errors="surrogateescape", newline="") as stream:
+        stream, below = text_of(self.path, self.encoding)
+        with below, stream:
             records = _Records(stream, self.delimiter, max(where, default=0) + 1)
             records.next()
+            size = os.fstat(below.fileno()).st_size
             while block := records.block():
+                self.reading.share = below.tell() / max(size, 1)
                 if not names:
                     yield from empty_batches(len(block))
                     continue
@@ -197,6 +204,7 @@ class ParquetFiles:
     pattern: Path
     files: tuple[Path, ...]
     storage: Mapping[str, Storage]
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def place(self) -> str:
@@ -206,12 +214,15 @@ class ParquetFiles:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        for path in self.files:
+        for place, path in enumerate(self.files):
             with pq.ParquetFile(path, memory_map=False) as file:
+                done, whole = 0, max(file.metadata.num_rows, 1)
                 if not names:
                     yield from empty_batches(file.metadata.num_rows)
                     continue
                 for batch in file.iter_batches(batch_size=BATCH, columns=list(names)):
+                    done += batch.num_rows
+                    self.reading.share = (place + done / whole) / len(self.files)
                     arrays = [normal(batch.column(name), self.storage[name]) for name in names]
                     yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
@@ -225,6 +236,14 @@ def open_files(path: Path, schema: Schema, delimiter: str) -> CsvFile | ParquetF
     header = header_of(path, delimiter, encoding)
     check_names(header, schema, f"the header of {path.name}")
     return CsvFile(path.resolve(), header, delimiter, encoding, dict.fromkeys(wanted(schema), "text"))
+
+
+def delimiter_in(path: Path, encoding: str) -> str | None:
+    """The delimiter that the header line of a CSV file shows; None for a Parquet file, which has none."""
+    if is_parquet(path):
+        return None
+    _check_file(path)
+    return delimiter_of(first_line(path, encoding))
 
 
 def is_parquet(path: Path) -> bool:

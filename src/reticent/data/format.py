@@ -139,13 +139,14 @@ def _check_words(words: tuple[str, ...]) -> None:
     if len(set(words)) != len(words) or len(words) > MOST_WORDS:
         raise PublicParameterError(f"na lists at most {MOST_WORDS} different texts")
     for word in words:
-        if not word or len(word) > LONGEST_WORD or not _is_text(word):
+        if not word or len(word) > LONGEST_WORD or not is_text(word):
             raise PublicParameterError(
                 f"a text of na has 1 to {LONGEST_WORD} characters; an empty cell is missing anyway"
             )
 
 
-def _is_text(word: str) -> bool:
+def is_text(word: str) -> bool:
+    """Tell if a text can be written as UTF-8 and holds no NUL, which ends a text elsewhere."""
     try:
         word.encode()
     except UnicodeEncodeError:
@@ -162,6 +163,13 @@ PLAIN: Final = Format()
 def exact(name: object) -> str:
     """The text of ``name`` as a plain str; of a subclass of str the letters it holds, whatever it says they are."""
     return str.__str__(name if isinstance(name, str) else str(name))
+
+
+def exact_key(key: object) -> object:
+    """A key as a plain text, integer or truth value: nothing of a subclass runs beside private values."""
+    if isinstance(key, str):
+        return exact(key)
+    return int.__index__(key) if isinstance(key, int) and not isinstance(key, bool) else key
 
 
 def check_plain_names(names: Sequence[str], where: str) -> None:

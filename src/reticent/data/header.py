@@ -1,6 +1,7 @@
 """Header line of a CSV file: read alone, held to a form that no row has by accident, and never quoted.
 
     first_line(path, encoding)    that line, and nothing behind it
+    delimiter_of(line)            the sign between its names
     check_form(names, …)          names are short text without line ends
     check_header(names, where)    names do not look like a row of data
 
@@ -16,10 +17,11 @@ from pathlib import Path
 from typing import Final
 
 from reticent.data.columns import MOST_COLUMNS, is_utf8
-from reticent.data.format import check_plain_names, codec
+from reticent.data.format import check_plain_names
 from reticent.errors import SpecError
 
 LONGEST_HEADER: Final = 1 << 20  # characters
+DELIMITERS: Final = ",;\t|"  # as programs write them, the usual one first
 MONTHS: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 WORDS: Final = frozenset(["true", "false", "yes", "na", "n/a", "nan", "nil", "none", "null", "inf", "infinity"])
 DATA: Final = re.compile(
@@ -46,7 +48,8 @@ def check_form(names: Sequence[str], where: str, encoding: str) -> None:
         raise SpecError(f"{where} has more than {MOST_COLUMNS:,} columns. Keep the ones you need.")
     if not all(is_utf8(name) for name in names):
         raise SpecError(
-            f"The header of {where} is not {encoding.upper()} text. Save the file as UTF-8, or say [study] encoding."
+            f"The header of {where} is not {encoding.upper()} text. Save the file as UTF-8, or say its encoding: "
+            '[study] encoding = "windows-1252", init --encoding windows-1252.'
         )
     if any("\x00" in name for name in names):
         raise SpecError(f"The header of {where} is not text. Is it a CSV file?")
@@ -70,8 +73,12 @@ def check_header(names: Sequence[str], where: str) -> None:
 
 
 def looks_like_data(names: Sequence[str]) -> bool:
-    """Tell if one of the names may be a value: a public rule about the first line alone."""
+    """Tell if one of the names may be a value: a public rule about the first line alone.
+
+    A first name that is empty is none: R and pandas write the names of rows under it.
+    """
     plain = [name.strip() for name in names]
+    plain = plain[1:] if len(plain) > 1 and not names[0] else plain
     return len({name.casefold() for name in plain}) < len(plain) or any(map(_is_value, plain))
 
 
@@ -79,14 +86,22 @@ def _is_value(name: str) -> bool:
     return not any(c.isalpha() for c in name) or name.lower() in WORDS or DATA.fullmatch(name) is not None
 
 
+def delimiter_of(line: str) -> str:
+    """The sign that stands most often between the names of a header line, outside quotes; a comma where none does."""
+    outside = "".join(line.split('"')[::2])
+    return max(DELIMITERS, key=outside.count)
+
+
 def first_line(path: Path, encoding: str) -> str:
     """The first line of a text file, without its end; nothing behind it is looked at."""
+    from reticent.data.compression import DAMAGED, text_of
+
     try:
-        # a bad byte behind the header must not be noticed here: that would be a message about rows
-        with open(path, encoding=codec(encoding), errors="surrogateescape", newline="") as stream:
+        stream, below = text_of(path, encoding)
+        with below, stream:
             line = stream.readline(LONGEST_HEADER + 1)
-    except OSError:
-        raise SpecError(f"{path.name} cannot be read. No row was read.") from None
+    except DAMAGED:
+        raise SpecError(f"{path.name} cannot be read, or its compression is damaged. No row was read.") from None
     if len(line) > LONGEST_HEADER:
         raise SpecError(f"The header line of {path.name} is longer than 1 MiB. No row was read.")
     return line.rstrip("\r\n")

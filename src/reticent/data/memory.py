@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import (
     BATCH,
+    Reading,
     Storage,
     check_names,
     empty_batches,
@@ -37,6 +38,7 @@ class MemorySource:
 
     storage: Mapping[str, Storage]
     read: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def place(self) -> None:

@@ -9,10 +9,10 @@ end is, from +inf to +inf too. Rows that are not there therefore never look like
 upper end and falls with the lower one, which is all the proofs need (docs/proofs/robust.md, section 1).
 
 An engine answers ``window`` by order statistics in a range of ranks, and ``below`` by one filtered count. It answers
-``total`` by one filtered sum and the two order statistics at its ends. ``Sorted`` answers them in memory, ``RunLength``
-from distinct values and their counts. Distances are capped, so all that any mechanism here asks lies in windows of
-*public* ranks (``needs``): an engine fetches them before a width is known (``data/rank_search.py``), and ``Fetched``
-answers from them.
+``total`` by one filtered sum and the two order statistics at its ends. ``SortedColumn`` answers them in memory,
+``RunLength`` from distinct values and their counts. Distances are capped, so all that any mechanism here asks lies in
+windows of *public* ranks (``needs``): an engine fetches them before a width is known (``data/rank_search.py``), and
+``FetchedColumn`` answers from them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def lacking(first: int, last: int, size: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sorted:
+class SortedColumn:
     """A column in memory: a sorted array of int64 within +-LARGEST, checked once."""
 
     values: Integers
@@ -151,7 +151,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Fetched:
+class FetchedColumn:
     """A column by what was fetched of it, ranks in order; ``below`` is exact within a window and else at its edge.
 
     That is enough for a distance capped at ``most``: within ``most`` ranks of its own rank the count is exact, and
@@ -185,10 +185,10 @@ class Fetched:
         return "<private column>"
 
 
-def fetched(data: Order, needs: Needs) -> Fetched:
+def fetched(data: Order, needs: Needs) -> FetchedColumn:
     """Answers that an engine would fetch, of a column in memory."""
     windows = tuple(data.window(first, last) for first, last in needs.windows)
-    return Fetched(needs, windows, tuple(data.total(first, last) for first, last in needs.totals))
+    return FetchedColumn(needs, windows, tuple(data.total(first, last) for first, last in needs.totals))
 
 
 def around(ranks: tuple[int, ...], most: int) -> tuple[tuple[int, int], ...]:
@@ -196,11 +196,11 @@ def around(ranks: tuple[int, ...], most: int) -> tuple[tuple[int, int], ...]:
     return tuple((rank - most, rank + most) for rank in ranks)
 
 
-def ordered(values: Integers) -> Sorted:
+def ordered(values: Integers) -> SortedColumn:
     """Any int64 array as an ordered column; what lies beyond +-LARGEST counts as infinite."""
     if values.dtype != np.int64:
         raise PublicParameterError("an ordered column is made of int64")
-    return Sorted(np.sort(np.clip(values, -LARGEST, LARGEST)))
+    return SortedColumn(np.sort(np.clip(values, -LARGEST, LARGEST)))
 
 
 def at(data: Order, rank: int) -> int:

@@ -13,9 +13,9 @@ public keys belongs to no group. With keys a person is counted in at most ``touc
 rows in the others do not count for that query.
 
 Proof of the stabilities: adding or removing a person adds or removes at most ``rows`` kept rows (the choice is made
-inside one person). Replacing a person does both, and a person has at least one row on either side. Each row adds to
-each integer at most the bound given beside it. ``tests/laws/test_stability.py`` enumerates all neighbours of small
-tables.
+inside one person). Replacing a person does both, and a person has at least one row on either side, unless rows were
+filtered. Each row adds to each integer at most the bound given beside it. ``tests/laws/test_stability.py`` enumerates
+all neighbours of small tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
-from reticent.data.schema import LARGEST, SMALLEST, Fixed, Key, Person
+from reticent.data.schema import LARGEST, SMALLEST, FixedPointGrid, Key, Person
 from reticent.errors import PublicParameterError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class PresentValues:
     """One integer: kept rows (or persons) whose ``column`` is not missing."""
 
     column: str
@@ -68,14 +68,14 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
-class Persons:
+class DistinctPersons:
     """One integer: distinct persons (with keys: persons with a row in the group)."""
 
     keys: Keys | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Capped:
+class CappedPersons:
     """One integer: persons with more rows than the cap, so that some of their rows were left out."""
 
 
@@ -101,7 +101,7 @@ class Total:
     """
 
     column: str
-    grid: Fixed
+    grid: FixedPointGrid
     keys: Keys | None = None
 
 
@@ -114,7 +114,7 @@ class Moments:
     """
 
     column: str
-    grid: Fixed
+    grid: FixedPointGrid
     order: int
     keys: Keys | None = None
     per: Per = "row"
@@ -158,7 +158,7 @@ class Ranks:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class OrderedValues:
     """The kept values as integers, in order: floor(x / unit), within +-2^61 (``data/order_statistics.py``).
 
     The quotient is the double nearest to x / unit, so a unit that is a power of two is exact. Missing values are left
@@ -213,16 +213,28 @@ def _check_unit(unit: Fraction) -> None:
         raise PublicParameterError("a unit must be a fraction between 1e-250 and 1e250")
 
 
-Query: TypeAlias = Rows | Present | Persons | Capped | Incomplete | Total | Moments | Tally | Ranks | Ordered | Records
+Query: TypeAlias = (
+    Rows
+    | PresentValues
+    | DistinctPersons
+    | CappedPersons
+    | Incomplete
+    | Total
+    | Moments
+    | Tally
+    | Ranks
+    | OrderedValues
+    | Records
+)
 
 
 def keys_of(query: Query) -> Keys | None:
-    """The groups a query asks for; ``Capped``, ``Incomplete`` and ``Records`` know none."""
-    return None if isinstance(query, Capped | Incomplete | Records) else query.keys
+    """The groups a query asks for; ``CappedPersons``, ``Incomplete`` and ``Records`` know none."""
+    return None if isinstance(query, CappedPersons | Incomplete | Records) else query.keys
 
 
 def kept_rows(person: Person, per: Per, keys: Keys | None = None) -> int:
-    """Most values one person can contribute to ``Ranks``, ``Ordered``, ``Records``, ``Moments`` and ``Present``.
+    """Most values of one person in ``Ranks``, ``OrderedValues``, ``Records``, ``Moments`` and ``PresentValues``.
 
     That is over all groups together.
 
@@ -251,18 +263,19 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
     swap = person.adjacency == "substitute"
     match query:
         case Rows(keys=keys):
-            # whoever is replaced keeps one row or more, so without groups the number of rows is public up to rows - 1
-            return (_count(person.rows, keys, swap, stands_in=True),)
-        case Present(keys=keys, per=per):
+            # whoever is replaced keeps one row or more, so without groups the number of rows is public up to rows - 1;
+            # a filter may leave a person none
+            return (_count(person.rows, keys, swap, stands_in=not person.filtered),)
+        case PresentValues(keys=keys, per=per):
             if per == "person" and keys is not None:
                 return (_in_groups(0, 1, groups_of_kept(person, keys), keys, swap),)
-            return (_count(kept_rows(person, per), keys, swap, stands_in),)
-        case Persons(keys=None):
-            return (Fraction(0 if swap else 1),)
-        case Persons(keys=keys):
+            return (_count(kept_rows(person, per), keys, swap, stands_in and not person.filtered),)
+        case DistinctPersons(keys=None):
+            return (Fraction(0 if person.size_public else 1),)
+        case DistinctPersons(keys=keys):
             assert keys is not None
             return (_in_groups(0, 1, groups_of_kept(person, keys), keys, swap),)
-        case Capped():
+        case CappedPersons():
             return (Fraction(0 if person.column is None else 1),)
         case Incomplete():
             return (Fraction(person.rows),)
@@ -282,7 +295,7 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
                 touch = groups_of_kept(person, keys)
                 return tuple(_in_groups(least, most, touch, keys, swap) for least, most in ends)
             rows = kept_rows(person, per)
-            count = _count(rows, keys, swap, stands_in)
+            count = _count(rows, keys, swap, stands_in and not person.filtered)
             if swap and _apart(keys):
                 return (count, Fraction(2 * rows * grid.reach), *[Fraction(2 * rows * POWER_ONE)] * (order - 1))
             first = rows * (highest - lowest if swap else grid.reach)
@@ -292,7 +305,7 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
         case Tally(keys=keys):
             apart = query.bins > 1 or _apart(keys)
             return (Fraction(person.rows * (2 if swap and apart else 1)),)
-        case Ranks() | Ordered() | Records():
+        case Ranks() | OrderedValues() | Records():
             raise TypeError(f"{type(query).__name__} feeds a score; its sensitivity is counted in kept_rows")
         case _:
             assert_never(query)

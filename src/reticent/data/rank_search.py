@@ -21,7 +21,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.order_statistics import Fetched, Integers, Needs, RunLength, filled, lacking
+from reticent.data.order_statistics import FetchedColumn, Integers, Needs, RunLength, filled, lacking
 
 SAMPLE: Final = 1 << 17  # values; a column of no more than that is fetched as it is
 SHARE: Final = 1 / 32  # of the column, at most
@@ -70,7 +70,7 @@ class _RankRuns:
         return self.runs.window(first - self.under, last - self.under)
 
 
-def fetch(scans: Scans, needs: Needs) -> Fetched:
+def fetch(scans: Scans, needs: Needs) -> FetchedColumn:
     """Order statistics and sums that ``needs`` asks for, exact.
 
     They are equal to ``order_statistics.fetched`` of the whole column.
@@ -88,7 +88,7 @@ def fetch(scans: Scans, needs: Needs) -> Fetched:
         low, high = max(first, 1), min(last, size)
         whole = _total(scans, low, high, found) if low <= high else 0
         totals.append(whole + lacking(first, last, size))
-    return Fetched(needs, windows, tuple(totals))
+    return FetchedColumn(needs, windows, tuple(totals))
 
 
 def _total(scans: Scans, first: int, last: int, found: dict[tuple[int, int], Integers]) -> int:

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
-from reticent.data.format import PLAIN, Format, check_plain_names, exact
+from reticent.data.expression_tree import Key as Key
+from reticent.data.expression_tree import Tree
+from reticent.data.format import PLAIN, Format, check_plain_names, exact, exact_key, is_text, on_one_line
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.numbers import Number, read, show
 
-Key: TypeAlias = str | int | bool
 Missing: TypeAlias = Literal["drop"] | Fraction
 
 WIDEST: Final = 1 << 31  # the largest |fixed-point value|: 2^32 rows of them still sum inside int64
 EXACT_DOUBLE: Final = 1 << 53
 LARGEST: Final = Fraction(10) ** 300  # so that every public number, and what is computed from it, is a normal double
 SMALLEST: Final = 1 / Fraction(10) ** 250
+LONGEST_UNIT: Final = 40
 FINEST: Final = 1000  # bits of a fixed-point grid: 2^1000 and the grid's unit are normal doubles
 
 
@@ -34,7 +36,8 @@ class Real:
 
     ``missing`` is "drop" or the public value that stands in. ``resolution`` is the public step on which quantiles are
     released; by default about a millionth of the range. ``complete``: the curator vouches that every cell can be read.
-    A cell that cannot be read takes a public value, and nothing is said of the number of such cells.
+    A cell that cannot be read takes a public value, and nothing is said of the number of such cells. ``unit`` is what
+    the numbers are measured in, "years"; axes of figures say it.
     """
 
     low: Fraction | None = None
@@ -44,6 +47,7 @@ class Real:
     resolution: Fraction | None = None
     constant: bool = False
     complete: bool = False
+    unit: str = ""
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -55,6 +59,7 @@ class Real:
 
     def __post_init__(self) -> None:
         _check_bounds(self.low, self.high)
+        _check_unit(self.unit)
         for name, found in (("low", self.low), ("high", self.high), ("missing", self.missing)):
             if isinstance(found, Fraction) and found and not SMALLEST <= abs(found) <= LARGEST:
                 raise PublicParameterError(f"{name} must be 0 or between 1e-250 and 1e300 in size")
@@ -68,7 +73,7 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """An integer column; values that are no integers are missing. ``complete`` as for a real column."""
+    """An integer column; values that are no integers are missing. ``complete`` and ``unit`` as for a real column."""
 
     low: int | None = None
     high: int | None = None
@@ -76,6 +81,7 @@ class Integer:
     missing: Missing = "drop"
     constant: bool = False
     complete: bool = False
+    unit: str = ""
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -88,6 +94,7 @@ class Integer:
 
     def __post_init__(self) -> None:
         _check_bounds(self.low, self.high)
+        _check_unit(self.unit)
         stands_in = None if isinstance(self.missing, str) else self.missing
         given: dict[str, int | Fraction | None] = {"low": self.low, "high": self.high, "missing": stands_in}
         for name, found in given.items():
@@ -121,9 +128,11 @@ class Category:
     def __post_init__(self) -> None:
         if not self.among:
             raise PublicParameterError("among must list at least one value")
+        if any(type(key) not in (str, int, bool) for key in self.among):
+            object.__setattr__(self, "among", tuple(map(exact_key, self.among)))
         if not all(isinstance(key, str | int) for key in self.among):
             raise PublicParameterError("among must list text, integers, or truth values")
-        if any(isinstance(key, str) and not _is_text(key) for key in self.among):
+        if any(isinstance(key, str) and not is_text(key) for key in self.among):
             raise PublicParameterError("among lists something that cannot be written as UTF-8 text")
         if len({type(key) for key in self.among}) > 1:
             raise PublicParameterError("among mixes text, integers and truth values")
@@ -134,6 +143,11 @@ class Category:
 
 
 Column: TypeAlias = Real | Integer | Category
+
+
+def _check_unit(unit: object) -> None:
+    if not isinstance(unit, str) or len(unit) > LONGEST_UNIT or not on_one_line(unit):
+        raise PublicParameterError(f"unit is text of at most {LONGEST_UNIT} characters on one line, such as years")
 
 
 def _stand_in(
@@ -154,6 +168,7 @@ class Person:
     ``column`` names the person, or is None where every row is another person. ``rows`` is the most rows kept per
     person. ``people`` is the declared public number of persons, if any. ``typical`` is a public guess of the average
     number of kept rows: plans and made-up rows follow it, and nothing that is drawn, charged or compared does.
+    ``filtered``: a condition chose the rows, so that a person may have none.
     """
 
     adjacency: Kind
@@ -161,6 +176,7 @@ class Person:
     rows: int = 1
     people: int | None = None
     typical: Fraction | None = None
+    filtered: bool = False
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -186,14 +202,25 @@ class Person:
     def neighbours(self) -> Adjacency:
         return Adjacency(self.adjacency, self.rows)
 
+    @property
+    def size_public(self) -> bool:
+        """True if the number of persons who have a row here is the same for all neighbours."""
+        return self.adjacency == "substitute" and not self.filtered
+
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The public shape of a table. Names of columns are plain text on one line."""
+    """The public shape of a table. Names of columns are plain text on one line.
+
+    ``computed`` has the expressions of the columns that are computed and not read, ``where`` the condition that chose
+    the rows (``transformations``).
+    """
 
     columns: Mapping[str, Column]
     person: Person
     format: Format = PLAIN
+    computed: Mapping[str, Tree] = field(default_factory=dict)
+    where: Tree | None = None
 
     def __post_init__(self) -> None:
         if any(type(name) is not str for name in self.columns):
@@ -205,6 +232,11 @@ class Schema:
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
+
+    @property
+    def stored(self) -> Mapping[str, Column]:
+        """The columns that the source has: those that are not computed."""
+        return {name: column for name, column in self.columns.items() if name not in self.computed}
 
     def column(self, name: str) -> Column:
         if name not in self.columns:
@@ -236,6 +268,7 @@ def real(
     missing: Literal["drop"] | Number = "drop",
     resolution: Number | None = None,
     complete: bool = False,
+    unit: str = "",
 ) -> Real:
     """A real column with public bounds (both or neither), for ``study(columns={...})``.
 
@@ -252,6 +285,8 @@ def real(
     complete : bool
         You vouch that every cell is a number. No share of odd cells is bought then, and one takes ``missing``, else the
         middle of the range, else 0.
+    unit : str
+        What the numbers are measured in, for the axes of figures: "years". Columns of one unit share an axis.
 
     Returns
     -------
@@ -270,6 +305,7 @@ def real(
         missing_as(missing),
         None if resolution is None else read(resolution, "resolution"),
         complete=_truth(complete, "complete"),
+        unit=unit,
     )
 
 
@@ -280,6 +316,7 @@ def integer(
     why: str = "",
     missing: Literal["drop"] | int = "drop",
     complete: bool = False,
+    unit: str = "",
 ) -> Integer:
     """An integer column with public bounds (both or neither).
 
@@ -293,6 +330,8 @@ def integer(
         The public value that stands in for a cell that is no integer.
     complete : bool
         You vouch that every cell is an integer, as for ``real``.
+    unit : str
+        What the numbers are measured in, as for ``real``.
 
     Returns
     -------
@@ -313,6 +352,7 @@ def integer(
         why,
         missing_as(missing),
         complete=_truth(complete, "complete"),
+        unit=unit,
     )
 
 
@@ -369,7 +409,7 @@ def _truth(given: bool, name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedPointGrid:
     """A fixed-point grid: a value x becomes ``floor(clamp(x) * 2**bits)``, an integer in [lowest, highest]."""
 
     bits: int
@@ -394,27 +434,27 @@ class Fixed:
         return Fraction(2) ** -self.bits
 
 
-def grid_by_width(low: Fraction, high: Fraction) -> Fixed:
+def grid_by_width(low: Fraction, high: Fraction) -> FixedPointGrid:
     """The finest grid whose values differ by less than 2**29: for moments about the middle."""
     return _grid(low, high, high - low)
 
 
-def grid_by_size(low: Fraction, high: Fraction) -> Fixed:
+def grid_by_size(low: Fraction, high: Fraction) -> FixedPointGrid:
     """The finest grid whose values lie within 2**29 of zero: for sums."""
     return _grid(low, high, max(abs(low), abs(high)))
 
 
-def grid_whole(low: Fraction, high: Fraction) -> Fixed:
+def grid_whole(low: Fraction, high: Fraction) -> FixedPointGrid:
     """The grid of integers where they lie within 2**29 of zero, else ``grid_by_size``: for sums of integer columns.
 
     Only for columns declared integer: on a real column this grid would round every value down to an integer.
     """
     if low.denominator == high.denominator == 1 and max(abs(low), abs(high)) < WIDEST // 4:
-        return Fixed(0, int(low), int(high))
+        return FixedPointGrid(0, int(low), int(high))
     return grid_by_size(low, high)
 
 
-def _grid(low: Fraction, high: Fraction, extent: Fraction) -> Fixed:
+def _grid(low: Fraction, high: Fraction, extent: Fraction) -> FixedPointGrid:
     largest = max(abs(low), abs(high))
     if largest > LARGEST:
         raise PublicParameterError("bounds are too large for a fixed-point sum")
@@ -423,7 +463,7 @@ def _grid(low: Fraction, high: Fraction, extent: Fraction) -> Fixed:
         raise PublicParameterError("bounds are too close to zero, or to each other, for a fixed-point sum")
     scale = Fraction(2) ** bits
     lowest, highest = (low * scale).__floor__(), (high * scale).__ceil__()
-    return Fixed(bits, lowest, highest)
+    return FixedPointGrid(bits, lowest, highest)
 
 
 def _most_bits(limit: Fraction, extent: Fraction) -> int:
@@ -441,14 +481,6 @@ def _check_listed(name: str, column: Category, form: Format) -> None:
         spelled = str(key).lower() if isinstance(key, bool) else str(key)
         if spelled in form.na or (type(key) is int and float(key) in form.missing_numbers):
             raise SpecError(f"columns.{name} lists {key!r}, and na says that it is missing. It is one of the two.")
-
-
-def _is_text(key: str) -> bool:
-    try:
-        key.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\x00" not in key
 
 
 def _check_bounds(low: int | Fraction | None, high: int | Fraction | None) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from reticent.data.columns import Storage
+from reticent.data.columns import Reading, Storage
 from reticent.data.files import header_of, is_parquet, open_files, parquet_files, parquet_schema
 from reticent.data.format import check_plain_names
 from reticent.data.memory import is_pandas, open_arrays, open_pandas, open_stream, select
@@ -35,6 +35,11 @@ class Source(Protocol):
 
     @property
     def place(self) -> str | None: ...
+
+    @property
+    def reading(self) -> Reading:
+        """Share of it that the run under way has read."""
+        ...
 
     @property
     def storage(self) -> Mapping[str, Storage]:

@@ -14,16 +14,18 @@ import difflib
 import json
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, TypeVar, assert_never
 
+from reticent.data import expression_text
 from reticent.data.format import Format, check_title
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, missing_as
+from reticent.data.transformations import computed, described, filtered
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.cost import refuse_exposure, refuse_weak
@@ -31,19 +33,21 @@ from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import about, read, show
 
+T = TypeVar("T")
 Tables: TypeAlias = Mapping[str, Any]  # what tomllib returns
 Numbers: TypeAlias = tuple[Fraction | None, Fraction | None, Fraction | None]  # epsilon, delta, rho
 
-NUMERIC: Final = ("kind", "low", "high", "why", "missing", "resolution", "constant", "complete")
+NUMERIC: Final = ("kind", "from", "low", "high", "why", "missing", "resolution", "constant", "complete", "unit")
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("study", "person", "budget", "columns", "release"),
-    "study": ("title", "source", "ledger", "snapshot", "delimiter", "encoding", "decimal", "thousands", "na"),
+    "study": ("title", "source", "ledger", "snapshot", "delimiter", "encoding", "decimal", "thousands", "na", "where"),
     "person": ("column", "adjacency", "people", "rows"),
     "budget": ("epsilon", "delta", "rho", "approved", "ends", "override"),
     "real": NUMERIC,
     "integer": tuple(key for key in NUMERIC if key != "resolution"),
-    "category": ("kind", "among", "why", "constant", "complete"),
-    "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override"),
+    "computed": ("from", "unit", "why"),
+    "category": ("kind", "from", "among", "why", "constant", "complete"),
+    "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override", "try_anyway"),
 }
 LONGEST_SNAPSHOT: Final = 100
 LARGE_DELTA: Final = Fraction(1, 10**5)
@@ -79,6 +83,7 @@ class ReleaseSpec:
     rho: Fraction | None = None
     want: Mapping[str, float] = field(default_factory=dict)
     override: str = ""
+    try_anyway: bool = False  # where an answer would most likely be no reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,27 +148,87 @@ def read_spec(path: str | Path) -> Spec:
         raise SpecError(f"{path.name} is nested too deeply.") from None
 
 
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """Problems of a study file, gathered part by part, so that all are said at once."""
+
+    found: list[str] = field(default_factory=list)
+
+    def of(self, part: Callable[..., T], *given: Any) -> T | None:
+        """A part as it is read; None where it cannot be used, and then the reason is kept."""
+        try:
+            return part(*given)
+        except SpecError as error:
+            self.found.extend(error.problems)
+        except PublicParameterError as error:
+            self.found.append(str(error))
+        return None
+
+    def refuse(self) -> None:
+        """Raise one refusal of all that was found, if anything was."""
+        if self.found:
+            raise SpecError(*self.found)
+
+
 def parse_spec(tables: Tables, folder: Path) -> Spec:
-    """The study that parsed TOML declares; relative paths are relative to ``folder``."""
+    """The study that parsed TOML declares; relative paths are relative to ``folder``.
+
+    Raises
+    ------
+    SpecError, PublicParameterError
+        With every problem: the first of each key of [study], column and release.
+    """
+    try:
+        return _spec(tables, folder)
+    except (SpecError, PublicParameterError):
+        found = _problems(tables, folder)
+        if len(found) < 2:
+            raise
+    raise SpecError(*found)
+
+
+def _spec(tables: Tables, folder: Path) -> Spec:
     _known(tables, "", "the study file")
     study = _table(tables, "study")
     _known(study, "study", "[study]")
     person = _person(tables)
-    columns = {name: _column(name, table) for name, table in _table(tables, "columns").items()}
-    if not columns:
-        raise SpecError('No column is declared. Add [columns.NAME] kind = "real", "integer" or "category".')
     budget = _budget(_table(tables, "budget"), person.people)
     return Spec(
         title=_text(study, "title", "[study]") or "",
         source=_source(study, folder),
         ledger=_ledger(study, folder),
-        schema=Schema(MappingProxyType(columns), person, _format(study)),
+        schema=_schema(_columns(tables), person, study),
         budget=budget,
-        releases=_releases(tables, budget, person.people),
+        releases=_releases(tables, budget.override, person.people),
         folder=folder,
         delimiter=_delimiter(study),
-        snapshot=word_of(_text(study, "snapshot", "[study]") or "", "[study] snapshot"),
+        snapshot=_snapshot(study),
     )
+
+
+def _problems(tables: Tables, folder: Path) -> tuple[str, ...]:
+    """Whatever keeps the parts from being read, each part by itself."""
+    problems = Problems()
+    problems.of(_known, tables, "", "the study file")
+    study, budgeted, declared = (problems.of(_table, tables, name) or {} for name in ("study", "budget", "columns"))
+    problems.of(_known, study, "study", "[study]")
+    problems.of(_text, study, "title", "[study]")
+    problems.of(_source, study, folder)
+    problems.of(_ledger, study, folder)
+    for part in (_delimiter, _format, _snapshot):
+        problems.of(part, study)
+    person = problems.of(_person, tables)
+    people = None if person is None else person.people
+    problems.of(_columns, tables)
+    read = {name: table for name, table in declared.items() if not (isinstance(table, dict) and "from" in table)}
+    before = len(problems.found)
+    for name, table in read.items():
+        problems.of(_column, name, table)
+    if person is not None and len(problems.found) == before and declared:
+        problems.of(_schema, declared, person, study)
+    budget = problems.of(_budget, budgeted, people)
+    problems.of(_releases, tables, str(budgeted.get("override", "")) if budget is None else budget.override, people)
+    return tuple(dict.fromkeys(problems.found))
 
 
 # --- the tables -------------------------------------------------------------------------------------------------------
@@ -200,6 +265,10 @@ def _delimiter(study: Tables) -> str:
     return delimiter
 
 
+def _snapshot(study: Tables) -> str:
+    return word_of(_text(study, "snapshot", "[study]") or "", "[study] snapshot")
+
+
 def word_of(snapshot: str, where: str) -> str:
     """The word for a snapshot, which certificates print.
 
@@ -228,30 +297,29 @@ def _format(study: Tables) -> Format:
 
 
 def _person(tables: Tables) -> Person:
-    table = _table(tables, "person")
-    _known(table, "person", "[person]")
-    column, rows = _text(table, "column", "[person]"), table.get("rows")
-    if column is None and rows is None:
-        raise SpecError(NO_PERSON)
+    table, problems = _table(tables, "person"), Problems()
+    problems.of(_known, table, "person", "[person]")
+    column, rows = problems.of(_text, table, "column", "[person]"), table.get("rows")
     if rows is None:
-        raise SpecError(NO_ROWS)
+        problems.found.append(NO_PERSON if column is None else NO_ROWS)
     people = table.get("people")
     if people is not None and (isinstance(people, bool) or not isinstance(people, int)):
-        raise SpecError(f"[person] people must be an integer >= 1, got {_shown(people)}")
-    adjacency = table.get("adjacency")
+        problems.found.append(f"[person] people must be an integer >= 1, got {_shown(people)}")
+    adjacency: Any = table.get("adjacency")
     if adjacency not in ("add_remove", "substitute", "local"):
-        raise SpecError(
+        problems.found.append(
             'Choose adjacency: "add_remove" hides whether someone is in the file; "substitute" hides what their record '
             "says and makes the number of people public. There is no default."
         )
+    problems.refuse()
     try:
-        most, typical = _rows_each(rows)
+        most, typical = most_and_typical(rows)
         return Person(adjacency, column, most, people, typical)
     except PublicParameterError as error:
         raise SpecError(f"[person] {error}") from None
 
 
-def _rows_each(rows: object) -> tuple[int, Fraction | None]:
+def most_and_typical(rows: object) -> tuple[int, Fraction | None]:
     """The most rows kept of a person, and the public guess of their average where one is declared."""
     match rows:
         case "one_each":
@@ -265,6 +333,37 @@ def _rows_each(rows: object) -> tuple[int, Fraction | None]:
                 f'[person] rows must be "one_each" or {{ at_most = 20 }}, got {_shown(rows)}. Beside at_most, '
                 "typical = 3 tells plans the average."
             )
+
+
+def _columns(tables: Tables) -> Tables:
+    columns = _table(tables, "columns")
+    if not columns:
+        raise SpecError('No column is declared. Add [columns.NAME] kind = "real", "integer" or "category".')
+    return columns
+
+
+def _schema(tables: Tables, person: Person, study: Tables) -> Schema:
+    """The declared columns, then those that are computed, then the filter of the whole study."""
+    given = {name: table for name, table in tables.items() if isinstance(table, dict) and "from" in table}
+    plain = {name: _column(name, table) for name, table in tables.items() if name not in given}
+    schema = Schema(MappingProxyType(plain), person, _format(study))
+    for name, table in given.items():
+        where = f"[columns.{name}]"
+        _known(table, str(table.get("kind", "computed")), where)
+        text = _text(table, "from", where) or ""
+        rest = {key: value for key, value in table.items() if key != "from"}
+        try:
+            declared = _column(name, rest) if "kind" in rest else None
+            schema = computed(schema, name, expression_text.read(text), declared)
+            if declared is None and rest:
+                schema = described(schema, name, **{key: _text(rest, key, where) or "" for key in rest})
+        except (QuestionError, PublicParameterError) as refusal:
+            raise SpecError(f"{where} {refusal}") from None
+    condition = _text(study, "where", "[study]")
+    try:
+        return schema if condition is None else filtered(schema, expression_text.read(condition))
+    except QuestionError as refusal:
+        raise SpecError(f"[study] where: {refusal}") from None
 
 
 def _column(name: str, table: object) -> Column:
@@ -288,14 +387,15 @@ def _numeric(table: Tables, where: str, kind: str) -> Real | Integer:
     low, high = (None if table.get(key) is None else read(table[key], key) for key in ("low", "high"))
     why, constant = _text(table, "why", where) or "", _flag(table, "constant", where)
     missing, complete = missing_as(table.get("missing", "drop")), _flag(table, "complete", where)
+    unit = _text(table, "unit", where) or ""
     if kind == "real":
         resolution = None if table.get("resolution") is None else read(table["resolution"], "resolution")
-        return Real(low, high, why, missing, resolution, constant, complete)
+        return Real(low, high, why, missing, resolution, constant, complete, unit)
     for key, bound in (("low", low), ("high", high)):
         if bound is not None and bound.denominator != 1:
             raise SpecError(f"{where} {key} of an integer column must be an integer, got {show(bound)}")
     ends = (None if low is None else int(low), None if high is None else int(high))
-    return Integer(*ends, why, missing, constant, complete)
+    return Integer(*ends, why, missing, constant, complete, unit)
 
 
 def _category(table: Tables, where: str) -> Category:
@@ -373,19 +473,21 @@ def _sizes(loss: Counted) -> tuple[Fraction, Fraction]:
             assert_never(loss)
 
 
-def _releases(tables: Tables, budget: Budget, people: int | None) -> tuple[ReleaseSpec, ...]:
+def _releases(tables: Tables, override: str, people: int | None) -> tuple[ReleaseSpec, ...]:
     found = tables.get("release", [])
     if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
         raise SpecError("a release is written [[release]], with two brackets")
-    releases = tuple(_release(table, place, budget, people) for place, table in enumerate(found, start=1))
-    names = [release.name for release in releases]
-    for name in names:
+    problems = Problems()
+    read = [problems.of(_release, table, place, override, people) for place, table in enumerate(found, start=1)]
+    names = [release.name for release in read if release is not None]
+    for name in dict.fromkeys(names):
         if names.count(name) > 1:
-            raise SpecError(f"Two releases are called '{name}'. Give each its own name.")
-    return releases
+            problems.found.append(f"Two releases are called '{name}'. Give each its own name.")
+    problems.refuse()
+    return tuple(release for release in read if release is not None)
 
 
-def _release(table: Tables, place: int, budget: Budget, people: int | None) -> ReleaseSpec:
+def _release(table: Tables, place: int, default: str, people: int | None) -> ReleaseSpec:
     if "synthesize" in table:
         raise SpecError("synthesize is not in this version: ask for statistics.")
     name = _text(table, "name", f"[[release]] number {place}")
@@ -397,12 +499,15 @@ def _release(table: Tables, place: int, budget: Budget, people: int | None) -> R
     _loss(numbers, where)
     override = _text(table, "override", where) or ""
     if epsilon is not None:
-        refuse_weak(epsilon, override or budget.override)
+        refuse_weak(epsilon, override or default)
     refuse_exposure(delta or Fraction(0), people)
     ask = table.get("ask")
     if not isinstance(ask, list) or not ask or not all(isinstance(text, str) for text in ask):
         raise SpecError(f'{where} ask must list questions as text, such as ["count", "mean(age)"]')
-    return ReleaseSpec(name, tuple(ask), epsilon, delta, rho, _want(table.get("want", {}), where), override)
+    anyway = table.get("try_anyway", False)
+    if not isinstance(anyway, bool):
+        raise SpecError(f"{where} try_anyway is true or false")
+    return ReleaseSpec(name, tuple(ask), epsilon, delta, rho, _want(table.get("want", {}), where), override, anyway)
 
 
 def _want(table: object, where: str) -> Mapping[str, float]:
@@ -428,11 +533,14 @@ def _table(tables: Tables, name: str) -> Tables:
 
 
 def _known(table: Tables, kind: str, where: str) -> None:
-    for key in table:
-        if key not in KEYS[kind]:
-            raise SpecError(
-                f"{where} has an unknown key '{key}'.{_meant(key, KEYS[kind])} Known: {', '.join(KEYS[kind])}."
-            )
+    known = KEYS[kind]
+    odd = [
+        f"{where} has an unknown key '{key}'.{_meant(key, known)} Known: {', '.join(known)}."
+        for key in table
+        if key not in known
+    ]
+    if odd:
+        raise SpecError(*odd)
 
 
 def _meant(word: str, known: tuple[str, ...]) -> str:
@@ -486,7 +594,7 @@ def warnings(spec: Spec) -> tuple[str, ...]:
         if names:
             instead = "count as the first of their list (complete = true)" if complete else "count as missing"
             said.append(f"Values of {', '.join(names)} that are not listed, letter by letter, {instead}.")
-    for name, column in spec.schema.columns.items():
+    for name, column in spec.schema.stored.items():
         if isinstance(column, Category):
             continue
         if column.low is None:
@@ -517,6 +625,8 @@ def _instead(column: Real | Integer) -> str:
 
 def _about_the_study(spec: Spec) -> list[str]:
     """Oddities of budget, releases and files, as far as they show without opening any file."""
+    from reticent.data.compression import bare
+
     said: list[str] = []
     limit, delta = _sizes(spec.budget.loss)
     if delta > LARGE_DELTA:
@@ -528,7 +638,9 @@ def _about_the_study(spec: Spec) -> list[str]:
         if asked is not None and asked > limit:
             said.append(f"release '{item.name}' asks {show(asked)}, and the whole budget is {show(limit)}.")
     if spec.ledger is None:
-        said.append(f'No ledger is named. Add [study] ledger = "{Path(spec.source).stem}.ledger": a release needs one.')
+        said.append(
+            f'No ledger is named. Add [study] ledger = "{bare(Path(spec.source)).stem}.ledger": a release needs one.'
+        )
     if not any(mark in spec.source for mark in "*?[") and not Path(spec.source).exists():
         said.append(f"There is no file {Path(spec.source).name} where the source should be.")
     return said

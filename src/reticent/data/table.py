@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -21,21 +21,36 @@ from numpy.typing import NDArray
 from reticent.data.candidates import cells_on
 from reticent.data.columns import Storage
 from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
-from reticent.data.order_statistics import Fetched, Integers, Needs, Order, RunLength, Sorted
-from reticent.data.query import Capped, Keys, Moments, Ordered, Persons, Query, Ranks, Records, Rows, Tally, keys_of
+from reticent.data.order_statistics import FetchedColumn, Integers, Needs, Order, RunLength, SortedColumn
+from reticent.data.query import (
+    CappedPersons,
+    DistinctPersons,
+    Keys,
+    Moments,
+    OrderedValues,
+    Query,
+    Ranks,
+    Records,
+    Rows,
+    Tally,
+    keys_of,
+)
 from reticent.data.rank_search import Bracket, fetch
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.data.source import Source, open_source
+from reticent.data.transformations import unfiltered
 from reticent.errors import QuestionError, Refusal, ReticentError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from reticent.data.plan import Scan
+    from reticent.data.query_compiler import Scan
 
 Log = Callable[[str, str], None]
+Seen = Callable[[int, float], None]
 
 KEY_BYTES: Final = 32
+INTERRUPTED: Final = "Query interrupted"  # of the engine, when Ctrl-C struck inside it
 
 
 class EngineFailure(ReticentError):
@@ -59,12 +74,12 @@ class Counts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result:
+class QueryResult:
     """Exact integers, before any noise: one entry per key in the order of ``among``, or one entry without keys.
 
-    The entries of ``Ranks`` are in ``ranks``, those of ``Ordered`` in ``orders``. The array of ``Records`` (n, columns)
-    is in ``records``, with their persons in ``owners`` if the query asks for them. Those of every other query are in
-    ``vectors``. The rest is empty.
+    The entries of ``Ranks`` are in ``ranks``, those of ``OrderedValues`` in ``orders``. The array of ``Records`` (n,
+    columns) is in ``records``, with their persons in ``owners`` if the query asks for them. Those of every other query
+    are in ``vectors``. The rest is empty.
     """
 
     vectors: tuple[tuple[int, ...], ...] = ()
@@ -77,7 +92,7 @@ class Result:
         return "<private aggregates>"
 
 
-def content(result: Result) -> Hashable:
+def content(result: QueryResult) -> Hashable:
     """All that a result holds, so that two results are alike if and only if their contents are equal. Private."""
     ranks = tuple((tuple(found.cells.tolist()), tuple(found.counts.tolist())) for found in result.ranks)
     records = None if result.records is None else tuple(map(tuple, result.records.tolist()))
@@ -89,9 +104,9 @@ def _order_content(order: Order) -> Hashable:
     match order:
         case RunLength(values=values, counts=counts):
             return tuple(values.tolist()), tuple(counts.tolist())
-        case Fetched(needs=needs, windows=windows, totals=totals):
+        case FetchedColumn(needs=needs, windows=windows, totals=totals):
             return needs, tuple(tuple(window.tolist()) for window in windows), totals
-        case Sorted(values=values):
+        case SortedColumn(values=values):
             return tuple(values.tolist())
         case _:
             raise TypeError(f"unknown kind of order: {type(order).__name__}")
@@ -100,12 +115,15 @@ def _order_content(order: Order) -> Hashable:
 class Table:
     """A handle on private rows."""
 
-    __slots__ = ("_limits", "_lock", "_log", "_running", "_source", "schema")
+    __slots__ = ("_limits", "_lock", "_log", "_running", "_seen", "_source", "_stopped", "schema")
 
-    def __init__(self, source: Source, schema: Schema, limits: Limits, log: Log | None) -> None:
+    def __init__(
+        self, source: Source, schema: Schema, limits: Limits, log: Log | None, seen: Seen | None = None
+    ) -> None:
         self.schema = schema
         self._source: Source | None = source
-        self._limits, self._log = limits, log
+        self._limits, self._log, self._seen = limits, log, seen
+        self._stopped = False
         self._lock = threading.Lock()
         self._running: Session | None = None
 
@@ -114,8 +132,10 @@ class Table:
         """The resolved path of the source, or None for a table in memory."""
         return self._open().place
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
         """The answers, in order. Rows are kept by a hash keyed with ``key``: fresh, secret, 32 bytes.
+
+        ``schema`` is that of a view of the table, with rows chosen or columns computed; by default the table's own.
 
         Raises
         ------
@@ -124,16 +144,17 @@ class Table:
         EngineFailure
             Where reading failed; nothing of the cause is shown.
         """
-        from reticent.data import plan
+        from reticent.data import query_compiler
 
         if len(key) != KEY_BYTES:
             raise ValueError(f"the key must have {KEY_BYTES} bytes")
-        source, used = self._open(), plan.columns_of(queries, self.schema)
-        cells, base, asked = plan.statements(queries, self.schema, source.storage, key, DIALECT)
+        view = self.schema if schema is None else schema
+        source, used = self._open(), query_compiler.columns_of(queries, view)
+        steps, base, asked = query_compiler.statements(queries, view, source.storage, key, DIALECT)
 
-        def work(engine: Session) -> list[Result]:
-            engine.store("base", base, self._stream(source, used), view=("cells", cells))
-            return [_read(engine, query, text, self.schema) for query, text in zip(queries, asked, strict=True)]
+        def work(engine: Session) -> list[QueryResult]:
+            engine.store("base", base, self._stream(source, view, used), steps=steps)
+            return [_read(engine, query, text, view) for query, text in zip(queries, asked, strict=True)]
 
         return self._reading(work, key)
 
@@ -145,12 +166,12 @@ class Table:
         QuestionError
             Under add/remove, where the number is private.
         """
-        if not self.schema.person.neighbours().size_public:
+        if self.schema.person.adjacency != "substitute":
             raise QuestionError(
                 "The number of people is private here: adjacency add_remove hides whether someone is in the file. "
                 "Ask for rt.count(), or declare [person] people."
             )
-        return self.run([Persons()], bytes(KEY_BYTES))[0].vectors[0][0]
+        return self.run([DistinctPersons()], bytes(KEY_BYTES), unfiltered(self.schema))[0].vectors[0][0]
 
     def probe(self) -> None:
         """Run 20 made-up rows through the engine and compare with the known digest; before any charge.
@@ -176,31 +197,46 @@ class Table:
         """Let the rows go; nothing else is held between runs. A later run is refused."""
         self._source = None
 
-    def _stream(self, source: Source, used: Sequence[str]) -> pa.RecordBatchReader:
+    def _stream(self, source: Source, view: Schema, used: Sequence[str]) -> pa.RecordBatchReader:
         import pyarrow as pa
 
-        from reticent.data import plan
+        from reticent.data import query_compiler
+        from reticent.data.engines import formula_levels
 
-        names = plan.Names(self.schema, used)
-        person = self.schema.person.column
+        names, used = formula_levels.Names(view, used), query_compiler.read_columns(view, used)
+        person = view.person.column
         columns = [*used, *([person] if person is not None else [])]
         inside = [*(names[name] for name in used), *(["who"] if person is not None else [])]
         fields = [pa.field(name, _arrow(source.storage[column])) for name, column in zip(inside, columns, strict=True)]
         schema = pa.schema(fields or [pa.field("none", pa.int64())])
         once = list(dict.fromkeys(columns))  # the person column may be declared as a column too
         places = [once.index(column) for column in columns] or [0]
-        batches = (
-            pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
-            for batch in source.batches(once)
-        )
-        return pa.RecordBatchReader.from_batches(schema, batches)
+        return pa.RecordBatchReader.from_batches(schema, self._watched(source, once, places, schema))
+
+    def _watched(
+        self, source: Source, names: Sequence[str], places: Sequence[int], schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches, told one by one to whoever watches. An interrupt is noted, since the engine forgets it."""
+        import pyarrow as pa
+
+        rows = 0
+        try:
+            for batch in source.batches(names):
+                rows += batch.num_rows
+                if self._seen is not None:
+                    self._seen(rows, source.reading.share)
+                yield pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
+        except KeyboardInterrupt:
+            self._stopped = True
+            raise
 
     def _open(self) -> Source:
         if self._source is None:
             raise QuestionError("This table was closed. Open the study again.")
         return self._source
 
-    def _reading(self, work: Callable[[Session], list[Result]], key: bytes) -> list[Result]:
+    def _reading(self, work: Callable[[Session], list[QueryResult]], key: bytes) -> list[QueryResult]:
+        self._stopped = False
         try:
             with self._lock, session(self._limits) as engine:
                 self._running = engine
@@ -209,10 +245,13 @@ class Table:
                 finally:
                     self._running = None
         except Exception as cause:
+            self._stopped |= str(cause) == INTERRUPTED
             reference = _reference()
             if self._log is not None:
                 self._log(reference, f"{type(cause).__name__}: {cause}".replace(key.hex(), "…"))
         # Raised here and not in the handler, so that the cause is not even its __context__.
+        if self._stopped:
+            raise KeyboardInterrupt
         raise EngineFailure(reference)
 
     def __repr__(self) -> str:
@@ -242,7 +281,13 @@ def check_engine(table: Table) -> None:
 
 
 def open_table(
-    source: object, schema: Schema, *, delimiter: str = ",", limits: Limits | None = None, log: Log | None = None
+    source: object,
+    schema: Schema,
+    *,
+    delimiter: str = ",",
+    limits: Limits | None = None,
+    log: Log | None = None,
+    seen: Seen | None = None,
 ) -> Table:
     """A table over a path (CSV, Parquet, glob) or a table in memory. No row is read.
 
@@ -251,7 +296,7 @@ def open_table(
     SpecError
         Where the source is missing, unreadable, or does not have the declared columns.
     """
-    return Table(open_source(source, schema, delimiter=delimiter), schema, limits or Limits(), log)
+    return Table(open_source(source, schema, delimiter=delimiter), schema, limits or Limits(), log, seen)
 
 
 def _arrow(storage: Storage) -> pa.DataType:
@@ -275,7 +320,7 @@ def _reference() -> str:
 # --- reading results --------------------------------------------------------------------------------------------------
 
 
-def _read(engine: Session, query: Query, text: str, schema: Schema) -> Result:
+def _read(engine: Session, query: Query, text: str, schema: Schema) -> QueryResult:
     from reticent.data.engines.casts import key_text
 
     keys = keys_of(query)
@@ -283,17 +328,17 @@ def _read(engine: Session, query: Query, text: str, schema: Schema) -> Result:
     match query:
         case Records():
             return _read_records(engine.arrow(text), query)
-        case Ordered(needs=None):
-            return Result(orders=_read_runs(engine.arrow(text), groups, keys))
-        case Ordered(needs=Needs() as needs):
+        case OrderedValues(needs=None):
+            return QueryResult(orders=_read_runs(engine.arrow(text), groups, keys))
+        case OrderedValues(needs=Needs() as needs):
             columns = _columns(engine, query, text, schema)
-            return Result(orders=tuple(fetch(column, needs) for column in columns))
+            return QueryResult(orders=tuple(fetch(column, needs) for column in columns))
         case Ranks():
-            return Result(ranks=_read_ranks(engine.arrow(text), query, schema, groups, keys))
+            return QueryResult(ranks=_read_ranks(engine.arrow(text), query, schema, groups, keys))
         case Tally(edges=(_, *_)):
-            return Result(vectors=_read_bins(engine.arrow(text), query, groups))
+            return QueryResult(vectors=_read_bins(engine.arrow(text), query, groups))
         case _:
-            return Result(vectors=_read_vectors(engine, query, text, groups, keys))
+            return QueryResult(vectors=_read_vectors(engine, query, text, groups, keys))
 
 
 def _read_vectors(
@@ -368,15 +413,15 @@ def _counts(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Counts:
     return Counts(cells, sums)
 
 
-def _read_records(found: pa.Table, query: Records) -> Result:
+def _read_records(found: pa.Table, query: Records) -> QueryResult:
     """Records in lexicographic order, and whose they are where that is asked for."""
     columns = [column.to_numpy().astype(np.int64) for column in found.columns]
     order = np.lexsort(columns[::-1])
     records = np.column_stack(columns[: len(query.columns)])[order]
     if query.owners == "untold":
-        return Result(records=records)
+        return QueryResult(records=records)
     persons = columns[-1][order] if len(columns) > len(query.columns) else np.arange(len(records))  # a row is a person
-    return Result(records=records, owners=persons)
+    return QueryResult(records=records, owners=persons)
 
 
 def _read_runs(found: pa.Table, groups: Sequence[str], keys: Keys | None) -> tuple[RunLength, ...]:
@@ -423,12 +468,12 @@ class _Column:
         return total, up_to, below
 
     def _text(self, asked: Scan, *numbers: float | int) -> str:
-        from reticent.data.plan import scan_text
+        from reticent.data.query_compiler import scan_text
 
         return scan_text(asked, self.table, self.unit, self.place, DIALECT, *numbers)
 
 
-def _columns(engine: Session, query: Ordered, text: str, schema: Schema) -> list[_Column]:
+def _columns(engine: Session, query: OrderedValues, text: str, schema: Schema) -> list[_Column]:
     """One column per group. Rows as they are stay where they are; whatever takes a sort or a hash is done once."""
     if query.keys is None and (query.per == "row" or schema.person.column is None):
         engine.view("values_seen", text)
@@ -463,24 +508,24 @@ def _probe_rows() -> dict[str, list[object]]:
 
 
 def _probe_queries() -> list[Query]:
-    from reticent.data.query import Present, Total
+    from reticent.data.query import PresentValues, Total
     from reticent.data.schema import grid_by_width, grid_whole
 
     keys = Keys("g", ("a", "b", "c"), 1)
     grid = grid_by_width(Fraction(-3, 2), Fraction(3))
     return [
         Rows(keys),
-        Persons(),
-        Capped(),
-        Present("x", keys, "person"),
+        DistinctPersons(),
+        CappedPersons(),
+        PresentValues("x", keys, "person"),
         Total("k", grid_whole(Fraction(0), Fraction(9)), keys),
         Moments("x", grid, 4),
         Tally("x", edges=(Fraction(-1), Fraction(1, 10), Fraction(1), Fraction(4))),
         Tally("g", among=("a", "c")),
         Ranks("x", keys),
         Ranks("k", None, "person"),
-        Ordered("x", Fraction(1, 8)),
-        Ordered("k", Fraction(3), Needs(((-1, 3), (6, 8)), ((0, 4), (2, 5)))),
-        Ordered("x", Fraction(1, 8), Needs(((1, 3),)), keys),
+        OrderedValues("x", Fraction(1, 8)),
+        OrderedValues("k", Fraction(3), Needs(((-1, 3), (6, 8)), ((0, 4), (2, 5)))),
+        OrderedValues("x", Fraction(1, 8), Needs(((1, 3),)), keys),
         Records(("x", "k"), (Fraction(1, 8), Fraction(1))),
     ]

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
+from reticent.data.compression import bare
 from reticent.data.format import PLAIN, Format
 from reticent.data.header import check_header
 from reticent.data.source import fields_of
+from reticent.errors import SpecError
 
 
 def skeleton(
-    source: str | Path, *, delimiter: str = ",", form: Format = PLAIN, header: Literal["names", "unsure"] = "unsure"
+    source: str | Path,
+    *,
+    delimiter: str = ",",
+    form: Format = PLAIN,
+    header: Literal["names", "unsure"] = "unsure",
+    dates: Sequence[str] = (),
 ) -> str:
     """A study file to fill in, from the header or the Parquet schema alone; bounds are left out on purpose.
 
@@ -29,24 +36,30 @@ def skeleton(
         How the file is written; what is not the default is written into the study file.
     header : "names" or "unsure"
         "names": the curator has looked, and the first line holds names although one looks like a value.
+    dates : sequence of str
+        Columns that hold dates or times, which are no kind; the study file says what to do with them.
 
     Raises
     ------
     SpecError
-        Where the source is missing or no table, or its first line looks like a row.
+        Where the source is missing or no table, or its first line looks like a row, or a date is no column of it.
     """
     path = Path(source)
     fields = fields_of(path, delimiter=delimiter, encoding=form.encoding)
     if header == "unsure":
         check_header([name for name, _ in fields], f"The first line of {path.name}")
     names = dict(fields)
+    for name in dates:
+        if not name or name not in names:
+            raise SpecError(f"No column is called '{name}': --dates names columns letter by letter. No row was read.")
+    stem = bare(path).stem
     head = (
         "# One file describes the study and what is to be published. It holds public facts only.\n"
         "# Three things only you can say: who a person is, what range a value can have, and the budget.\n\n"
         "[study]\n"
-        f"title  = {_quoted(path.stem)}\n"
+        f"title  = {_quoted(stem)}\n"
         f"source = {_quoted(path.name)}\n"
-        f"ledger = {_quoted(path.stem + '.ledger')}\n{_written(delimiter, form)}\n"
+        f"ledger = {_quoted(stem + '.ledger')}\n{_written(delimiter, form)}\n"
         "[person]\n"
         '# column  = "person_id"       # who one person is, when a person can have several rows\n'
         '# rows    = "one_each"        # or { at_most = 20 }: rows kept of one person\n'
@@ -57,13 +70,23 @@ def skeleton(
         '# delta    = "1e-8"\n'
         '# approved = "…"              # who approved it\n'
     )
-    body = "".join(_skeleton_column(name, kind) for name, kind in names.items())
-    return head + COLUMNS + body + '\n[[release]]\nname = "first"\n# epsilon = "0.5"\nask = ["count"]\n'
+    told = {name: "time" if name in dates else kind for name, kind in names.items() if name}
+    body = "".join(_skeleton_column(name, kind) for name, kind in told.items())
+    return (
+        head
+        + COLUMNS
+        + (NAMELESS if "" in names else "")
+        + body
+        + '\n[[release]]\nname = "first"\n# epsilon = "0.5"\nask = ["count"]\n'
+    )
 
 
 COLUMNS: Final = (
     "\n# Columns. Delete those that nothing is asked of: a column that does not stand here is never read.\n"
     "# No kind is a date or a time: declare a number (days, years) or a category (months) made of it, or delete it.\n"
+)
+NAMELESS: Final = (
+    "# The first column has no name: R and pandas write the names of rows there. It is left out, and never read.\n"
 )
 
 
@@ -85,27 +108,39 @@ def _skeleton_column(name: str, kind: str) -> str:
     if kind.startswith(("float", "double", "half", "decimal")):
         return f'{title}kind = "real"\n{bounds}'
     if kind.startswith(("timestamp", "time", "duration")):
-        return f"{title}# holds times: write them as text or as a number first, or delete these lines\n"
+        return f"{title}# holds dates or times: write them as text or as a number first, or delete these lines\n"
     if kind:
         return f'{title}kind = "category"\n# among = […]                # the public list of values\n'
     return f'{title}# kind = …                   # "real", "integer", or "category" with among = […]\n{bounds}'
 
 
-def skeleton_words(names: Mapping[str, str], wrote: str) -> str:
-    """The words of ``init`` on what it did, and did not do."""
+def skeleton_words(
+    names: Mapping[str, str], wrote: str, *, delimiter: str = ",", form: Format = PLAIN, dates: Sequence[str] = ()
+) -> str:
+    """The words of ``init``: what it did, what it assumed since it read no row, and what only the curator can say."""
     columns = f"{len(names):,} column{'' if len(names) == 1 else 's'}"
+    said = []
     if any(names.values()):
-        looked = (
-            "names and types from the Parquet schema. No row was read, and the\n"
-            "minima, maxima and row counts that a Parquet footer holds were not shown: they are private values."
+        said.append(
+            f"wrote {wrote}: {columns}, names and types from the Parquet schema. No row was read, and the minima, "
+            "maxima and row counts that a Parquet footer holds were not shown: they are private values."
         )
     else:
-        looked = "names from the first line of the file. No row was read."
-    return (
-        f"wrote {wrote}: {columns}, {looked}\n"
+        sign = {"\t": "a tab"}.get(delimiter, f"'{delimiter}'")
+        often = " Where cells stand between ';', numbers are often 1234,5." * (delimiter == ";" and form.decimal == ".")
+        said += [
+            f"wrote {wrote}: {columns}, names from the first line of the file, with {sign} between them. No row was "
+            "read.",
+            f"Assumed: {form.words()}; dates in {', '.join(dates) or 'no column'}.{often} "
+            "To say otherwise: --decimal, --encoding, --dates.",
+        ]
+    if "" in names:
+        said.append("The first column has no name, as R and pandas write names of rows: it is left out.")
+    said.append(
         "Three things only you can say: who a person is ([person]), what range a value can have ([columns.*]), "
         "the budget ([budget])."
     )
+    return "\n".join(said)
 
 
 def _quoted(text: str) -> str:

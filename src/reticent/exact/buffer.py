@@ -25,7 +25,7 @@ def ratio(parameter: object) -> tuple[int, int] | None:
     return (parameter.numerator, parameter.denominator) if type(parameter) is Fraction else None
 
 
-class Ahead(threading.local):
+class BlockBuffer(threading.local):
     """The blocks of one law, one set for each thread.
 
     ``list.pop`` is a single step of the interpreter. No value is given out twice, even if a signal handler draws in the

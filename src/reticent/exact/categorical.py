@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.coins import positive, rational, resumed, uniform
-from reticent.exact.exponential import exp_bounds
+from reticent.exact.exponential_bounds import exp_bounds
 from reticent.exact.oracle import Oracle
 
 ERROR = 2.0**-49  # above the relative error of a float weight: 6 table entries, 6 products, 1 conversion, 2**-53 each
@@ -51,7 +51,7 @@ class Categorical:
 
 
 @dataclass(frozen=True, slots=True)
-class PermuteAndFlip:
+class PermuteAndFlipDraw:
     """Indices: in random order, the first whose coin of probability exp(-(``exponents[i]`` - least)) is 1."""
 
     exponents: tuple[Fraction, ...]
@@ -370,7 +370,7 @@ def permute_and_flip(scores: Sequence[int] | NDArray[np.int64], rate: int | Frac
         For a float or an empty list.
     """
     if type(entropy) is Oracle:
-        return entropy.one(PermuteAndFlip(_exponents(scores, rate)))
+        return entropy.one(PermuteAndFlipDraw(_exponents(scores, rate)))
     pace = positive(rate, "rate")
     behind = _behind(scores)
     powers = _powers(pace)

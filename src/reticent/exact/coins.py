@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact.exponential import exp_floor
+from reticent.exact.exponential_bounds import exp_floor
 from reticent.exact.oracle import Oracle
 
 WIDTH = 64  # bits of one word, in the product

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
-from reticent.exact.buffer import AGAIN, FIRST, Ahead, ratio
+from reticent.exact.alias_tables import CHUNK, PRODUCT, AliasTable, Shape, build, scratch
+from reticent.exact.buffer import AGAIN, FIRST, BlockBuffer, ratio
 from reticent.exact.coins import positive, resumed, whole
-from reticent.exact.exponential import exp_floor
+from reticent.exact.exponential_bounds import exp_floor
 from reticent.exact.oracle import Oracle
-from reticent.exact.table_laws import Blocks, Normal
-from reticent.exact.tables import CHUNK, PRODUCT, Shape, Table, build, scratch
+from reticent.exact.table_laws import GaussianBlocks, GaussianSymbols
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,11 +33,11 @@ LARGEST = 1 << 112  # variance up to which a value fits 64 bits but for probabil
 FINE = 1024  # steps of the table of exp(-z), z < 1
 SLACK = 2.0**-50  # more than the proved error of the float acceptance probability
 
-_ahead = Ahead()
+_ahead = BlockBuffer()
 
 
 @dataclass(frozen=True, slots=True)
-class Wide:
+class WideGaussian:
     """A wide Gaussian: a block, a place in it, and acceptance with probability exp(-(k**2 - start**2) / (2 variance)).
 
     The block's start is its end nearest 0, so the exponent is never below 0; it stays below 0.6 for every block
@@ -46,7 +46,7 @@ class Wide:
 
     variance: Fraction
     b: int
-    blocks: Table
+    blocks: AliasTable
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """The accepted among ``size`` proposals."""
@@ -116,13 +116,13 @@ def _nearest(value: Fraction) -> float:
 
 
 @lru_cache(maxsize=16)
-def gaussian_tables(variance: Fraction, shape: Shape = PRODUCT) -> Table | Wide:
+def gaussian_tables(variance: Fraction, shape: Shape = PRODUCT) -> AliasTable | WideGaussian:
     """The tables of a public variance."""
     if variance <= (shape.direct // 32) ** 2:
-        return build(Normal(variance), shape.width, shape.direct)
+        return build(GaussianSymbols(variance), shape.width, shape.direct)
     # The largest block width 2**b up to a sixteenth of the standard deviation.
     b = ((variance.numerator // (256 * variance.denominator)).bit_length() - 1) // 2
-    return Wide(variance, b, build(Blocks(variance, b), shape.width, shape.head))
+    return WideGaussian(variance, b, build(GaussianBlocks(variance, b), shape.width, shape.head))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def discrete_gaussian(
         raise PublicParameterError(f"the variance of an array of noise must be at most 2**112, got {exact}")
     out = np.empty(whole(size, "size"), np.int64)
     tables = gaussian_tables(exact, shape)
-    if isinstance(tables, Table):
+    if isinstance(tables, AliasTable):
         room = scratch(min(size, CHUNK))
         for start in range(0, size, CHUNK):
             tables.draw(entropy, out[start : start + CHUNK], room)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
-from reticent.exact.buffer import AGAIN, FIRST, Ahead, ratio
+from reticent.exact.alias_tables import CHUNK, PRODUCT, ROOMY, AliasTable, Scratch, Shape, build, scratch
+from reticent.exact.buffer import AGAIN, FIRST, BlockBuffer, ratio
 from reticent.exact.coins import positive, whole
 from reticent.exact.oracle import Oracle
-from reticent.exact.table_laws import Head, Low
-from reticent.exact.tables import CHUNK, PRODUCT, ROOMY, Scratch, Shape, Table, build, scratch
+from reticent.exact.table_laws import Head, LowBits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 LARGEST = 1 << 56  # scale up to which a value fits 64 bits but for probability 2**-184
 MANY = 1 << 16  # values from which the larger tables, which need fewer words, are worth building
 
-_ahead = Ahead()
+_ahead = BlockBuffer()
 
 
 @dataclass(frozen=True, slots=True)
-class Laplace:
+class LaplaceTables:
     """The tables of one scale: sign and high part, then the low bits."""
 
-    head: Table
-    lows: tuple[Table, ...]
+    head: AliasTable
+    lows: tuple[AliasTable, ...]
 
     def fill(self, out: NDArray[np.int64], entropy: Entropy, room: Scratch, low: NDArray[np.int64]) -> None:
         """Fill ``out`` with independent values; ``low`` is room for as many."""
@@ -59,14 +59,16 @@ class Laplace:
 
 
 @lru_cache(maxsize=32)
-def laplace_tables(scale: Fraction, shape: Shape = PRODUCT) -> Laplace:
+def laplace_tables(scale: Fraction, shape: Shape = PRODUCT) -> LaplaceTables:
     """The tables of a public scale."""
     m = 0
     while scale > shape.scale << m:
         m += 1
     head = build(Head(scale, m), shape.width, shape.head)
     counts = [(first, min(shape.low, m - first)) for first in range(0, m, shape.low)]
-    return Laplace(head, tuple(build(Low(scale, first, count), shape.width, 2 << count) for first, count in counts))
+    return LaplaceTables(
+        head, tuple(build(LowBits(scale, first, count), shape.width, 2 << count) for first, count in counts)
+    )
 
 
 @dataclass(frozen=True, slots=True)

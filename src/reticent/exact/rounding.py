@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import isqrt
 from typing import Final
 
-from reticent.exact import exponential
+from reticent.exact import exponential_bounds
 
 BITS: Final = 128
 
@@ -22,7 +22,7 @@ def exp_bounds(x: Fraction, bits: int = BITS) -> tuple[Fraction, Fraction]:
     if x == 0:
         return Fraction(1), Fraction(1)
     places = bits + 8 + (abs(x) * 3 / 2).__ceil__()  # e^-|x| is above 2^-(3/2)|x|, so ``bits`` of it are kept
-    low, high = (Fraction(bound, 1 << places) for bound in exponential.exp_bounds(abs(x), places))
+    low, high = (Fraction(bound, 1 << places) for bound in exponential_bounds.exp_bounds(abs(x), places))
     return (low, high) if x < 0 else (1 / high, 1 / low)
 
 

@@ -13,13 +13,21 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from reticent.exact.categorical import Categorical, PermuteAndFlip, categorical, categorical_scores, permute_and_flip
+from reticent.exact.categorical import (
+    Categorical,
+    PermuteAndFlipDraw,
+    categorical,
+    categorical_scores,
+    permute_and_flip,
+)
 from reticent.exact.coins import Bernoulli, BernoulliExp, Uniform, bernoulli, bernoulli_exp, uniform
 from reticent.exact.gaussian import DiscreteGaussian, discrete_gaussian, one_discrete_gaussian
 from reticent.exact.laplace import DiscreteLaplace, discrete_laplace, one_discrete_laplace
 from reticent.exact.oracle import Oracle
 
-Law: TypeAlias = Uniform | Bernoulli | BernoulliExp | DiscreteLaplace | DiscreteGaussian | Categorical | PermuteAndFlip
+Law: TypeAlias = (
+    Uniform | Bernoulli | BernoulliExp | DiscreteLaplace | DiscreteGaussian | Categorical | PermuteAndFlipDraw
+)
 
 __all__ = [
     "Bernoulli",
@@ -29,7 +37,7 @@ __all__ = [
     "DiscreteLaplace",
     "Law",
     "Oracle",
-    "PermuteAndFlip",
+    "PermuteAndFlipDraw",
     "Uniform",
     "bernoulli",
     "bernoulli_exp",

@@ -2,9 +2,9 @@
 
 With q = exp(-1/scale), a geometric G on 0, 1, 2, ... splits into a high part and independent low bits,
 G = 2**m H + L, and a discrete Laplace is G or its bitwise complement ~G = -1 - G, the latter with probability
-q / (1 + q). ``Head`` is the law of the complement's coin and H together, ``Low`` that of up to 9 bits of L, ``Normal``
-a discrete Gaussian, and ``Blocks`` the proposal for a wide one. Each computes weights in fixed point with an error
-bound and divides rounding down; proofs in ``docs/proofs/sampling.md``.
+q / (1 + q). ``Head`` is the law of the complement's coin and H together, ``LowBits`` that of up to 9 bits of L,
+``GaussianSymbols`` a discrete Gaussian, and ``GaussianBlocks`` the proposal for a wide one. Each computes weights in
+fixed point with an error bound and divides rounding down; proofs in ``docs/proofs/sampling.md``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reticent.exact.exponential import exp_bounds
+from reticent.exact.exponential_bounds import exp_bounds
 
 GUARD = 128  # places beyond the bits asked for; a share is short by more than its fraction with probability < 2**-64
 
@@ -47,7 +47,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Low:
+class LowBits:
     """``count`` bits of L from bit ``first`` on: symbol l has P proportional to exp(-l * 2**first / scale)."""
 
     scale: Fraction
@@ -71,7 +71,7 @@ class Low:
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class GaussianSymbols:
     """Symbols 0, 1, 2, 3, 4, ... are 0, 1, -1, 2, -2, ...: P(k) proportional to exp(-k**2 / (2 variance))."""
 
     variance: Fraction
@@ -89,7 +89,7 @@ class Normal:
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class GaussianBlocks:
     """Symbol 2i is i, symbol 2i + 1 its complement: P proportional to exp(-(i * 2**b)**2 / (2 variance)).
 
     Block i holds i * 2**b + l, block ~i its complement, 0 <= l < 2**b.

@@ -23,7 +23,7 @@ import numpy as np
 from reticent.certificate.render.figure import INK, WIDTH, quiet
 from reticent.certificate.render.odds import DASHES, saved
 from reticent.data.candidates import cells_of
-from reticent.data.order_statistics import Sorted, ordered
+from reticent.data.order_statistics import SortedColumn, ordered
 from reticent.data.schema import real
 from reticent.data.table import Counts
 from reticent.entropy import Entropy, Replayed, system
@@ -35,16 +35,16 @@ from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
-from reticent.statistics.quantiles.quantile_step import Size
+from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.robust import assumed_laws
 from reticent.statistics.robust import scale_ptr as scale
 from reticent.statistics.robust import trimmed_ptr as trimmed
-from reticent.statistics.robust.assumed_laws import MadeUp, made_up
-from reticent.statistics.robust.median import Median, ScaledMedian, level_for, scaled_median
+from reticent.statistics.robust.assumed_laws import AssumedTable, made_up
+from reticent.statistics.robust.median import MedianPtr, ScaledMedian, level_for, scaled_median
 from reticent.statistics.robust.reach import ranks_of
-from reticent.statistics.robust.smooth import smooth_median
+from reticent.statistics.robust.smooth_sensitivity import smooth_median
 from reticent.statistics.unbounded.clipping_radii import Choice
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,7 +129,7 @@ class FactorBound:
     printed: float
 
 
-def factor_bound(mechanism: scale.Scale, n: int, alpha: float, reply: float) -> FactorBound:
+def factor_bound(mechanism: scale.ScalePtr, n: int, alpha: float, reply: float) -> FactorBound:
     """Evaluate 003 Theorem 7(d) for S: the probability of a reply within a factor n^alpha of the width.
 
     003 prints it for a fixed column, for which P(reply) may be 0: it has to be read as the joint probability.
@@ -212,9 +212,9 @@ class FiniteAlgorithm:
     """An algorithm for one n."""
 
     guarantee: Guarantee
-    chance: Callable[[MadeUp], float]
-    estimate: Callable[[Sorted, Entropy], float | None]
-    usual: Callable[[Sorted], float]
+    chance: Callable[[AssumedTable], float]
+    estimate: Callable[[SortedColumn, Entropy], float | None]
+    usual: Callable[[SortedColumn], float]
     target: Target
 
 
@@ -304,13 +304,13 @@ def make(algorithm: Algorithm, n: int, epsilon: Fraction, delta: Fraction) -> Fi
             else:
                 spread = scale.scale(n, NEAR, test=half, release=half, mode="paper", most_delta=any_delta)
 
-            def widths(column: Sorted, entropy: Entropy) -> float | None:
+            def widths(column: SortedColumn, entropy: Entropy) -> float | None:
                 found = spread.sample(column, entropy)
                 return found.value.value if isinstance(found, Reply) else None
 
             return FiniteAlgorithm(spread.guarantee, spread.chance, widths, lambda c: _iqr(c, n), "width")
         case "M" | "M as printed":
-            middle: ScaledMedian | Median
+            middle: ScaledMedian | MedianPtr
             if algorithm == "M":
                 middle = scaled_median(n, NEAR, scale_test=eighth, test=quarter, release=half, delta=delta)
             else:
@@ -342,11 +342,11 @@ def make(algorithm: Algorithm, n: int, epsilon: Fraction, delta: Fraction) -> Fi
 
 def _default(n: int, epsilon: Fraction) -> FiniteAlgorithm:
     """The median by the exponential mechanism, alone, with no bounds but the public prior."""
-    cells, choice = cells_of(real(), "x"), Choice(Terms(NEAR, n), epsilon)
-    if not choice.outweighs(cells, Size(n, False, n)):
+    cells, choice = cells_of(real(), "x"), Choice(ColumnTerms(NEAR, n), epsilon)
+    if not choice.outweighs(cells, GroupSize(n, False, n)):
         raise QuestionError("the prior outweighs so few values")
 
-    def estimate(column: Sorted, entropy: Entropy) -> float:
+    def estimate(column: SortedColumn, entropy: Entropy) -> float:
         held = Counts(*np.unique(cells.index(column.values / assumed_laws.UNIT), return_counts=True))
         return choice.centre(cells, held, entropy) * assumed_laws.UNIT
 
@@ -354,24 +354,26 @@ def _default(n: int, epsilon: Fraction) -> FiniteAlgorithm:
     return FiniteAlgorithm(tree, lambda public: 1.0, estimate, lambda c: _at(c, n), "median")
 
 
-def _value(mechanism: Median | ScaledMedian | trimmed.TrimmedMean) -> Callable[[Sorted, Entropy], float | None]:
-    def estimate(column: Sorted, entropy: Entropy) -> float | None:
+def _value(
+    mechanism: MedianPtr | ScaledMedian | trimmed.TrimmedMeanPtr,
+) -> Callable[[SortedColumn, Entropy], float | None]:
+    def estimate(column: SortedColumn, entropy: Entropy) -> float | None:
         found = mechanism.sample(column, entropy)
         return float(found.value.value) if isinstance(found, Reply) else None
 
     return estimate
 
 
-def _iqr(column: Sorted, n: int) -> float:
+def _iqr(column: SortedColumn, n: int) -> float:
     low, high = ranks_of(n, scale.QUARTILES)
     return float(column.window(high, high)[0]) - float(column.window(low, low)[0])
 
 
-def _at(column: Sorted, n: int) -> float:
+def _at(column: SortedColumn, n: int) -> float:
     return float(column.window(math.ceil(n / 2), math.ceil(n / 2))[0])
 
 
-def _trimmed(column: Sorted, mean: trimmed.TrimmedMean) -> float:
+def _trimmed(column: SortedColumn, mean: trimmed.TrimmedMeanPtr) -> float:
     return column.total(mean.first, mean.last) / (mean.last - mean.first + 1)
 
 
@@ -394,7 +396,7 @@ def _off(found: float, truth: float, unit: float | None) -> float:
     return abs(found - truth) / unit if unit is not None else abs(math.log(max(found, 1.0) / truth))
 
 
-def column(shape: Shape, n: int, key: int, target: Target) -> tuple[Sorted, float, float | None]:
+def column(shape: Shape, n: int, key: int, target: Target) -> tuple[SortedColumn, float, float | None]:
     """n made-up values, the population's value of ``target``, and its unit, None for a width."""
     held = law(shape)
     words = Replayed(f"column {shape} {n} {key}").words(n + 1)

@@ -41,7 +41,7 @@ from reticent.privacy import compose
 from reticent.privacy.numbers import Number, read, show
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.price import Noise, Price
-from reticent.statistics.scaling import MOST_ROWS, Bound, Floats, Integers
+from reticent.statistics.scaling import Bound, Floats, Integers, refuse_too_many
 from reticent.synthesis.bernstein import MOST_AXES, MOST_DEGREE, MOST_POINTS, Lattice, Polynomial, amplified, checked
 from reticent.synthesis.bernstein import lattice as points_of
 
@@ -171,8 +171,7 @@ class Surface:
 
     def sums(self, values: Floats, places: Floats) -> Integers:
         """The exact sums, of shape (functions, points of the first columns, points of the others)."""
-        if len(values) > MOST_ROWS:
-            raise PublicParameterError(f"at most {MOST_ROWS:,} rows are summed exactly")
+        refuse_too_many(len(values))
         there = np.asarray(np.isfinite(values).all(axis=1) & np.isfinite(places), np.bool_)
         left, right = self._cells(values[there])
         of = places[there].astype(np.int64)

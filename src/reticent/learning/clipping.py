@@ -47,7 +47,7 @@ class ClippingState:
 
 
 @dataclass(frozen=True)
-class Near:
+class ReachDescent:
     """Number of rows, mean and reach of scaled columns, for 1 - ``REST`` of the price.
 
     Guarantee
@@ -126,4 +126,4 @@ def told(sums: Floats, spread: float) -> Floats:
     return np.asarray(np.where(size > width + 2 * np.sqrt(5 * width), found, 0.0))
 
 
-__all__ = ["Near", "REST", "ClippingState", "told"]
+__all__ = ["ReachDescent", "REST", "ClippingState", "told"]

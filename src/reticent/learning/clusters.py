@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.learning.clipping import REST, ClippingState, Near, told
+from reticent.learning.clipping import REST, ClippingState, ReachDescent, told
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.privacy import compose
@@ -64,8 +64,8 @@ class Lloyd:
     people: int | None = None
 
     @cached_property
-    def near(self) -> Near:
-        return Near(self.scaling, self.price, self.people)
+    def near(self) -> ReachDescent:
+        return ReachDescent(self.scaling, self.price, self.people)
 
     @cached_property
     def counting(self) -> Noise:

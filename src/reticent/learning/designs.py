@@ -16,7 +16,7 @@ import numpy as np
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
 from reticent.learning.fit_release import Circumstances
-from reticent.statistics.regression.frame import Block, Frame, Keys
+from reticent.statistics.regression.frame import Block, CategoryKeys, Frame
 from reticent.statistics.scaling import Bound, Floats
 
 PLAIN: Final = (Fraction(0), Fraction(1))
@@ -39,7 +39,7 @@ class DesignMatrix:
         found = np.full((len(values), len(self.columns)), np.nan)
         for place, (block, columns) in enumerate(zip(self.frame.blocks, self.columns, strict=True)):
             part = values[:, list(columns)]
-            found[:, place] = part.argmax(axis=1) if isinstance(block, Keys) else part[:, 0]
+            found[:, place] = part.argmax(axis=1) if isinstance(block, CategoryKeys) else part[:, 0]
         found[~there] = np.nan
         return found
 
@@ -65,7 +65,7 @@ def design(here: Circumstances, y: Bound, reference: Sequence[Key], *, intercept
         keys = [here.names[column].partition("=")[2] for column in columns]
         named = [key for key in left if key in keys]
         left = [key for key in left if key not in named]
-        block = Keys(len(keys), keys.index(named[0]) if named else 0)
+        block = CategoryKeys(len(keys), keys.index(named[0]) if named else 0)
         blocks.append(block)
         for other in block.others:
             features[columns[other]], told = told, told + 1

@@ -31,7 +31,7 @@ from reticent.learning.fit_release import (
     price_of,
     vouched,
 )
-from reticent.learning.handles import Handle, Public
+from reticent.learning.handles import Handle, PublicRows
 from reticent.learning.held_arrays import held
 from reticent.learning.odd import ATTRIBUTE, FitOddShare, by_complete
 from reticent.learning.serialization import shown
@@ -287,7 +287,7 @@ class Estimator(PriceRefusal):
             y = None
         elif y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if isinstance(x, Public) or isinstance(y, Public):
+        if isinstance(x, PublicRows) or isinstance(y, PublicRows):
             raise PublicParameterError("a fit to public rows needs no privacy: use scikit-learn's own estimator")
         if isinstance(x, Handle):
             if y is not None and not isinstance(y, Handle):
@@ -397,7 +397,7 @@ class Estimator(PriceRefusal):
                 else "Transformed private rows would be rows. A model divides the columns of handles by their public "
                 f"bounds itself: leave {type(self).__name__} out of the pipeline."
             )
-        given = x.rows if isinstance(x, Public) else x
+        given = x.rows if isinstance(x, PublicRows) else x
         self._named(names_of(given))
         return given
 

@@ -36,7 +36,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.price import Price
-from reticent.statistics.scaling import MOST_ROWS, Bound, Floats, Integers
+from reticent.statistics.scaling import Bound, Floats, Integers, refuse_too_many
 
 T = TypeVar("T")
 Between: TypeAlias = Literal["add_remove", "substitute"]
@@ -71,6 +71,9 @@ class Circumstances:
     complete: bool = False
     owned: Callable[[], Owned] | None = None
     aside: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        refuse_too_many(self.people)  # here, before the charge, as the number is public
 
     @property
     def exact(self) -> int | None:
@@ -175,8 +178,6 @@ def of_arrays(
     kept = held(x, y, columns_of(bounds) or columns, size)
     given = read_bounds(bounds, names_of(x) or kept.columns)
     known = people if kept.rows is None else kept.rows
-    if known is not None and known > MOST_ROWS:
-        raise PublicParameterError(f"at most {MOST_ROWS:,} rows are summed exactly. Nothing was charged.")
     return Circumstances(names_of(x), given, neighbours, ledger, known, kept.read, lambda: None, lambda _: None)
 
 
@@ -283,14 +284,14 @@ def _certified(
 ) -> Certificate:
     """The certificate of what ``found`` states; ``about``: name, purpose, who."""
     proof = compose.in_zcdp(guarantee) if here.ledger.currency == "zcdp" else guarantee
-    source, declared, snapshot = ARRAYS, {}, ""
+    source, declared, snapshot, where = ARRAYS, {}, "", ""
     if here.shelf is not None:
-        source, snapshot = here.shelf.source, here.shelf.known().word
+        source, snapshot, where = here.shelf.source, here.shelf.known().word, here.shelf.where
         names = (*(here.names or ()), *(() if here.target is None else (here.target,)))
         declared = {name: column_to_json(column) for name, column in here.shelf.declared(names).items()}
     columns = here.names or tuple(f"x{place}" for place in range(len(here.bounds)))
     axes = FitColumns(columns, here.bounds, here.target, declared)
-    public = replace(by_ledger(here.ledger, *about, source, here.people or None), snapshot=snapshot)
+    public = replace(by_ledger(here.ledger, *about, source, here.people or None), snapshot=snapshot, where=where)
     return of_model(found, axes, public, proof, receipt, here.ledger)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.array_check import labels
-from reticent.learning.handles import OURS, Handle, Public
+from reticent.learning.handles import OURS, Handle, PublicRows
 from reticent.learning.held_arrays import targets
 from reticent.mechanisms import gate
 from reticent.privacy import compose
@@ -73,7 +73,7 @@ class Folds:
         """
         if isinstance(X, Handle):
             raise QuestionError(f"X is a handle on private rows, and its rows are not dealt out here. {OURS}")
-        rows = X.rows if isinstance(X, Public) else X
+        rows = X.rows if isinstance(X, PublicRows) else X
         size = len(rows)  # type: ignore[arg-type]  # a table, of which scikit-learn has asked the same
         owners = np.arange(size) if groups is None else numbered(groups)
         if len(owners) != size:

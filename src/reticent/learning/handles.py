@@ -18,7 +18,7 @@ from typing import Final, Generic, NoReturn, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.certificate.snapshot import Known
+from reticent.certificate.snapshot import EarlierShares
 from reticent.data.schema import Column, Key
 from reticent.errors import QuestionError
 from reticent.ledger import Ledger, Receipt
@@ -84,6 +84,11 @@ class Shelf(Protocol):
         """The declared columns behind these, as a certificate states them."""
         ...
 
+    @property
+    def where(self) -> str:
+        """The text of the condition that chose the rows; empty where all count."""
+        ...
+
     def vouched(self, column: str) -> bool:
         """Tell if the curator vouches that every value of the column is a declared one."""
         ...
@@ -96,7 +101,7 @@ class Shelf(Protocol):
         """The declared columns of which a row can lack a value, among those behind these, in the order of the study."""
         ...
 
-    def known(self) -> Known:
+    def known(self) -> EarlierShares:
         """Shares of incomplete rows that earlier releases told of the declared snapshot."""
         ...
 
@@ -155,7 +160,7 @@ class Handle:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Public(Generic[T]):
+class PublicRows(Generic[T]):
     """Rows, or a target, the caller knows to be public."""
 
     rows: T
@@ -164,9 +169,9 @@ class Public(Generic[T]):
         return "<public rows>"
 
 
-def public(rows: T) -> Public[T]:
+def public(rows: T) -> PublicRows[T]:
     """Rows, or a target, you know to be public: ``score(public(X), public(y))`` is no release and costs nothing."""
-    return Public(rows)
+    return PublicRows(rows)
 
 
-__all__ = ["OURS", "Handle", "Public", "Shelf", "public"]
+__all__ = ["OURS", "Handle", "PublicRows", "Shelf", "public"]

@@ -1,7 +1,7 @@
 """Private arrays and lists before and after the charge: their types first, their cells once they are paid for.
 
     held(x, y, columns, size)   what is public of both; refused by type and number of columns alone
-    Held.read()                 the cells, one by one: whatever is no cell of a row is missing there and nowhere else
+    CallerArrays.read()         the cells, one by one: whatever is no cell of a row is missing there and nowhere else
 
 Before the charge only type, dimensions and the number of columns of an array are known; of a list only that it is one:
 how long it is, and what stands in it, is its rows' business. So a list, and an array of objects with one dimension, is

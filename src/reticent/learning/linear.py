@@ -28,9 +28,16 @@ from reticent.learning.summaries import promise
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
-from reticent.statistics.convex.descent import Descent, Linear
-from reticent.statistics.convex.intervals import AT_95, Around
-from reticent.statistics.convex.objective_perturbation import MOST, Fit, Inferred, Perturbed, Solver, planned
+from reticent.statistics.convex.descent import Descent, LinearFit
+from reticent.statistics.convex.intervals import AT_95, ScoreKnowledge
+from reticent.statistics.convex.objective_perturbation import (
+    MOST,
+    CurvaturePerturbation,
+    Fit,
+    ObjectivePerturbation,
+    Solver,
+    planned,
+)
 from reticent.statistics.price import Price
 from reticent.statistics.regression.regress import robust_regression
 from reticent.statistics.scaling import Bound, Floats, Scaling, weighed
@@ -120,7 +127,7 @@ class LinearModel(Estimator):
             return categories + share * (width - keys)
         return Fraction(int(np.ceil(np.sqrt(float(categories + share**2 * (width - keys))) * 1024)), 1024)
 
-    def _keep(self, found: Linear, scaling: Scaling, times: float = 1.0, plus: float = 0.0) -> None:
+    def _keep(self, found: LinearFit, scaling: Scaling, times: float = 1.0, plus: float = 0.0) -> None:
         """Coefficients in units of the columns; ``times`` and ``plus`` lead back to units of y."""
         slopes, start = scaling.back(found.scaled)
         self.estimates_: tuple[Estimate, ...] = ()
@@ -131,11 +138,13 @@ class LinearModel(Estimator):
 
     def _tell(self, plan: Fit) -> None:
         """State the public facts of a solution: its ridge, and a line of the summary if numbers have no intervals."""
-        if isinstance(plan, Descent | Inferred):  # of these a step of Newton's leads to the ridge asked for
+        if isinstance(
+            plan, Descent | CurvaturePerturbation
+        ):  # of these a step of Newton's leads to the ridge asked for
             self.ridge_ = float(plan.penalty)
         else:
             self.ridge_ = float(plan.ridge)
-        if isinstance(plan, Inferred) or (isinstance(plan, Descent) and plan.refined):
+        if isinstance(plan, CurvaturePerturbation) or (isinstance(plan, Descent) and plan.refined):
             told = [np.isfinite(found.noise) for found in self.estimates_[int(not self.fit_intercept) :]]
             some = f"a dash stands where {HIDES} a number may be" if any(told) else f"no intervals: {HIDES} all may be"
             self.note_ = "" if all(told) else f"{some}; {_enough(plan)}"
@@ -145,7 +154,7 @@ class LinearModel(Estimator):
             self.note_ = f"{plan.note}: {_instead(plan.loss)}"
 
 
-def _enough(plan: Descent | Inferred) -> str:
+def _enough(plan: Descent | CurvaturePerturbation) -> str:
     """From where on a curvature is told, in words."""
     d, near = plan.scaling.width, plan.price.neighbours
     needed = ENOUGH * d * (d + 1) * near.rows * (2 if near.kind == "substitute" else 1)
@@ -168,7 +177,9 @@ def _ends(found: Estimate) -> tuple[float, float, float]:
     return found.low, found.high, found.noise
 
 
-def _estimates(found: Linear, scaling: Scaling, coef: Floats, intercept: float, times: float) -> tuple[Estimate, ...]:
+def _estimates(
+    found: LinearFit, scaling: Scaling, coef: Floats, intercept: float, times: float
+) -> tuple[Estimate, ...]:
     """The intercept first (0 without one), each with its interval; without intervals their ends are NaN."""
     values, turn = [intercept, *coef.tolist()], scaling.turn * times
     if not scaling.intercept:
@@ -192,7 +203,7 @@ def _about(value: float, found: Estimate | None) -> Estimate:
     return Estimate(value, min(found.low, value), max(found.high, value), found.noise, found.sampling)
 
 
-def _told(value: float, row: Floats, around: Around) -> Estimate:
+def _told(value: float, row: Floats, around: ScoreKnowledge) -> Estimate:
     """A number with what is not refuted about it; its noise is what the half-width has beside sampling.
 
     The value has the ridge that was asked for, and the interval is for the one without: it is made to hold both.
@@ -298,17 +309,17 @@ class Regressor(LinearModel):
 
         return Work(plan.guarantee, draw)
 
-    def _drawn_once(self, plan: Descent, here: Circumstances) -> Perturbed | None:
+    def _drawn_once(self, plan: Descent, here: Circumstances) -> ObjectivePerturbation | None:
         """The least point of squares by one pure draw, where its ridge is light: a descent with a delta ends before it.
 
         In a budget of rho a pure draw costs many times as much, and a clip is of another length: there is none.
         """
-        fits = isinstance(plan.loss, losses.Squared) and plan.penalty > 0 and plan.scaling.width <= MOST
+        fits = isinstance(plan.loss, losses.HuberLoss) and plan.penalty > 0 and plan.scaling.width <= MOST
         if not fits or not plan.price.delta or self.clip is not None or plan.price.currency == "zcdp":
             return None
         price = replace(plan.price, delta=Fraction(0))
         length = self._length(plan.scaling.width, price, whole=False, choices=here.choices)
-        once = Perturbed(plan.loss, plan.scaling, price, length, plan.penalty, here.people)
+        once = ObjectivePerturbation(plan.loss, plan.scaling, price, length, plan.penalty, here.people)
         return once if once.light else None
 
 
@@ -364,7 +375,7 @@ class LinearRegression(Regressor):
     def _least_squares(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
         from reticent.learning.designs import design
         from reticent.statistics.regression.engine import engine
-        from reticent.statistics.regression.plain import Plain
+        from reticent.statistics.regression.plain import PlainSquares
 
         _middle(bounds)
         made = design(here, bounds, tuple(self.reference), intercept=self.fit_intercept)
@@ -374,7 +385,7 @@ class LinearRegression(Regressor):
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             found = plan.draw(made.placed(values), numbers(targets), entropy)
             self._found(found.values, found.estimates, made.features)
-            self.note_ = PREDICTS if isinstance(plan, Plain) else HIDDEN if None in found.estimates else ""
+            self.note_ = PREDICTS if isinstance(plan, PlainSquares) else HIDDEN if None in found.estimates else ""
             self.estimand_ = f"{SQUARES}{plan.errors}{'' if here.complete else WHOLE}"
             self.outcome_: Outcome[None] = Reply(None)
             if plan.noise_of_rows is not None:
@@ -396,7 +407,7 @@ class LinearRegression(Regressor):
 
     def _robust(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
         from reticent.statistics.regression.plans import plan
-        from reticent.statistics.unbounded.column_counts import Terms
+        from reticent.statistics.unbounded.column_counts import ColumnTerms
 
         method, size = self._method(len(here.bounds)), here.people
         if self.reference:
@@ -412,7 +423,7 @@ class LinearRegression(Regressor):
         chosen = plan(
             method,
             columns=("y", tuple(f"x{i}" for i in range(len(here.bounds)))),
-            terms=Terms(price.neighbours, public),
+            terms=ColumnTerms(price.neighbours, public),
             epsilon=price.epsilon,
             delta=price.delta,
             n=size,
@@ -482,7 +493,7 @@ class HuberRegressor(Regressor):
     solver: Solver = "auto"
 
     def _work(self, here: Circumstances, y: object) -> Work:
-        return self._planned(here, y, losses.Squared(read(self.cut, "cut")), self.alpha, self.steps, self.solver)
+        return self._planned(here, y, losses.HuberLoss(read(self.cut, "cut")), self.alpha, self.steps, self.solver)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -506,7 +517,7 @@ class QuantileRegressor(Regressor):
     solver: Solver = "auto"
 
     def _work(self, here: Circumstances, y: object) -> Work:
-        loss = losses.Quantile(read(self.quantile, "quantile"), read(self.bend, "bend"))
+        loss = losses.CheckLoss(read(self.quantile, "quantile"), read(self.bend, "bend"))
         return self._planned(here, y, loss, self.alpha, self.steps, self.solver)
 
 

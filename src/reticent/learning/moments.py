@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.learning.classifiers import Classifier, indices
-from reticent.learning.clipping import REST, Near
+from reticent.learning.clipping import REST, ReachDescent
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.privacy import compose
@@ -39,7 +39,7 @@ NARROWEST: Final = 1e-4  # of a variance, in squared half-widths
 
 
 @dataclass(frozen=True)
-class Moments:
+class ClassMoments:
     """Counts, sums and sums of squares of scaled columns for each of ``classes`` classes.
 
     Guarantee
@@ -102,7 +102,7 @@ class GaussianNB(Classifier):
     def _work(self, here: Circumstances, y: object) -> Work:
         labels = self._labels(y)
         scaling = Scaling(here.bounds, intercept=False)
-        plan = Moments(scaling, price_of(self.epsilon, self.delta, here), len(labels))
+        plan = ClassMoments(scaling, price_of(self.epsilon, self.delta, here), len(labels))
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             counts, means, variances = plan.draw(values, indices(targets, labels), entropy)
@@ -164,7 +164,7 @@ class StandardScaler(Transformer):
 
     def _work(self, here: Circumstances, y: object) -> Work:
         scaling = Scaling(here.bounds, intercept=False)
-        plan = Moments(scaling, price_of(self.epsilon, self.delta, here))
+        plan = ClassMoments(scaling, price_of(self.epsilon, self.delta, here))
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             (count,), means, variances = plan.draw(values, np.zeros(len(values)), entropy)
@@ -197,8 +197,8 @@ class PrincipalAxes:
     people: int | None = None
 
     @cached_property
-    def near(self) -> Near:
-        return Near(self.scaling, self.price, self.people)
+    def near(self) -> ReachDescent:
+        return ReachDescent(self.scaling, self.price, self.people)
 
     def products(self, reach: int) -> Noise:
         """Noise of the upper triangle of products in UNIT steps, of rows within ``reach``."""
@@ -274,4 +274,4 @@ class PCA(Transformer):
         return np.asarray(found @ self.components_ * self.half_ + self.mean_)
 
 
-__all__ = ["PrincipalAxes", "GaussianNB", "Moments", "PCA", "StandardScaler", "Transformer"]
+__all__ = ["PrincipalAxes", "GaussianNB", "ClassMoments", "PCA", "StandardScaler", "Transformer"]

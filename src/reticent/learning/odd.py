@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.certificate.makers import Statement
-from reticent.certificate.snapshot import NOTHING, Known
+from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.entropy import Entropy
 from reticent.learning.array_check import cells
 from reticent.learning.fit_release import Circumstances
@@ -78,7 +78,7 @@ class FitOddShare:
     vouched: bool = False
     known: bool = False
     columns: tuple[str, ...] = ()
-    told: Known = NOTHING
+    told: EarlierShares = NOTHING
     earlier: IncompleteRows | None = None
 
     @classmethod

@@ -19,7 +19,7 @@ from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.learning.array_check import cells, column, labels
 from reticent.learning.fit_release import Circumstances, numbers, paid, price_of
-from reticent.learning.handles import Public
+from reticent.learning.handles import PublicRows
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
@@ -70,7 +70,7 @@ class ScoreQuestion:
         QuestionError
             Where one of them is declared public and the other is not.
         """
-        x_public, y_public = isinstance(self.x, Public), isinstance(self.y, Public)
+        x_public, y_public = isinstance(self.x, PublicRows), isinstance(self.y, PublicRows)
         if x_public != y_public:
             told, kept = ("X", "y") if x_public else ("y", "X")
             raise QuestionError(
@@ -78,7 +78,7 @@ class ScoreQuestion:
                 "both are public say so of both: score(public(X), public(y)). Else give both as they are, with "
                 "epsilon=…. Nothing was charged."
             )
-        if not isinstance(self.x, Public) or not isinstance(self.y, Public):
+        if not isinstance(self.x, PublicRows) or not isinstance(self.y, PublicRows):
             return None
         rows = self.model._rows(self.x)
         return rows, labels(column(self.y.rows, len(rows)))
@@ -95,7 +95,7 @@ class ScoreQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class ScoreSums:
     """Sums over rows, each row's parts in [-1, 1] and at most ``most`` sizes in all."""
 
     price: Price
@@ -139,12 +139,12 @@ class Scoring:
     parts: Callable[[Floats, NDArray[np.generic] | None], Floats]
     score: Callable[[Floats, float | None], float]
 
-    def sums(self, price: Price, known: int | None) -> Sums:
+    def sums(self, price: Price, known: int | None) -> ScoreSums:
         """The sums that are bought: the last one only where the number of rows that lack nothing is private."""
-        return Sums(price, self.most if known is None else self.most - 1)
+        return ScoreSums(price, self.most if known is None else self.most - 1)
 
     def draw(
-        self, sums: Sums, values: Floats, targets: NDArray[np.generic] | None, known: int | None, entropy: Entropy
+        self, sums: ScoreSums, values: Floats, targets: NDArray[np.generic] | None, known: int | None, entropy: Entropy
     ) -> Floats:
         """The noisy sums of these rows."""
         return sums.draw(self.parts(values, targets)[:, : None if known is None else -1], entropy)
@@ -231,4 +231,4 @@ def _bought(asked: ScoreQuestion, scoring: Scoring) -> float:
     return scoring.score(found, known)
 
 
-__all__ = ["ScoreQuestion", "Scoring", "Sums", "accuracy", "of_labels", "of_numbers", "r_squared"]
+__all__ = ["ScoreQuestion", "Scoring", "ScoreSums", "accuracy", "of_labels", "of_numbers", "r_squared"]

@@ -32,7 +32,7 @@ from reticent.learning.estimator import APART, Estimator, PriceRefusal, Work, no
 from reticent.learning.fit_release import Bounds, bought, columns_of, names_of, price_of, read_bounds
 from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
-from reticent.learning.handles import Handle, Public
+from reticent.learning.handles import Handle, PublicRows
 from reticent.learning.held_arrays import held
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page
@@ -89,12 +89,12 @@ class Clip(Estimator):
         if isinstance(X, Handle):
             self.bounds_ = read_bounds(self.bounds, X.columns, X.bounds)
         else:
-            rows = X.rows if isinstance(X, Public) else X
+            rows = X.rows if isinstance(X, PublicRows) else X
             self.bounds_ = read_bounds(
                 self.bounds, names_of(rows) or held(rows, None, columns_of(self.bounds), "private").columns
             )
         self.n_features_in_ = len(self.bounds_)
-        names = X.columns if isinstance(X, Handle) else names_of(X.rows if isinstance(X, Public) else X)
+        names = X.columns if isinstance(X, Handle) else names_of(X.rows if isinstance(X, PublicRows) else X)
         vars(self).pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -125,8 +125,8 @@ class Clip(Estimator):
         if isinstance(X, Handle):
             self._named(X.columns)
             return X.clipped(self.bounds_)
-        if isinstance(X, Public):
-            return Public(self._moved(X.rows))
+        if isinstance(X, PublicRows):
+            return PublicRows(self._moved(X.rows))
         return self._moved(X)
 
     def _moved(self, rows: object) -> object:

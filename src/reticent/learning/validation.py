@@ -25,7 +25,7 @@ from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import bought, price_of
 from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
-from reticent.learning.scoring import Scoring, Sums
+from reticent.learning.scoring import ScoreSums, Scoring
 from reticent.learning.search import Clip
 from reticent.outcome import NO_REPLY
 from reticent.privacy.explain import sentence
@@ -187,7 +187,7 @@ class FoldTrial:
     model: Estimator
     work: Work
     scoring: Scoring
-    sums: Sums
+    sums: ScoreSums
     known: int | None
 
     @classmethod

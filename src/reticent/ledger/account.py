@@ -15,15 +15,13 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
 from reticent.errors import LedgerError
 from reticent.ledger import store
 from reticent.ledger.events import (
-    GENESIS,
-    Amended,
     Closed,
     Committed,
     Described,
@@ -35,17 +33,18 @@ from reticent.ledger.events import (
     Refused,
     Reserved,
     limited,
+    now,
     parse,
 )
 from reticent.ledger.export import chain_problems, exported
 from reticent.ledger.receipt import Receipt, receipt_again
-from reticent.ledger.replay import Line, Replay, Row
+from reticent.ledger.replay import Line, Replay, Row, opening_row
 from reticent.ledger.store import EarlierForm, MemoryStore, SqliteStore, Store, SyncError
-from reticent.ledger.terms import agree, in_currency, price
+from reticent.ledger.terms import agree, amended, in_currency, price, withdrawn
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
-from reticent.privacy.loss import Loss, words
+from reticent.privacy.loss import Loss
 
 T = TypeVar("T")
 
@@ -111,7 +110,7 @@ class Ledger:
             raise LedgerError("Local-model losses are each respondent's own; they never enter a ledger.")
         budget = in_currency(budget)
         limited(title=title, person=person, source=source, approved=approved)
-        first = _first(Opened(uuid.uuid4().hex, title, adjacency, budget, source, approved, ends, person))
+        first = opening_row(Opened(uuid.uuid4().hex, title, adjacency, budget, source, approved, ends, person))
         if path is None:
             memory = MemoryStore()
             memory.append(0, lambda _: first)
@@ -323,6 +322,24 @@ class Ledger:
         assert isinstance(entry.event, Refused)
         return entry.event.id
 
+    def withdraw(self, release: str, *, reason: str, who: str = "curator") -> None:
+        """Record that a release no longer stands. What it was charged stays spent, and its entries stay.
+
+        Parameters
+        ----------
+        release : str
+            The id of a committed release, such as "r-0007".
+        reason, who : str
+            Why, and who says so. No values of the data.
+
+        Raises
+        ------
+        LedgerError
+            When nothing left under that id, or it was withdrawn before.
+        """
+        limited(reason=reason, who=who)
+        self._write(lambda replay: withdrawn(replay, release, reason, who))
+
     def amend(self, budget: Loss, *, reason: str, approved: str | None = None, ends: date | None = None) -> None:
         """Change the budget, as an entry with its reason.
 
@@ -342,16 +359,7 @@ class Ledger:
         """
         limited(reason=reason, approved=approved)
         budget = in_currency(budget)
-
-        def decide(replay: Replay) -> Event:
-            now, spent = replay.totals
-            if filters.currency(budget) != filters.currency(now):
-                raise LedgerError("The currency of a ledger is fixed. Nothing was changed.")
-            if not filters.admits(budget, filters.nothing(now), spent):
-                raise LedgerError(f"{words(spent)} is spent already, so this budget is too low. Nothing was changed.")
-            return Amended(budget, reason, approved, ends or replay.ends)
-
-        self._write(decide)
+        self._write(lambda replay: amended(replay, budget, reason, approved, ends))
 
     def close(self, reason: str) -> None:
         """Accept no charge from now on. Runs that hold a receipt may still end."""
@@ -362,7 +370,19 @@ class Ledger:
 
         self._write(decide)
 
+    def migrate(self) -> tuple[int, int]:
+        """Bring the file to today's form, with a copy beside it: its form before and the form it has now."""
+        before = self.form
+        with self._alone():
+            self._store.migrate(self._sealed)
+        return before, self.form
+
     # reading
+
+    @property
+    def form(self) -> int:
+        """The form of the file; in memory, and of a file that this version made, ``store.FORMAT``."""
+        return self._store.form() if isinstance(self._store, SqliteStore) else store.FORMAT
 
     @property
     def path(self) -> Path | None:
@@ -513,7 +533,7 @@ class Ledger:
             event = choose(self._replay)
             if event is None:
                 return None
-            made = Entry(self._replay.number + 1, _now(), self._replay.head, event)
+            made = Entry(self._replay.number + 1, now(), self._replay.head, event)
             entry = parse(made.body)  # what could not be read back would make the file useless: it is not written
             row = Row(entry.number, entry.body, entry.digest)
             written.append((row, entry))
@@ -545,7 +565,7 @@ class Ledger:
         """The entry of a migration, after the last of all ``rows``, which must add up."""
         self._catch_up(rows[max(self._replay.number - 1, 0) :])
         moved = Migrated(str(old), str(store.FORMAT), copy)
-        entry = Entry(self._replay.number + 1, _now(), self._replay.head, moved)
+        entry = Entry(self._replay.number + 1, now(), self._replay.head, moved)
         return Row(entry.number, entry.body, entry.digest)
 
     def _catch_up(self, rows: Sequence[Row]) -> None:
@@ -588,12 +608,3 @@ def _reopened(path: str, number: int, head: str) -> Ledger:
     if not rows or (rows[0].number, rows[0].digest) != (number, head):
         raise LedgerError("The ledger of this handle is not the file it was: entries that were there are gone.")
     return ledger
-
-
-def _first(opened: Opened) -> Row:
-    entry = Entry(1, _now(), GENESIS, opened)
-    return Row(1, entry.body, entry.digest)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

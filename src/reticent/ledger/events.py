@@ -6,6 +6,7 @@
     Refused                 a request that was declined; nothing charged
     Amended | Described     a new budget or date; the source's declared columns changed
     Closed                  no charge after this one
+    Withdrawn               a release no longer stands; its charge does, and so does all that was said of it before
     Migrated                the file has a later form from here on; what was there before is copied beside it
 
 Frozen data and functions, no files. The JSON text of an entry is canonical (sorted keys, no spaces, ASCII, no floats),
@@ -16,20 +17,19 @@ later is left out if it is None, so earlier entries keep their text and their di
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any, Final, TypeAlias
 
 from reticent.errors import LedgerError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind, Unit
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, from_json, to_json
+from reticent.privacy.serialization import LONGEST, canonical, digest_of
 
 GENESIS: Final = "0" * 64
-LONGEST: Final = 20_000
 MAY_LACK: Final = ("person", "source", "approved", "key", "request_digest", "shares")  # texts an entry may be without
 
 Json: TypeAlias = Mapping[str, object] | str | int | None
@@ -100,6 +100,15 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The release ``id`` no longer stands, for a reason; its charge stays."""
+
+    id: str
+    who: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Amended:
     """From here on this budget and this last day hold."""
 
@@ -132,9 +141,11 @@ class Migrated:
     copy: str
 
 
-Event: TypeAlias = Opened | Reserved | Committed | Failed | Refused | Amended | Described | Closed | Migrated
+Event: TypeAlias = (
+    Opened | Reserved | Committed | Failed | Refused | Withdrawn | Amended | Described | Closed | Migrated
+)
 
-_KINDS: Final = (Opened, Reserved, Committed, Failed, Refused, Amended, Described, Closed, Migrated)
+_KINDS: Final = (Opened, Reserved, Committed, Failed, Refused, Withdrawn, Amended, Described, Closed, Migrated)
 _BY_NAME: Final = {kind.__name__.lower(): kind for kind in _KINDS}
 _ENVELOPE: Final = {"number", "when", "previous", "kind"}
 _OPTIONAL: Final = {"source", "approved", "key", "request_digest"}
@@ -165,14 +176,9 @@ class Entry:
         return digest_of(self.body)
 
 
-def canonical(value: object) -> str:
-    """The one JSON text of a value made of dicts, lists, text, integers and null."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-def digest_of(text: str) -> str:
-    """SHA-256 of ASCII text, as 64 hexadecimal digits."""
-    return hashlib.sha256(text.encode("ascii", "backslashreplace")).hexdigest()
+def now() -> str:
+    """The time of an entry: UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def parse(body: str) -> Entry:

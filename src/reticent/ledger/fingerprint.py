@@ -39,24 +39,24 @@ from urllib.parse import urlsplit
 
 from reticent.errors import LedgerError
 from reticent.ledger.account import Ledger
-from reticent.ledger.events import canonical, digest_of
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import parts
 from reticent.privacy.loss import Loss
+from reticent.privacy.serialization import canonical, digest_of
 
 FORMAT: Final = 1
 SUFFIX: Final = ".reticent"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DatabaseTable:
     """A table as a source. ``database`` is a URL or a file; user, password and options in a URL are not part of it."""
 
     database: str
     table: str
 
 
-Source: TypeAlias = Path | Table
+Source: TypeAlias = Path | DatabaseTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +313,7 @@ def _taken(claimed: Claim) -> LedgerError:
 
 def _files(source: Source) -> list[Source]:
     """The source itself or, for a pattern, the files it fits, as ``data`` finds them; only names are looked at."""
-    if isinstance(source, Table) or not glob.has_magic(str(source)) or os.path.exists(source.expanduser()):
+    if isinstance(source, DatabaseTable) or not glob.has_magic(str(source)) or os.path.exists(source.expanduser()):
         return [source]
     pattern = source.expanduser()
     # a folder may itself be called "[a]"; only a pattern is read as one
@@ -330,7 +330,7 @@ def place_of(source: Source) -> str:
     match source:
         case Path():
             where = ["file", os.path.normcase(source.expanduser().resolve())]
-        case Table(database, table):
+        case DatabaseTable(database, table):
             where = ["table", _database(database), table]
     return digest_of(canonical(where))
 
@@ -354,7 +354,7 @@ def _state() -> Path:
 def _places(source: Source) -> list[Path]:
     """Places of a claim by the path of ``source``: beside it, and in the user's state folder."""
     own = _state() / f"{place_of(source)}{SUFFIX}"
-    if isinstance(source, Table):
+    if isinstance(source, DatabaseTable):
         return [own]
     file = source.expanduser().resolve()
     return [file.with_name(file.name + SUFFIX), own]
@@ -362,7 +362,7 @@ def _places(source: Source) -> list[Path]:
 
 def _by_inode(source: Source) -> tuple[Path, FileIdentity] | None:
     """Place of a claim on this very file under any name, with the file's present state; None if it is no file."""
-    if isinstance(source, Table):
+    if isinstance(source, DatabaseTable):
         return None
     try:
         path = source.expanduser().resolve()
@@ -494,7 +494,7 @@ def _draft(place: Path, claimed: Claim) -> Path:
 
 def _outside(source: Source, release: str) -> SourceState | None:
     """Size and time of a file, or of all files below a folder; None for a table and where there is nothing."""
-    if isinstance(source, Table):
+    if isinstance(source, DatabaseTable):
         return None
     try:
         files = [source] if not source.is_dir() else sorted(item for item in source.rglob("*") if item.is_file())

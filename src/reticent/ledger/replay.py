@@ -25,12 +25,14 @@ from reticent.ledger.events import (
     Opened,
     Refused,
     Reserved,
-    digest_of,
+    Withdrawn,
+    now,
     parse,
 )
 from reticent.outcome import restore
 from reticent.privacy import filters
 from reticent.privacy.loss import Loss
+from reticent.privacy.serialization import digest_of
 
 State: TypeAlias = Literal["reserved", "committed", "failed", "refused"]
 
@@ -44,6 +46,12 @@ class Row:
     digest: str
 
 
+def opening_row(opened: Opened) -> Row:
+    """The first row of a ledger."""
+    entry = Entry(1, now(), GENESIS, opened)
+    return Row(1, entry.body, entry.digest)
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One request in a ledger, as a table of releases shows it.
@@ -51,6 +59,7 @@ class Line:
     ``state`` is ``reserved`` (running, or lost in a crash: it counts as spent either way), ``committed``, ``failed``
     (spent) or ``refused`` (``charge`` is None: nothing was charged). ``digest`` is the certificate's, once committed;
     ``note`` the fault's reference or the code of the refusal. ``shares`` are released numbers to be shown again.
+    ``withdrawn`` is the time at which a committed release was withdrawn, ``why`` the reason.
     """
 
     id: str
@@ -64,6 +73,8 @@ class Line:
     note: str = ""
     entry: str = ""
     shares: str | None = None
+    withdrawn: str | None = None
+    why: str = ""
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -146,6 +157,8 @@ class Replay:
                 self.lines[event.id] = Line(
                     event.id, entry.when, event.who, event.what, "", None, "refused", None, event.code, entry.digest
                 )
+            case Withdrawn():
+                self._withdraw(event, entry)
             case Amended():
                 self._amend(event)
             case Described():
@@ -183,6 +196,12 @@ class Replay:
         if line is None or line.state != "reserved":
             raise LedgerError(f"{release} is not an open reservation")
         self.lines[release] = replace(line, state=state, digest=digest, note=note, shares=shares)
+
+    def _withdraw(self, event: Withdrawn, entry: Entry) -> None:
+        line = self.lines.get(event.id)
+        if line is None or line.state != "committed" or line.withdrawn is not None:
+            raise LedgerError(f"{event.id} is no release that stands")
+        self.lines[event.id] = replace(line, withdrawn=entry.when, why=event.reason)
 
     def _amend(self, event: Amended) -> None:
         budget, spent = self.totals

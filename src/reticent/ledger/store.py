@@ -179,6 +179,11 @@ class SqliteStore:
                     raise LedgerError(f"{self.name} could not be migrated: its tables are not those of form {FORMAT}.")
                 connection.execute("COMMIT")
 
+    def form(self) -> int:
+        """The form that the file has."""
+        with _words(self.name), _connected(self) as connection:
+            return _form(connection)
+
     def damage(self) -> str | None:
         """Damage that SQLite's own check of the file finds, in our words; None if it finds none."""
         with _words(self.name), _connected(self) as connection:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 from reticent.errors import BudgetError, LedgerError, PublicParameterError
-from reticent.ledger import refusals
+from reticent.ledger.events import Amended, Withdrawn
 from reticent.ledger.replay import Replay
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.filters import Currency
 from reticent.privacy.loss import Loss, words
+from reticent.privacy.shortfall import too_little
 
 
 def in_currency(budget: Loss) -> Loss:
@@ -38,7 +40,7 @@ def price(replay: Replay, charge: Loss, adjacency: Adjacency) -> Loss:
     """
     budget, spent = replay.totals
     if replay.opening.adjacency != adjacency:
-        raise LedgerError(refusals.other_adjacency(replay.opening.adjacency, adjacency))
+        raise LedgerError(_other_adjacency(replay.opening.adjacency, adjacency))
     if replay.closed is not None:
         raise BudgetError("This ledger is closed. Nothing was charged.")
     if replay.ends is not None and _today(replay) > replay.ends:
@@ -51,7 +53,7 @@ def price(replay: Replay, charge: Loss, adjacency: Adjacency) -> Loss:
     except PublicParameterError as problem:
         raise LedgerError(f"{problem} Nothing was charged.") from None
     if not filters.admits(budget, spent, cost):
-        raise BudgetError(refusals.too_little(charge, budget, spent))
+        raise BudgetError(too_little(charge, budget, spent))
     return cost
 
 
@@ -67,11 +69,11 @@ def agree(
     """Refuse a study whose terms are not those of the ledger ``name``; columns of the source may differ."""
     now, mine = replay.totals[0], replay.opening.adjacency
     if mine != adjacency:
-        raise LedgerError(f"{name}: {refusals.other_adjacency(mine, adjacency)}")
+        raise LedgerError(f"{name}: {_other_adjacency(mine, adjacency)}")
     if replay.opening.person != person:
-        raise LedgerError(f"{name}: {refusals.other_person(replay.opening.person, person)}")
+        raise LedgerError(f"{name}: {_other_person(replay.opening.person, person)}")
     if filters.currency(now) != filters.currency(budget):
-        kept, asked = (refusals.currency_words(filters.currency(loss)) for loss in (now, budget))
+        kept, asked = (_currency_words(filters.currency(loss)) for loss in (now, budget))
         raise LedgerError(
             f"{name} counts {kept}, the study {asked}. The currency of a ledger is fixed. Nothing was charged."
         )
@@ -84,6 +86,40 @@ def agree(
             f"{name} is the ledger of another source. One ledger counts for one source: name another file with "
             "--ledger. Nothing was charged."
         )
+
+
+def amended(replay: Replay, budget: Loss, reason: str, approved: str | None, ends: date | None) -> Amended:
+    """The entry of another budget, in the same currency and at least what is spent; ``ends`` None keeps the day.
+
+    Raises
+    ------
+    LedgerError
+        For another currency, or a budget that is too low.
+    """
+    now, spent = replay.totals
+    if filters.currency(budget) != filters.currency(now):
+        raise LedgerError("The currency of a ledger is fixed. Nothing was changed.")
+    if not filters.admits(budget, filters.nothing(now), spent):
+        raise LedgerError(f"{words(spent)} is spent already, so this budget is too low. Nothing was changed.")
+    return Amended(budget, reason, approved, ends or replay.ends)
+
+
+def withdrawn(replay: Replay, release: str, reason: str, who: str) -> Withdrawn:
+    """The entry that withdraws a committed release.
+
+    Raises
+    ------
+    LedgerError
+        Where there is no such release, none left, or it was withdrawn before.
+    """
+    line = replay.lines.get(release)
+    if line is None:
+        raise LedgerError(f"There is no {release} in this ledger. See: reticent ledger show. Nothing was changed.")
+    if line.state != "committed":
+        raise LedgerError(f"{release} is {line.state}: nothing was published under it, so nothing can be withdrawn.")
+    if line.withdrawn is not None:
+        raise LedgerError(f"{release} was withdrawn on {line.withdrawn[:10]} already: {line.why}")
+    return Withdrawn(release, who, reason)
 
 
 def _today(replay: Replay) -> date:
@@ -106,3 +142,24 @@ def _place(source: str | None) -> str | None:
 
 def _day(day: date | None) -> str:
     return "on no day" if day is None else f"on {day.isoformat()}"
+
+
+def _other_adjacency(mine: Adjacency, asked: Adjacency) -> str:
+    return (
+        f"This ledger counts losses for: {mine.words()}. This request is about: {asked.words()}. The two do not add "
+        "up. Nothing was charged."
+    )
+
+
+def _other_person(mine: str | None, asked: str | None) -> str:
+    """Refusing another protected unit; both are names of the person column, None for a row."""
+    kept = "row" if mine is None else f"'{mine}'"
+    now = "every row" if asked is None else f"'{asked}'"
+    return (
+        f"This ledger protects each {kept}; the study now says {now}. The unit of a ledger is fixed: losses for one do "
+        "not add up with losses for the other. Nothing was charged. Put the study back."
+    )
+
+
+def _currency_words(kind: Currency) -> str:
+    return "ρ (zCDP)" if kind == "zcdp" else "(ε, δ)"

@@ -98,7 +98,7 @@ class Recorder:
 
 
 @runtime_checkable
-class MadeUp(Protocol):
+class AuditTable(Protocol):
     """Source of made-up rows in an audit; their noise is drawn from the recorder ``coins``."""
 
     def coins(self) -> SystemEntropy: ...
@@ -106,7 +106,7 @@ class MadeUp(Protocol):
 
 def coins_for(source: object) -> SystemEntropy:
     """The operating system's coins, for whatever rows a study keeps; made-up rows are told by their own method."""
-    return source.coins() if isinstance(source, MadeUp) else system()
+    return source.coins() if isinstance(source, AuditTable) else system()
 
 
 def draw(mechanism: Mechanism[In, Out], exact: In, entropy: Entropy) -> Out:

@@ -40,7 +40,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.categorical import categorical
 from reticent.exact.coins import bernoulli, uniform
-from reticent.exact.exponential import exp_bounds
+from reticent.exact.exponential_bounds import exp_bounds
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom

@@ -4,9 +4,9 @@ A probability is a Fraction everywhere. ``ratio_below`` replaces e^epsilon by a 
 The loss stated is the logarithm of the ratio used, rounded up: it never passes the epsilon asked for.
 
 Many at once. ``drawn`` reads an alias table of words whose rare undecided words go on with more digits of the same
-rationals (``exact.tables``). ``coins`` compares a byte with the first digit of the chance in base 256. An equal byte
-decides nothing; the next byte is compared with the next digit. A uniform number lies below the chance exactly if its
-first digit that differs does. Both laws are therefore exact (Knuth and Yao 1976; docs/proofs/sampling.md). The
+rationals (``exact.alias_tables``). ``coins`` compares a byte with the first digit of the chance in base 256. An equal
+byte decides nothing; the next byte is compared with the next digit. A uniform number lies below the chance exactly if
+its first digit that differs does. Both laws are therefore exact (Knuth and Yao 1976; docs/proofs/sampling.md). The
 ``orders`` of a row are the ranks of words without a tie: a row with one is drawn again, which treats all places alike.
 """
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import tables
+from reticent.exact import alias_tables
 from reticent.exact.rounding import exp_down, log_up, round_down, round_up
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
@@ -101,8 +101,8 @@ class Peak:
 
 
 @lru_cache(maxsize=16)
-def _table(law: Peak) -> tables.Table:
-    return tables.build(law, 64, COLUMNS)
+def _table(law: Peak) -> alias_tables.AliasTable:
+    return alias_tables.build(law, 64, COLUMNS)
 
 
 def drawn(law: Peak, size: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -111,9 +111,9 @@ def drawn(law: Peak, size: int, entropy: Entropy) -> NDArray[np.int64]:
     if law.size == 1:
         return out
     table = _table(law)
-    scratch = tables.scratch(min(size, tables.CHUNK))
-    for start in range(0, size, tables.CHUNK):
-        table.draw(entropy, out[start : start + tables.CHUNK], scratch)
+    scratch = alias_tables.scratch(min(size, alias_tables.CHUNK))
+    for start in range(0, size, alias_tables.CHUNK):
+        table.draw(entropy, out[start : start + alias_tables.CHUNK], scratch)
     return out
 
 

@@ -175,7 +175,7 @@ class SparseVector:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NoiseTerm:
     """One noise of a conversation, as the gate sees it: Z, an X_i or a Y_i.
 
     Attributes
@@ -226,7 +226,7 @@ class Conversation:
     def __init__(self, mechanism: SparseVector, entropy: Entropy) -> None:
         self._mechanism, self._left = mechanism, mechanism.positives
         self._lock, self._owner = threading.Lock(), (os.getpid(), Forks.count)
-        (self._threshold,) = gate.draw(Part(mechanism, "threshold"), (0,), entropy)
+        (self._threshold,) = gate.draw(NoiseTerm(mechanism, "threshold"), (0,), entropy)
 
     @property
     def left(self) -> int:
@@ -249,10 +249,10 @@ class Conversation:
             if left == 0:
                 raise QuestionError("This conversation is over: open another, which is charged.")
             made = self._mechanism
-            above = gate.passes(Part(made, "question"), f, Bar(self._threshold, None), entropy)
+            above = gate.passes(NoiseTerm(made, "question"), f, Bar(self._threshold, None), entropy)
             shown = 0
             if above and made.values:
-                (shown,) = gate.draw(Part(made, "value"), (g,), entropy)
+                (shown,) = gate.draw(NoiseTerm(made, "value"), (g,), entropy)
             self._left = left - above
             return Mark(above, shown)
 

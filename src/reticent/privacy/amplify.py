@@ -28,7 +28,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 from reticent.privacy.numbers import exact, read, show
-from reticent.privacy.pairs import Coin, GaussianShift, Pair, Sampled
+from reticent.privacy.pairs import Coin, GaussianShift, Pair, SampledPair
 from reticent.privacy.shuffle_clones import least_epsilon, ratio_of
 
 POISSON: Final = Theorem(
@@ -315,7 +315,7 @@ def _sampled(pair: Pair | None, rate: Fraction) -> Pair | None:
     """The pair behind one more sampling step: a sample of a sample is a sample at the product of the rates."""
     if pair is None:
         return None
-    return Sampled(pair.pair, pair.rate * rate) if isinstance(pair, Sampled) else Sampled(pair, rate)
+    return SampledPair(pair.pair, pair.rate * rate) if isinstance(pair, SampledPair) else SampledPair(pair, rate)
 
 
 def _of_pair(pair: Pair | None) -> PLD:

@@ -26,7 +26,7 @@ from reticent.privacy import profiles
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of, words
 from reticent.privacy.numbers import read, show
-from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, Range, Sampled
+from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, Range, SampledPair
 from reticent.privacy.rdp import MOST_ORDER
 
 PURE_TO_ZCDP: Final = Theorem(
@@ -146,7 +146,7 @@ def renyi_of(loss: Loss, orders: Sequence[Fraction] = ORDERS) -> Renyi:
     PublicParameterError
         For delta > 0: a Renyi curve leaves no room for a failure.
     """
-    if isinstance(loss, PLD) and any(isinstance(pair, Sampled) for pair, _ in loss.pairs):
+    if isinstance(loss, PLD) and any(isinstance(pair, SampledPair) for pair, _ in loss.pairs):
         orders = [
             order for order in orders if order <= MOST_ORDER
         ]  # a sample's divergence is a sum as long as its order

@@ -103,6 +103,11 @@ class Cost:
             refuse_exposure(self.delta, people)
         return self
 
+    def times(self, factor: int) -> Cost:
+        """The cost at so many times the epsilon, or the rho that this is worth."""
+        epsilon = None if self.epsilon is None else self.epsilon * factor
+        return Cost(epsilon, None if self.rho is None else self.rho * factor**2, self.delta, self.override)
+
     def admit(self, loss: Loss, epsilon: Fraction) -> None:
         """Refuse a derived loss that the caller did not agree to; ``epsilon`` is its own (``explain.epsilon_delta``).
 

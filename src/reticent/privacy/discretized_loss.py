@@ -34,7 +34,7 @@ from reticent.privacy.pairs import (
     LaplaceShift,
     Pair,
     Range,
-    Sampled,
+    SampledPair,
     Symmetric,
 )
 
@@ -125,7 +125,7 @@ def _connected(side: DirectedLoss, step: float) -> LatticeLaw:
 
 
 def inside(pair: Pair) -> Symmetric:
-    return pair.pair if isinstance(pair, Sampled) else pair
+    return pair.pair if isinstance(pair, SampledPair) else pair
 
 
 def reach_inside(pair: Pair, reach: float) -> float:
@@ -134,9 +134,9 @@ def reach_inside(pair: Pair, reach: float) -> float:
     Beyond a loss y of mass m under P, the sample has q m + (1 - q) m e^-y at most.
     """
     match pair:
-        case Sampled(GaussianShift(mu_squared), rate):
+        case SampledPair(GaussianShift(mu_squared), rate):
             slope, drift = sqrt(2 * mu_squared), float(mu_squared) / 2
-        case Sampled(DiscreteGaussianShift(variance, shift), rate):
+        case SampledPair(DiscreteGaussianShift(variance, shift), rate):
             slope, drift = sqrt(2 * shift * shift / variance), 0.0
         case _:
             return reach
@@ -165,7 +165,7 @@ def sides(pair: Pair, edges: Floats, reach: float) -> tuple[DirectedLoss, ...]:
     tuple of DirectedLoss
         One side of a symmetric pair; two of a sampled one, a row removed and a row added.
     """
-    if not isinstance(pair, Sampled):
+    if not isinstance(pair, SampledPair):
         found = losses(pair, edges, reach)
         at, log_mass = found.at + found.error, found.log_mass
         if found.log_bottom > -inf:
@@ -221,7 +221,7 @@ def width(pair: Pair, reach: float) -> float:
     low, high = span(inside(pair), reach)
     if _listed(inside(pair), reach):
         return 0.0
-    if isinstance(pair, Sampled):
+    if isinstance(pair, SampledPair):
         low, high = _mixed(np.array([low, high]), float(pair.rate), float(1 - pair.rate))
     return float(high - low)
 
@@ -247,7 +247,7 @@ def _edges(pair: Pair, step: float, reach: float) -> Floats:
     low, high = span(inside(pair), reach)
     if _listed(inside(pair), reach):
         return np.array([low, high])
-    if not isinstance(pair, Sampled):
+    if not isinstance(pair, SampledPair):
         return _between(low, high, np.arange(np.floor(low / step), np.ceil(high / step) + 1) * step)
     rate, kept = float(pair.rate), float(1 - pair.rate)
     first, last = _mixed(np.array([low, high]), rate, kept)

@@ -44,7 +44,7 @@ from reticent.privacy.numbers import (
     percent_up,
     show,
 )
-from reticent.privacy.pairs import Coin, Pair, Sampled
+from reticent.privacy.pairs import Coin, Pair, SampledPair
 
 VIEW_DELTA = Fraction(1, 10**9)  # the delta at which a loss that has a whole curve of them is put in words
 LEVEL = Fraction(1, 20)  # the share of errors that a test is allowed where its power is stated
@@ -157,7 +157,7 @@ def _least_delta(pair: Pair) -> Fraction:
     match pair:
         case Coin(_, delta):
             return delta
-        case Sampled(inner, rate):
+        case SampledPair(inner, rate):
             return rate * _least_delta(inner)
         case _:
             return Fraction(0)

@@ -26,7 +26,7 @@ from reticent.privacy.pairs import (
     LaplaceShift,
     Pair,
     Range,
-    Sampled,
+    SampledPair,
     highest,
 )
 
@@ -97,7 +97,7 @@ def _group_pair(pair: Pair, size: int) -> Pair:
             return DiscreteGaussianShift(variance, size * shift)
         case Highest():
             raise PublicParameterError("a group has no highest profile of its own; lift each branch, or convert first")
-        case Sampled():
+        case SampledPair():
             raise PublicParameterError("a group of sampled units has no pair of its own; convert to (ε, δ) first")
         case _:
             assert_never(pair)
@@ -185,7 +185,7 @@ def size_of(pair: Pair) -> Fraction:
             return shift * shift / variance
         case Highest():
             return pair.most
-        case Sampled(inner):
+        case SampledPair(inner):
             return size_of(inner)
         case _:
             assert_never(pair)

@@ -11,9 +11,9 @@ is its privacy-loss distribution: the law under P of ln P / Q. Pairs of parts th
     GaussianShift(mu_squared)         numbers with continuous Gaussian noise: Gaussian DP     Dong, Roth, Su 2022
     DiscreteGaussianShift(variance, shift)   one integer with discrete Gaussian noise
     Highest(branches)                 products of these, of which one is run: the pointwise maximum of their profiles
-    Sampled(pair, rate)               Poisson sampling, then ``pair``, under add/remove
+    SampledPair(pair, rate)           Poisson sampling, then ``pair``, under add/remove
 
-All but ``Sampled`` are symmetric: (P, Q) and (Q, P) have one privacy-loss distribution.
+All but ``SampledPair`` are symmetric: (P, Q) and (Q, P) have one privacy-loss distribution.
 
 Source: Zhu, Dong and Wang 2022, Definition 7 and Theorem 10 (adaptive composition), Theorem 11 (sampling). Why one
 shift stands for a whole vector: docs/proofs/pairs.md. Numbers come from ``pld``.
@@ -164,7 +164,7 @@ def _branch_key(branch: tuple[tuple[Bounded, int], ...]) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SampledPair:
     """Each unit takes part with probability ``rate`` in (0, 1), on its own coin; then ``pair``. Add/remove only."""
 
     pair: Symmetric
@@ -175,7 +175,7 @@ class Sampled:
             raise PublicParameterError(f"rate must lie between 0 and 1, got {show(self.rate)}")
 
 
-Pair: TypeAlias = Symmetric | Sampled
+Pair: TypeAlias = Symmetric | SampledPair
 
 
 def _shift(shift: int) -> None:
@@ -200,7 +200,7 @@ def words(pair: Pair) -> str:
             return f"discrete Gaussian ρ {about_up(shift * shift / (2 * variance))}"
         case Highest(branches):
             return f"highest of {len(branches)} profiles, ε {about_up(pair.most)}"
-        case Sampled(inner, rate):
+        case SampledPair(inner, rate):
             return f"{words(inner)} sampled at {about_up(rate)}"
         case _:
             assert_never(pair)
@@ -215,7 +215,7 @@ def key(pair: Pair) -> tuple[object, ...]:
             return type(pair).__name__, a
         case Highest(branches):
             return type(pair).__name__, tuple(_branch_key(branch) for branch in branches)
-        case Sampled(inner, rate):
+        case SampledPair(inner, rate):
             return type(pair).__name__, key(inner), rate
         case _:
             assert_never(pair)
@@ -238,7 +238,7 @@ def to_json(pair: Pair) -> dict[str, object]:
         case Highest(branches):
             listed = [[{**to_json(part), "times": str(times)} for part, times in branch] for branch in branches]
             return {"pair": "highest", "of": listed}
-        case Sampled(inner, rate):
+        case SampledPair(inner, rate):
             return {"pair": "sampled", "of": to_json(inner), "rate": show(rate)}
         case _:
             assert_never(pair)
@@ -271,8 +271,8 @@ def from_json(fields: Mapping[str, Any]) -> Pair:
             return found
         case "sampled":
             inner = from_json(fields["of"])
-            if isinstance(inner, Sampled):
+            if isinstance(inner, SampledPair):
                 raise PublicParameterError("a sample of a sample is a sample at the product of the rates")
-            return Sampled(inner, number("rate"))
+            return SampledPair(inner, number("rate"))
         case other:
             raise PublicParameterError(f"no pair is called {other}")

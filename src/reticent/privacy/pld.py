@@ -42,7 +42,7 @@ from reticent.privacy.pairs import (
     LaplaceShift,
     Pair,
     Range,
-    Sampled,
+    SampledPair,
 )
 
 Part: TypeAlias = tuple[Pair, int]
@@ -123,9 +123,9 @@ def _curves(pair: Pair) -> tuple[Floats, Floats]:
             eps = float(epsilon)
             top = np.log1p(TILTS + TILTS * np.exp(-(2 * TILTS + 1) * eps)) - np.log(2 * TILTS + 1)
             return (TILTS * eps + top)[None, None], np.full((1, 1, len(TILTS)), eps)
-        case Sampled(DiscreteGaussianShift(variance, shift), rate) if variance > 100:
-            return _curves(Sampled(GaussianShift(shift * shift / variance), rate))
-        case Sampled(GaussianShift() | DiscreteGaussianShift()):
+        case SampledPair(DiscreteGaussianShift(variance, shift), rate) if variance > 100:
+            return _curves(SampledPair(GaussianShift(shift * shift / variance), rate))
+        case SampledPair(GaussianShift() | DiscreteGaussianShift()):
             found = [_curves_within(pair, reach) for reach in REACHES]
         case _:
             found = [_curves_within(pair, REACHES[-1])]
@@ -163,7 +163,7 @@ def _grid(pair: Pair) -> Fraction | None:
             return 1 / scale
         case DiscreteGaussianShift(variance, shift):
             return Fraction(shift, 2 if shift % 2 else 1) / variance
-        case Range() | LaplaceShift() | GaussianShift() | Highest() | Sampled():
+        case Range() | LaplaceShift() | GaussianShift() | Highest() | SampledPair():
             return None
         case _:
             assert_never(pair)
@@ -420,7 +420,7 @@ class Running:
         counts = dict(self._counts)
         counts[pair] = counts.get(pair, 0) + times
         totals = {direction: total.add(pair, times) for direction, total in self._totals.items()}
-        if isinstance(pair, Sampled) and self._sketch.curves.shape[1] == 1:
+        if isinstance(pair, SampledPair) and self._sketch.curves.shape[1] == 1:
             totals = {}  # from now on the two directions differ
         return Running(counts, self._gauss, self._sketch.add(pair, times), (removed, added), bound, totals)
 
@@ -566,7 +566,7 @@ def _certain(pair: Pair) -> tuple[Fraction, Fraction]:
     match pair:
         case Coin(_, delta):
             return delta, delta
-        case Sampled(Coin(_, delta), rate):
+        case SampledPair(Coin(_, delta), rate):
             return rate * delta, Fraction(0)
         case _:
             return Fraction(0), Fraction(0)
@@ -589,7 +589,7 @@ def _largest(pair: Pair) -> tuple[Fraction, Fraction] | None:
             return pair.most, pair.most
         case GaussianShift() | DiscreteGaussianShift():
             return None
-        case Sampled(inner, rate):
+        case SampledPair(inner, rate):
             most = _largest(inner)
             if most is None:
                 return None

@@ -244,7 +244,7 @@ def _pair_rho(pair: pairs.Pair) -> Fraction:
             return mu_squared / 2
         case pairs.DiscreteGaussianShift(variance, shift):
             return shift * shift / (2 * variance)  # Canonne, Kamath and Steinke 2020, Theorem 4
-        case pairs.Sampled():
+        case pairs.SampledPair():
             raise PublicParameterError(f"{pairs.words(pair)} has no ρ of its own: sampling helps at small orders only")
         case _:
             assert_never(pair)

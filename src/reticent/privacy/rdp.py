@@ -25,7 +25,7 @@ from reticent.privacy.pairs import (
     LaplaceShift,
     Pair,
     Range,
-    Sampled,
+    SampledPair,
     Symmetric,
 )
 
@@ -43,7 +43,7 @@ def renyi_of(pair: Pair, alpha: Fraction) -> Fraction:
     """
     if exact(alpha, "alpha") <= 1:
         raise PublicParameterError(f"alpha must be > 1, got {show(alpha)}")
-    if not isinstance(pair, Sampled):
+    if not isinstance(pair, SampledPair):
         return round_up(_renyi(pair, alpha))
     if alpha > MOST_ORDER:
         raise PublicParameterError(f"the order of a sample is at most {MOST_ORDER}, got {show(alpha)}")
@@ -85,7 +85,7 @@ def _renyi(pair: Symmetric, alpha: Fraction) -> Fraction:
             assert_never(pair)
 
 
-def _sampled_log(pair: Sampled, order: int) -> Fraction:
+def _sampled_log(pair: SampledPair, order: int) -> Fraction:
     """At or above ln E_Q (1 - q + q P/Q)^order: the binomial sum of E_Q (P/Q)^k = e^{(k - 1) D_k}."""
     rate, kept = pair.rate, 1 - pair.rate
     exponents = [Fraction(0), Fraction(0), *((k - 1) * _renyi(pair.pair, Fraction(k)) for k in range(2, order + 1))]

@@ -1,13 +1,20 @@
-"""Guarantees as JSON and back. Fields may be added in later versions, never removed or given a new meaning."""
+"""Guarantees as JSON and back, and the one text of a JSON value with its digest.
+
+Fields may be added in later versions, never removed or given a new meaning.
+"""
 
 from __future__ import annotations
 
-from typing import Any, cast
+import hashlib
+import json
+from typing import Any, Final, cast
 
 from reticent.errors import CheckError, PublicParameterError
 from reticent.privacy import loss as losses
 from reticent.privacy.adjacency import Adjacency, Kind, Unit
 from reticent.privacy.guarantee import Guarantee, Theorem
+
+LONGEST: Final = 20_000  # characters of a text that an entry of a ledger holds
 
 
 def adjacency_to_json(adjacency: Adjacency) -> dict[str, object]:
@@ -51,3 +58,13 @@ def from_json(fields: dict[str, Any]) -> Guarantee:
         )
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, PublicParameterError):
         raise CheckError("the guarantee in this certificate cannot be read") from None
+
+
+def canonical(value: object) -> str:
+    """The one JSON text of a value made of dicts, lists, text, integers and null."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of ASCII text, as 64 hexadecimal digits."""
+    return hashlib.sha256(text.encode("ascii", "backslashreplace")).hexdigest()

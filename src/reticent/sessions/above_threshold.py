@@ -19,14 +19,14 @@ from reticent.mechanisms.sparse_vector import Conversation, Mark, SparseVector
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
-from reticent.sessions.row_functions import STEPS, Question, Rows, apart, contributions
+from reticent.sessions.row_functions import STEPS, GridRows, Question, apart, contributions
 
 LEVEL: Final = 0.95
 NORMAL: Final = 1.959963984540054  # the 97.5 % point
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class RowCount:
     """Number of rows of a mean: public, or noisy and within ``radius`` of the truth at 95 %. At least 1."""
 
     count: int
@@ -60,7 +60,13 @@ def reach(neighbours: Adjacency) -> Linf:
 
 
 def mean_above(
-    talk: Conversation, made: SparseVector, rows: Rows, question: Question, at_least: int, size: Size, entropy: Entropy
+    talk: Conversation,
+    made: SparseVector,
+    rows: GridRows,
+    question: Question,
+    at_least: int,
+    size: RowCount,
+    entropy: Entropy,
 ) -> Found:
     """Tell if the mean is at least ``at_least`` steps; the size serves to show the value, not to compare."""
     mark = talk.ask(apart(question, rows, at_least), entropy)
@@ -68,7 +74,7 @@ def mean_above(
 
 
 def count_above(
-    talk: Conversation, made: SparseVector, rows: Rows, question: Question, at_least: int, entropy: Entropy
+    talk: Conversation, made: SparseVector, rows: GridRows, question: Question, at_least: int, entropy: Entropy
 ) -> Found:
     """Tell if the contributions sum to at least ``at_least`` rows; under add/remove all such questions move together.
 
@@ -83,14 +89,14 @@ def count_above(
     return Above(Estimate(value, value - noise, value + noise, noise, 0.0))
 
 
-def found(made: SparseVector, mark: Mark, reference: int, size: Size) -> Found:
+def found(made: SparseVector, mark: Mark, reference: int, size: RowCount) -> Found:
     """A mark in words, with the mean where a value was released."""
     if not mark.above:
         return Below()
     return Above(estimate(reference, mark.value, size, _radius(made)) if made.values else None)
 
 
-def estimate(reference: int, moved: int, size: Size, radius: float) -> Estimate:
+def estimate(reference: int, moved: int, size: RowCount, radius: float) -> Estimate:
     """The mean whose distance from ``reference`` steps came out as ``moved``, noise at 95 % within ``radius``.
 
     The interval adds the half-widths of noise and of sampling. It covers at least as often as 95 % for a question fixed

@@ -42,8 +42,8 @@ from reticent.privacy.convert import approx_of
 from reticent.privacy.loss import ZCDP
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.sensitivity import L2
-from reticent.sessions.above_threshold import NORMAL, Size, estimate
-from reticent.sessions.row_functions import STEPS, Question, Rows, apart
+from reticent.sessions.above_threshold import NORMAL, RowCount, estimate
+from reticent.sessions.row_functions import STEPS, GridRows, Question, apart
 
 MIDDLE: Final = STEPS // 2
 DIGITS: Final = 10**6
@@ -57,7 +57,7 @@ def answer_of(rho: Fraction, neighbours: Adjacency) -> Gaussian:
     return Gaussian(L2(Fraction(most * neighbours.rows) ** 2, neighbours), rho)
 
 
-def answer(made: Gaussian, rows: Rows, question: Question, size: Size, entropy: Entropy) -> Estimate:
+def answer(made: Gaussian, rows: GridRows, question: Question, size: RowCount, entropy: Entropy) -> Estimate:
     """The mean of ``question`` with noise; the interval's noise part is that of a normal of the same variance."""
     (moved,) = gate.draw(made, (apart(question, rows, MIDDLE),), entropy)
     return estimate(MIDDLE, moved, size, NORMAL * math.sqrt(made.variance))

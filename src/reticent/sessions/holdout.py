@@ -37,8 +37,8 @@ from reticent.mechanisms.sparse_vector import Conversation, SparseVector
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
-from reticent.sessions.above_threshold import LEVEL, Size, comparison_radius, estimate
-from reticent.sessions.row_functions import STEPS, Question, Rows, apart
+from reticent.sessions.above_threshold import LEVEL, RowCount, comparison_radius, estimate
+from reticent.sessions.row_functions import STEPS, GridRows, Question, apart
 
 SHARES: Final = (1, 1, 2)
 By: TypeAlias = Literal["training", "claim", "holdout"]
@@ -80,7 +80,7 @@ def round_of(epsilon: Fraction, neighbours: Adjacency) -> SparseVector:
     return SparseVector(Linf(Fraction(STEPS * neighbours.rows), neighbours), epsilon, 1, SHARES)
 
 
-def sigma(made: SparseVector, size: Size) -> Fraction:
+def sigma(made: SparseVector, size: RowCount) -> Fraction:
     """The scale of the noise on a mean that is shown."""
     return made.value_scale / (STEPS * size.count)
 
@@ -88,11 +88,11 @@ def sigma(made: SparseVector, size: Size) -> Fraction:
 def check(
     talk: Conversation,
     made: SparseVector,
-    rows: Rows,
+    rows: GridRows,
     question: Question,
     found: tuple[int, By],
     threshold: int,
-    size: Size,
+    size: RowCount,
     entropy: Entropy,
 ) -> Checked:
     """One check: ``found`` is the training mean or the claim, and ``threshold`` the distance let pass, in steps."""

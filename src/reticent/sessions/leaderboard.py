@@ -30,8 +30,8 @@ from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import Conversation, SparseVector, split
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Adjacency
-from reticent.sessions.above_threshold import LEVEL, Size, estimate, reach
-from reticent.sessions.row_functions import STEPS, Question, Rows, apart
+from reticent.sessions.above_threshold import LEVEL, RowCount, estimate, reach
+from reticent.sessions.row_functions import STEPS, GridRows, Question, apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ def board_of(epsilon: Fraction, improvements: int, neighbours: Adjacency) -> Spa
 def submit(
     talk: Conversation,
     made: SparseVector,
-    rows: Rows,
+    rows: GridRows,
     question: Question,
     best: int,
     step: int,
-    size: Size,
+    size: RowCount,
     entropy: Entropy,
 ) -> tuple[Standing, int]:
     """The standing, and the best in whole steps after it; ``best`` and ``step`` are in whole steps."""

@@ -23,15 +23,15 @@ from reticent.certificate.particulars import Record, check_text, record_of
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
-from reticent.sessions.session import Agreed, Answers, Holdout, Leaderboard, Of, Paid, Sparse
+from reticent.sessions.session import Answers, Holdout, Leaderboard, Of, PaidSession, SessionTerms, SparseVectorSession
 
 if TYPE_CHECKING:
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.sparse_vector import SparseVector
     from reticent.privacy.guarantee import Guarantee
     from reticent.sessions.payer import Payer
-    from reticent.sessions.row_count import Counted
-    from reticent.sessions.row_functions import Axis, Rows
+    from reticent.sessions.row_count import MeanSize
+    from reticent.sessions.row_functions import GridColumn, GridRows
 
 MOST_ANSWERS: Final = 10_000
 
@@ -92,7 +92,7 @@ def holdout(
 
     about = _about(record, purpose, "holdout")
 
-    def agreed() -> tuple[Agreed, SparseVector, int, Rows | None]:
+    def agreed() -> tuple[SessionTerms, SparseVector, int, GridRows | None]:
         if public is not None and public is study._rows:
             raise QuestionError("The rows of the study are private: they cannot be the public training rows.")
         axes, total = axes_of(study.schema, columns), _total(study, epsilon, about.override)
@@ -108,7 +108,7 @@ def holdout(
 
     plan, made, bar, training = _noted(study, agreed, about)
     _announced(plan)
-    paid = _noted(study, lambda: Paid(study, plan, made.start), about)
+    paid = _noted(study, lambda: PaidSession(study, plan, made.start), about)
     return Holdout(paid, plan.axes, made, bar, training)
 
 
@@ -122,7 +122,7 @@ def sparse_vector(
     show: Literal["values", "above"] = "values",
     purpose: str = "",
     record: Record | None = None,
-) -> Sparse:
+) -> SparseVectorSession:
     """Open a sparse vector: which means or counts are above a threshold, any number of them, until some were.
 
     Parameters
@@ -161,7 +161,7 @@ def sparse_vector(
 
     about = _about(record, purpose, "sparse vector")
 
-    def agreed() -> tuple[Agreed, SparseVector]:
+    def agreed() -> tuple[SessionTerms, SparseVector]:
         if of not in ("means", "counts") or show not in ("values", "above"):
             raise PublicParameterError('of is "means" or "counts", show is "values" or "above"')
         axes, total = axes_of(study.schema, columns), _total(study, epsilon, about.override)
@@ -179,7 +179,7 @@ def sparse_vector(
 
     plan, made = _noted(study, agreed, about)
     _announced(plan)
-    return Sparse(_noted(study, lambda: Paid(study, plan, made.start), about), plan.axes, made, of)
+    return SparseVectorSession(_noted(study, lambda: PaidSession(study, plan, made.start), about), plan.axes, made, of)
 
 
 def leaderboard(
@@ -229,7 +229,7 @@ def leaderboard(
 
     about = _about(record, purpose, "leaderboard")
 
-    def agreed() -> tuple[Agreed, SparseVector, int, int]:
+    def agreed() -> tuple[SessionTerms, SparseVector, int, int]:
         axes, total = axes_of(study.schema, columns), _total(study, epsilon, about.override)
         rung, best = steps(step, "step"), steps(start, "start")
         if not rung:
@@ -243,7 +243,7 @@ def leaderboard(
 
     plan, made, rung, best = _noted(study, agreed, about)
     _announced(plan)
-    return Leaderboard(_noted(study, lambda: Paid(study, plan, made.start), about), plan.axes, made, rung, best)
+    return Leaderboard(_noted(study, lambda: PaidSession(study, plan, made.start), about), plan.axes, made, rung, best)
 
 
 def noisy_answers(
@@ -291,7 +291,7 @@ def noisy_answers(
 
     about = _about(record, purpose, "noisy answers")
 
-    def agreed() -> tuple[Agreed, Gaussian]:
+    def agreed() -> tuple[SessionTerms, Gaussian]:
         _ungrouped(study)
         within = Cost.read(None, rho, delta, about.override, study.schema.person.people)
         assert within.rho is not None
@@ -308,7 +308,7 @@ def noisy_answers(
 
     plan, made = _noted(study, agreed, about)
     _announced(plan)
-    return Answers(_noted(study, lambda: Paid(study, plan, lambda _: [answers]), about), plan.axes, made)
+    return Answers(_noted(study, lambda: PaidSession(study, plan, lambda _: [answers]), about), plan.axes, made)
 
 
 # --- what is agreed before anything is charged ------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def _noted(study: Payer, work: Callable[[], A], about: Record) -> A:
         raise
 
 
-def _announced(plan: Agreed) -> None:
+def _announced(plan: SessionTerms) -> None:
     """Warn before the charge of what a session does not tell of rows that lack a value."""
     for sentence in plan.size.left_out:
         warnings.warn(f"{sentence}.", stacklevel=3)
@@ -374,13 +374,13 @@ def _agreed(
     study: Payer,
     told: tuple[Record, str],
     way: tuple[str, Mapping[str, object]],
-    axes: Mapping[str, Axis],
-    size: Counted,
+    axes: Mapping[str, GridColumn],
+    size: MeanSize,
     part: Guarantee,
     parts: int,
     *,
     sized: bool = True,
-) -> Agreed:
+) -> SessionTerms:
     """The first part pays for the number of rows too, where it is bought. ``told``: record and purpose."""
     from reticent.privacy import compose
 
@@ -396,17 +396,17 @@ def _written(
     told: tuple[Record, str],
     what: str,
     parameters: Mapping[str, str],
-    axes: Mapping[str, Axis],
-    size: Counted,
+    axes: Mapping[str, GridColumn],
+    size: MeanSize,
     first_and_part: tuple[Guarantee, Guarantee],
     parts: int,
     *,
     sized: bool = True,
-) -> Agreed:
+) -> SessionTerms:
     """The agreement of a session, with the key that will sign its certificates, read before anything is charged."""
     from reticent.certificate.keys import load_private
 
     (about, purpose), (first, part) = told, first_and_part
     signer = None if about.key is None else load_private(about.key)
     names = (about.name, purpose, about.who, about.override)
-    return Agreed(*names, what, parameters, axes, size, part, parts, first, sized, signer)
+    return SessionTerms(*names, what, parameters, axes, size, part, parts, first, sized, signer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from reticent.certificate.snapshot import Known
+    from reticent.certificate.snapshot import EarlierShares
     from reticent.data.schema import Schema
     from reticent.data.table import Table
     from reticent.errors import Refusal
@@ -33,7 +33,7 @@ class Payer(Protocol):
     @property
     def _currency(self) -> str: ...
 
-    def _known(self) -> Known: ...
+    def _known(self) -> EarlierShares: ...
 
     def _table(self) -> Table: ...
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, assert_never
 
-from reticent.certificate.snapshot import NOTHING, Known
+from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.statistics.answer import IncompleteRows
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.geometric import Geometric
     from reticent.privacy.guarantee import Guarantee
-    from reticent.sessions.above_threshold import Size
-    from reticent.sessions.row_functions import Axis
+    from reticent.sessions.above_threshold import RowCount
+    from reticent.sessions.row_functions import GridColumn
 
 SIZE_SHARE: Final = Fraction(1, 20)  # of the whole, for a number of rows that is not public
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class MeanSize:
     """The number of rows that means are over.
 
     Attributes
@@ -55,7 +55,7 @@ class Counted:
     schema: Schema
     told: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
-    known: Known = NOTHING
+    known: EarlierShares = NOTHING
 
     @property
     def earlier(self) -> IncompleteRows | None:
@@ -67,20 +67,20 @@ class Counted:
         """Guarantee of the purchase of the number; None if it is public."""
         return None if isinstance(self.source, int | None) else self.source.guarantee
 
-    def draw(self, complete: int, odd: int, entropy: Entropy) -> tuple[Size, IncompleteRows | None]:
+    def draw(self, complete: int, odd: int, entropy: Entropy) -> tuple[RowCount, IncompleteRows | None]:
         """The number of rows, and the share of ``odd`` ones in all where it tells that."""
         from reticent.mechanisms import gate
         from reticent.mechanisms.gaussian import Gaussian
         from reticent.mechanisms.geometric import Geometric
-        from reticent.sessions.above_threshold import NORMAL, Size
+        from reticent.sessions.above_threshold import NORMAL, RowCount
 
         pair = self.told and not _public(self.schema) and self.earlier is None
         exact = (complete, odd) if pair else (complete,)
         match self.source:
             case None:
-                return Size(max(1, complete)), None
+                return RowCount(max(1, complete)), None
             case int(people):
-                return Size(people), None
+                return RowCount(people), None
             case Geometric() as made:
                 drawn, radius, scale = gate.draw(made, exact, entropy), made.radius(0.05), float(made.scale)
             case Gaussian() as made:
@@ -89,7 +89,7 @@ class Counted:
                 scale = deviation / math.sqrt(2.0)  # Laplace's of the same deviation: a normal law has .966 within
             case _:
                 assert_never(self.source)
-        return Size(max(1, drawn[0]), radius), self._share(tuple(drawn), complete + odd, scale)
+        return RowCount(max(1, drawn[0]), radius), self._share(tuple(drawn), complete + odd, scale)
 
     def _share(self, drawn: tuple[int, ...], rows: int, scale: float) -> IncompleteRows | None:
         """The share by the numbers that were drawn; ``rows`` is looked at where it is public."""
@@ -127,13 +127,13 @@ class Counted:
 
 def counted(
     schema: Schema,
-    axes: Mapping[str, Axis],
+    axes: Mapping[str, GridColumn],
     total: Fraction,
     *,
     in_rho: bool = False,
     sized: bool = True,
-    known: Known = NOTHING,
-) -> Counted:
+    known: EarlierShares = NOTHING,
+) -> MeanSize:
     """Source of the number of rows; ``sized`` tells if answers need one at all.
 
     It is public where every person has one row and no row can lack a value: read under substitution, else declared.
@@ -149,21 +149,21 @@ def counted(
     told = tuple(name for name in odd if not axes[name].stands_in) if sized else ()
     untold = tuple(name for name in odd if name not in told)
     if not sized:
-        return Counted(1, Fraction(0), schema, (), untold, known)
-    if person.rows == 1 and not told:
-        if neighbours.size_public:
-            return Counted(None, Fraction(0), schema, (), untold, known)
+        return MeanSize(1, Fraction(0), schema, (), untold, known)
+    if person.rows == 1 and not told and not person.filtered:
+        if person.size_public:
+            return MeanSize(None, Fraction(0), schema, (), untold, known)
         if person.people is not None:
-            return Counted(person.people, Fraction(0), schema, (), untold, known)
+            return MeanSize(person.people, Fraction(0), schema, (), untold, known)
     pair = bool(told) and not _public(schema) and known.share(told) is None
     twice = pair and neighbours.kind == "substitute"
     if in_rho:
         squared = Fraction(person.rows) ** 2 * (2 if twice else 1)
-        return Counted(Gaussian(L2(squared, neighbours), cost), cost, schema, told, untold, known)
+        return MeanSize(Gaussian(L2(squared, neighbours), cost), cost, schema, told, untold, known)
     moved = Fraction(person.rows * (2 if twice else 1))
-    return Counted(Geometric(L1(moved, neighbours), cost), cost, schema, told, untold, known)
+    return MeanSize(Geometric(L1(moved, neighbours), cost), cost, schema, told, untold, known)
 
 
 def _public(schema: Schema) -> bool:
     """Tell if the number of all rows is public and exact."""
-    return schema.person.neighbours().size_public and schema.person.rows == 1
+    return schema.person.size_public and schema.person.rows == 1

@@ -121,7 +121,7 @@ Question: TypeAlias = Level | Between | Product | Accuracy
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class GridColumn:
     """One column on its public grid: integers from ``lowest`` to ``highest``, each ``unit`` wide."""
 
     name: str
@@ -133,10 +133,10 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Rows:
+class GridRows:
     """Rows as integers within the bounds, by column; those that lack a value are left out. Private unless public."""
 
-    axes: Mapping[str, Axis]
+    axes: Mapping[str, GridColumn]
     columns: Mapping[str, Integers]
     count: int
 
@@ -149,7 +149,7 @@ class Rows:
     __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
 
 
-def axes_of(schema: Schema, columns: Sequence[str]) -> dict[str, Axis]:
+def axes_of(schema: Schema, columns: Sequence[str]) -> dict[str, GridColumn]:
     """The grids of the columns a session is about.
 
     Raises
@@ -165,7 +165,7 @@ def axes_of(schema: Schema, columns: Sequence[str]) -> dict[str, Axis]:
     return {name: _axis(name, schema.column(name), *schema.bounded(name, name)) for name in names}
 
 
-def _axis(name: str, column: Column, low: Fraction, high: Fraction) -> Axis:
+def _axis(name: str, column: Column, low: Fraction, high: Fraction) -> GridColumn:
     stand_in = column.stand_in if isinstance(column, Real | Integer) else None
     if isinstance(column, Integer) and high - low < 1 << FINE and max(abs(low), abs(high)) < 1 << 48:
         unit = Fraction(1)
@@ -178,21 +178,23 @@ def _axis(name: str, column: Column, low: Fraction, high: Fraction) -> Axis:
     lowest, highest = (low / unit).__floor__(), (high / unit).__ceil__()
     if max(abs(lowest), abs(highest)) >= 1 << 48:
         raise QuestionError(f"the bounds of {name} are too close together for their size")
-    return Axis(name, unit, lowest, highest, stand_in is not None, stand_in)
+    return GridColumn(name, unit, lowest, highest, stand_in is not None, stand_in)
 
 
-def query_of(axes: Mapping[str, Axis]) -> Records:
+def query_of(axes: Mapping[str, GridColumn]) -> Records:
     """Query of the table's records, read once, when a session opens."""
     return Records(tuple(axes), tuple(axis.unit for axis in axes.values()))
 
 
-def private_rows(axes: Mapping[str, Axis], records: Integers) -> Rows:
+def private_rows(axes: Mapping[str, GridColumn], records: Integers) -> GridRows:
     """The records the engine read, without those that lack a value."""
     there = records[records[:, 0] != ABSENT]
-    return Rows(axes, {name: _within(axis, there[:, nth]) for nth, (name, axis) in enumerate(axes.items())}, len(there))
+    return GridRows(
+        axes, {name: _within(axis, there[:, nth]) for nth, (name, axis) in enumerate(axes.items())}, len(there)
+    )
 
 
-def public_rows(axes: Mapping[str, Axis], table: Mapping[str, Sequence[float]]) -> Rows:
+def public_rows(axes: Mapping[str, GridColumn], table: Mapping[str, Sequence[float]]) -> GridRows:
     """Rows that are public to the analyst, on the same grids; NaN is missing.
 
     Raises
@@ -217,14 +219,14 @@ def public_rows(axes: Mapping[str, Axis], table: Mapping[str, Sequence[float]]) 
         name: np.floor(np.clip(values[there], *ends[name]) / float(axes[name].unit)).astype(np.int64)
         for name, values in found.items()
     }
-    return Rows(axes, {name: _within(axes[name], values) for name, values in whole.items()}, int(there.sum()))
+    return GridRows(axes, {name: _within(axes[name], values) for name, values in whole.items()}, int(there.sum()))
 
 
-def _within(axis: Axis, values: Integers) -> Integers:
+def _within(axis: GridColumn, values: Integers) -> Integers:
     return np.clip(values, axis.lowest, axis.highest)
 
 
-def contributions(question: Question, rows: Rows) -> Integers:
+def contributions(question: Question, rows: GridRows) -> Integers:
     """Contribution of each row, 0 to ``STEPS``, computed row by row in integers."""
     match question:
         case Level(column):
@@ -246,13 +248,13 @@ def contributions(question: Question, rows: Rows) -> Integers:
             assert_never(question)
 
 
-def _signed(rows: Rows, column: str) -> Integers:
+def _signed(rows: GridRows, column: str) -> Integers:
     """The values from -STEPS to STEPS."""
     axis = rows.axes[column]
     return 2 * ((rows.columns[column] - axis.lowest) * STEPS // (axis.highest - axis.lowest)) - STEPS
 
 
-def _right(model: Accuracy, rows: Rows) -> NDArray[np.bool_]:
+def _right(model: Accuracy, rows: GridRows) -> NDArray[np.bool_]:
     """Tell for each row if the model is right about it.
 
     A product of floats may depend on the other rows; integers do not.
@@ -274,11 +276,11 @@ def _right(model: Accuracy, rows: Rows) -> NDArray[np.bool_]:
     return np.asarray((score > 0) == yes, np.bool_)
 
 
-def _size(axis: Axis) -> Fraction:
+def _size(axis: GridColumn) -> Fraction:
     return Fraction(max(abs(axis.lowest), abs(axis.highest)))
 
 
-def checked(question: object, axes: Mapping[str, Axis]) -> Question:
+def checked(question: object, axes: Mapping[str, GridColumn]) -> Question:
     """The question, if it is one and is about the columns of the session.
 
     Raises
@@ -327,7 +329,7 @@ def name_of(question: Question) -> str:
             assert_never(question)
 
 
-def mean_steps(question: Question, rows: Rows) -> int:
+def mean_steps(question: Question, rows: GridRows) -> int:
     """The mean over public rows, in whole steps: a reference.
 
     Raises
@@ -348,6 +350,6 @@ def steps(level: Number, name: str) -> int:
     return round(value * STEPS)
 
 
-def apart(question: Question, rows: Rows, reference: int) -> int:
+def apart(question: Question, rows: GridRows, reference: int) -> int:
     """The sum over rows of (contribution - reference): what mechanisms are given."""
     return int(contributions(question, rows).sum()) - reference * rows.count

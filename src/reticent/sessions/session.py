@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from reticent.mechanisms.sparse_vector import Conversation, SparseVector
     from reticent.outcome import Estimate
     from reticent.privacy.guarantee import Guarantee
-    from reticent.sessions.above_threshold import Found, Size
+    from reticent.sessions.above_threshold import Found, RowCount
     from reticent.sessions.holdout import Checked
     from reticent.sessions.leaderboard import Standing
     from reticent.sessions.payer import Payer
-    from reticent.sessions.row_count import Counted
-    from reticent.sessions.row_functions import Axis, Question, Rows
+    from reticent.sessions.row_count import MeanSize
+    from reticent.sessions.row_functions import GridColumn, GridRows, Question
     from reticent.statistics.answer import IncompleteRows
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ VOLUME: Final = 64  # rounds of one certificate
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class SessionTerms:
     """Terms of a session, all of them public.
 
     ``size`` is the source of the number of rows, and ``sized`` tells if answers rest on one. ``parts`` are the rounds
@@ -73,8 +73,8 @@ class Agreed:
     override: str
     what: str
     parameters: Mapping[str, str]
-    axes: Mapping[str, Axis]
-    size: Counted
+    axes: Mapping[str, GridColumn]
+    size: MeanSize
     part: Guarantee
     parts: int
     first: Guarantee
@@ -82,7 +82,7 @@ class Agreed:
     signer: Ed25519PrivateKey | None = None
 
 
-class Paid(Generic[T]):
+class PaidSession(Generic[T]):
     """One session's rows, its receipts and its lock. ``T`` is what a part consists of once it is paid for."""
 
     __slots__ = (
@@ -108,7 +108,7 @@ class Paid(Generic[T]):
         "_told",
     )
 
-    def __init__(self, study: Payer, plan: Agreed, start: Callable[[SystemEntropy], T]) -> None:
+    def __init__(self, study: Payer, plan: SessionTerms, start: Callable[[SystemEntropy], T]) -> None:
         from reticent.mechanisms import gate
 
         self._plan, self._start, self._coins = plan, start, partial(gate.coins_for, study)
@@ -117,7 +117,7 @@ class Paid(Generic[T]):
         self._guarantees: list[Guarantee] = []
         self._receipt: Receipt | None = None
         self._started: T | None = None
-        self._rows: Rows | None = None
+        self._rows: GridRows | None = None
         self._lacking: IncompleteRows | None = None
         self._ended: list[tuple[Receipt, str]] = []
         self._certificates: list[Certificate] = []
@@ -140,7 +140,7 @@ class Paid(Generic[T]):
         # Raised here and not in the handler: the cause, whose frames hold private rows, is not even its __context__.
         raise Fault(reference, words(plan.first.loss))
 
-    def answer(self, question: str, draw: Callable[[T, Rows, Size, SystemEntropy], tuple[A, bool]]) -> A:
+    def answer(self, question: str, draw: Callable[[T, GridRows, RowCount, SystemEntropy], tuple[A, bool]]) -> A:
         """One answer, and whether it ended what was paid for. Whatever interrupts it ends the session."""
         if self._owner != (os.getpid(), Forks.count):
             raise QuestionError("This session belongs to the process that paid for it. Open one here.")
@@ -191,7 +191,7 @@ class Paid(Generic[T]):
         return tuple(self._told)
 
     @property
-    def size(self) -> Size:
+    def size(self) -> RowCount:
         return self._size
 
     @property
@@ -250,7 +250,7 @@ class Paid(Generic[T]):
         if self._source is not None:
             note_head(self._source, self._ledger)  # an older copy of the ledger, put back, is then noticed
 
-    def _read(self, table: Table) -> Size:
+    def _read(self, table: Table) -> RowCount:
         """Read the rows once, and buy their number where it is not public."""
         from reticent.sessions.row_functions import private_rows, query_of
 
@@ -321,12 +321,12 @@ class Paid(Generic[T]):
         return reference
 
 
-class Open(Generic[T]):
+class OpenSession(Generic[T]):
     """Public face of every session: its answers, its charge, and a refusal to be copied."""
 
     __slots__ = ("_axes", "_paid")
 
-    def __init__(self, paid: Paid[T], axes: Mapping[str, Axis]) -> None:
+    def __init__(self, paid: PaidSession[T], axes: Mapping[str, GridColumn]) -> None:
         self._paid, self._axes = paid, axes
 
     @property
@@ -425,18 +425,18 @@ class Open(Generic[T]):
         return checked(question, self._axes)
 
 
-class Holdout(Open["Conversation"]):
+class Holdout(OpenSession["Conversation"]):
     """A reusable holdout that is open: ``check`` a question as often as the rounds last."""
 
     __slots__ = ("_made", "_threshold", "_training")
 
     def __init__(
         self,
-        paid: Paid[Conversation],
-        axes: Mapping[str, Axis],
+        paid: PaidSession[Conversation],
+        axes: Mapping[str, GridColumn],
         made: SparseVector,
         threshold: int,
-        training: Rows | None,
+        training: GridRows | None,
     ) -> None:
         super().__init__(paid, axes)
         self._made, self._threshold, self._training = made, threshold, training
@@ -476,7 +476,7 @@ class Holdout(Open["Conversation"]):
                 "Nothing was drawn."
             )
 
-        def draw(talk: Conversation, rows: Rows, size: Size, entropy: SystemEntropy) -> tuple[Checked, bool]:
+        def draw(talk: Conversation, rows: GridRows, size: RowCount, entropy: SystemEntropy) -> tuple[Checked, bool]:
             found = way.check(talk, self._made, rows, asked, told, self._threshold, size, entropy)
             return found, found.by == "holdout"
 
@@ -490,12 +490,14 @@ class Holdout(Open["Conversation"]):
         return float(sigma(self._made, self._paid.size))
 
 
-class Sparse(Open["Conversation"]):
+class SparseVectorSession(OpenSession["Conversation"]):
     """A sparse vector that is open: ask which answers are ``above``, until its positives are used."""
 
     __slots__ = ("_made", "_of")
 
-    def __init__(self, paid: Paid[Conversation], axes: Mapping[str, Axis], made: SparseVector, of: Of) -> None:
+    def __init__(
+        self, paid: PaidSession[Conversation], axes: Mapping[str, GridColumn], made: SparseVector, of: Of
+    ) -> None:
         super().__init__(paid, axes)
         self._made, self._of = made, of
 
@@ -520,7 +522,7 @@ class Sparse(Open["Conversation"]):
         else:
             raise PublicParameterError("a number of rows is a whole number")
 
-        def draw(talk: Conversation, rows: Rows, size: Size, entropy: SystemEntropy) -> tuple[Found, bool]:
+        def draw(talk: Conversation, rows: GridRows, size: RowCount, entropy: SystemEntropy) -> tuple[Found, bool]:
             if self._of == "means":
                 found = way.mean_above(talk, self._made, rows, asked, bar, size, entropy)
             else:
@@ -530,13 +532,13 @@ class Sparse(Open["Conversation"]):
         return self._paid.answer(f"{name_of(asked)} >= {in_words(number)}", draw)
 
 
-class Leaderboard(Open["Conversation"]):
+class Leaderboard(OpenSession["Conversation"]):
     """A leaderboard that is open: ``submit`` models until its improvements are used."""
 
     __slots__ = ("_best", "_made", "_step")
 
     def __init__(
-        self, paid: Paid[Conversation], axes: Mapping[str, Axis], made: SparseVector, step: int, best: int
+        self, paid: PaidSession[Conversation], axes: Mapping[str, GridColumn], made: SparseVector, step: int, best: int
     ) -> None:
         super().__init__(paid, axes)
         self._made, self._step, self._best = made, step, best
@@ -561,19 +563,19 @@ class Leaderboard(Open["Conversation"]):
 
         asked = self._asked(question)
 
-        def draw(talk: Conversation, rows: Rows, size: Size, entropy: SystemEntropy) -> tuple[Standing, bool]:
+        def draw(talk: Conversation, rows: GridRows, size: RowCount, entropy: SystemEntropy) -> tuple[Standing, bool]:
             found, self._best = way.submit(talk, self._made, rows, asked, self._best, self._step, size, entropy)
             return found, talk.left == 0
 
         return self._paid.answer(name_of(asked), draw)
 
 
-class Answers(Open["list[int]"]):
+class Answers(OpenSession["list[int]"]):
     """Gaussian answers that are open: ``ask`` until their number is used."""
 
     __slots__ = ("_made",)
 
-    def __init__(self, paid: Paid[list[int]], axes: Mapping[str, Axis], made: Gaussian) -> None:
+    def __init__(self, paid: PaidSession[list[int]], axes: Mapping[str, GridColumn], made: Gaussian) -> None:
         super().__init__(paid, axes)
         self._made = made
 
@@ -590,7 +592,7 @@ class Answers(Open["list[int]"]):
 
         asked = self._asked(question)
 
-        def draw(left: list[int], rows: Rows, size: Size, entropy: SystemEntropy) -> tuple[Estimate, bool]:
+        def draw(left: list[int], rows: GridRows, size: RowCount, entropy: SystemEntropy) -> tuple[Estimate, bool]:
             left[0] -= 1
             return answer(self._made, rows, asked, size, entropy), left[0] == 0
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from reticent.data.format import plain
 from reticent.data.schema import Key
 from reticent.errors import NoReplyError, QuestionError
-from reticent.outcome import Estimate, NoReply, Outcome, Reply, restore
+from reticent.outcome import Estimate, NoReply, Outcome, Reply, restore, shown
 
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike, NDArray
+
+    from reticent.statistics.error_law import ErrorLaw
 
 
 class ReleasedLaw(Protocol):
@@ -55,15 +57,23 @@ class ReleasedLaw(Protocol):
 
 Label: TypeAlias = tuple[tuple[str, Key], ...]
 NO_INTERVAL: Final = "coefficient without interval"  # the label of one: its ends stand at the value
+CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
 NO_ENDS: Final = "no interval was bought: the ends are those of the possible values"  # a caveat of quantiles
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One number of an answer. ``label`` says which group and bin it is: ``(("site", 1), ("bin", "[0, 5)"))``."""
+    """One number of an answer. ``label`` says which group and bin it is: ``(("site", 1), ("bin", "[0, 5)"))``.
+
+    ``error`` is the law of its error where that is known: of counts, sums, bounded means and proportions.
+    """
 
     label: tuple[tuple[str, Key], ...]
     outcome: Outcome[Estimate]
+    error: ErrorLaw | None = None
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
     @property
     def as_it_is(self) -> bool:
@@ -125,6 +135,10 @@ class Answer:
         The share of rows whose value could not be read; None where no row can lack one.
     values : ValueCount or None
         The number of values that an answer was drawn with, until its release has read the share off it; then None.
+    apart : bool
+        True if no person is in two of its groups, so that cells of different groups are independent.
+    capped : Outcome or None
+        The share of persons with more rows than are kept, which the release tells; None where nobody can have more.
     """
 
     name: str
@@ -135,6 +149,8 @@ class Answer:
     estimand: str = ""
     incomplete: IncompleteRows | None = None
     values: ValueCount | None = None
+    apart: bool = False
+    capped: Outcome[Estimate] | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -146,6 +162,10 @@ class Answer:
     def bare(self) -> bool:
         """True if no interval was bought, so that ``low`` and ``high`` are public ends and say nothing of the data."""
         return NO_ENDS in self.caveats
+
+    def has_interval(self, cell: Cell) -> bool:
+        """Tell if the ends of a cell are those of an interval; elsewhere they are shown and written nowhere."""
+        return not (self.bare or cell.as_it_is)
 
     @property
     def shown(self) -> tuple[Cell, ...]:
@@ -260,14 +280,30 @@ def estimates(answers: Iterable[Answer]) -> tuple[str, ...]:
 def _without_ends(cell: Cell) -> Cell:
     match cell.outcome:
         case Reply(e):
-            return Cell(cell.label, Reply(Estimate(e.value, e.value, e.value, 0.0, 0.0, e.level)))
+            return Cell(cell.label, Reply(Estimate(e.value, e.value, e.value, 0.0, 0.0, e.level)), cell.error)
         case NoReply():
             return cell
 
 
-def said(cell: Cell, estimate: Estimate, *, bare: bool = False) -> str:
-    """The estimate of a cell as text, with its interval where it has one."""
-    return str(estimate).partition(" (")[0] if bare or cell.as_it_is else str(estimate)
+@dataclass(frozen=True, slots=True)
+class CellText:
+    """One number of an answer as terminal, page and notebook print it; a dash stands for what it lacks."""
+
+    value: str
+    interval: str
+    noise: str
+    sampling: str
+
+
+def printed(cell: Cell, *, bare: bool = False) -> CellText | None:
+    """The numbers of a cell to two digits of its interval, the ends rounded outwards; None for no reply."""
+    match cell.outcome:
+        case NoReply():
+            return None
+        case Reply(estimate):
+            text = shown(estimate)
+            interval = "–" if bare or cell.as_it_is else f"{text.low} to {text.high}"
+            return CellText(text.value, interval, text.noise, text.sampling)
 
 
 def _line(name: str, cell: Cell, *, bare: bool) -> str:
@@ -275,6 +311,6 @@ def _line(name: str, cell: Cell, *, bare: bool) -> str:
     title = plain(f"{name} [{where}]" if where else name)
     match cell.outcome:
         case Reply(estimate):
-            return f"{title}: {said(cell, estimate, bare=bare)}"
+            return f"{title}: {str(estimate).partition(' (')[0] if bare or cell.as_it_is else str(estimate)}"
         case NoReply():
             return f"{title}: no reply"

@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.outcome import Estimate, Outcome
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.answer import Answer, Cell, Label
-from reticent.statistics.context import Expected, Setting, of_persons
-from reticent.statistics.counts.count_step import CLIPPED
+from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
+from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
 from reticent.statistics.possible import Ends, nearest
 
 D = TypeVar("D")
@@ -29,7 +28,7 @@ D_contra = TypeVar("D_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class GroupResult:
     """The numbers of one group, one for each label of the plan, and what they say about themselves.
 
     ``words`` and ``estimand`` may depend on what was drawn and on public numbers, and on nothing else. An estimand
@@ -47,15 +46,15 @@ class GroupPlan(Protocol[D_contra]):
     @property
     def guarantee(self) -> Guarantee: ...
 
-    def draw(self, data: D_contra, entropy: Entropy) -> Drawn: ...
+    def draw(self, data: D_contra, entropy: Entropy) -> GroupResult: ...
 
-    def expected(self, people: int) -> Expected: ...
+    def expected(self, people: int) -> ExpectedAccuracy: ...
 
 
 class GroupReader(Protocol[D_co]):
     """Reader of the part of a result that a plan uses: the data of each group, in order."""
 
-    def __call__(self, result: Result) -> Sequence[D_co]: ...
+    def __call__(self, result: QueryResult) -> Sequence[D_co]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class PlannedStep(Generic[D]):
         every = compose.across([self.plan.guarantee] * len(keys.among), neighbours=row, label="all groups")
         return compose.of_person(every, near, rows=self.rows, label=self.name)
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         (result,) = results
         drawn = [self.plan.draw(data, entropy) for data in self.read(result)]
         found = [outcome for group in drawn for outcome in group.outcomes]
@@ -100,7 +99,7 @@ class PlannedStep(Generic[D]):
         estimands = dict.fromkeys(group.estimand for group in drawn if group.estimand)
         return Answer(self.name, cells, (*self.caveats, *words), estimand="; ".join(estimands))
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         groups = 1 if self.setting.keys is None else len(self.setting.keys.among)
         person = self.setting.schema.person
         return of_persons(lambda values: self.plan.expected(max(values // groups, 1)), people, self.rows, person)

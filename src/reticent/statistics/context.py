@@ -20,9 +20,10 @@ from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer
+from reticent.statistics.replies import Replies, joined
 
 if TYPE_CHECKING:
-    from reticent.data.table import Result
+    from reticent.data.table import QueryResult
     from reticent.entropy import Entropy
 
 
@@ -63,6 +64,8 @@ class Setting:
         The unit of analysis: "person" averages the rows of each person first.
     noises : tuple of word and maker
         Mechanisms of third parties that fit integers.
+    where : str
+        The text of the question's own filter; the schema is that of the rows it leaves.
     """
 
     schema: Schema
@@ -72,6 +75,7 @@ class Setting:
     currency: Currency = "approximate"
     per: Per = "row"
     noises: tuple[tuple[str, OnIntegers], ...] = ()
+    where: str = ""
 
     @property
     def neighbours(self) -> Adjacency:
@@ -79,24 +83,24 @@ class Setting:
 
     @property
     def size_public(self) -> bool:
-        return self.neighbours.size_public and self.units is not None
+        return self.schema.person.size_public and self.units is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedAccuracy:
     """Expected half-widths at 95 % that a plan shows, for an assumed shape and a public n.
 
-    ``noise`` and ``sampling`` are in the unit of the answer. ``reply`` is the probability of a reply for that shape;
-    None stands for 1. No field is taken from the file.
+    ``noise`` and ``sampling`` are in the unit of the answer. ``replies`` has the probability of a reply for each public
+    shape, of one group where there are several; empty where it is not stated. No field is taken from the file.
     """
 
     noise: float | None
     sampling: float | None
     note: str = ""
-    reply: float | None = None
+    replies: Replies = ()
 
 
-def of_persons(expected: Callable[[int], Expected], people: int, rows: int, person: Person) -> Expected:
+def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: int, person: Person) -> ExpectedAccuracy:
     """The plan for persons with the rows that are declared typical; without a declaration, for one row each.
 
     Where one row each is too little for a reply, it is for as many as may be. The note says which, and how wide the
@@ -118,11 +122,14 @@ def of_persons(expected: Callable[[int], Expected], people: int, rows: int, pers
     if rows == 1:
         return found
     full = expected(people * rows)
+    replies = joined(found.replies, "one row each", full.replies, f"{rows} rows each")
     if full.noise is None:
-        return found
+        return replace(found, replies=replies)
     if found.noise is None:
-        return replace(full, note=f"if each person has {rows} rows, no reply if one; {full.note}")
-    return replace(found, note=f"if each person has one row, noise ± {full.noise:,.3g} if {rows}; {found.note}")
+        told = f"if each person has {rows} rows, no reply if one; {full.note}"
+        return replace(full, note=told, replies=replies)
+    told = f"if each person has one row, noise ± {full.noise:,.3g} if {rows}; {found.note}"
+    return replace(found, note=told, replies=replies)
 
 
 def values_of(people: int, rows: int, person: Person) -> int:
@@ -147,6 +154,6 @@ class Step(Protocol):
     @property
     def guarantee(self) -> Guarantee: ...
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer: ...
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer: ...
 
-    def expected(self, people: int) -> Expected: ...
+    def expected(self, people: int) -> ExpectedAccuracy: ...

@@ -277,6 +277,7 @@ class DensityOf(Statistic):
     """
 
     verb: ClassVar[str] = "density"
+    declines: ClassVar[str] = "where noise hides how many records there are"
     synonyms: ClassVar[tuple[str, ...]] = ("synthesize", "kde")
     positions: ClassVar[tuple[str, ...]] = ("names",)
     has_delta: ClassVar[bool] = True

@@ -11,28 +11,29 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.query import Present, Query
+from reticent.data.query import PresentValues, Query
 from reticent.data.schema import Category, Integer, Person
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import Expected, Setting, values_of
+from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
 from reticent.statistics.density import DensityOf
+from reticent.statistics.density_replies import replies_of
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.fidelity import checked, split
 from reticent.synthesis.linear import PLAIN
-from reticent.synthesis.linear import Expected as InHeights
-from reticent.synthesis.linear_queries import Terms
-from reticent.synthesis.options import Options, Plan, plan_for
+from reticent.synthesis.linear import DensityAccuracy as InHeights
+from reticent.synthesis.linear_queries import DensityTerms
+from reticent.synthesis.mixed_columns import mixed
+from reticent.synthesis.options import DensityMechanism, Options, plan_for
 from reticent.synthesis.partition import parted
 from reticent.synthesis.series import grid
-from reticent.synthesis.steps import mixed
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +51,7 @@ class DensityStep:
     """A density as a step of a release: one draw; the cells of the answer are shares of a few stretches."""
 
     name: str
-    plan: Plan
+    plan: DensityMechanism
     caveats: tuple[str, ...]
     person: Person
     estimand: str = ""
@@ -63,7 +64,7 @@ class DensityStep:
     def guarantee(self) -> Guarantee:
         return replace(self.plan.guarantee, label=self.name)
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         match self.plan.draw(results, entropy):
             case Reply(found):
                 caveats = (*self.caveats, *found.words, *hidden(found))
@@ -71,12 +72,14 @@ class DensityStep:
             case NoReply() as declined:
                 return Answer(self.name, (Cell((), declined),), self.caveats)
 
-    def expected(self, people: int) -> Expected:
-        found = self.plan.expected(values_of(people, self.person.rows, self.person))
+    def expected(self, people: int) -> ExpectedAccuracy:
+        records = values_of(people, self.person.rows, self.person)
+        found = self.plan.expected(records)
         note = "of a typical point, in units of the uniform density"
-        if isinstance(found, size.Expected):
+        if isinstance(found, size.DistributionAccuracy):
             note = "of the distribution function"
-        return Expected(found.noise, found.sampling, "; ".join(text for text in (note, found.note) if text))
+        told = "; ".join(text for text in (note, found.note) if text)
+        return ExpectedAccuracy(found.noise, found.sampling, told, replies_of(self.plan, records))
 
 
 def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensityStep:
@@ -106,10 +109,10 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
             f"{asked.name}: no value is missing, since a public one stands in ([columns] missing). Nothing was charged."
         )
     size = _public_size(asked, setting)
-    terms = Terms(near, size, person.rows, size is not None and person.rows == 1)
+    terms = DensityTerms(near, size, person.rows, size is not None and person.rows == 1)
     records = setting.units if near.kind == "substitute" and person.rows == 1 else None
     epsilon, checking = split(epsilon, asked.checks)
-    plan: Plan
+    plan: DensityMechanism
     if asked.seeks:
         plan = parted(columns, terms, epsilon, listed=atoms, missing=missing)
     elif (atoms or missing) and not options.counts_itself:
@@ -124,8 +127,8 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
         text for name, low, high, _ in columns for text in public_facts.caveats_of(name, (low, high), setting, "person")
     ]
     if person.column is not None:
-        caveats.append(f"at most {person.rows} rows of each person count")
-    return DensityStep(asked.name, plan, tuple(caveats), person)
+        caveats.append(public_facts.at_most(person))
+    return DensityStep(public_facts.name_of(asked.name, setting), plan, tuple(caveats), person)
 
 
 def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Fraction, bool]:
@@ -142,11 +145,11 @@ def _public_size(asked: DensityOf, setting: Setting) -> int | None:
     """The number of records where it is public: every person has one, and none lacks a value."""
     if setting.neighbours.kind != "substitute" or setting.schema.person.rows > 1:
         return None
-    sizes = {public_facts.public_size(Present(name), setting) for name in asked.names}
+    sizes = {public_facts.public_size(PresentValues(name), setting) for name in asked.names}
     return sizes.pop() if len(sizes) == 1 else None
 
 
-def _hopeless(asked: DensityOf, plan: Plan, people: int, epsilon: Fraction) -> None:
+def _hopeless(asked: DensityOf, plan: DensityMechanism, people: int, epsilon: Fraction) -> None:
     """Refuse what public numbers alone show to be noise."""
     match plan.expected(people):
         case InHeights(noise) if noise is not None and noise > PLAIN:
@@ -156,7 +159,7 @@ def _hopeless(asked: DensityOf, plan: Plan, people: int, epsilon: Fraction) -> N
                 f"uniform density could be told (± {noise:.2g} of its height). About ε {enough:.2g} would show "
                 "something, or fewer cells, a lower degree, a larger bandwidth. Nothing was charged."
             )
-        case size.Expected(noise) if noise is not None and noise >= 1.0 and asked.method in RUNNING:
+        case size.DistributionAccuracy(noise) if noise is not None and noise >= 1.0 and asked.method in RUNNING:
             raise QuestionError(
                 f"{asked.name}: with at most {people:,} records at this ε the noise of its distribution function is "
                 "± 1, all there is, and nothing but the uniform density could be told. Nothing was charged."

@@ -3,7 +3,7 @@
     count    persons    mean(mdvis)    quantile(x, 0.9)    quantiles(x, 0.1 0.5 0.9)    histogram(mdvis, edges=0:50:5)
     proportion(hlthg, value=1)    mean(x, per=person, epsilon=0.1)    iqr(disea, low=0, high=60)    mean(mdvis) by site
     scale(x, method=S, mode=paper)    trimmed_mean(x, trim=0.1)    location(x)    regress(y ~ a + b, method=R_H)
-    test(y ~ g, kind=ranks)
+    test(y ~ g, kind=ranks)    mean(cost) where age >= 65 by ward
 
 A verb and its options are those of a registered statistic. Text is public: a refusal may quote it.
 """
@@ -11,11 +11,12 @@ A verb and its options are those of a registered statistic. Text is public: a re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
 
+from reticent.data import expression_text
 from reticent.errors import QuestionError
 from reticent.statistics.options import unknown
 from reticent.statistics.registry import ALL
@@ -25,7 +26,10 @@ KINDS: Final[Mapping[str, type[Statistic]]] = {kind.verb: kind for kind in ALL}
 SYNONYMS: Final[Mapping[str, str]] = {word: kind.verb for kind in ALL for word in kind.synonyms}
 LISTS: Final = ("levels", "edges", "atoms", "among", "reference")
 SEVERAL: Final = ("of", "names")  # positions that take all that stands without a name
-_ASKED: Final = re.compile(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:\bby\s+(\S+(?:\s+\S+)*))?\s*", re.DOTALL)
+_VERB: Final = re.compile(r"\s*([A-Za-z_]+)\s*")
+_NEXT: Final = re.compile(
+    r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)|(?P<clause>\b(?:where|by)\b)|.""", re.DOTALL | re.I
+)
 
 
 def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
@@ -42,14 +46,14 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
     QuestionError
         For an unknown word or option, with the nearest known one; for a column or level that is not there.
     """
-    match = _ASKED.fullmatch(text)
-    if match is None:
+    parts = _clauses(text)
+    if parts is None:
         if re.fullmatch(r"\s*(\*|select\b.*)\s*", text, re.IGNORECASE | re.DOTALL):
             raise QuestionError("Rows cannot be released. Ask for counts, means, quantiles, or: reticent synth.")
         raise QuestionError(
             f"'{text}' cannot be read. Write for example: count, mean(x), quantile(x, 0.9), mean(x) by g."
         )
-    verb, inner, by = match.group(1).lower(), match.group(2), match.group(3)
+    verb, inner, condition, by = parts
     if verb not in kinds:
         raise QuestionError(unknown("statistic", verb, kinds, SYNONYMS.get(verb)))
     kind = kinds[verb]
@@ -69,7 +73,54 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         named.get("per", "row"),  # type: ignore[arg-type]  # a word that is no unit of analysis is refused there
         named.get("epsilon"),
         named.get("delta"),
+        None if condition is None else expression_text.read(condition),
     )
+
+
+def _clauses(text: str) -> tuple[str, str | None, str | None, str | None] | None:
+    """The verb, what stands in its brackets, the condition after ``where``, the column after ``by``; None if none."""
+    start = _VERB.match(text)
+    if start is None:
+        return None
+    inner, place = None, start.end()
+    if text[place : place + 1] == "(":
+        end = _closing(text, place)
+        if end is None:
+            return None
+        inner, place = text[place + 1 : end], end + 1
+    found: dict[str, str] = {}
+    last = ""
+    for kind, piece in _pieces(text[place:]):
+        if kind == "clause" and piece.lower() not in found:
+            last = piece.lower()
+            found[last] = ""
+        elif last:
+            found[last] += piece
+        elif not piece.isspace():
+            return None
+    if any(not clause.strip() for clause in found.values()):
+        return None
+    by = found["by"].strip() if "by" in found else None
+    return start.group(1).lower(), inner, found.get("where"), by
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Quoted texts, the words ``where`` and ``by`` outside brackets, and all other characters one by one."""
+    depth = 0
+    for match in _NEXT.finditer(text):
+        kind, piece = match.lastgroup or "", match.group()
+        depth += (piece == "(") - (piece == ")")
+        yield "" if depth else kind, piece
+
+
+def _closing(text: str, first: int) -> int | None:
+    """The place of the bracket that closes the one at ``first``; quotes count after ``where`` alone."""
+    depth = 0
+    for place in range(first, len(text)):
+        depth += (text[place] == "(") - (text[place] == ")")
+        if depth == 0:
+            return place
+    return None
 
 
 def _arguments(inner: str) -> tuple[list[str], dict[str, str]]:

@@ -23,19 +23,21 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
-from reticent.statistics.context import Expected, Setting, values_of
+from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
 from reticent.statistics.counts.count_step import guarantee_of
 from reticent.statistics.counts.incomplete_share import IncompleteShare
 from reticent.statistics.estimand import odd_cells, whole_cells
 from reticent.statistics.intervals import FEW, too_few
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.proportion import Proportion
-from reticent.statistics.moments.variance import Spread
+from reticent.statistics.moments.variance import SpreadStatistic
+from reticent.statistics.public_facts import title
+from reticent.statistics.replies import of_any, passing
 from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.statistic import Ask
 
 if TYPE_CHECKING:
-    from reticent.data.table import Result
+    from reticent.data.table import QueryResult
     from reticent.entropy import Entropy
 
 
@@ -94,7 +96,7 @@ class IncompleteStep:
 
     @property
     def name(self) -> str:
-        return IncompleteShare(self.columns).name
+        return title(IncompleteShare(self.columns), self.setting)
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -104,22 +106,24 @@ class IncompleteStep:
     def guarantee(self) -> Guarantee:
         return guarantee_of(self.share.mechanism, self.setting, self.name)
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         return self.answer_by(results, entropy, None)
 
-    def answer_by(self, results: Sequence[Result], entropy: Entropy, rows_bought: float | None) -> Answer:
+    def answer_by(self, results: Sequence[QueryResult], entropy: Entropy, rows_bought: float | None) -> Answer:
         """The share, with the noisy number of rows that the release bought besides, if it did."""
         ((odd,),), *more = (found.vectors for found in results)
         rest = more[0][0][0] - odd if more else 0
         return Answer(self.name, (Cell((), self.share.draw(odd, rest, entropy, rows_bought)),))
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """For typical rows of a person, or one each: with more rows the share is known better."""
         person, scale = self.setting.schema.person, self.share.scale
         rows = values_of(people, person.rows, person)
-        if rows < 1 or (self.share.rows is None and too_few(rows, [scale, scale])):
-            return Expected(None, None, FEW)
-        return Expected(self.share.half_width(rows), None)
+        drawn = [scale, scale] if self.share.rows is None else []
+        likely = passing(lambda number: not too_few(number, drawn) if drawn else number >= 1, rows, drawn)
+        if rows < 1 or (drawn and too_few(rows, drawn)):
+            return ExpectedAccuracy(None, None, FEW, of_any(likely))
+        return ExpectedAccuracy(self.share.half_width(rows), None, replies=of_any(likely))
 
 
 def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = False) -> bool:
@@ -133,7 +137,7 @@ def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = Fa
         Whether the release asks for the number of rows.
     """
     match asked.statistic:
-        case Proportion(column=column) | Spread(column=column):
+        case Proportion(column=column) | SpreadStatistic(column=column):
             pass
         case Mean(column=column, method="auto" | "bounded"):
             pass
@@ -146,7 +150,7 @@ def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = Fa
 
 def public_rows(schema: Schema, units: int | None) -> int | None:
     """The number of rows, where it is public and exact."""
-    return units if schema.person.neighbours().size_public and schema.person.rows == 1 else None
+    return units if schema.person.size_public and schema.person.rows == 1 else None
 
 
 def share_by_count(values: ValueCount, rows: float, of_rows: float) -> IncompleteRows:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LEVEL: Final = 0.95
 TERMS: Final = 512
 POINTS: Final = 33
+FEW_PARTS: Final = 6  # so many Laplace parts stay within 20 of the widest scale
 FEWEST: Final = 10.0  # below this many values no interval is formed
 UNSURE: Final = 0.002
 LIGHTER, HEAVIER = 1.0, 3.0  # widths, in logarithms, of what is likelier beforehand below and above a usual variance
@@ -38,6 +39,15 @@ class Variances:
 
     values: tuple[float, ...]
     weights: tuple[float, ...]
+
+    @property
+    def average(self) -> float:
+        """The weighted mean."""
+        return sum(v * w for v, w in zip(self.values, self.weights, strict=True))
+
+    def times(self, factor: int) -> Variances:
+        """Every variance that many times."""
+        return self if factor == 1 else Variances(tuple(factor * v for v in self.values), self.weights)
 
 
 NONE: Final = Variances((0.0,), (1.0,))
@@ -63,6 +73,8 @@ def half_width(normal: Variances, scales: Sequence[float], level: float = LEVEL)
         return noise_half_width(widths, level)
     squares, weights = np.array(normal.values), np.array(normal.weights)
     half_period = 20.0 * max(widths, default=0.0) + 9.0 * math.sqrt(float(squares.max()))
+    if len(widths) > FEW_PARTS:  # together they reach further than the widest
+        half_period += 9.0 * math.sqrt(2.0 * sum(width * width for width in widths))
     k = np.arange(1, TERMS + 1)
     u = k * (math.pi / half_period)
     with np.errstate(under="ignore"):  # far out a transform is 0
@@ -88,6 +100,8 @@ def noise_half_width(scales: Sequence[float], level: float = LEVEL) -> float:
     if len(widths) < 2:
         return r
     half_period = 20.0 * max(widths)
+    if len(widths) > FEW_PARTS:
+        half_period += 9.0 * math.sqrt(2.0 * sum(width * width for width in widths))
     u = [k * (math.pi / half_period) for k in range(1, TERMS + 1)]
     heights = [2.0 / half_period] * TERMS
     for width in widths:
@@ -102,6 +116,11 @@ def noise_half_width(scales: Sequence[float], level: float = LEVEL) -> float:
         step = (level - reached) / density
         r += step
     return r
+
+
+def spread(scales: Sequence[float]) -> float:
+    """The scale of one Laplace part with the variance of all."""
+    return math.sqrt(sum(scale * scale for scale in scales))
 
 
 def plausible(estimate: float, scale: float, least: float, most: float, *, usual: float | None = None) -> Variances:
@@ -212,7 +231,7 @@ def distance(value: float, sides: tuple[Side, Side], n: float) -> Estimate:
 
 def too_few(size: float, scales: Sequence[float]) -> bool:
     """Tell if a number of values is too small, or too uncertain, to divide by."""
-    noise = math.sqrt(sum(scale * scale for scale in scales))
+    noise = spread(scales)
     return size < FEWEST or (noise > 0.0 and size < laplace_radius(noise, UNSURE))
 
 

@@ -137,6 +137,11 @@ def edges(base: Cells, among: Cells, at: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def usual_binade(base: Cells) -> int:
+    """The binade that plans suppose: of values about 1 in size, and of whole numbers about 10."""
+    return 1 - base.least if base.step is None else 4
+
+
 def reach(base: Cells) -> str:
     """The largest size that is told apart, as a plan says it; empty within bounds, which it says elsewhere."""
     return f"; reads values of up to {float(base.edges(base.highest)[1]):.2g} in size" if base.free else ""

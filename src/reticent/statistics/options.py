@@ -237,7 +237,7 @@ def check_level(level: Fraction) -> None:
 # --- options of methods -----------------------------------------------------------------------------------------------
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class PTR:
     """Options of propose-test-release, by which S, M, TM, R_S and R_H answer.
 
@@ -252,8 +252,8 @@ class PTR:
     """
 
     mode: Mode = "exact"
-    unit: Fraction | None = attrs.field(default=None, converter=read_unit)
-    width: Fraction | None = attrs.field(default=None, converter=read_width)
+    unit: Fraction | None = attrs.field(default=None, converter=read_unit, kw_only=True)
+    width: Fraction | None = attrs.field(default=None, converter=read_width, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         check_word("mode", self.mode, Mode)
@@ -291,7 +291,7 @@ def read_widthless(options: PTR) -> PTR:
 WIDTHLESS: Final[Mapping[str, object]] = {"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)}
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Clipped:
     """The clipped mean, and the tails that are declared for it.
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from reticent.data.expression_text import write
 from reticent.data.query import Per
 from reticent.privacy.numbers import positive
 from reticent.statistics.context import Setting
@@ -46,13 +47,21 @@ def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> S
     own = replace(setting, per=_unit(question, setting), delta=_delta(asked, setting))
     step = asked.statistic.prepare(own, epsilon)
     # Every step is a frozen dataclass, which a protocol cannot say.
-    return step if step.estimand else replace(step, estimand=estimand(asked.statistic, own))  # type: ignore[type-var]
+    if not step.estimand:
+        return replace(step, estimand=estimand(asked.statistic, own))  # type: ignore[type-var]
+    return replace(step, estimand=step.estimand + rows_of(own)) if rows_of(own) else step  # type: ignore[type-var]
 
 
 def estimand(question: Statistic | Ask, setting: Setting) -> str:
     """The quantity that a question estimates, of the population or this table, in words."""
     asked = ask(question)
-    return f"{asked.statistic.estimand(replace(setting, per=_unit(question, setting)))}{among_groups(setting)}"
+    words = asked.statistic.estimand(replace(setting, per=_unit(question, setting)))
+    return f"{words}{rows_of(setting)}{among_groups(setting)}"
+
+
+def rows_of(setting: Setting) -> str:
+    """The part of an estimand that says which rows a filter left: ``, of rows where age >= 65``."""
+    return "" if setting.schema.where is None else f", of rows where {write(setting.schema.where)}"
 
 
 def _unit(question: Statistic | Ask, setting: Setting) -> Per:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from reticent.data.query import Keys, Per, Present, Query, stability
-from reticent.data.schema import Category, Column, Integer
+from reticent.data.query import Keys, Per, PresentValues, Query, stability
+from reticent.data.schema import Category, Column, Integer, Person
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.numbers import show
@@ -16,9 +16,14 @@ from reticent.statistics.context import Setting
 from reticent.statistics.statistic import Statistic
 
 
+def name_of(text: str, setting: Setting) -> str:
+    """The name of an answer without groups: the question's text, with its filter."""
+    return f"{text} where {setting.where}" if setting.where else text
+
+
 def title(asked: Statistic, setting: Setting) -> str:
-    """The name of an answer: the question's text, with its unit of analysis and its groups."""
-    text = asked.text(setting.per)
+    """The name of an answer: the question's text, with its unit of analysis, its filter and its groups."""
+    text = name_of(asked.text(setting.per), setting)
     return text if setting.keys is None else f"{text} by {setting.keys.column}"
 
 
@@ -65,13 +70,23 @@ def caveats_of(column: str, bounds: tuple[Fraction, Fraction] | None, setting: S
     found = []
     person = setting.schema.person
     if bounds is not None:
-        found.append(f"values of {column} outside [{show(bounds[0])}, {show(bounds[1])}] count as the nearer bound")
+        found.append(clipping(column, bounds))
     if person.column is not None and per == "row" and person.rows > 1:
-        found.append(f"at most {person.rows} rows of each person count; the sampling part allows for their likeness")
+        found.append(f"{at_most(person)}; the sampling part allows for their likeness")
     return tuple(found)
 
 
-def public_size(query: Present, setting: Setting) -> int | None:
+def at_most(person: Person) -> str:
+    """Beginning of every caveat about the cap on rows: ``at most 5 rows of each person count``."""
+    return f"at most {person.rows} rows of each person count"
+
+
+def clipping(column: str, bounds: tuple[Fraction, Fraction]) -> str:
+    """Caveat of bounds: ``values of x outside [0, 9] count as the nearer bound``."""
+    return f"values of {column} outside [{show(bounds[0])}, {show(bounds[1])}] count as the nearer bound"
+
+
+def public_size(query: PresentValues, setting: Setting) -> int | None:
     """The number of present values where it is the same for all neighbours and known: one for each unit."""
     declared = setting.schema.column(query.column)
     if setting.units is None or not setting.size_public:

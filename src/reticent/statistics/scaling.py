@@ -73,8 +73,7 @@ class Scaling:
         """Rows of shape (n, columns) as integers of shape (n, width)."""
         if values.ndim != 2 or values.shape[1] != len(self.bounds):
             raise PublicParameterError(f"rows need {len(self.bounds)} columns, one for each pair of bounds")
-        if len(values) > MOST_ROWS:
-            raise PublicParameterError(f"at most {MOST_ROWS:,} rows are summed exactly")
+        refuse_too_many(len(values))
         there: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=1))
         low, high = np.array(self.bounds, np.float64).T
         middle, half = self.frame
@@ -132,6 +131,12 @@ def shortened(rows: Integers, most: Fraction, norm: Norm) -> Integers:
     return found
 
 
+def refuse_too_many(rows: int | None) -> None:
+    """Refuse a number of rows, where it is known, whose sums a double would not hold exactly."""
+    if rows is not None and rows > MOST_ROWS:
+        raise PublicParameterError(f"at most {MOST_ROWS:,} rows are summed exactly")
+
+
 def lengths(rows: Integers, norm: Norm) -> Integers:
     """Sum of sizes, or of squares, of every row."""
     return np.asarray((rows * rows).sum(axis=1) if norm == "l2" else np.abs(rows).sum(axis=1))
@@ -142,8 +147,7 @@ def product(left: Integers, right: Integers | Floats) -> Integers:
 
     ``right`` may be whole numbers held as doubles, so that many products need one conversion.
     """
-    if len(left) > MOST_ROWS:
-        raise PublicParameterError(f"at most {MOST_ROWS:,} rows are summed exactly")
+    refuse_too_many(len(left))
     return np.asarray(left.astype(np.float64).T @ np.asarray(right, np.float64)).astype(np.int64)
 
 

@@ -2,6 +2,7 @@
 
 OddShare                       the share as it is bought, beside an answer as beside a model
 share_of(odd, rows, scales)    the share by a noisy number of odd rows, or by rows less those that are not odd
+idle(found)                    True for a share that is released and said nowhere else: none, or one in a hundred
 share_of_both(odd, rest, ...)  the share by the noisy odd rows and the noisy rest
 words(found, which, then)      the share in words, or that it is left out, or could not be told
 again(origin)                  the release that told a share, in words, where it is shown again
@@ -29,6 +30,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.intervals import NONE, half_width, noise_half_width, too_few
 
 SHARE: Final = Fraction(1, 20)  # of the loss of what a share stands beside
+IDLE: Final = 0.01  # a share that may be none, and is at most this, changes nothing that a reader must know
 WIDEST: Final = 0.1  # a share that would be known less well than this is not bought
 ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
 
@@ -106,13 +108,18 @@ def share_of_both(odd: float, rest: float, scale: float) -> Outcome[Estimate]:
     return share_of(odd, odd + rest, [scale * (1.0 - share), scale * share])
 
 
+def idle(found: Outcome[Estimate] | None) -> bool:
+    """Tell if a released share shows that what it counts may not be there, and is at most one in a hundred."""
+    return isinstance(found, Reply) and found.value.low <= 0.0 and found.value.high <= IDLE
+
+
 def words(found: Outcome[Estimate] | None, which: str, then: str) -> str:
     """The share of rows ``which`` have something odd, and ``then`` what becomes of these; None: it is left out."""
     match found:
         case None:
             return f"how many rows {which} is not told, as it would be known to no better than ± 10 %: {then}"
         case Reply(estimate):
-            return f"{_percent(estimate)} of rows {which}: {then}"
+            return f"{percent(estimate)} of rows {which}: {then}"
         case _:
             return f"how many rows {which} could not be told: {then}"
 
@@ -122,7 +129,7 @@ def again(origin: str) -> str:
     return f" (told by {origin} of this snapshot, not charged again)" if origin else ""
 
 
-def _percent(estimate: Estimate) -> str:
+def percent(estimate: Estimate) -> str:
     """``1.2 % ± 0.4 %``, to the digits that the half-width is worth; ``at most 0.4 %`` where none may be there."""
     radius = 100 * estimate.noise
     digits = 0 if radius >= 0.95 else min(max(1, -math.floor(math.log10(radius))), 6) if radius > 0 else 1
@@ -132,4 +139,4 @@ def _percent(estimate: Estimate) -> str:
     return f"{100 * estimate.value:.{digits}f} % ± {radius:.{digits}f} %"
 
 
-__all__ = ["ASSUMED", "SHARE", "WIDEST", "OddShare", "again", "share_of", "share_of_both", "words"]
+__all__ = ["ASSUMED", "SHARE", "WIDEST", "OddShare", "again", "idle", "percent", "share_of", "share_of_both", "words"]

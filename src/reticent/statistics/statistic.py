@@ -20,6 +20,10 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 import attrs
 
+from reticent.data.expression import cleaned, joined
+from reticent.data.expression_text import write
+from reticent.data.expression_tree import Tree
+from reticent.data.formula import Expression, read
 from reticent.data.query import Keys, Per
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, positive, show
@@ -57,6 +61,9 @@ class Statistic(ABC):
     ----------
     verb : str
         The word it is asked by.
+    declines : str
+        When it gives no reply, as words after "no reply"; empty where it always replies. Its steps state how probable
+        that is, in ``Expected.replies``.
     synonyms : tuple of str
         Words of other tools, which a refusal answers with ``verb``.
     positions : tuple of str
@@ -69,18 +76,35 @@ class Statistic(ABC):
         True if what spends a delta spends it in a release in rho, too.
     counts_rows : bool
         True if a cap on rows per person can change what is estimated.
+    axis : str
+        Kind of its numbers, by which figures share an axis: values or spread of its first column, share, rows, persons;
+        effect for coefficients, which are compared with 0; empty for numbers of their own.
     examples : tuple of str
         Texts, the first of them typical; docs and audits use them.
     """
 
     verb: ClassVar[str]
+    declines: ClassVar[str] = ""
     synonyms: ClassVar[tuple[str, ...]] = ()
     positions: ClassVar[tuple[str, ...]] = ()
     takes_per: ClassVar[bool] = False
     has_delta: ClassVar[bool] = False
     delta_in_rho: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
+    axis: ClassVar[str] = ""
     examples: ClassVar[tuple[str, ...]]
+
+    if not TYPE_CHECKING:  # type checkers go by the fields
+
+        def __new__(cls, *given: object, **named: object) -> Statistic:
+            """A statistic to be filled; options of 0.1.0 are refused with their spelling of today."""
+            known = attrs.fields_dict(cls).keys()
+            if not named.keys() <= known or any(type(one).__name__ == "Study" for one in given):
+                from reticent.renamed import refuse_options, refuse_study
+
+                refuse_study(cls.verb, given)
+                refuse_options(cls.verb, named, known)
+            return super().__new__(cls)
 
     # --- what a statistic says of itself ------------------------------------------------------------------------------
 
@@ -88,6 +112,19 @@ class Statistic(ABC):
     def columns(self) -> tuple[str, ...]:
         """The columns whose odd cells can change what is estimated."""
         return ()
+
+    @property
+    def may_decline(self) -> bool:
+        """True if the answer may be no reply."""
+        return bool(self.declines)
+
+    @property
+    def by_name(self) -> bool:
+        """True if its method, or the mode of the papers, was asked for by name: then it is tried, however unlikely."""
+        fields = {field.name: (getattr(self, field.name), field.default) for field in attrs.fields(type(self))}
+        method, default = fields.get("method", (None, None))
+        ptr, _ = fields.get("ptr", (None, None))
+        return method != default or getattr(ptr, "mode", "exact") == "paper"
 
     @property
     def spends_delta(self) -> bool:
@@ -173,6 +210,10 @@ class Statistic(ABC):
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
+    def where(self, condition: str | Expression) -> Ask:
+        """The statistic of the rows for which a condition is true, such as ``"age >= 65"``."""
+        return Ask(self).where(condition)
+
     def by(self, column: str) -> Ask:
         """The statistic in each public group of a category column."""
         return Ask(self).by(column)
@@ -219,6 +260,11 @@ def read_groups(groups: object) -> str | Keys:
     return groups
 
 
+def read_condition(condition: Tree | None) -> Tree | None:
+    """A filter as a tree of plain parts."""
+    return None if condition is None else cleaned(condition)
+
+
 @attrs.frozen
 class Ask:
     """One question.
@@ -232,6 +278,8 @@ class Ask:
         "person" averages the rows of each person first.
     epsilon, delta : Fraction or None
         A share of its own; without it, an equal part of what the release has left.
+    condition : Tree or None
+        The filter: rows for which it is true.
     """
 
     statistic: Statistic = attrs.field(converter=read_statistic)
@@ -239,6 +287,7 @@ class Ask:
     unit: Per = "row"
     epsilon: Fraction | None = attrs.field(default=None, converter=read_epsilon)
     delta: Fraction | None = attrs.field(default=None, converter=read_delta)
+    condition: Tree | None = attrs.field(default=None, converter=read_condition)
 
     def __attrs_post_init__(self) -> None:
         check_per(self.unit)
@@ -261,6 +310,12 @@ class Ask:
         if self.groups is not None:
             raise QuestionError(f"{self.name} is grouped already: ask for one column of groups")
         return attrs.evolve(self, groups=read_groups(column))
+
+    def where(self, condition: str | Expression) -> Ask:
+        """The same question of the rows for which a condition is true, too."""
+        tree = read(condition)
+        both = tree if self.condition is None else joined("and", self.condition, tree)
+        return attrs.evolve(self, condition=both)
 
     def per(self, unit: Per) -> Ask:
         """The same question of rows, or of each person's mean."""
@@ -287,9 +342,15 @@ class Ask:
         return self._grouped(self.statistic.text(self.unit, cost))
 
     def _grouped(self, text: str) -> str:
+        chosen = "" if self.condition is None else f" where {write(self.condition)}"
         if self.groups is None:
-            return text
-        return f"{text} by {self.groups.column if isinstance(self.groups, Keys) else self.groups}"
+            return text + chosen
+        return f"{text}{chosen} by {self.groups.column if isinstance(self.groups, Keys) else self.groups}"
+
+    @property
+    def is_checked(self) -> bool:
+        """True if a release of it is refused where it would most likely be no reply."""
+        return self.statistic.may_decline and not self.statistic.by_name
 
     @property
     def spends_delta(self) -> bool:

@@ -6,18 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from reticent.certificate.snapshot import NOTHING, Known
+from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.cost import Cost
-from reticent.statistics.context import Setting
+from reticent.privacy.numbers import show
+from reticent.statistics.context import Setting, Step
 from reticent.statistics.least_epsilon import least_epsilon
+from reticent.statistics.prepare import prepare
 from reticent.statistics.shares import SHARE
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import CAVEAT_SHARE, Question, caveat_is_due, deltas
 from reticent.study.incomplete import due
+from reticent.study.linked_widths import LinkedWidth, least_epsilons, linked_width
 
 STEPS: Final = 1000  # of the grid of epsilons
+NO_LIMIT: Final = Cost()
 
 
 def wanted(
@@ -26,19 +30,23 @@ def wanted(
     schema: Schema,
     understood: Callable[[Sequence[Question]], tuple[Ask, ...]],
     people: int | None,
-    delta: Fraction | None = None,
-    known: Known = NOTHING,
+    within: Cost = NO_LIMIT,
+    known: EarlierShares = NOTHING,
+    *,
+    in_rho: bool = False,
 ) -> tuple[Ask, ...]:
     """The questions, each named one with the least epsilon on a grid of 1/1000 that reaches its half-width.
 
     A name that was not asked is asked. ``want`` is the noise half-width at 95 %, in the answer's units; ``understood``
-    reads questions. ``delta`` is shared by those that need one; ``known`` is what earlier releases told of incomplete
-    rows.
+    reads questions. The answers of a difference or a total, ``difference(mean(x), mean(y))``, get the epsilons with the
+    least sum. Where the ledger is ``in_rho`` the sum of their squares is least. The delta of ``within`` is
+    shared by those that need one; ``known`` is what earlier releases told of incomplete rows.
 
     Raises
     ------
     QuestionError
-        Where no epsilon reaches the width, with the reason; where the number of people is not public.
+        Where no epsilon reaches the width, with the reason; where the number of people is not public. Where the widths
+        need more than the epsilon of ``within``, with what they need.
     PublicParameterError
         A half-width that is not a positive number.
     """
@@ -49,25 +57,61 @@ def wanted(
         )
     asked = list(understood(questions)) if questions else []
     places = {item.name: place for place, item in enumerate(asked)}
+    alone: dict[str, float] = {}
+    together: list[LinkedWidth] = []
     for name, width in want.items():
         if isinstance(width, bool) or not isinstance(width, int | float) or not 0 < width < float("inf"):
             raise PublicParameterError(f"want[{name!r}] is the half-width wanted, a number > 0, got {width!r}")
-        if name not in places:
-            (item,) = understood([name])
-            places[name] = len(asked)
-            asked.append(item)
-        if asked[places[name]].epsilon is not None:
-            raise QuestionError(f"{name} has an epsilon of its own: say either that or the width wanted")
-    offered = deltas(asked, Cost(delta=delta))
+        comparison = linked_width(name, float(width))
+        if comparison is None:
+            alone[_place(name, asked, places, understood)] = float(width)
+        else:
+            together.append(comparison.of([_place(one, asked, places, understood) for one in comparison.answers]))
+    if schema.where is not None or any(item.condition is not None for item in asked):
+        raise QuestionError(
+            "A width of filtered rows cannot be wanted: how many pass is private. Say epsilon. Nothing was charged."
+        )
+    offered = deltas(asked, Cost(delta=within.delta))
     public = people if schema.person.adjacency == "substitute" else schema.person.people
     bought = due(asked, schema, public, known)
-    for name, width in want.items():
+
+    def setting(name: str) -> Setting:
+        return Setting(schema, public, asked[places[name]].keys, offered[places[name]])
+
+    least = {name: least_epsilon(asked[places[name]], setting(name), width, people) for name, width in alone.items()}
+    if together:
+
+        def step(name: str, epsilon: Fraction) -> Step:
+            return prepare(asked[places[name]], setting(name), epsilon)
+
+        least |= least_epsilons(together, least, step, people, in_rho=in_rho)
+    for name, needed in least.items():
         item = asked[places[name]]
-        setting = Setting(schema, public, item.keys, offered[places[name]])
-        epsilon = least_epsilon(item, setting, float(width), people)
         # the answer keeps all but what is set aside for caveats, so it needs that much more
         aside = CAVEAT_SHARE * caveat_is_due(item, schema)
         aside += SHARE * bought[places[name]]
-        epsilon = Fraction((epsilon * STEPS / (1 - aside)).__ceil__(), STEPS)
+        epsilon = Fraction((needed * STEPS / (1 - aside)).__ceil__(), STEPS)
         asked[places[name]] = item.at(epsilon, delta=item.delta)
+    total = sum((item.epsilon for item in asked if item.epsilon is not None), Fraction(0))
+    if within.epsilon is not None and total > within.epsilon:
+        raise QuestionError(
+            f"These half-widths need ε {show(total)} at least, and the release has {show(within.epsilon)}. "
+            "Nothing was charged."
+        )
     return tuple(asked)
+
+
+def _place(
+    name: str, asked: list[Ask], places: dict[str, int], understood: Callable[[Sequence[Question]], tuple[Ask, ...]]
+) -> str:
+    """The name of an answer as it is spelt in the release; one that was not asked is asked now."""
+    if name not in places:
+        (item,) = understood([name])
+        name = item.name
+        if name not in places:
+            places[name] = len(asked)
+            asked.append(item)
+            return name
+    if asked[places[name]].epsilon is not None:
+        raise QuestionError(f"{name} has an epsilon of its own: say either that or the width wanted")
+    return name

@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import attrs
 
 from reticent.certificate.particulars import check_text
-from reticent.certificate.snapshot import NOTHING, Known
+from reticent.certificate.snapshot import NOTHING, EarlierShares
+from reticent.data.expression_text import write
+from reticent.data.expression_tree import Tree
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Column, Key, Person, Schema
+from reticent.data.transformations import filtered
 from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.mechanisms.geometric import Geometric
@@ -30,7 +33,7 @@ from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import show
-from reticent.statistics.context import Setting, Step
+from reticent.statistics.context import ExpectedAccuracy, Setting, Step
 from reticent.statistics.counts.capped import CapShare
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.count_step import CountStep
@@ -52,16 +55,43 @@ DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
 Question: TypeAlias = Statistic | Ask | str
 NO_TOTAL: Final = 'Say what the release may cost: epsilon="1".'
+EVERY_ROW: Final = "as if every row passed the filter: fewer rows, wider intervals"
 LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class View:
+    """Rows that some answers of a release are of, by the places of their steps.
+
+    ``schema`` is that of rows which a condition chose, or None for all rows of the study. ``caveat`` and ``beside``
+    tell of these rows what stands beside the answers.
+    """
+
+    schema: Schema | None
+    places: tuple[int, ...]
+    caveat: Step | None = None
+    beside: ReleaseShares = NO_SHARES
+
+    @property
+    def besides(self) -> tuple[Step, ...]:
+        """The steps of what stands beside the answers."""
+        return (*([] if self.caveat is None else [self.caveat]), *self.beside.steps)
+
+    @property
+    def words(self) -> str:
+        """The end of a caveat about these rows alone: `` (where age >= 65)``."""
+        if self.schema is None or self.schema.where is None:
+            return ""
+        return f" (where {write(self.schema.where)})"
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRelease:
     """Steps in the order asked, with the guarantee of everything together.
 
     They come with the cap's caveat if one is needed, and with the shares of incomplete rows beside the answers.
     ``extensions`` are those that answer or prove a part, and ``notes`` are caveats of the whole release that public
-    facts give.
+    facts give. ``asked`` are the questions of the steps.
     """
 
     steps: tuple[Step, ...]
@@ -70,10 +100,40 @@ class Prepared:
     beside: ReleaseShares = NO_SHARES
     extensions: tuple[Extension, ...] = ()
     notes: tuple[str, ...] = ()
+    asked: tuple[Ask, ...] = ()
+    filtered: tuple[View, ...] = ()
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The views of the table that answers are of: that of all rows first, if any answer is."""
+        elsewhere = {place for view in self.filtered for place in view.places}
+        rest = tuple(place for place in range(len(self.steps)) if place not in elsewhere)
+        return (View(None, rest, self.caveat, self.beside), *self.filtered) if rest else self.filtered
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
-        return (*self.steps, *([] if self.caveat is None else [self.caveat]), *self.beside.steps)
+        """The steps in the order asked, then what stands beside them."""
+        return (*self.steps, *(step for view in self.views for step in view.besides))
+
+    def expected(self, place: int, of_step: ExpectedAccuracy) -> ExpectedAccuracy:
+        """The expectation of a step of ``all_steps``, with what is said of the share beside it."""
+        view, nth = self._view_of(place)
+        if view is None:
+            return of_step
+        found = view.beside.expected(nth, of_step)
+        if view.schema is None:
+            return found
+        return replace(found, note="; ".join(part for part in (found.note, EVERY_ROW) if part))
+
+    def estimand(self, place: int, of_step: str) -> str:
+        """The estimand of a step of ``all_steps``, with the rows that count."""
+        view, nth = self._view_of(place)
+        return of_step if view is None else view.beside.estimand(nth, of_step)
+
+    def _view_of(self, place: int) -> tuple[View | None, int]:
+        """The view that an answer is of, and its place there; None for a step that stands beside answers."""
+        found = ((view, view.places.index(place)) for view in self.views if place in view.places)
+        return next(found, (None, 0))
 
 
 def check_request(purpose: object, audit: object) -> None:
@@ -162,9 +222,9 @@ def settle(
     schema: Schema,
     units: int | None,
     currency: str,
-    known: Known = NOTHING,
+    known: EarlierShares = NOTHING,
     extensions: Sequence[Extension] = (),
-) -> Prepared:
+) -> PreparedRelease:
     """Share out the limit, prepare every step, and derive the guarantee of the whole.
 
     ``currency`` is the ledger's, "approximate" or "zcdp": a release in rho enters an (epsilon, delta) ledger by its
@@ -180,40 +240,104 @@ def settle(
         raise QuestionError("The table has no people, which is public here. Nothing was charged.")
     charged: Currency = "approximate" if within.rho is None and currency == "approximate" else "zcdp"
     noises = tuple(noise for one in extensions for noise in one.on_integers.items())
+    schemas = {item.condition: schema if item.condition is None else filtered(schema, item.condition) for item in asked}
     settings = [
-        Setting(schema, units, item.keys, delta, charged, noises=noises)
+        Setting(
+            schemas[item.condition],
+            units if schemas[item.condition].where is None else None,
+            item.keys,
+            delta,
+            charged,
+            noises=noises,
+            where="" if item.condition is None else write(item.condition),
+        )
         for item, delta in zip(asked, deltas(asked, within, charged), strict=True)
     ]
     free = [_free(item, setting) for item, setting in zip(asked, settings, strict=True)]
     amounts = shares(asked, within, free)
     if min(amounts, default=LEAST_SHARE) < LEAST_SHARE:
         raise PublicParameterError(f"{show(min(amounts))} of the loss for one answer is a slip: no noise is that wide")
-    in_rho = within.rho is not None
     set_aside = [
         Fraction(0) if costs_nothing else _set_aside(item, amount, schema)
         for item, amount, costs_nothing in zip(asked, amounts, free, strict=True)
     ]
+    priced = [*map(PricedAsk, asked, settings, amounts, set_aside)]
+    steps: dict[int, Step] = {}
+    views: dict[Tree | None, View] = {}
+    for condition in schemas:
+        places = tuple(place for place, item in enumerate(asked) if item.condition == condition)
+        mine = tuple(priced[place] for place in places)
+        made, views[condition] = _viewed(mine, places, known, in_rho=within.rho is not None)
+        steps |= dict(zip(places, made, strict=True))
+    everyone = views.pop(None, View(None, ()))
+    in_order = tuple(steps[place] for place in range(len(asked)))
+    besides = [step for view in (everyone, *views.values()) for step in view.besides]
+    whole = _together([step.guarantee for step in (*in_order, *besides)], within, currency)
+    found = PreparedRelease(
+        in_order, everyone.caveat, whole, everyone.beside, asked=tuple(asked), filtered=tuple(views.values())
+    )
+    epsilon, delta = epsilon_delta(whole.loss)
+    within.admit(ptr.chargeable(whole).loss, epsilon)
+    if delta:  # a question's own counts like the release's
+        refuse_exposure(delta, units if schema.person.neighbours().size_public else schema.person.people)
+    names = [step.name for step in in_order]
+    for name in names:
+        if names.count(name) > 1:
+            raise QuestionError(f"two questions have the answer {name}. Ask once. Nothing was charged.")
+    if extensions:
+        from reticent.statistics.extensions import caveats_of, check_derivable, used_in
+
+        used = used_in(extensions, asked, whole)
+        check_derivable(whole, used)
+        return replace(found, extensions=used, notes=tuple(caveats_of(used, asked)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PricedAsk:
+    """A question with its setting, its share of the loss, and what of that is set aside for the cap's caveat."""
+
+    asked: Ask
+    setting: Setting
+    amount: Fraction
+    aside: Fraction
+
+
+def _viewed(
+    priced: Sequence[PricedAsk], places: tuple[int, ...], known: EarlierShares, *, in_rho: bool
+) -> tuple[tuple[Step, ...], View]:
+    """The steps of the answers of one view, with what stands beside them."""
+    first = priced[0].setting
+    plain = Setting(first.schema, first.units)
+    asked = [item.asked for item in priced]
+
+    of_rows: Fraction | None = None
 
     def share(statistic: IncompleteShare, amount: Fraction) -> IncompleteStep:
-        made = _step(Ask(statistic), Setting(schema, units), amount, in_rho=in_rho)
+        made = _step(Ask(statistic), replace(plain, where=first.where), amount, in_rho=in_rho)
         assert isinstance(made, IncompleteStep)
         return made if made.share.rows is not None else replace(made, share=replace(made.share, of_rows=of_rows))
 
     counted = place_of_count(asked)
-    of_rows = None
     if counted is not None:
-        count = _step(asked[counted], settings[counted], amounts[counted] - set_aside[counted], in_rho=in_rho)
+        item = priced[counted]
+        count = _step(item.asked, item.setting, item.amount - item.aside, in_rho=in_rho)
         assert isinstance(count, CountStep)
         of_rows = count.mechanism.scale if isinstance(count.mechanism, Geometric) else None
-    told, for_shares = beside(asked, amounts, share, schema, units, of_rows, known)
+    again = known if first.schema.where is None else NOTHING  # earlier shares are of all rows
+    told, for_shares = beside(asked, [item.amount for item in priced], share, plain.schema, plain.units, of_rows, again)
     steps = tuple(
-        _step(item, setting, amount - aside - for_share, in_rho=in_rho)
-        for item, setting, amount, aside, for_share in zip(asked, settings, amounts, set_aside, for_shares, strict=True)
+        _step(item.asked, item.setting, item.amount - item.aside - for_share, in_rho=in_rho)
+        for item, for_share in zip(priced, for_shares, strict=True)
     )
-    aside = sum(set_aside, Fraction(0))
-    caveat = _step(Ask(CapShare()), Setting(schema, units), aside, in_rho=in_rho) if aside else None
-    parts = [step.guarantee for step in (*steps, *([] if caveat is None else [caveat]), *told.steps)]
-    if in_rho or currency == "zcdp":
+    aside = sum((item.aside for item in priced), Fraction(0))
+    caveat = _step(Ask(CapShare()), replace(plain, where=first.where), aside, in_rho=in_rho) if aside else None
+    return steps, View(None if first.schema.where is None else first.schema, places, caveat, told)
+
+
+def _together(parts: Sequence[Guarantee], within: Cost, currency: str) -> Guarantee:
+    """The guarantee of all parts in the currency of the charge."""
+    if within.rho is not None or currency == "zcdp":
         whole = compose.in_sequence([compose.in_zcdp(part) for part in parts])
     else:
         whole = compose.in_sequence(parts)
@@ -223,21 +347,7 @@ def settle(
                 "A release in ρ enters a ledger in (ε, δ) at a named δ. Say delta=…, such as a tenth of what is left."
             )
         whole = as_approx(whole, within.delta)
-    epsilon, delta = epsilon_delta(whole.loss)
-    within.admit(ptr.chargeable(whole).loss, epsilon)
-    if delta:  # a question's own counts like the release's
-        refuse_exposure(delta, units if schema.person.neighbours().size_public else schema.person.people)
-    names = [step.name for step in steps]
-    for name in names:
-        if names.count(name) > 1:
-            raise QuestionError(f"two questions have the answer {name}. Ask once. Nothing was charged.")
-    if extensions:
-        from reticent.statistics.extensions import caveats_of, check_derivable, used_in
-
-        used = used_in(extensions, asked, whole)
-        check_derivable(whole, used)
-        return Prepared(steps, caveat, whole, told, used, tuple(caveats_of(used, asked)))
-    return Prepared(steps, caveat, whole, told)
+    return whole
 
 
 def _free(asked: Ask, setting: Setting) -> bool:
@@ -434,6 +544,8 @@ def description(title: str, schema: Schema, budget: Loss, groups: Keys | None) -
     """Text form of a study: its title, columns, neighbours, budget and groups, without a fact from its rows."""
     columns = ", ".join(f"{name} ({kind_words(column)})" for name, column in schema.columns.items())
     grouped = f"\n  by       {groups.column}" if groups is not None else ""
+    if schema.where is not None:
+        grouped = f"\n  where    {write(schema.where)}{grouped}"
     return (
         f"Study '{title}'\n  columns  {columns}\n  person   {schema.person.neighbours().words()}\n"
         f"  budget   {words(budget)}{grouped}"

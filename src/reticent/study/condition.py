@@ -87,7 +87,7 @@ def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
         yield Diagnosis("header", "failed", str(problem))
         return
     person = spec.schema.person.column
-    missing = [name for name in (*spec.schema.columns, *([] if person is None else [person])) if name not in names]
+    missing = [name for name in (*spec.schema.stored, *([] if person is None else [person])) if name not in names]
     if missing:
         yield Diagnosis("header", "failed", f"no column is called {', '.join(missing)}, which the study file declares")
     else:

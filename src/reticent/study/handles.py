@@ -18,11 +18,12 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.certificate.snapshot import Known
+from reticent.certificate.snapshot import EarlierShares
+from reticent.data.expression_text import write
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Column, Integer, Key, Schema
-from reticent.data.table import EngineFailure, Result, Table
+from reticent.data.table import EngineFailure, QueryResult, Table
 from reticent.entropy import system
 from reticent.errors import QuestionError
 from reticent.learning.handles import Handle
@@ -51,7 +52,7 @@ class Columns:
     ledger: Ledger
     place: str
     rows: Callable[[], Table]
-    known: Callable[[], Known]
+    known: Callable[[], EarlierShares]
     keys: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     @property
@@ -66,7 +67,9 @@ class Columns:
         fails after its charge.
         """
         person = self.schema.person
-        if person.rows > 1 or not self.neighbours.size_public:
+        if person.filtered:
+            return None
+        if person.rows > 1 or not person.size_public:
             return person.people if person.rows == 1 else None
         table = self.rows()
         try:
@@ -130,6 +133,10 @@ class Columns:
     def declared(self, columns: Sequence[str]) -> Mapping[str, Column]:
         return {name: self.schema.column(name) for name in self._sources(columns)[0]}
 
+    @property
+    def where(self) -> str:
+        return "" if self.schema.where is None else write(self.schema.where)
+
     def vouched(self, column: str) -> bool:
         return self.schema.column(column).complete
 
@@ -154,14 +161,14 @@ class Columns:
         coded = tuple(source for source in sources if isinstance(self.schema.column(source), Category))
         return sources, tuple(self.unit(source) for source in sources), coded
 
-    def _asked(self, query: Records) -> Result:
+    def _asked(self, query: Records) -> QueryResult:
         table = self.rows()
         (found,) = table.run([query], system().bits(256).to_bytes(32))
         table.close()
         return found
 
     def _numbers(
-        self, found: Result, columns: Sequence[str], sources: Sequence[str], units: Sequence[Fraction]
+        self, found: QueryResult, columns: Sequence[str], sources: Sequence[str], units: Sequence[Fraction]
     ) -> Floats:
         """Numbers that were read, in the order of the columns asked for."""
         assert found.records is not None
@@ -217,6 +224,11 @@ def xy(whole: Columns, columns: Sequence[str], y: str | None = None) -> tuple[Ha
     """
     if isinstance(columns, str) or not columns:
         raise QuestionError('X is a list of columns: study.xy(["age", "educ"], "affair")')
+    if whole.schema.person.filtered and whole.schema.person.adjacency == "substitute":
+        raise QuestionError(
+            "A model of filtered rows needs adjacency add_remove: under substitution it rests on a public number of "
+            "rows, and a filter makes that private. Nothing was charged."
+        )
     names: list[str] = []
     keys: dict[str, tuple[str, int]] = {}
     for column in columns:

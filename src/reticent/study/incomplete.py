@@ -16,7 +16,7 @@ from fractions import Fraction
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final
 
-from reticent.certificate.snapshot import NOTHING, Known, Snapshot, recorded
+from reticent.certificate.snapshot import NOTHING, EarlierShares, Snapshot, recorded
 from reticent.data.query import Query
 from reticent.data.schema import Person, Schema
 from reticent.outcome import Reply
@@ -34,12 +34,12 @@ from reticent.statistics.incomplete import (
     told_by,
     words,
 )
-from reticent.statistics.shares import ASSUMED, SHARE, WIDEST
+from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, idle
 
 if TYPE_CHECKING:
-    from reticent.data.table import Result
+    from reticent.data.table import QueryResult
     from reticent.entropy import Entropy
-    from reticent.statistics.context import Expected
+    from reticent.statistics.context import ExpectedAccuracy
     from reticent.statistics.statistic import Ask
 
 Columns = tuple[str, ...]
@@ -93,7 +93,7 @@ class ReleaseShares:
             return of_step
         return of_step + among(self.columns[place], self.schema)
 
-    def expected(self, place: int, of_step: Expected) -> Expected:
+    def expected(self, place: int, of_step: ExpectedAccuracy) -> ExpectedAccuracy:
         """The expectation of an answer; the note says where its share is left out, free, or of an earlier release."""
         if place >= len(self.columns):
             return of_step
@@ -105,7 +105,9 @@ class ReleaseShares:
         note = "; ".join(part for part in (of_step.note, text) if part)
         return replace(of_step, note=note)
 
-    def draw(self, found: Mapping[Query, Result], answers: Sequence[Answer], entropy: Entropy) -> tuple[Answer, ...]:
+    def draw(
+        self, found: Mapping[Query, QueryResult], answers: Sequence[Answer], entropy: Entropy
+    ) -> tuple[Answer, ...]:
         """The shares that are bought, with the number of rows where the release buys that as well."""
         rows = self.rows.of(answers)
         return tuple(step.answer_by([found[query] for query in step.queries], entropy, rows) for step in self.steps)
@@ -113,7 +115,7 @@ class ReleaseShares:
     def caveats(self, answers: Sequence[Answer], told: Sequence[Answer]) -> tuple[str, ...]:
         """The words of every share, each once."""
         found = (self._share(columns, answers, told) for columns in dict.fromkeys(self.columns) if columns)
-        return tuple(words(share, self.schema) for share in found)
+        return tuple(words(share, self.schema) for share in found if not idle(share.outcome))
 
     def stand(self, answers: Sequence[Answer], told: Sequence[Answer]) -> tuple[Answer, ...]:
         """The answers, each with the share of incomplete rows beside it; ``told`` are those of the shares."""
@@ -161,7 +163,8 @@ class ReleaseShares:
 
     def _with(self, answer: Answer, share: IncompleteRows) -> Answer:
         estimand = answer.estimand + among(share.columns, self.schema) if answer.estimand else ""
-        caveats = (*answer.caveats, words(share, self.schema))
+        told = () if idle(share.outcome) else (words(share, self.schema),)
+        caveats = (*answer.caveats, *told)
         return replace(answer, estimand=estimand, incomplete=share, caveats=caveats)
 
 
@@ -178,7 +181,7 @@ def _asked_for(asked: Sequence[Ask], schema: Schema) -> tuple[Columns, ...]:
     )
 
 
-def due(asked: Sequence[Ask], schema: Schema, units: int | None, known: Known) -> tuple[bool, ...]:
+def due(asked: Sequence[Ask], schema: Schema, units: int | None, known: EarlierShares) -> tuple[bool, ...]:
     """Answers, as flags, beside which stands a share that nothing else tells: it is bought, or left out."""
     counted = place_of_count(asked) is not None
     columns = tuple(odd_columns(item, schema) for item in asked)
@@ -198,7 +201,7 @@ def beside(
     schema: Schema,
     units: int | None,
     rows: Fraction | None = None,
-    known: Known = NOTHING,
+    known: EarlierShares = NOTHING,
 ) -> tuple[ReleaseShares, tuple[Fraction, ...]]:
     """The shares to buy, and what each answer sets aside for its own.
 

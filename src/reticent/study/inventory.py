@@ -139,7 +139,8 @@ def _entry(ledger: Ledger) -> dict[str, object]:
                 "description": line.what,
                 "purpose": line.purpose or None,
                 "parameters": None if line.charge is None else to_json(line.charge),
-                "state": line.state,
+                "state": line.state if line.withdrawn is None else "withdrawn",
+                "withdrawn": None if line.withdrawn is None else {"date": line.withdrawn[:10], "reason": line.why},
             }
             for line in ledger.releases()
         ],
@@ -156,6 +157,7 @@ def sheet(found: Sequence[Holding]) -> str:
             continue
         for line in one.ledger.releases():
             loss = "" if line.charge is None else words(line.charge)
-            cells = (one.ledger.title, line.id, line.when, line.who, line.what, line.purpose, loss, line.state)
+            state = line.state if line.withdrawn is None else f"withdrawn: {line.why}"
+            cells = (one.ledger.title, line.id, line.when, line.who, line.what, line.purpose, loss, state)
             writer.writerow([safe(cell) for cell in cells])
     return out.getvalue()

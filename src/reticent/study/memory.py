@@ -9,8 +9,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 from reticent.data.format import Format, check_plain_names, exact
+from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
-from reticent.errors import PublicParameterError, SpecError
+from reticent.data.transformations import computed
+from reticent.errors import CheckError, PublicParameterError, SpecError
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
     from reticent.data.spec import Spec
     from reticent.ledger import Ledger
+    from reticent.study.release import Release
 
 
 def open(path: str | Path, *, extensions: Sequence[ModuleType] = ()) -> Study:  # noqa: A001 - rt.open is the habit
@@ -56,11 +59,11 @@ def study(
     rows: object,
     *,
     adjacency: Kind,
-    columns: Mapping[str, Column],
+    columns: Mapping[str, Column | Expression],
     budget: Number | Counted,
     delta: Number | None = None,
     person: str | None = None,
-    rows_each: int | None = None,
+    rows_each: int | Mapping[str, Number] | None = None,
     people: int | None = None,
     ledger: str | Path | None = None,
     title: str = "study",
@@ -82,16 +85,18 @@ def study(
     adjacency : "add_remove" or "substitute"
         There is no default: the first hides whether someone is in the table, the second makes the number of people
         public.
-    columns : mapping of name to column
+    columns : mapping of name to column or formula
         ``{"age": rt.integer(0, 120), "site": rt.category([1, 2, 3])}``; bounds are public, never taken from the rows.
+        A formula, ``{"stay": rt.col("out") - rt.col("in")}``, is computed from other columns.
     budget : number or loss
         Total epsilon (with ``delta``), or a loss such as ``ZCDP(Fraction(1, 2))``.
     delta : number, optional
         Delta of an epsilon in ``budget``; by default the budget has none.
     person : str, optional
         The column that names the person; without it every row is another person.
-    rows_each : int, optional
-        Most rows kept per person; needed with ``person``.
+    rows_each : int or mapping, optional
+        Most rows kept per person; needed with ``person``. ``{"at_most": 20, "typical": 5}`` also tells plans the
+        average, a public guess.
     people : int, optional
         The public number of persons, if there is one.
     ledger : path, optional
@@ -122,25 +127,29 @@ def study(
     Raises
     ------
     SpecError, PublicParameterError
-        A declaration that cannot be used, before any row is read.
+        A declaration that cannot be used, or a table that lacks a declared column. No row is read.
     """
-    from reticent.data.spec import Budget, Spec, check_budget, word_of
+    from reticent.data.spec import Budget, Spec, check_budget, most_and_typical, word_of
 
     if person is not None and rows_each is None:
         raise SpecError(
             "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "
             "reported in every release."
         )
-    columns = {exact(name): column for name, column in columns.items()}
-    check_plain_names([*columns], "The list of columns")
-    for name, column in columns.items():
+    formulas = {exact(name): column.tree for name, column in columns.items() if isinstance(column, Expression)}
+    plain = {exact(name): column for name, column in columns.items() if not isinstance(column, Expression)}
+    check_plain_names([*plain], "The list of columns")
+    for name, column in plain.items():
         if not isinstance(column, Real | Integer | Category):
             raise SpecError(
                 f"{name} is declared by {column!r}: say what it is, such as rt.real(0, 5), rt.integer(0, 5) or "
                 'rt.category(["a", "b"]). Nothing was read.'
             )
     form = Format(encoding, decimal, thousands, (na,) if isinstance(na, str) else tuple(na))
-    schema = Schema(columns, Person(adjacency, person, rows_each or 1, people), form)
+    most, typical = most_and_typical(dict(rows_each)) if isinstance(rows_each, Mapping) else (rows_each or 1, None)
+    schema = Schema(plain, Person(adjacency, person, most, people, typical), form)
+    for name, tree in formulas.items():
+        schema = computed(schema, name, tree)
     if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
         loss: Counted = budget
     else:
@@ -149,6 +158,7 @@ def study(
             raise PublicParameterError(f"budget must be > 0, got {show(total)}")
         loss = PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
     check_budget(loss, override, people)
+    _fits(rows, schema, delimiter)
     spec = Spec(
         title=exact(title),
         source="",
@@ -160,13 +170,22 @@ def study(
         delimiter=delimiter,
         snapshot=word_of(snapshot, "snapshot"),
     )
-    declared = sorted({*columns, *([] if schema.person.column is None else [schema.person.column])})
+    declared = sorted({*plain, *([] if schema.person.column is None else [schema.person.column])})
     if extensions == ():
         return Study(spec, rows, _account(rows, declared, spec))
     from reticent.statistics.extensions import read_extensions
 
     theirs = read_extensions(extensions)  # refused before a ledger is made
     return Study(spec, rows, _account(rows, declared, spec), extensions=theirs)
+
+
+def _fits(rows: object, schema: Schema, delimiter: str) -> None:
+    """Refuse a table without the declared columns, or of types that cannot hold them, by its names and types alone."""
+    from reticent.data.source import open_source, path_of
+
+    path = path_of(rows)
+    if not path or _found(Path(path)):
+        open_source(rows, schema, delimiter=delimiter)
 
 
 def _account(rows: object, declared: Sequence[str], spec: Spec) -> Ledger:
@@ -205,3 +224,19 @@ def read_certificate(source: str | Path) -> Certificate:
     from reticent.certificate import certificate
 
     return certificate.read_certificate(source)
+
+
+def read_release(source: str | Path) -> Release:
+    """The release of a certificate in a file, or in JSON text: its answers, without the study and at no charge.
+
+    Raises
+    ------
+    CheckError
+        It cannot be read, is no certificate, or is that of a model or a session.
+    """
+    from reticent.study.release import Release
+
+    certificate = read_certificate(source)
+    if certificate.kind != "release":
+        raise CheckError(f"This is the certificate of a {certificate.kind}, which has no answers.")
+    return Release(certificate.answers, tuple(certificate.document["caveats"]), certificate)

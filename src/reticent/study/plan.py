@@ -7,23 +7,27 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.data.schema import Schema
 from reticent.errors import QuestionError, Refusal
-from reticent.ledger import Ledger
-from reticent.ledger.refusals import too_little
 from reticent.privacy import filters
 from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about, show
-from reticent.statistics.context import Expected, Step
+from reticent.privacy.shortfall import too_little
+from reticent.statistics.context import ExpectedAccuracy, Step
+from reticent.statistics.replies import hopeless, shown
 from reticent.statistics.shares import ASSUMED as ASSUMED
-from reticent.study.allocation import Prepared
+from reticent.study.allocation import PreparedRelease
 
 if TYPE_CHECKING:
+    from reticent.ledger import Ledger
     from reticent.statistics.hypotheses.power import PowerCurve
+
+
+HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class PlanLine:
 
     name: str
     loss: Loss
-    expected: Expected
+    expected: ExpectedAccuracy
     estimand: str = ""
 
 
@@ -41,7 +45,8 @@ class Plan:
     """Plan of a release: its cost and its expected accuracy, for ``people`` persons of an assumed shape.
 
     It holds the compiled steps too, for an audit; they are no part of what it says, compares or saves. ``reason`` says
-    why a release of it would be refused, empty where it would not.
+    why a release of it would be refused, empty where it would not. ``unlikely`` are answers that are most likely no
+    reply for every public shape; a release of them needs ``try_anyway`` where the number of people is public.
     """
 
     lines: tuple[PlanLine, ...]
@@ -51,11 +56,12 @@ class Plan:
     left: Loss | None
     affordable: bool
     reason: str = ""
-    _prepared: Prepared | None = field(default=None, repr=False, compare=False)
+    _prepared: PreparedRelease | None = field(default=None, repr=False, compare=False)
     _schema: Schema | None = field(default=None, repr=False, compare=False)
     typical: Fraction | None = None
+    unlikely: tuple[str, ...] = ()
 
-    def prepared_for(self, schema: Schema) -> Prepared:
+    def prepared_for(self, schema: Schema) -> PreparedRelease:
         """The compiled steps, if they were compiled for this public schema.
 
         Raises
@@ -118,6 +124,7 @@ class Plan:
             "affordable": self.affordable,
             **({"reason": self.reason} if self.reason else {}),
             "left": None if self.left is None else losses.to_json(self.left),
+            "unlikely": list(self.unlikely),
             "statistics": [
                 {
                     "name": line.name,
@@ -125,31 +132,32 @@ class Plan:
                     "charge": losses.to_json(line.loss),
                     "noise": line.expected.noise,
                     "sampling": line.expected.sampling,
-                    "reply": line.expected.reply,
+                    "reply": dict(line.expected.replies),
                     "note": line.expected.note,
                 }
                 for line in self.lines
             ],
         }
 
-    def rows(self) -> list[tuple[str, str, str, str, str]]:
-        """Name, loss, noise, sampling, note, as text."""
+    def rows(self) -> list[tuple[str, ...]]:
+        """Name, loss, noise, sampling, probability of a reply, note, as text: a cell for each of ``HEADS``."""
         return [
             (
                 line.name,
                 _loss(line.loss),
                 _half(line.expected.noise),
                 _half(line.expected.sampling),
+                _reply(line.expected),
                 _note(line.expected),
             )
             for line in self.lines
         ]
 
-    def marked(self) -> tuple[list[tuple[str, str, str, str, str]], list[tuple[str, str]]]:
+    def marked(self) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
         """The rows with a number for their note, and the notes with their numbers, each once."""
         marks: dict[str, str] = {}
         shown = [(*cells, marks.setdefault(note, str(len(marks) + 1)) if note else "") for *cells, note in self.rows()]
-        return [(a, b, c, d, mark) for a, b, c, d, mark in shown], [(mark, note) for note, mark in marks.items()]
+        return shown, [(mark, note) for note, mark in marks.items()]
 
     def estimands(self) -> list[tuple[str, str]]:
         """Names and estimands; questions that differ in their columns alone share a line, with … for the columns."""
@@ -175,6 +183,11 @@ class Plan:
             text += f" {words(self.left)} is left."
         if not self.affordable:
             text += f" {self.reason or 'That is not enough.'}"
+        if self.unlikely:
+            text += (
+                f" Most likely no reply: {', '.join(self.unlikely)}. A release refuses it without try_anyway, where "
+            )
+            text += "the number of people is public or declared."
         return text
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -189,15 +202,15 @@ class Plan:
             None,
             None,
             self.typical,
+            self.unlikely,
         )
 
     def __repr__(self) -> str:
-        head = ("statistic", "loss", "± noise", "± sampling*", "")
         rows, notes = self.marked()
-        table = [head, *rows]
-        wide = [max(len(row[i]) for row in table) for i in range(4)]
+        table = [HEADS, *rows]
+        wide = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [
-            f"{row[0]:<{wide[0]}}  {row[1]:>{wide[1]}}  {row[2]:>{wide[2]}}  {row[3]:>{wide[3]}}  {row[4]}".rstrip()
+            "  ".join([f"{row[0]:<{wide[0]}}", *(f"{row[i]:>{wide[i]}}" for i in range(1, 5)), row[5]]).rstrip()
             for row in table
         ]
         return "\n".join(
@@ -217,7 +230,7 @@ class Plan:
             "plan_table",
             {
                 "caption": f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}",
-                "heads": ("statistic", "loss", "± noise", "± sampling*", "note"),
+                "heads": (*HEADS[:-1], "note"),
                 "rows": self.rows(),
                 "told": (self.footnote(), *(f"{names}: {text}" for names, text in self.estimands())),
             },
@@ -235,33 +248,51 @@ def _hidden(text: str, columns: Sequence[str]) -> str:
     return re.sub("…(?:(?:,| and| or) …)+", "…", text)
 
 
-def _note(expected: Expected) -> str:
-    """The note, with how likely a reply is where the method may decline."""
-    if expected.reply is None:
+def _note(expected: ExpectedAccuracy) -> str:
+    """The note, with the probability of a reply for each public shape where they differ."""
+    if len({shown(chance) for _, chance in expected.replies}) < 2:
         return expected.note
-    return f"{expected.note}; replies to it with probability {min(expected.reply, 0.999):.3f}"
+    told = ", ".join(f"{shape} {shown(chance)}" for shape, chance in expected.replies)
+    return f"{expected.note}; P(reply): {told}" if expected.note else f"P(reply): {told}"
+
+
+def _reply(expected: ExpectedAccuracy) -> str:
+    """The probability of a reply, or the least and the greatest of all public shapes; – where none is stated."""
+    chances = sorted({chance for _, chance in expected.replies})
+    if not chances:
+        return "–"
+    low, high = shown(chances[0]), shown(chances[-1])
+    return low if low == high else f"{low} to {high}"
 
 
 def plan_of(
-    prepared: Prepared, schema: Schema, people: int, *, assumed: bool, left: Loss, ledger: Ledger | None
+    prepared: PreparedRelease, schema: Schema, people: int, *, assumed: bool, left: Loss, ledger: Ledger | None
 ) -> Plan:
     """The plan of prepared steps for ``people`` persons."""
     lines = tuple(
         PlanLine(
             step.name,
             step.guarantee.loss,
-            prepared.beside.expected(place, step.expected(people)),
-            prepared.beside.estimand(place, step.estimand),
+            prepared.expected(place, step.expected(people)),
+            prepared.estimand(place, step.estimand),
         )
         for place, step in enumerate(prepared.all_steps)
     )
-    reason = _refused(prepared, ledger, left)
-    return Plan(
-        lines, prepared.guarantee, people, assumed, left, not reason, reason, prepared, schema, schema.person.typical
+    reason, typical = _refused(prepared, ledger, left), schema.person.typical
+    made = (
+        prepared,
+        schema,
+        typical,
+        tuple(
+            line.name
+            for line, asked in zip(lines, prepared.asked, strict=False)  # lines of shares stand behind
+            if asked.is_checked and hopeless(line.expected.replies)
+        ),
     )
+    return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, *made)
 
 
-def _refused(prepared: Prepared, ledger: Ledger | None, left: Loss) -> str:
+def _refused(prepared: PreparedRelease, ledger: Ledger | None, left: Loss) -> str:
     """Why the ledger would not take the charge, or the budget where there is no ledger; empty where it would."""
     charge = prepared.guarantee.loss
     if ledger is None:

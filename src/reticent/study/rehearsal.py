@@ -16,7 +16,7 @@ from reticent.errors import QuestionError
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer
-from reticent.study.allocation import Prepared
+from reticent.study.allocation import PreparedRelease
 
 STREAM: Final = b"rehearsal"  # public: made-up rows need no secret
 
@@ -49,9 +49,9 @@ class Rehearsal(Mapping[str, Answer]):
         return "\n".join(lines)
 
 
-def rehearse(prepared: Prepared, schema: Schema, people: int) -> Rehearsal:
+def rehearse(prepared: PreparedRelease, schema: Schema, people: int) -> Rehearsal:
     """Run ``prepared`` on rows made up for ``people`` persons."""
-    from reticent.data.rehearsal import made_up
+    from reticent.data.made_up_rows import made_up
     from reticent.data.table import open_table
     from reticent.study.release import draw
 

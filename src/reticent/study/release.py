@@ -7,50 +7,52 @@ query asked for reaches this module, and nothing but noisy numbers leaves it.
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never, cast
 
-from reticent.certificate.answers import answer_to_json, cell_to_json
+from reticent.certificate.answer_json import answer_to_json, cell_to_json
 from reticent.certificate.certificate import Certificate
-from reticent.certificate.fields import ReleaseMetadata, column_to_json, stated
-from reticent.data.format import plain
+from reticent.certificate.fields import ReleaseMetadata, columns_to_json, stated
 from reticent.data.query import (
-    Capped,
+    CappedPersons,
+    DistinctPersons,
     Incomplete,
     Moments,
-    Ordered,
-    Persons,
-    Present,
+    OrderedValues,
+    PresentValues,
     Query,
     Ranks,
     Records,
     Rows,
     Tally,
     Total,
+    keys_of,
 )
 from reticent.data.schema import Schema
-from reticent.data.table import EngineFailure, Result, Table
+from reticent.data.table import EngineFailure, QueryResult, Table
+from reticent.data.transformations import needed
 from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, bare
 from reticent.ledger import Ledger, Receipt
 from reticent.ledger.faults import note_fault, protected_log
 from reticent.ledger.fingerprint import note_head
-from reticent.outcome import NoReply, Reply
-from reticent.privacy.explain import outline, sentence
+from reticent.outcome import Estimate, Outcome, Reply
+from reticent.privacy.explain import outline
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
-from reticent.statistics.answer import NO_INTERVAL, Answer, Cell, estimates, said
+from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.context import Step
-from reticent.study.allocation import Prepared
+from reticent.statistics.shares import idle
+from reticent.study.allocation import PreparedRelease, View
+from reticent.study.comparisons import Comparisons
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.figure import Figure
 
+    from reticent.statistics.counts.cap_step import CapStep
     from reticent.statistics.statistic import Ask, Statistic
     from reticent.study.synthetic import Synthetic
 
@@ -60,13 +62,14 @@ WORKBOOK: Final = ".xlsx"
 CELLS: Final = ".cells.csv"
 
 
-class Release:
+class Release(Comparisons):
     """The answers of one release, by name, with their guarantee and certificate.
 
     It reads like a mapping of names to answers without being one: data frame libraries then take it by its columns.
 
     ``release["mean(mdvis)"]`` is an ``Answer``. Arrow data frames come from ``frame()`` and from any library that reads
     ``__arrow_c_stream__``. ``save`` writes csv, json (the certificate), html and svg.
+    ``difference``, ``ratio``, ``total``, ``simultaneous`` and ``discoveries`` compare answers, at no charge.
     """
 
     __slots__ = ("_answers", "caveats", "certificate")
@@ -101,6 +104,9 @@ class Release:
     @property
     def answers(self) -> tuple[Answer, ...]:
         return tuple(self._answers.values())
+
+    def _by_name(self) -> dict[str, Answer]:
+        return self._answers
 
     @property
     def guarantee(self) -> Guarantee:
@@ -183,28 +189,16 @@ class Release:
     def save(self, stem: str | Path, *, files: Sequence[str] = FILES) -> tuple[Path, ...]:
         """Write ``stem`` .csv, .json (the certificate), .html and .svg; returns the paths.
 
-        ``files`` names the suffixes wanted; ".xlsx" is an Excel workbook, which needs ``reticent[files]``, and
-        ".cells.csv" has the cells of the one density released. Each file is put in place all at once, and a link of
-        that name is replaced, not followed.
+        ``files`` names the suffixes wanted. ".xlsx" is an Excel workbook, which needs ``reticent[files]``, ".pdf" the
+        figure for a paper, and ".cells.csv" has the cells of the one density released. Each file is put in place all at
+        once, and a link of that name is replaced, not followed.
         """
         return save(self.certificate, Path(stem), files)
 
     def __repr__(self) -> str:
-        shown = [
-            (plain(_title(answer, cell)), _words_of(cell, bare=answer.bare))
-            for answer in self.answers
-            for cell in answer.shown
-        ]
-        widest = max((len(title) for title, _ in shown), default=0)
-        lines = [f"{title:<{widest}}  {words_of}" for title, words_of in shown]
-        promise = sentence(self.guarantee.loss, self.guarantee.adjacency)
-        for word, texts in (
-            ("estimates", estimates(self.answers)),
-            ("note", self.certificate.caveats),
-            ("guarantee", (promise,)),
-        ):
-            lines += [f"{'' if place else word:<9}  {plain(text)}" for place, text in enumerate(texts)]
-        return "\n".join(lines)
+        from reticent.certificate.render.listing import listing
+
+        return listing(self.certificate)
 
     def _repr_html_(self) -> str:
         from reticent.certificate.render.page import fragment
@@ -229,10 +223,16 @@ def _reopened(answers: dict[str, Answer], caveats: tuple[str, ...], certificate:
     return Release(tuple(answers.values()), caveats, certificate)
 
 
-def save(certificate: Certificate, stem: Path, suffixes: Sequence[str] = FILES) -> tuple[Path, ...]:
-    """Write the files of a release beside each other: answers, certificate, page and figure."""
+def save(
+    certificate: Certificate,
+    stem: Path,
+    suffixes: Sequence[str] = FILES,
+    put: Callable[[Path, bytes], None] | None = None,
+) -> tuple[Path, ...]:
+    """Write the files of a release beside each other, in place of those there unless ``put`` refuses to."""
+    from reticent import atomic_file
     from reticent.certificate.render.cells import cells
-    from reticent.certificate.render.figure import svg
+    from reticent.certificate.render.figure import pdf, svg
     from reticent.certificate.render.page import page
     from reticent.certificate.render.tables import sheet
     from reticent.certificate.render.workbook import workbook
@@ -242,6 +242,7 @@ def save(certificate: Certificate, stem: Path, suffixes: Sequence[str] = FILES) 
         ".json": lambda: certificate.to_json().encode(),
         ".html": lambda: page(certificate).encode(),
         ".svg": lambda: svg(certificate).encode(),
+        ".pdf": lambda: pdf(certificate),
         WORKBOOK: lambda: workbook(certificate),
         CELLS: lambda: cells(certificate).encode(),
     }
@@ -253,23 +254,12 @@ def save(certificate: Certificate, stem: Path, suffixes: Sequence[str] = FILES) 
     paths = []
     for suffix, content in made.items():
         path = stem.with_name(stem.name + suffix)
-        _put(path, content)
+        (put or atomic_file.replace)(path, content)
         paths.append(path)
     return tuple(paths)
 
 
-def _put(path: Path, content: bytes) -> None:
-    """Put a file in place all at once: a reader sees the old one or the new one, and no link is followed."""
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with draft.open("xb") as opened:
-            opened.write(content)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def charge(prepared: Prepared, ledger: Ledger, about: ReleaseMetadata) -> Receipt:
+def charge(prepared: PreparedRelease, ledger: Ledger, about: ReleaseMetadata) -> Receipt:
     """Reserve the whole loss, durably. Every refusal of the ledger comes from here."""
     return ledger.reserve(
         prepared.guarantee.loss,
@@ -281,7 +271,7 @@ def charge(prepared: Prepared, ledger: Ledger, about: ReleaseMetadata) -> Receip
 
 
 def run(
-    prepared: Prepared,
+    prepared: PreparedRelease,
     table: Table,
     schema: Schema,
     ledger: Ledger,
@@ -316,7 +306,8 @@ def run(
         if signer is not None:
             certificate = certificate.sign(signer)
         release = Release(answers, caveats, certificate)
-        ledger.commit(receipt, digest=certificate.digest, shares=prepared.beside.recorded(answers))
+        whole = [answers[place] for view in prepared.views if view.schema is None for place in view.places]
+        ledger.commit(receipt, digest=certificate.digest, shares=prepared.beside.recorded(whole))
         return release
     except BaseException as cause:
         reference = f"f-{receipt.id.removeprefix('r-')}"
@@ -330,31 +321,57 @@ def run(
 
 
 def draw(
-    prepared: Prepared, table: Table, entropy: Entropy, on_stage: Callable[[str], None]
+    prepared: PreparedRelease, table: Table, entropy: Entropy, on_stage: Callable[[str], None]
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Run every query once, then draw each step's noise; returns answers and the caveats of the whole release."""
     on_stage("read")
-    queries: list[Query] = list(dict.fromkeys(query for step in prepared.all_steps for query in step.queries))
-    found: dict[Query, Result] = dict(zip(queries, table.run(queries, entropy.bits(256).to_bytes(32)), strict=True))
-    on_stage("draw")
-    answers = [
-        answered(step, step.answer([found[query] for query in step.queries], entropy)) for step in prepared.steps
+    key, views = entropy.bits(256).to_bytes(32), prepared.views
+    read = [
+        _read(table, [*(prepared.steps[place] for place in view.places), *view.besides], key, view) for view in views
     ]
-    caveats: tuple[str, ...] = ()
-    if prepared.caveat is not None:
-        caveats = prepared.caveat.answer([found[query] for query in prepared.caveat.queries], entropy).caveats
-    shares = prepared.beside.draw(found, answers, entropy)
-    noted = (*caveats, *prepared.beside.caveats(answers, shares), *prepared.notes)
-    return prepared.beside.stand(answers, shares), noted
+    on_stage("draw")
+    found = {place: results for view, results in zip(views, read, strict=True) for place in view.places}
+    drawn = [
+        answered(step, step.answer([found[place][query] for query in step.queries], entropy))
+        for place, step in enumerate(prepared.steps)
+    ]
+    noted: list[str] = []
+    for view, results in zip(views, read, strict=True):
+        answers = [drawn[place] for place in view.places]
+        if view.caveat is not None:
+            capped = view.caveat.answer([results[query] for query in view.caveat.queries], entropy)
+            noted += [text + view.words for text in capped.caveats]
+            words_of_rows = cast("CapStep", view.caveat).words_of_rows  # the one caveat that is bought
+            answers = [beside_cap(answer, capped.outcome, words_of_rows) for answer in answers]
+        shares = view.beside.draw(results, answers, entropy)
+        noted += view.beside.caveats(answers, shares)
+        for place, answer in zip(view.places, view.beside.stand(answers, shares), strict=True):
+            drawn[place] = answer
+    return tuple(drawn), (*noted, *prepared.notes)
+
+
+def _read(table: Table, steps: Sequence[Step], key: bytes, view: View) -> dict[Query, QueryResult]:
+    """The exact integers of the steps of one view, each query run once."""
+    queries: list[Query] = list(dict.fromkeys(query for step in steps for query in step.queries))
+    found = table.run(queries, key, view.schema)
+    return dict(zip(queries, found, strict=True))
+
+
+def beside_cap(answer: Answer, share: Outcome[Estimate], words: str) -> Answer:
+    """The answer with the share of capped persons; ``words`` of a cap that is shown to change nothing are left out."""
+    kept = tuple(text for text in answer.caveats if not (idle(share) and text.startswith(words)))
+    return replace(answer, capped=share, caveats=kept)
 
 
 def answered(step: Step, answer: Answer) -> Answer:
     """The answer with its estimand: its own, or the one that its step stated before any row was read."""
-    return answer if answer.estimand else replace(answer, estimand=step.estimand)
+    keys = [keys_of(query) for query in step.queries]
+    apart = bool(keys) and all(key is not None and key.touch == 1 for key in keys)
+    return replace(answer, estimand=answer.estimand or step.estimand, apart=apart)
 
 
 def certified(
-    prepared: Prepared,
+    prepared: PreparedRelease,
     answers: tuple[Answer, ...],
     caveats: tuple[str, ...],
     schema: Schema,
@@ -363,8 +380,8 @@ def certified(
     ledger: Ledger,
 ) -> dict[str, object]:
     """The document of a certificate, version 1. Fields may be added, never removed or given a new meaning."""
-    used = set().union(*(_columns(query) for step in prepared.all_steps for query in step.queries))
-    columns = {name: column_to_json(column) for name, column in schema.columns.items() if name in used}
+    used = {name for view in prepared.views for name in _columns_of(prepared, view, schema)}
+    columns = columns_to_json(schema, used)
     found = stated(VERSION, prepared.guarantee, receipt.charge, columns, about, receipt, ledger)
     if prepared.extensions:
         from reticent.statistics.extensions import to_json
@@ -373,16 +390,23 @@ def certified(
     return {**found, "answers": [answer_to_json(answer) for answer in answers], "caveats": list(caveats)}
 
 
+def _columns_of(prepared: PreparedRelease, view: View, schema: Schema) -> tuple[str, ...]:
+    """The declared columns that the steps of a view are about, its filter's and those behind computed ones included."""
+    steps = (*(prepared.steps[place] for place in view.places), *view.besides)
+    asked = set().union(*(_columns(query) for step in steps for query in step.queries))
+    return needed(view.schema or schema, [name for name in schema.columns if name in asked])
+
+
 def _columns(query: Query) -> set[str]:
     """The declared columns a query reads."""
     match query:
-        case Capped():
+        case CappedPersons():
             return set()
-        case Rows(keys=keys) | Persons(keys=keys):
+        case Rows(keys=keys) | DistinctPersons(keys=keys):
             found = set()
         case Records(columns=columns) | Incomplete(columns=columns):
             return set(columns)
-        case Present() | Total() | Moments() | Tally() | Ranks() | Ordered():
+        case PresentValues() | Total() | Moments() | Tally() | Ranks() | OrderedValues():
             keys, found = query.keys, {query.column}
         case _:
             assert_never(query)
@@ -391,8 +415,8 @@ def _columns(query: Query) -> set[str]:
 
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:
     shown = cell_to_json(cell)
-    del shown["label"]
-    if answer.bare or any(column == NO_INTERVAL for column, _ in cell.label):
+    shown = {name: value for name, value in shown.items() if name not in ("label", "error")}
+    if not answer.has_interval(cell):
         shown |= dict.fromkeys(("low", "high", "noise", "sampling", "level"))
     share = None if answer.incomplete is None else answer.incomplete.outcome
     incomplete = share.value.value if isinstance(share, Reply) else None
@@ -404,16 +428,3 @@ def _one_type(column: list[object]) -> list[object]:
     if len({type(value) for value in column if value is not None}) <= 1:
         return column
     return [None if value is None else str(value) for value in column]
-
-
-def _title(answer: Answer, cell: Cell) -> str:
-    where = ", ".join(str(key) for _, key in cell.label)
-    return f"{answer.name} · {where}" if where else answer.name
-
-
-def _words_of(cell: Cell, *, bare: bool) -> str:
-    match cell.outcome:
-        case NoReply():
-            return "no reply"
-        case Reply(estimate):
-            return said(cell, estimate, bare=bare)

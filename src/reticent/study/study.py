@@ -6,12 +6,14 @@ method of it.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, ParamSpec, TypeVar
 
 from reticent.certificate.particulars import Record, record_of
 from reticent.data.schema import Key, Schema
@@ -23,8 +25,9 @@ from reticent.sessions import makers
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
-    from reticent.certificate.snapshot import Known
-    from reticent.conformance.plan import Audited
+    from reticent.certificate.snapshot import EarlierShares
+    from reticent.conformance.plan_audit import PlanAudit
+    from reticent.data.formula import Expression
     from reticent.data.query import Keys
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.data.table import Table
@@ -36,11 +39,32 @@ if TYPE_CHECKING:
     from reticent.statistics.extensions import Extension
     from reticent.statistics.scaling import Bound
     from reticent.statistics.statistic import Ask
-    from reticent.study.allocation import Prepared, Question
+    from reticent.study.allocation import PreparedRelease, Question
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
     from reticent.study.synthetic import Synthetic
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _current(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A decorator for a method that lost options: one of them is refused with its spelling of today."""
+
+    def of(method: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(method)
+        def called(*given: P.args, **named: P.kwargs) -> T:
+            if not named.keys() <= known:
+                from reticent.renamed import refuse_options
+
+                refuse_options(owner, named, known)
+            return method(*given, **named)
+
+        known = inspect.signature(method).parameters.keys()
+        return called
+
+    return of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +76,15 @@ class Study:
     _ledger: Ledger | None = None
     _groups: Keys | None = None
     on_stage: Callable[[str], None] | None = None  # called with the name of each stage of a release as it begins
+    on_rows: Callable[[int, float], None] | None = None  # called with the rows read, and their share of the source
     extensions: tuple[Extension, ...] = ()  # statistics and mechanisms of third parties that were passed by hand
+
+    if not TYPE_CHECKING:  # a name of 0.1.0 says what it is called now
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from reticent.renamed import missing
+
+            raise missing("study", name)
 
     # --- what is public -------------------------------------------------------------------------------------------
 
@@ -78,13 +110,15 @@ class Study:
         if self._ledger is not None:
             return self._ledger
         if self.spec.ledger is None:
-            stem = Path(self._place).stem.strip("*") or "study"
+            from reticent.data.compression import bare
+
+            stem = bare(Path(self._place)).stem.strip("*") or "study"
             raise SpecError(f'Name a ledger, which outlives this process: [study] ledger = "{stem}.ledger".')
         from reticent.ledger.fingerprint import open_for
 
         return open_for(
             Path(self._place),
-            [*self.schema.columns, *filter(None, [self.schema.person.column])],
+            [*self.schema.stored, *filter(None, [self.schema.person.column])],
             self.spec.ledger,
             title=self.spec.title,
             adjacency=self.schema.person.neighbours(),
@@ -128,6 +162,29 @@ class Study:
 
         return replace(self, _groups=keys_of(self.schema, column, among, groups))
 
+    def where(self, condition: str | Expression) -> Study:
+        """The same study of the rows for which a condition is true: every answer, session and density is of them.
+
+        Parameters
+        ----------
+        condition : str or Expression
+            ``"age >= 65"`` or ``rt.col("age") >= 65``. It joins a condition that the study has already.
+
+        Returns
+        -------
+        Study
+            With the same ledger. How many rows and people are left is private.
+
+        Raises
+        ------
+        QuestionError
+            What is no condition of the declared columns, or is false for every row that they allow.
+        """
+        from reticent.data.formula import read
+        from reticent.data.transformations import filtered
+
+        return replace(self, spec=replace(self.spec, schema=filtered(self.schema, read(condition))))
+
     def plan(
         self,
         questions: Sequence[Question] = (),
@@ -155,7 +212,8 @@ class Study:
             the other end in the notes.
         want : mapping of name to half-width, optional
             Accuracy first: each named answer gets the least epsilon, on a grid of 1/1000, whose noise half-width
-            at 95 % is at most that. Questions may be left out then.
+            at 95 % is at most that. The answers of a difference or a total, ``difference(mean(x), mean(y))``, get the
+            epsilons with the least sum. Questions may be left out then.
 
         Returns
         -------
@@ -222,7 +280,7 @@ class Study:
         want: Mapping[str, float] | None = None,
         triples: int = 200,
         override: str = "",
-    ) -> Audited:
+    ) -> PlanAudit:
         """Run the compiled plan on made-up neighbours and compare: a check of the code, free, before a release.
 
         It is run on pairs of small tables, made from the schema alone, with the same noise: nothing published may
@@ -247,7 +305,7 @@ class Study:
         QuestionError, PublicParameterError
             What cannot be asked; a plan of another study.
         """
-        from reticent.conformance.plan import audit
+        from reticent.conformance.plan_audit import audit
         from reticent.study.plan import Plan
 
         if not isinstance(questions, Plan):
@@ -259,6 +317,7 @@ class Study:
         return audit(prepared, self.schema, triples=triples)
 
     @refusing()
+    @_current("study.release")
     def release(
         self,
         questions: Sequence[Question] = (),
@@ -287,7 +346,8 @@ class Study:
         purpose : str
             Of the release, for the ledger and the certificate.
         record : Record, optional
-            What else these keep: ``rt.Record(name=..., who=..., key=..., override=...)``.
+            What else these keep: ``rt.Record(name=..., who=..., key=..., override=...)``. With ``try_anyway=True`` a
+            release that would most likely be no reply is not refused.
         audit : "quick" or int, optional
             Run the compiled plan on made-up neighbours first, that many pairs or 50 ("quick", about a second). What was
             found goes into the certificate; a finding refuses the release.
@@ -305,6 +365,7 @@ class Study:
             After the charge; the charge stays.
         """
         from reticent.certificate.fields import ReleaseMetadata
+        from reticent.data.expression_text import write
         from reticent.entropy import system
         from reticent.ledger.fingerprint import note_release
         from reticent.study.allocation import check_request
@@ -328,9 +389,11 @@ class Study:
             within.among(units)
             prepared, ledger = self._prepare(asked, within, units), self.ledger
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
+            if not about.try_anyway:
+                self._check_replies(asked, prepared, within, units)
             audited = None
             if audit is not None:
-                from reticent.conformance.plan import before
+                from reticent.conformance.plan_audit import before
 
                 stage("audit")
                 audited = before(prepared, self.schema, audit)
@@ -349,6 +412,7 @@ class Study:
             override=about.override,
             audit=None if audited is None else audited.to_json(),
             snapshot=self.spec.snapshot,
+            where="" if self.schema.where is None else write(self.schema.where),
         )
         source = Path(self._place) if self._place and ledger.durable else None
         release = run(prepared, table, self.schema, ledger, metadata, system(), signer, stage, source)
@@ -356,6 +420,7 @@ class Study:
             note_release(source, ledger, release.receipt)
         return release
 
+    @_current("study.synthesize")
     def synthesize(
         self,
         columns: str | Sequence[str] | DensityOf | Ask,
@@ -474,14 +539,14 @@ class Study:
 
     @property
     def _declared(self) -> list[str]:
-        return [*self.schema.columns, *filter(None, [self.schema.person.column])]
+        return [*self.schema.stored, *filter(None, [self.schema.person.column])]
 
     def _table(self) -> Table:
         from reticent.data.table import open_table
         from reticent.ledger.faults import protected_log
 
         source = self._rows if self._rows is not None else self._place
-        return open_table(source, self.schema, delimiter=self.spec.delimiter, log=protected_log)
+        return open_table(source, self.schema, delimiter=self.spec.delimiter, log=protected_log, seen=self.on_rows)
 
     def _probe(self, table: Table) -> None:
         from reticent.data.table import check_engine
@@ -502,7 +567,8 @@ class Study:
     ) -> Sequence[Ask]:
         from reticent.study.accuracy_target import wanted
 
-        return wanted(questions, want, self.schema, self._understood, people, within.delta, self._known())
+        in_rho = self._currency == "zcdp"
+        return wanted(questions, want, self.schema, self._understood, people, within, self._known(), in_rho=in_rho)
 
     def _note(self, refusal: Refusal, what: str, who: str) -> None:
         """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing."""
@@ -524,7 +590,7 @@ class Study:
 
     def _settled(
         self, questions: Sequence[Question], within: Cost, people: int | None, want: Mapping[str, float] | None
-    ) -> tuple[Prepared, int]:
+    ) -> tuple[PreparedRelease, int]:
         """Steps of a plan or an audit, and the number of people assumed."""
         from reticent.study.plan import ASSUMED
 
@@ -535,20 +601,30 @@ class Study:
         public = size if self.schema.person.adjacency == "substitute" else self.schema.person.people
         return self._prepare(asked, within, public), size
 
-    def _prepare(self, questions: Sequence[Question], within: Cost, units: int | None) -> Prepared:
+    def _prepare(self, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
         from reticent.study.allocation import settle
 
         given = self.schema, units, self._currency, self._known(), self.extensions
         return settle(self._understood(questions), within, *given)
+
+    def _check_replies(self, asked: Sequence[Ask], prepared: PreparedRelease, within: Cost, units: int | None) -> None:
+        from reticent.study.reply_check import check_replies
+
+        def dearer(times: int) -> PreparedRelease:
+            return self._prepare(asked, within.times(times), units)
+
+        check_replies(prepared, self.schema.person, units, dearer)
 
     def _understood(self, questions: Sequence[Question]) -> tuple[Ask, ...]:
         from reticent.study.allocation import understand
 
         return understand(questions, self.schema, self._groups, self.extensions)
 
-    def _known(self) -> Known:
-        from reticent.certificate.snapshot import known
+    def _known(self) -> EarlierShares:
+        from reticent.certificate.snapshot import NOTHING, known
 
+        if self.schema.where is not None or self.schema.computed:  # earlier shares are of all rows, by names of columns
+            return NOTHING
         return known(self.spec, self._place, self._existing)
 
     @property
@@ -592,7 +668,7 @@ class Study:
     def __reduce__(self) -> tuple[object, ...]:
         if self._rows is not None:
             raise QuestionError("A study over rows in memory cannot be pickled: its rows and its budget stay here.")
-        schema = replace(self.schema, columns=dict(self.schema.columns))
+        schema = replace(self.schema, columns=dict(self.schema.columns), computed=dict(self.schema.computed))
         releases = tuple(replace(item, want=dict(item.want)) for item in self.spec.releases)
         return (_again, (replace(self.spec, schema=schema, releases=releases), self._groups, self.extensions))
 

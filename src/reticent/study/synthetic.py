@@ -7,6 +7,7 @@ release.synthetic("density(x)", rows=1_000)   -> Synthetic, of a release that ha
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Final, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.atomic_file import replace
 from reticent.certificate.certificate import Certificate
 from reticent.entropy import Replayed, system
 from reticent.errors import PublicParameterError, QuestionError
@@ -26,7 +28,7 @@ from reticent.statistics.density_step import smooths
 from reticent.statistics.options import whole
 from reticent.statistics.statistic import Ask, ask
 from reticent.synthesis.axis import Axis
-from reticent.synthesis.check import Fit
+from reticent.synthesis.check import Discrepancy
 from reticent.synthesis.density import KEY, Density, sampled
 from reticent.synthesis.remarks import sentence
 
@@ -98,24 +100,26 @@ class Synthetic:
         """Write the rows as Parquet."""
         import pyarrow.parquet as pq
 
-        pq.write_table(self.frame(), Path(path))
+        made = io.BytesIO()
+        pq.write_table(self.frame(), made)
+        replace(Path(path), made.getvalue())
         return Path(path)
 
     def to_csv(self, path: str | Path) -> Path:
         """Write the rows as CSV, with a header; missing values are empty."""
         whole = [one.whole for one in self.density.axes]
-        with Path(path).open("w", encoding="utf-8", newline="") as opened:
-            writer = csv.writer(opened, lineterminator="\r\n")
-            writer.writerow(self.columns)
-            for row in self._rows.tolist():
-                texts = [
-                    "" if value != value else int(value) if one else value
-                    for value, one in zip(row, whole, strict=True)
-                ]
-                writer.writerow(texts)
+        made = io.StringIO()
+        writer = csv.writer(made, lineterminator="\r\n")
+        writer.writerow(self.columns)
+        for row in self._rows.tolist():
+            texts = [
+                "" if value != value else int(value) if one else value for value, one in zip(row, whole, strict=True)
+            ]
+            writer.writerow(texts)
+        replace(Path(path), made.getvalue().encode())
         return Path(path)
 
-    def fits(self) -> tuple[Fit, ...]:
+    def fits(self) -> tuple[Discrepancy, ...]:
         """Distance of these rows from the records, table by table, if ``checks`` were bought; free.
 
         Returns

@@ -18,6 +18,7 @@ from math import cos, radians, sin
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from reticent.atomic_file import replace
 from reticent.data.format import plain
 from reticent.errors import QuestionError, SpecError
 from reticent.mechanisms.kary import KAry
@@ -61,7 +62,7 @@ INTERVIEWER: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DiscPart:
     """A part of the disc: the words on it, its chance, and whether it tells the truth."""
 
     words: str
@@ -101,13 +102,13 @@ def cards(design: Design, path: str | Path) -> Path:
     drawn = card(design)
     made = svg(drawn).encode() if target.suffix.lower() == ".svg" else _pdf(drawn)
     try:
-        target.write_bytes(made)
+        replace(target, made)
     except OSError:
         raise SpecError(f"{target} cannot be written: check that its folder exists and is yours.") from None
     return target
 
 
-def parts_of(design: Design) -> tuple[Part, ...]:
+def parts_of(design: Design) -> tuple[DiscPart, ...]:
     """The parts of the disc, clockwise from the top; their chances add up to 1.
 
     Raises
@@ -129,11 +130,11 @@ def parts_of(design: Design) -> tuple[Part, ...]:
                 '(method="kary"): this design says something that no one disc can tell a person to say.'
             )
     named = (
-        Part(f"Say “{plain(answer)}”", chance, False)
+        DiscPart(f"Say “{plain(answer)}”", chance, False)
         for answer, chance in zip(design.among, forced, strict=True)
         if chance > 0
     )
-    return (Part("Say what is true", true, True), *named)
+    return (DiscPart("Say what is true", true, True), *named)
 
 
 def card(design: Design) -> Figure:
@@ -152,7 +153,7 @@ def card(design: Design) -> Figure:
     raise QuestionError("The words of this design do not fit on a card. Use a shorter question or shorter answers.")
 
 
-def _composed(design: Design, parts: tuple[Part, ...], size: float) -> tuple[Figure, float]:
+def _composed(design: Design, parts: tuple[DiscPart, ...], size: float) -> tuple[Figure, float]:
     """The card with its text in one size, and how far down the page it goes."""
     from matplotlib.figure import Figure
 
@@ -176,7 +177,7 @@ def _composed(design: Design, parts: tuple[Part, ...], size: float) -> tuple[Fig
     return drawn, end
 
 
-def _disc(axes: Axes, parts: tuple[Part, ...], middle: tuple[float, float], radius: float) -> None:
+def _disc(axes: Axes, parts: tuple[DiscPart, ...], middle: tuple[float, float], radius: float) -> None:
     from matplotlib.patches import Circle, Wedge
 
     start = Fraction(90)
@@ -197,7 +198,7 @@ def _disc(axes: Axes, parts: tuple[Part, ...], middle: tuple[float, float], radi
     axes.add_patch(Circle(middle, 0.045, color=INK))
 
 
-def _label(axes: Axes, part: Part, middle: tuple[float, float], radius: float, angle: float) -> None:
+def _label(axes: Axes, part: DiscPart, middle: tuple[float, float], radius: float, angle: float) -> None:
     x, y = cos(radians(angle)), sin(radians(angle))
     words = textwrap.fill(part.words, 18, replace_whitespace=False)
     if part.chance >= NARROW:

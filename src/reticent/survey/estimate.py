@@ -22,10 +22,10 @@ from reticent.mechanisms.local_mean import LocalMean
 from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.survey import variance
+from reticent.survey.column_tallies import tallies
 from reticent.survey.design import Design, chances
 from reticent.survey.result import Result, Share, checked_level
-from reticent.survey.table import tallies
-from reticent.survey.tally import Answers, Tally, tally
+from reticent.survey.tally import Answers, ReportTally, tally
 
 Interval: TypeAlias = Literal["wilson", "exact"]
 SUSPECT: Final = 0.01  # of a check that nothing is wrong with
@@ -41,7 +41,7 @@ def of_answers(
     level: float,
 ) -> Result:
     """See ``Design.estimate``."""
-    parts: dict[str, dict[str, Tally]] = {}
+    parts: dict[str, dict[str, ReportTally]] = {}
     if groups:
         if isinstance(answers, Mapping):
             raise PublicParameterError("counts have no groups: give the answers themselves")
@@ -73,8 +73,8 @@ def of_table(
 
 def of_tally(
     design: Design,
-    heard: Tally,
-    groups: Mapping[str, Mapping[str, Tally]] | None = None,
+    heard: ReportTally,
+    groups: Mapping[str, Mapping[str, ReportTally]] | None = None,
     *,
     interval: Interval = "wilson",
     level: float = 0.95,
@@ -117,7 +117,7 @@ def _few(name: str, keys: NDArray[np.str_]) -> NDArray[np.str_]:
     return keys
 
 
-def _shares(design: Design, heard: Tally, interval: Interval, level: float) -> tuple[Share, ...]:
+def _shares(design: Design, heard: ReportTally, interval: Interval, level: float) -> tuple[Share, ...]:
     hit, miss = chances(design)
     binary = isinstance(design.mechanism, RandomizedResponse | OneSided)  # the share of yes says all
     support = heard.support[:1] if binary else heard.support
@@ -185,7 +185,7 @@ def _limits(design: Design) -> tuple[float, float]:
     return float(design.low), float(design.high)
 
 
-def _mean(design: Design, made: LocalMean, heard: Tally, interval: Interval, level: float) -> Share:
+def _mean(design: Design, made: LocalMean, heard: ReportTally, interval: Interval, level: float) -> Share:
     """Mean with its interval; of two places the interval of the share of one is mapped.
 
     With more places it is the normal interval of their mean.
@@ -234,7 +234,7 @@ def _clipping(shares: tuple[Share, ...], limits: tuple[float, float]) -> tuple[s
     return (f"Clipped for display: the unbiased estimate is {named}{more}.",)
 
 
-def _counts(heard: Tally) -> tuple[str, ...]:
+def _counts(heard: ReportTally) -> tuple[str, ...]:
     found = []
     if heard.missing:
         found.append(f"{heard.missing:,} of {_all(heard):,} gave no answer and are not in the estimate.")
@@ -246,11 +246,11 @@ def _counts(heard: Tally) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _all(heard: Tally) -> int:
+def _all(heard: ReportTally) -> int:
     return heard.answers + heard.missing + heard.off_list
 
 
-def _cheating(design: Design, heard: Tally) -> tuple[str, ...]:
+def _cheating(design: Design, heard: ReportTally) -> tuple[str, ...]:
     """One-sided tests that an answer is heard less than nobody's truth explains, or more than everybody's."""
     if isinstance(design.mechanism, LocalMean):
         return ()

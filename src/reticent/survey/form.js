@@ -178,14 +178,20 @@ function chosen(form, name, question) {
 // Ask for what is missing; nothing is drawn.
 function complain(form, name, question) {
   const number = question.recipe && question.recipe.kind === "window";
-  const need = number ? "Please give a number " + question.range + ", without marks for thousands." : "Please answer every question.";
-  element("problem").textContent = need + " Nothing was drawn, and nothing was sent.";
+  const need = number ? SURVEY.words.need_number.replace("{range}", () => question.range) : SURVEY.words.need_all;
+  element("problem").textContent = need + " " + SURVEY.words.nothing;
   form.querySelector("[name=" + name + "]").focus();
   return null;
 }
 
 // The randomized answers, drawn while this runs; null, and nothing drawn, where a question is not answered.
 function answered(form) {
+  const consent = element("consent");
+  if (consent !== null && !consent.checked) {
+    element("problem").textContent = SURVEY.words.need_consent + " " + SURVEY.words.nothing;
+    consent.focus();
+    return null;
+  }
   const truths = SURVEY.questions.map((question, index) => chosen(form, "q" + index, question));
   const plain = SURVEY.open.map((question, index) => chosen(form, "o" + index, question));
   const [first, second] = [truths.indexOf(null), plain.indexOf(null)];
@@ -213,7 +219,7 @@ function line(term, text) {
 
 function show(found, text) {
   const rows = found.answers.flatMap((one, index) => line(SURVEY.questions[index].question, one.answer));
-  const open = Object.entries(found.open).flatMap(([name, value]) => line(name + " (as you gave it)", value));
+  const open = Object.entries(found.open).flatMap(([name, value]) => line(SURVEY.words.as_given.replace("{name}", () => name), value));
   element("drawn").replaceChildren(...rows, ...open);
   element("text").textContent = text;
   element("result").hidden = false;
@@ -229,13 +235,13 @@ function ways(text) {
   if (send !== null) {
     send.addEventListener("click", async () => {
       send.disabled = true;
-      say("Sending …");
+      say(SURVEY.words.sending);
       try {
         await post(text);
-        say("It was received. Thank you. You can close this page.");
+        say(SURVEY.words.received);
       } catch {
         send.disabled = false;
-        say("It was not received. You can try again (the same answer is sent), or save or copy it instead.");
+        say(SURVEY.words.failed);
       }
     });
   }
@@ -245,7 +251,7 @@ function ways(text) {
     link.download = "answer-" + JSON.parse(text).receipt + ".json";
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-    say("Saved as " + link.download + ", in the folder of your downloads. Hand in that file.");
+    say(SURVEY.words.saved.replace("{name}", () => link.download));
   });
   element("copy").addEventListener("click", async () => {
     const field = element("code");
@@ -255,9 +261,9 @@ function ways(text) {
     field.select();
     try {
       await navigator.clipboard.writeText(field.value);
-      say("Copied. Paste it where you were asked to.");
+      say(SURVEY.words.copied);
     } catch {
-      say("The code is selected below: copy it, and paste it where you were asked to.");
+      say(SURVEY.words.selected);
     }
   });
 }

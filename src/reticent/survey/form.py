@@ -18,21 +18,30 @@ from fractions import Fraction
 from importlib.resources import files
 from math import prod
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, assert_never
 from urllib.parse import urlsplit
 
+from reticent.atomic_file import replace
 from reticent.data.format import on_one_line
 from reticent.errors import QuestionError, SpecError
 from reticent.exact.rounding import round_up
+from reticent.mechanisms.hadamard import Hadamard
+from reticent.mechanisms.hashing import Hashing
+from reticent.mechanisms.kary import KAry
+from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.one_sided import OneSided
+from reticent.mechanisms.randomized_response import RandomizedResponse
+from reticent.mechanisms.subset_selection import Subset
+from reticent.mechanisms.unary_encoding import Unary
 from reticent.pages.markup import render, stylesheet, trusted
 from reticent.privacy.numbers import about, show
 from reticent.survey import device
 from reticent.survey.description import say
 from reticent.survey.design import Design
+from reticent.survey.form_words import SCRIPT, PageWords, english_words, read_words
 from reticent.survey.questionnaire import Questionnaire
 
 FORMAT: Final = "reticent survey answer 1"
-TITLE: Final = "A survey with chance in every answer"
 BUTTONS: Final = 12  # truths that are shown as buttons; more make a list
 MOST: Final = 2_000  # answers to choose among on a page
 TABLE: Final = 8  # rows and columns of a table of chances that can be read
@@ -53,7 +62,8 @@ def form(
     post: str | None = None,
     *,
     ask: Open | None = None,
-    title: str = TITLE,
+    title: str = "",
+    words: str | Path | None = None,
 ) -> Path:
     """Write the page of a survey: one HTML file that works without a network.
 
@@ -70,7 +80,10 @@ def form(
         Questions whose answers are sent as they are, with no chance mixed in, for subgroups: ``{"region": ["north",
         "south"]}``. The page says so beside each.
     title : str
-        The heading.
+        The heading; by default that of the words.
+    words : str or Path, optional
+        A file with the words of the page: another language, what people agree to, and whom to ask
+        (``reticent.survey.form_words``).
 
     Returns
     -------
@@ -89,21 +102,25 @@ def form(
     What is sent is the design's mechanism on the true answer, and a receipt that is chance alone: the loss of the
     design, or of the questionnaire. Answers to ``ask`` are sent in the clear and are outside of it.
     """
-    text = page(design, post, ask=ask or {}, title=title)
+    text = page(design, post, ask=ask or {}, title=title, words=None if words is None else read_words(words))
     target = Path(path)
     try:
-        target.write_text(text, encoding="utf-8")
+        replace(target, text.encode())
     except OSError:
         raise SpecError(f"{target} cannot be written: check that its folder exists and is yours.") from None
     return target
 
 
-def page(design: Design | Questionnaire, post: str | None, *, ask: Open, title: str = TITLE) -> str:
+def page(
+    design: Design | Questionnaire, post: str | None, *, ask: Open, title: str = "", words: PageWords | None = None
+) -> str:
     """The page as text; see ``form``."""
-    designs = designs_of(design)
+    designs, told = designs_of(design), words or english_words()
+    title = title or told["title"]
     _check(designs, ask, title)
     address = None if post is None else _address(post)
-    script = _script(design, address, ask)
+    script = _script(design, address, ask, told)
+    host = None if address is None else urlsplit(address).hostname or ""
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(stylesheet())}'; img-src data:; "
         f"connect-src {_source(address)}; base-uri 'none'; form-action 'none'"
@@ -113,12 +130,20 @@ def page(design: Design | Questionnaire, post: str | None, *, ask: Open, title: 
         {
             "policy": trusted(policy),  # made of hashes and of an address that _address has checked
             "title": title,
-            "promises": [Promised(one.question, say(one), one.among, _chances(one)) for one in designs],
+            "promises": [
+                QuestionProtection(one.question, say(one), one.among, _chances(one), plainly(one, told))
+                for one in designs
+            ],
+            "words": told,
+            "consent": told["consent"].split("\n") if told["consent"].strip() else [],
+            "contact": told["contact"].split("\n") if told["contact"].strip() else [],
+            "sure": _sure(designs, told),
             "odds": odds_words(designs),
             "sent_openly": ", ".join(ask),
-            "heading": "The question" if len(designs) + len(ask) == 1 else "The questions",
-            "fields": _fields(designs, ask),
-            "host": None if address is None else urlsplit(address).hostname or "",
+            "heading": told["question" if len(designs) + len(ask) == 1 else "questions"],
+            "fields": _fields(designs, ask, told),
+            "host": host,
+            "travels": told["by_hand"] if host is None else told["host_learns"].format(host=host),
             "digest": design.fingerprint,
             "script": trusted(script),
         },
@@ -178,19 +203,20 @@ def _source_code() -> str:
     return files("reticent.survey").joinpath("form.js").read_text("utf-8")
 
 
-def _script(design: Design | Questionnaire, address: str | None, ask: Open) -> str:
+def _script(design: Design | Questionnaire, address: str | None, ask: Open, words: PageWords) -> str:
     facts = {
         "format": FORMAT,
         "survey": design.code,
         "post": address,
-        "questions": [_facts(one) for one in designs_of(design)],
+        "questions": [_facts(one, words) for one in designs_of(design)],
+        "words": {name: words[name] for name in SCRIPT},
         "open": [{"name": name, "among": list(among)} for name, among in ask.items()],
     }
     stated = json.dumps(facts, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
     return _source_code().replace('"use strict";', f'"use strict";\nconst SURVEY = {stated};', 1)
 
 
-def _facts(design: Design) -> dict[str, object]:
+def _facts(design: Design, words: PageWords) -> dict[str, object]:
     """Facts of a question for the script; they list the possible answers only if an answer itself is sent."""
     recipe = device.recipe(design)
     among = list(design.among) if recipe["kind"] in SETTLED else []
@@ -198,15 +224,15 @@ def _facts(design: Design) -> dict[str, object]:
         "design": design.code,
         "question": design.question,
         "among": among,
-        "range": _range(design),
+        "range": _range(design, words),
         "recipe": recipe,
     }
 
 
-def _range(design: Design) -> str:
+def _range(design: Design, words: PageWords) -> str:
     if design.low is None or design.high is None:
         return ""
-    return f"from {show(design.low)} to {show(design.high)}"
+    return words["between"].format(low=show(design.low), high=show(design.high))
 
 
 def _hash(text: str) -> str:
@@ -236,13 +262,14 @@ def _source(address: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Promised:
+class QuestionProtection:
     """Protection of one question: its words, and the chances of each answer by its truth where these can be read."""
 
     question: str
     says: str
     among: tuple[str, ...]
     chances: tuple[tuple[str, tuple[str, ...]], ...]
+    plainly: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +284,61 @@ class Field:
     @property
     def listed(self) -> bool:
         return len(self.among) > BUTTONS
+
+
+def plainly(design: Design, words: PageWords) -> str:
+    """Frequency of a changed answer, in one plain sentence: "In 25 of 100 cases … the opposite"."""
+    made = design.mechanism
+    match made:
+        case OneSided():
+            yes, no = design.among
+            return _told(words["one_sided"], made.truth, yes=yes, no=no)
+        case RandomizedResponse():
+            yes, no = design.among
+            heard_no = made.distribution("yes")["no"]
+            heard_yes = made.distribution("no")["yes"]
+            if heard_no == heard_yes:
+                return _told(words["opposite"], heard_no)
+            return _told(words["uneven"], heard_no, heard_yes, yes=yes, no=no)
+        case KAry():
+            return _told(words["another"], 1 - made.hit)
+        case Unary():
+            return _told(words["marks"], 1 - made.hit, made.miss, size=f"{made.size:,}")
+        case Subset():
+            return _told(words["some"], 1 - made.hit, size=f"{made.size:,}", chosen=f"{made.chosen:,}")
+        case Hadamard():
+            return _told(words["code"], 1 - made.hit, Fraction(1, 2))
+        case Hashing():
+            return _told(words["code"], 1 - made.hit, made.miss)
+        case LocalMean() if made.cells == 1 and made.width == 1:
+            return _told(words["two_ends"], 1 - made.hit, high=show(design.high or Fraction(0)))
+        case LocalMean():
+            return _told(words["place"], 1 - made.hit)
+        case _:
+            assert_never(made)
+
+
+def _told(sentence: str, chance: Fraction, other: Fraction = Fraction(0), **parts: str) -> str:
+    """A sentence with its chances as whole cases: the chance of being changed is never made larger than it is."""
+    (n, of), (m, of_m) = cases(chance), cases(other)
+    return sentence.format_map({"n": n, "of": of, "m": m, "of_m": of_m, **parts})
+
+
+def cases(chance: Fraction) -> tuple[str, str]:
+    """A chance as cases in 100, or in 10,000 where it is below one in a hundred: ("25", "100"), rounded down."""
+    of = 100 if chance >= Fraction(1, 100) or not chance else 10_000
+    tenths = (chance * of * 10).__floor__()
+    return show(Fraction(tenths, 10)), f"{of:,}"
+
+
+def _sure(designs: Sequence[Design], words: PageWords) -> str:
+    """Belief that is possible afterwards, in one plain sentence; or that one answer gives a choice away."""
+    ratios = [design.ratio for design in designs]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if len(known) < len(ratios):
+        return words["exposed"]
+    factor = prod(known, start=Fraction(1))
+    return words["unsure"].format(after=_up(100 * PRIOR * factor / (PRIOR * factor + 1 - PRIOR)))
 
 
 def odds_words(designs: Sequence[Design], does: str = "send") -> str:
@@ -293,9 +375,9 @@ def _chances(design: Design) -> tuple[tuple[str, tuple[str, ...]], ...]:
     )
 
 
-def _fields(designs: Sequence[Design], ask: Open) -> list[Field]:
-    openly = "Sent as you give it, with no chance mixed in."
-    asked = [Field(f"q{place}", one.question, one.among, _range(one)) for place, one in enumerate(designs)]
+def _fields(designs: Sequence[Design], ask: Open, words: PageWords) -> list[Field]:
+    openly = words["openly"]
+    asked = [Field(f"q{place}", one.question, one.among, _range(one, words)) for place, one in enumerate(designs)]
     return [
         *asked,
         *(Field(f"o{place}", name, tuple(among), openly) for place, (name, among) in enumerate(ask.items())),

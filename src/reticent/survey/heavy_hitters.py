@@ -17,7 +17,7 @@ from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.survey.design import Design, chances
 from reticent.survey.estimate import bounds
-from reticent.survey.tally import Answers, Tally, tally
+from reticent.survey.tally import Answers, ReportTally, tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Hitters:
         return "\n".join(lines)
 
 
-def heavy(design: Design, answers: Answers | Tally, *, false: float = 0.05) -> Hitters:
+def heavy(design: Design, answers: Answers | ReportTally, *, false: float = 0.05) -> Hitters:
     """The answers that more people gave than coins explain.
 
     Parameters
@@ -88,7 +88,7 @@ def heavy(design: Design, answers: Answers | Tally, *, false: float = 0.05) -> H
         raise PublicParameterError("heavy hitters are answers to a choice: survey.choice(question, among, …)")
     if not 0 < false <= 0.5:
         raise PublicParameterError(f"false lies in (0, 0.5], got {false}")
-    heard = answers if isinstance(answers, Tally) else tally(design, answers)
+    heard = answers if isinstance(answers, ReportTally) else tally(design, answers)
     if heard.answers == 0:
         raise PublicParameterError("there is no answer to estimate from")
     n, k = heard.answers, len(heard.support)

@@ -99,7 +99,7 @@ def epsilon_words(design: Design) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class AnswerSource:
     """Source of the answers: the file, its columns, and the columns by which its table was checked."""
 
     file: Path
@@ -110,7 +110,9 @@ class Read:
     interval: str = "wilson"
 
 
-def record(design: Design, result: Result, read: Read, *, together: Guarantee | None = None) -> dict[str, object]:
+def record(
+    design: Design, result: Result, read: AnswerSource, *, together: Guarantee | None = None
+) -> dict[str, object]:
     """The estimate with all that is needed to check it, as plain data.
 
     Parameters
@@ -223,7 +225,7 @@ def page(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QuestionReport:
     """One question of a report: its caveats, its estimates as text, and the promise to each respondent."""
 
     question: str
@@ -237,8 +239,8 @@ class Part:
     proof_lines: tuple[str, ...]
 
 
-def _part(design: Design, result: Result) -> Part:
-    return Part(
+def _part(design: Design, result: Result) -> QuestionReport:
+    return QuestionReport(
         design.question,
         tuple(f"{name + ': ' if name else ''}{text}" for name, one in every(result) for text in one.caveats),
         ("estimate", f"{100 * result.level:g} % interval", "answers", "as precise as asking openly"),

@@ -244,7 +244,12 @@ class Design(design.Design):
         return methods.at(self, epsilon)
 
     def form(
-        self, path: str | Path, post: str | None = None, *, ask: Mapping[str, Sequence[str]] | None = None
+        self,
+        path: str | Path,
+        post: str | None = None,
+        *,
+        ask: Mapping[str, Sequence[str]] | None = None,
+        words: str | Path | None = None,
     ) -> Path:
         """Write a page that asks the question and draws in the browser: ``reticent.survey.form``.
 
@@ -256,13 +261,15 @@ class Design(design.Design):
             An https:// address that takes an answer by POST as JSON; by default the page only offers a file and a code.
         ask : mapping of str to sequences of str, optional
             Questions whose answers are sent as they are, for subgroups.
+        words : str or Path, optional
+            A file with the words of the page: a language, consent, contact (``reticent.survey.form_words``).
 
         Returns
         -------
         Path
             The file written.
         """
-        return form.form(self, path, post, ask=ask)
+        return form.form(self, path, post, ask=ask, words=words)
 
     def cards(self, path: str | Path) -> Path:
         """Write a card with a spinner, for asking without a device: ``reticent.survey.cards``."""
@@ -291,13 +298,18 @@ class Questionnaire(questionnaire.Questionnaire):
         return questionnaire.say(self)
 
     def form(
-        self, path: str | Path, post: str | None = None, *, ask: Mapping[str, Sequence[str]] | None = None
+        self,
+        path: str | Path,
+        post: str | None = None,
+        *,
+        ask: Mapping[str, Sequence[str]] | None = None,
+        words: str | Path | None = None,
     ) -> Path:
         """Write a page that asks all questions and draws in the browser: ``reticent.survey.form``.
 
         Parameters
         ----------
-        path, post, ask
+        path, post, ask, words
             As for ``Design.form``.
 
         Returns
@@ -305,7 +317,7 @@ class Questionnaire(questionnaire.Questionnaire):
         Path
             The file written.
         """
-        return form.form(self, path, post, ask=ask)
+        return form.form(self, path, post, ask=ask, words=words)
 
     def save(self, path: str | Path) -> Path:
         """Write a new ``*.survey.toml`` file, with a fingerprint over all questions."""

@@ -33,7 +33,7 @@ Answers: TypeAlias = Sequence[object] | Mapping[str, int] | NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class ReportTally:
     """Tally of the reports.
 
     It has the ``support`` of each answer, or the count of each place of a number, among ``answers`` messages.
@@ -45,7 +45,7 @@ class Tally:
     off_list: int = 0
 
 
-def tally(design: Design, answers: Answers) -> Tally:
+def tally(design: Design, answers: Answers) -> ReportTally:
     """Count tokens, or what ``randomize_many`` gave."""
     if isinstance(answers, np.ndarray) and answers.ndim == 2:
         return _of_bits(design, answers)
@@ -61,14 +61,14 @@ def tally(design: Design, answers: Answers) -> Tally:
     return of_counts(design, counts)
 
 
-def of_counts(design: Design, counts: Mapping[str, int]) -> Tally:
+def of_counts(design: Design, counts: Mapping[str, int]) -> ReportTally:
     """Count tokens that were counted by their text; the empty text is no answer."""
     missing = sum(count for text, count in counts.items() if not text.strip())
     found = [(heard(design, text.strip()), count) for text, count in counts.items() if text.strip()]
     kept = [(number, count) for number, count in found if number is not None]
     off = sum(count for number, count in found if number is None)
     total = sum(count for _, count in kept)
-    return Tally(total, _support(design, kept), missing, off)
+    return ReportTally(total, _support(design, kept), missing, off)
 
 
 def _empty(token: object) -> bool:
@@ -82,7 +82,7 @@ def _count(count: int) -> int:
     return number
 
 
-def _of_bits(design: Design, bits: NDArray[np.generic]) -> Tally:
+def _of_bits(design: Design, bits: NDArray[np.generic]) -> ReportTally:
     made = design.mechanism
     if not isinstance(made, Unary | Subset) or bits.shape[1] != made.size or bits.dtype.kind not in "bui":
         raise PublicParameterError("these bits are no answers to this design")
@@ -90,10 +90,10 @@ def _of_bits(design: Design, bits: NDArray[np.generic]) -> Tally:
     if isinstance(made, Subset):
         right &= bits.sum(axis=1) == made.chosen
     kept = bits if right.all() else bits[right]
-    return Tally(len(kept), kept.sum(axis=0, dtype=np.int64), 0, len(bits) - len(kept))
+    return ReportTally(len(kept), kept.sum(axis=0, dtype=np.int64), 0, len(bits) - len(kept))
 
 
-def _of_numbers(design: Design, numbers: NDArray[np.generic]) -> Tally:
+def _of_numbers(design: Design, numbers: NDArray[np.generic]) -> ReportTally:
     made = design.mechanism
     match made:
         case Hadamard():
@@ -109,7 +109,7 @@ def _of_numbers(design: Design, numbers: NDArray[np.generic]) -> Tally:
     found = numbers.astype(np.int64)
     right = (found >= 0) & (found < bound)
     values, times = np.unique(found[right], return_counts=True)
-    return Tally(int(right.sum()), supports(design, values, times), 0, int((~right).sum()))
+    return ReportTally(int(right.sum()), supports(design, values, times), 0, int((~right).sum()))
 
 
 def _support(design: Design, kept: Sequence[tuple[int, int]]) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate
@@ -35,8 +35,8 @@ from reticent.privacy.sensitivity import L1
 from reticent.synthesis.atoms import emptied
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density, Floats
-from reticent.synthesis.histogram import BETA, UNIFORM, Grid, projected, recut
-from reticent.synthesis.size import Expected, Size, pooled, swapped
+from reticent.synthesis.histogram import BETA, UNIFORM, RecordGrid, projected, recut
+from reticent.synthesis.size import DistributionAccuracy, RecordCount, pooled, swapped
 
 METHOD: Final = "adaptive grid"
 DEEPEST: Final = 12  # halvings
@@ -55,7 +55,7 @@ class Adaptive:
         The public number of records, those without a value included.
     """
 
-    grid: Grid
+    grid: RecordGrid
     tree: PrivTree
     each: Geometric
     people: int | None = None
@@ -68,7 +68,7 @@ class Adaptive:
     def queries(self) -> tuple[Query, ...]:
         return (self.grid.query,)
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         (result,) = results
         assert result.records is not None
         axes, cells = self.grid.axes, self.grid.cells
@@ -96,7 +96,7 @@ class Adaptive:
         table = np.array(boxes, np.int64)
         side = (self.tree.depth - table[:, :1])[:, :, None]
         blocks = np.stack([table[:, 1:], table[:, 1:] + 1], axis=2) << side
-        total, unsure = pooled(Size(self.people), self.people, noisy.tolist(), self.each)
+        total, unsure = pooled(RecordCount(self.people), self.people, noisy.tolist(), self.each)
         radius = self.each.radius(BETA)
         words = [f"boxes hold at most what noise of ±{radius} leaves of {total:,.0f} records"]
         if noisy[:-1].max() <= 0.0:
@@ -135,10 +135,10 @@ class Adaptive:
         found: Floats = np.prod(spans, axis=0) / math.prod(float(one.steps[-1]) for one in self.grid.axes)
         return found
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DistributionAccuracy:
         """The noise of one box."""
         n = max(people, 1)
-        return Expected(self.each.radius(BETA) / n, NORMAL / (2.0 * math.sqrt(n)), "of a single box")
+        return DistributionAccuracy(self.each.radius(BETA) / n, NORMAL / (2.0 * math.sqrt(n)), "of a single box")
 
 
 def adaptive(
@@ -172,7 +172,7 @@ def adaptive(
     """
     if not 1 <= depth <= DEEPEST:
         raise PublicParameterError(f"a box is halved 1 to {DEEPEST} times, got {depth}")
-    grid = recut(Grid(tuple(axes), tuple(atoms)), 1 << depth)
+    grid = recut(RecordGrid(tuple(axes), tuple(atoms)), 1 << depth)
     if any(one.cells != 1 << depth for one in grid.axes):
         raise PublicParameterError(f"a whole-number column has fewer than {1 << depth} values: fewer cells")
     tree = PrivTree(neighbours, epsilon * GROWING, len(grid.axes), depth)

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -42,8 +42,8 @@ from reticent.privacy.numbers import exact, positive, show
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
-from reticent.synthesis.linear import Expected, Linear, Settle, shares_of
-from reticent.synthesis.linear_queries import UNIT, Floats, Integers, Sums, Terms
+from reticent.synthesis.linear import DensityAccuracy, LinearDensity, Settle, shares_of
+from reticent.synthesis.linear_queries import UNIT, DensityTerms, Floats, Integers, LinearSums
 
 MOST_AXES: Final = 4
 MOST_POINTS: Final = 4096  # of a lattice
@@ -76,7 +76,7 @@ class Bernstein:
 
     Guarantee
     ---------
-    epsilon, pure, or (epsilon, delta); of ``linear_queries.Sums``.
+    epsilon, pure, or (epsilon, delta); of ``linear_queries.LinearSums``.
 
     Accuracy
     --------
@@ -89,7 +89,7 @@ class Bernstein:
     """
 
     axes: tuple[Axis, ...]
-    terms: Terms
+    terms: DensityTerms
     epsilon: Fraction
     degree: int
     bandwidth: Fraction
@@ -131,11 +131,11 @@ class Bernstein:
         return UNIT / 2.0 ** max(0, math.ceil(math.log2(self.kernel.max())) - SPARE)
 
     @cached_property
-    def plan(self) -> Linear:
+    def plan(self) -> LinearDensity:
         table = np.rint(self.unit * self.kernel).astype(np.int64)
-        sums = Sums(table, self.terms, self.epsilon, self.delta)
+        sums = LinearSums(table, self.terms, self.epsilon, self.delta)
         name = f"Bernstein mechanism of degree {self.degree}"
-        return Linear(self.axes, sums, self._back, False, name, self.settle, self._counting(table))
+        return LinearDensity(self.axes, sums, self._back, False, name, self.settle, self._counting(table))
 
     def _counting(self, table: Integers) -> Floats | None:
         """The trapezoid rule, by which the kernels of a record add up to 1 but for 2 e^(-2 (pi h k)^2) (section 4).
@@ -191,10 +191,10 @@ class Bernstein:
     def queries(self) -> tuple[Query, ...]:
         return self.plan.queries
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         return self.plan.draw(results, entropy)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DensityAccuracy:
         return self.plan.expected(people)
 
 

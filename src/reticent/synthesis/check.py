@@ -1,6 +1,6 @@
 """Comparison of made-up rows with released counts of the real records: free, since the counts were released.
 
-    Check.fit(rows) -> Fit: the share that is farthest off, with an interval that holds for all tables together
+    TableCheck.fit(rows) -> Discrepancy: the share that is farthest off, with one interval for all tables together
 
 A check is a table of coarse cells with noisy counts of the real records. Both sides of a comparison are functions of
 one record's value alone. A share of made-up rows and a share of records therefore mean the same thing.
@@ -29,7 +29,7 @@ CLOSE: Final = 0.02  # of all records: a share that is farther off for sure is n
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class Discrepancy:
     """Largest difference between made-up rows and the records in one table.
 
     Attributes
@@ -63,7 +63,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class TableCheck:
     """Noisy counts of one table of the real records.
 
     Attributes
@@ -103,7 +103,7 @@ class Check:
     def columns(self) -> tuple[str, ...]:
         return tuple(one.column for one in self.axes)
 
-    def fit(self, rows: Mapping[str, Floats], *, absent: bool) -> Fit:
+    def fit(self, rows: Mapping[str, Floats], *, absent: bool) -> Discrepancy:
         """Made-up rows against the counts.
 
         Parameters
@@ -131,7 +131,7 @@ class Check:
         low = float(np.maximum(least - made, made - most).max())
         high = float(np.maximum(np.abs(made - least), np.abs(made - most)).max())
         found = Estimate(float(differences[place]), max(low, 0.0), high, (high - max(low, 0.0)) / 2.0, 0.0)
-        return Fit(self.columns, found, self._label(place))
+        return Discrepancy(self.columns, found, self._label(place))
 
     def _places(self, columns: Sequence[Floats]) -> Floats:
         """Number of rows in each cell of the table."""
@@ -167,7 +167,7 @@ class Check:
         }
 
 
-def from_json(fields: Mapping[str, Any]) -> Check:
+def from_json(fields: Mapping[str, Any]) -> TableCheck:
     """The check ``to_json`` wrote.
 
     Raises
@@ -179,9 +179,12 @@ def from_json(fields: Mapping[str, Any]) -> Check:
     atoms = list(fields["atoms"])
     if not all(type(number) is int for number in whole) or not all(type(atom) is float for atom in atoms):
         raise ValueError("counts are whole numbers and atoms are numbers")
-    return Check(
+    return TableCheck(
         tuple(map(axes.from_json, fields["axes"])),
         tuple(atoms),
         tuple(whole[:-3]),
         *whole[-3:],
     )
+
+
+Check = TableCheck  # pickles of version 0.1.0 name it

@@ -25,8 +25,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.synthesis import axis, check, drawing
 from reticent.synthesis import remarks as noticed
 from reticent.synthesis.axis import Axis
-from reticent.synthesis.check import Check
-from reticent.synthesis.remarks import Noticed
+from reticent.synthesis.check import TableCheck
+from reticent.synthesis.remarks import NoticedAtoms
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,10 +93,10 @@ class Density:
     band: Floats | None = None
     wander: float | None = None
     words: tuple[str, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[TableCheck, ...] = ()
     beside: float | None = None
     grain: Floats | None = None
-    noticed: tuple[Noticed, ...] = ()
+    noticed: tuple[NoticedAtoms, ...] = ()
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)

@@ -22,6 +22,7 @@ Floats: TypeAlias = NDArray[np.float64]
 INK: Final = "#1f3b57"
 SHADE: Final = "#9db7d1"
 POINTS: Final = 1025  # of a curve
+SHADES: Final = 32  # of a map: a scale of more would be drawn as pixels
 ROOT: Final = 0.5  # power of the scale of colours, so that a peak does not hide the rest
 
 
@@ -124,25 +125,27 @@ def distribution(
 
 def plane(density: DrawableDensity, panel: Axes) -> None:
     """The density of two columns as a map; of the records that are at no atom."""
+    from matplotlib import colormaps
     from matplotlib.collections import PatchCollection
     from matplotlib.colors import PowerNorm
     from matplotlib.patches import Rectangle
 
     first, second = density.axes
+    shades = colormaps["Blues"].resampled(SHADES)
     if density.boxes is None:
         heights = density.masses / np.multiply.outer(first.sizes, second.sizes)
         heights[first.lone] = 0.0
         heights[:, second.lone] = 0.0
         norm = PowerNorm(ROOT, 0.0, float(heights.max()))
         panel.figure.colorbar(
-            panel.pcolormesh(first.cuts, second.cuts, heights.T, cmap="Blues", norm=norm), ax=panel, label="density"
+            panel.pcolormesh(first.cuts, second.cuts, heights.T, cmap=shades, norm=norm), ax=panel, label="density"
         )
     else:
         boxes, cuts = density.boxes, (first.cuts, second.cuts)
         sides = [(cut[boxes[:, k, 0]], cut[boxes[:, k, 1]]) for k, cut in enumerate(cuts)]
         spans = [stop - start for start, stop in sides]
         corners = zip(sides[0][0], sides[1][0], *spans, strict=True)
-        found = PatchCollection([Rectangle((x, y), width, height) for x, y, width, height in corners], cmap="Blues")
+        found = PatchCollection([Rectangle((x, y), width, height) for x, y, width, height in corners], cmap=shades)
         found.set_array(density.masses / (spans[0] * spans[1]))
         found.set_norm(PowerNorm(ROOT, 0.0, float((density.masses / (spans[0] * spans[1])).max())))
         panel.add_collection(found)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -38,11 +38,11 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis
-from reticent.synthesis.check import Check
+from reticent.synthesis.check import TableCheck
 from reticent.synthesis.density import Density
-from reticent.synthesis.histogram import Grid, recut, unit_of
-from reticent.synthesis.linear import Expected
-from reticent.synthesis.options import Plan
+from reticent.synthesis.histogram import RecordGrid, recut, unit_of
+from reticent.synthesis.linear import DensityAccuracy
+from reticent.synthesis.options import DensityMechanism
 from reticent.synthesis.partition import candidates
 
 MOST: Final = Fraction(1, 2)  # of epsilon
@@ -63,9 +63,9 @@ class FidelityRelease:
         The public number of records, those without a value included; else it is one count more.
     """
 
-    plan: Plan
+    plan: DensityMechanism
     axes: tuple[Axis, ...]
-    tables: tuple[Grid, ...]
+    tables: tuple[RecordGrid, ...]
     mechanism: Geometric
     people: int | None
 
@@ -78,7 +78,7 @@ class FidelityRelease:
         own = Records(tuple(one.column for one in self.axes), tuple(unit_of(one) for one in self.axes))
         return (*self.plan.queries, own)
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         match self.plan.draw(results[:-1], entropy):
             case Reply(found):
                 records = results[-1].records
@@ -87,7 +87,7 @@ class FidelityRelease:
             case NoReply():
                 return NO_REPLY
 
-    def _counted(self, records: NDArray[np.int64], entropy: Entropy) -> tuple[Check, ...]:
+    def _counted(self, records: NDArray[np.int64], entropy: Entropy) -> tuple[TableCheck, ...]:
         exact = [count for grid in self.tables for count in grid.counts(self._part(records, grid)).tolist()]
         total = [] if self.people is not None else [len(records)]
         noisy = list(gate.draw(self.mechanism, (*exact, *total), entropy))
@@ -98,17 +98,17 @@ class FidelityRelease:
             length = grid.cells + len(grid.atoms) + 1
             counts, noisy = noisy[:length], noisy[length:]
             atoms = tuple(float(atom) for atom in grid.atoms)
-            found.append(Check(grid.axes, atoms, tuple(counts), radius, max(n, 1), off))
+            found.append(TableCheck(grid.axes, atoms, tuple(counts), radius, max(n, 1), off))
         return tuple(found)
 
-    def _part(self, records: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:
+    def _part(self, records: NDArray[np.int64], grid: RecordGrid) -> NDArray[np.int64]:
         """The columns of one table; a record that lacks any value lacks all."""
         names = [one.column for one in self.axes]
         part = records[:, [names.index(one.column) for one in grid.axes]].copy()
         part[records[:, 0] == ABSENT, 0] = ABSENT
         return part
 
-    def expected(self, people: int) -> Expected | size.Expected:
+    def expected(self, people: int) -> DensityAccuracy | size.DistributionAccuracy:
         found = self.plan.expected(people)
         each = 100.0 * self.mechanism.radius(BETA, self._length) / max(people, 1)
         said = f"small shares of {len(self.tables)} tables are checked to about ± {each:.2g} points"
@@ -119,10 +119,10 @@ class FidelityRelease:
         return sum(grid.cells + len(grid.atoms) + 1 for grid in self.tables) + (self.people is None)
 
 
-def tables_of(axes: Sequence[Axis], atoms: Sequence[Fraction]) -> tuple[Grid, ...]:
+def tables_of(axes: Sequence[Axis], atoms: Sequence[Fraction]) -> tuple[RecordGrid, ...]:
     """The tables that are checked: of every column, with 0 and its ends by themselves, and of every two."""
-    alone = [recut(Grid((one,), _beside(one, atoms)), ALONE) for one in axes]
-    return (*alone, *(recut(Grid(pair), PAIRED) for pair in combinations(axes, 2)))
+    alone = [recut(RecordGrid((one,), _beside(one, atoms)), ALONE) for one in axes]
+    return (*alone, *(recut(RecordGrid(pair), PAIRED) for pair in combinations(axes, 2)))
 
 
 def _beside(one: Axis, atoms: Sequence[Fraction]) -> tuple[Fraction, ...]:
@@ -131,7 +131,7 @@ def _beside(one: Axis, atoms: Sequence[Fraction]) -> tuple[Fraction, ...]:
 
 
 def checked(
-    plan: Plan,
+    plan: DensityMechanism,
     axes: Sequence[Axis],
     neighbours: Adjacency,
     epsilon: Fraction,

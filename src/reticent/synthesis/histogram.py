@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate
@@ -34,7 +34,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.synthesis.atoms import emptied
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import NORMAL, Density, Floats
-from reticent.synthesis.size import SHARE, Expected, Size, buy, pooled, swapped
+from reticent.synthesis.size import SHARE, DistributionAccuracy, RecordCount, buy, pooled, swapped
 
 METHOD: Final = "histogram"
 BETA: Final = 0.05
@@ -47,7 +47,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class RecordGrid:
     """Places of records: the cells of the axes, then public atoms of the first one, then the missing."""
 
     axes: tuple[Axis, ...]
@@ -92,12 +92,12 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
+class HistogramDensity:
     """Counts of a public grid with geometric noise; ``cells`` None: as many as the bought number of records allows."""
 
-    grid: Grid
+    grid: RecordGrid
     mechanism: Geometric
-    size: Size
+    size: RecordCount
     shape: Shape = "simplex"
     chosen: bool = False
 
@@ -109,7 +109,7 @@ class Histogram:
     def queries(self) -> tuple[Query, ...]:
         return (self.grid.query,)
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         (result,) = results
         records = result.records
         assert records is not None
@@ -118,7 +118,7 @@ class Histogram:
         noisy = gate.draw(self.mechanism, grid.counts(records).tolist(), entropy)
         return Reply(self._density(grid, np.array(noisy, np.float64), n))
 
-    def _density(self, grid: Grid, noisy: Floats, n: int | None) -> Density:
+    def _density(self, grid: RecordGrid, noisy: Floats, n: int | None) -> Density:
         total, unsure = pooled(self.size, n, noisy.tolist(), self.mechanism)
         words = [f"each count has noise of ±{self.mechanism.radius(BETA):,} at 95 %, in {total:,.0f} records"]
         if noisy[:-1].max() <= 0.0:
@@ -148,12 +148,14 @@ class Histogram:
         )
         return emptied(density, [value for value, _ in atoms])
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DistributionAccuracy:
         """The noise of the distribution function at the middle of the grid."""
         n = max(people, 1)
         cells = regridded(self.grid, n).cells if self.chosen else self.grid.cells
         spread = math.sqrt(2.0) * float(self.mechanism.scale)
-        return Expected(NORMAL * spread * math.sqrt(cells) / 2.0 / n, NORMAL / (2.0 * math.sqrt(n)), f"{cells} cells")
+        return DistributionAccuracy(
+            NORMAL * spread * math.sqrt(cells) / 2.0 / n, NORMAL / (2.0 * math.sqrt(n)), f"{cells} cells"
+        )
 
 
 def histogram(
@@ -165,7 +167,7 @@ def histogram(
     cells: int | None = None,
     shape: Shape = "simplex",
     atoms: Sequence[Fraction] = (),
-) -> Histogram:
+) -> HistogramDensity:
     """The plan.
 
     Parameters
@@ -186,7 +188,7 @@ def histogram(
     """
     if cells is not None and cells < 0:
         raise PublicParameterError(f"cells must be >= 0, got {cells}")
-    grid, size, own, chosen = Grid(tuple(axes), tuple(atoms)), Size(people), epsilon, False
+    grid, size, own, chosen = RecordGrid(tuple(axes), tuple(atoms)), RecordCount(people), epsilon, False
     if cells == 0 and people is None:
         size, own, chosen = buy(neighbours, epsilon * SHARE), epsilon * (1 - SHARE), True
     elif cells is not None:
@@ -199,7 +201,7 @@ def histogram(
             f"The noise of one cell at this ε is ±{made.radius(BETA):,}, more than the {people:,} records: only the "
             "uniform would come out. Nothing was charged."
         )
-    return Histogram(grid, made, size, shape, chosen)
+    return HistogramDensity(grid, made, size, shape, chosen)
 
 
 def _written(cells: int) -> None:
@@ -216,12 +218,12 @@ def _values(one: Axis) -> int:
     return int(one.edges[-1] - one.edges[0])
 
 
-def recut(grid: Grid, cells: int) -> Grid:
+def recut(grid: RecordGrid, cells: int) -> RecordGrid:
     """The same bounds, in so many cells along each axis."""
-    return Grid(tuple(_even(one, cells) for one in grid.axes), grid.atoms)
+    return RecordGrid(tuple(_even(one, cells) for one in grid.axes), grid.atoms)
 
 
-def regridded(grid: Grid, n: int) -> Grid:
+def regridded(grid: RecordGrid, n: int) -> RecordGrid:
     """n^(1 / (2 + d)) cells along each axis: 002 section 6.2, m = n^(d / (2 + d)) in all."""
     return recut(grid, max(round(n ** (1.0 / (2 + len(grid.axes)))), 1))
 
@@ -253,7 +255,7 @@ def clipped(counts: Floats) -> Floats:
     return found
 
 
-def _uniform(grid: Grid) -> Floats:
+def _uniform(grid: RecordGrid) -> Floats:
     sizes = np.ones(())
     for one in grid.axes:
         sizes = np.multiply.outer(sizes, one.sizes)

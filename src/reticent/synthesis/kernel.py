@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import Outcome
@@ -33,8 +33,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive, show
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
-from reticent.synthesis.linear import Expected, Linear, Settle
-from reticent.synthesis.linear_queries import Integers, Terms
+from reticent.synthesis.linear import DensityAccuracy, LinearDensity, Settle
+from reticent.synthesis.linear_queries import DensityTerms, Integers
 from reticent.synthesis.series import cosines, frequencies
 
 LEAST: Final = 1e-4  # of an eigenvalue that is kept
@@ -70,7 +70,7 @@ class Kernel:
     """
 
     axes: tuple[Axis, ...]
-    terms: Terms
+    terms: DensityTerms
     epsilon: Fraction
     bandwidth: Fraction
     delta: Fraction = Fraction(0)
@@ -91,7 +91,7 @@ class Kernel:
         _kept(self.axes, self.bandwidth)
 
     @cached_property
-    def plan(self) -> Linear:
+    def plan(self) -> LinearDensity:
         indices = _kept(self.axes, self.bandwidth)
         with np.errstate(under="ignore"):  # a wave that is too short has factor 0
             root = np.exp(-((math.pi * float(self.bandwidth)) ** 2) * (indices**2).sum(axis=1) / 4.0)
@@ -106,10 +106,10 @@ class Kernel:
     def queries(self) -> tuple[Query, ...]:
         return self.plan.queries
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         return self.plan.draw(results, entropy)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DensityAccuracy:
         return self.plan.expected(people)
 
 

@@ -27,7 +27,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from reticent.data.query import Query, Tally
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate
@@ -40,7 +40,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import LEFT_OUT, NORMAL, Density, sampling_error
-from reticent.synthesis.size import SHARE, Expected, Size, buy, root
+from reticent.synthesis.size import SHARE, DistributionAccuracy, RecordCount, buy, root
 
 METHOD: Final = "exponential mechanism under KS distance"
 MEASURED: Final = Fraction(1, 10)  # of epsilon, for how far the release came out from the records
@@ -66,7 +66,7 @@ class KSRelease:
     axis: Axis
     mechanism: KolmogorovSmirnov
     measure: Geometric
-    size: Size
+    size: RecordCount
     growth: Growth | None = None
 
     @property
@@ -78,7 +78,7 @@ class KSRelease:
     def queries(self) -> tuple[Query, ...]:
         return (Tally(self.axis.column, self.axis.edges),)
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         """The density; no reply where the bought number of records is more than can be worked through."""
         (result,) = results
         running = tuple(accumulate(result.vectors[0]))
@@ -135,16 +135,18 @@ class KSRelease:
     def _work(self, numbers: Sequence[int], n: int) -> float:
         return sum(work(self.axis.cells, points, n, self.mechanism.rate) for points in numbers)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DistributionAccuracy:
         """The band for ``people`` records spread evenly over the grid, about: of a smaller table with as much noise."""
         n, made = max(people, 1), self._mechanism(max(people, 1))
         if self._work(made.numbers, n) > WORK:
-            return Expected(None, None, f"no reply: {n:,} records on {self.axis.cells:,} cells take too long")
+            return DistributionAccuracy(
+                None, None, f"no reply: {n:,} records on {self.axis.cells:,} cells take too long"
+            )
         few, cells = min(n, SMALL[0]), min(self.axis.cells, SMALL[2])
         numbers = sorted({min(points, SMALL[1]) for points in made.numbers})
         small = KolmogorovSmirnov(made.sensitivity, made.epsilon * n / few, tuple(numbers))
         level = round(small.reach(evenly(cells, few), 0.5) * n / few)
-        return Expected(
+        return DistributionAccuracy(
             self._reached(level, n), NORMAL / (2.0 * math.sqrt(n)), f"{listed(made.numbers)} points, even spread"
         )
 
@@ -213,7 +215,7 @@ def ks_release(
     QuestionError
         Before rows are read: where nothing but the uniform would come out, or the work is too much.
     """
-    size = buy(neighbours, epsilon * SHARE) if people is None else Size(people)
+    size = buy(neighbours, epsilon * SHARE) if people is None else RecordCount(people)
     own = epsilon * (1 - MEASURED - (SHARE if people is None else 0))
     bound = Linf(Fraction(neighbours.rows), neighbours)
     if isinstance(points, str) and points not in get_args(Growth):

@@ -19,14 +19,14 @@ import numpy as np
 
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Tally
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density
-from reticent.synthesis.linear_queries import Floats, Integers, Sums
+from reticent.synthesis.linear_queries import Floats, Integers, LinearSums
 
 Settle = Literal["simplex", "clip"]
 
@@ -39,7 +39,7 @@ PLAIN: Final = 1.0  # half-width, in units of the uniform density, beyond which 
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class DensityAccuracy:
     """Half-widths at 95 %, in units of the uniform density, a typical point's; from public numbers alone."""
 
     noise: float
@@ -48,7 +48,7 @@ class Expected:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Linear:
+class LinearDensity:
     """A density from noisy sums by a linear map: number of records x density at cells = ``back`` @ sums.
 
     Attributes
@@ -69,7 +69,7 @@ class Linear:
     """
 
     axes: tuple[Axis, ...]
-    sums: Sums
+    sums: LinearSums
     back: Floats
     base: bool
     method: str
@@ -86,7 +86,7 @@ class Linear:
             return (Tally(self.axes[0].column, self.axes[0].edges),)
         return (Records(tuple(one.column for one in self.axes), tuple(unit_of(one) for one in self.axes)),)
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         """The density, or no reply where the noise hides that there are records at all."""
         (result,) = results
         if len(self.axes) > 1:
@@ -104,7 +104,7 @@ class Linear:
             weights = shares @ self.back  # of the sums in the noisy total
             n = float(weights @ noisy)
             told = n if self.counting is None else float(self.counting @ noisy)
-            if min(n, told) < max(1.0, self._reach(weights), self.unsure):
+            if min(n, told) < max(1.0, self.reach_of(weights), self.unsure):
                 return NO_REPLY
             rows = rows - np.outer(totals / n, weights)
         else:
@@ -127,7 +127,7 @@ class Linear:
             )
         )
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DensityAccuracy:
         """Expected errors by noise and by sampling for ``people`` records that are spread evenly."""
         n = self.sums.terms.size or people
         back = self._some_back()
@@ -139,7 +139,7 @@ class Linear:
             chance = float(np.sum((back @ (table.T @ table / len(table))) * back))
         sampling = NORMAL * math.sqrt(chance / len(back) / n)
         hidden = "at this ε and so few records the noise hides every shape: expect the uniform density"
-        return Expected(noise, sampling, hidden if noise > PLAIN else "")
+        return DensityAccuracy(noise, sampling, hidden if noise > PLAIN else "")
 
     def _some_back(self) -> Floats:
         """The way back to all cells or, of a large table, to ``TYPICAL`` of them, by a rule that no grid repeats."""
@@ -153,9 +153,9 @@ class Linear:
         """Half-width at 95 % of the number of records that comes out; 0 where it is public."""
         if self.sums.terms.size is not None:
             return 0.0
-        return self._reach(shares_of(self.axes) @ self.back if self.counting is None else self.counting)
+        return self.reach_of(shares_of(self.axes) @ self.back if self.counting is None else self.counting)
 
-    def _reach(self, weights: Floats) -> float:
+    def reach_of(self, weights: Floats) -> float:
         """Half-width at 95 % of the noise of a weighted sum of the sums."""
         return self.sums.deviation * float(self.reaches(weights[None])[0])
 

@@ -42,7 +42,7 @@ CHUNK: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class DensityTerms:
     """The public circumstances of a release.
 
     Attributes
@@ -73,7 +73,7 @@ class Terms:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sums:
+class LinearSums:
     """Sums over records of public integer vectors, one for each cell, with integer noise.
 
     Attributes
@@ -90,7 +90,7 @@ class Sums:
     """
 
     table: Integers
-    terms: Terms
+    terms: DensityTerms
     epsilon: Fraction
     delta: Fraction = Fraction(0)
 

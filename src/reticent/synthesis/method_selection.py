@@ -42,7 +42,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -53,11 +53,11 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import about
 from reticent.privacy.sensitivity import L1, Linf
-from reticent.synthesis import smooth
+from reticent.synthesis import bar_smoothing
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
-from reticent.synthesis.linear import Expected, Linear, Settle, counted, shares_of
-from reticent.synthesis.linear_queries import Floats, Integers, Sums, Terms, longest, widest
+from reticent.synthesis.linear import DensityAccuracy, LinearDensity, Settle, counted, shares_of
+from reticent.synthesis.linear_queries import DensityTerms, Floats, Integers, LinearSums, longest, widest
 from reticent.synthesis.series import grid
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of records is private
@@ -75,7 +75,7 @@ ONE: Final = 1 << 12  # of a matrix of a score
 class BarCandidate:
     """Bars: how many along each column, their release, and the rounded ONE times W (1 - M) that judges them."""
 
-    release: Linear
+    release: LinearDensity
     detail: int
     matrix: Integers
 
@@ -99,7 +99,7 @@ class Auto:
     """
 
     axes: tuple[Axis, ...]
-    terms: Terms
+    terms: DensityTerms
     epsilon: Fraction
     settle: Settle = "simplex"
 
@@ -145,7 +145,7 @@ class Auto:
     def queries(self) -> tuple[Query, ...]:
         return self.candidates[0].release.queries
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         """The density, or no reply where the noise hides that there are records at all."""
         (result,) = results
         if result.records is None:
@@ -155,7 +155,7 @@ class Auto:
         size = self.bought(int(counts.sum()), entropy)
         pair = self.pair(max(round(size.records), 1))
         chosen = self.chosen(pair, counts, size, entropy)
-        match smooth.drawn(self.paid(chosen), counts, entropy, size):
+        match bar_smoothing.drawn(self.paid(chosen), counts, entropy, size):
             case Reply(found):
                 told = replace(found, guarantee=self.guarantee, words=(self.words(pair, chosen), *found.words))
                 return Reply(told)
@@ -163,14 +163,14 @@ class Auto:
                 return NO_REPLY
 
     def chosen(
-        self, pair: tuple[BarCandidate, BarCandidate], counts: Integers, size: smooth.Size, entropy: Entropy
+        self, pair: tuple[BarCandidate, BarCandidate], counts: Integers, size: bar_smoothing.NoisySize, entropy: Entropy
     ) -> BarCandidate:
         """The one of a pair that is taken for a table with these counts of cells."""
         if self.choice is None:
             return pair[0]
         return pair[gate.draw(self.choice, self._scores(self.choice, pair[0], counts, size), entropy)]
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DensityAccuracy:
         """Expected errors by noise and by sampling with the bars of the public rule, for a normal shape."""
         n = self.terms.size or people
         made_up = np.ones(1)
@@ -179,7 +179,7 @@ class Auto:
             height = np.exp(-32.0 * (middle - 0.5) ** 2) * one.sizes
             made_up = np.multiply.outer(made_up, height / height.sum()).ravel()
         ruled, _ = self.pair(n)
-        return smooth.expected(self.paid(ruled), made_up, n)
+        return bar_smoothing.expected(self.paid(ruled), made_up, n)
 
     def pair(self, n: int) -> tuple[BarCandidate, BarCandidate]:
         """The bars that the public rule names for so many records, and the finer ones; one of them twice at the end."""
@@ -193,7 +193,7 @@ class Auto:
         return ruled, finer[-1]
 
     def _scores(
-        self, choice: PermuteAndFlip, ruled: BarCandidate, counts: Integers, size: smooth.Size
+        self, choice: PermuteAndFlip, ruled: BarCandidate, counts: Integers, size: bar_smoothing.NoisySize
     ) -> tuple[int, int]:
         """Scores of the ruled and the finer bars, less being better.
 
@@ -203,18 +203,18 @@ class Auto:
         beyond = ruled.length(counts) - ruled.even(max(round(size.records), 1)) - back
         return beyond, -beyond
 
-    def bought(self, count: int, entropy: Entropy) -> smooth.Size:
+    def bought(self, count: int, entropy: Entropy) -> bar_smoothing.NoisySize:
         """The number of records: public, or noisy and paid for."""
         if self.census is None:
             assert self.terms.size is not None
-            return smooth.Size(float(self.terms.size), 0.0)
+            return bar_smoothing.NoisySize(float(self.terms.size), 0.0)
         (n,) = gate.draw(self.census, (count,), entropy)
-        return smooth.Size(float(n), math.sqrt(2.0) * float(self.census.scale))
+        return bar_smoothing.NoisySize(float(n), math.sqrt(2.0) * float(self.census.scale))
 
-    def paid(self, candidate: BarCandidate) -> Linear:
+    def paid(self, candidate: BarCandidate) -> LinearDensity:
         """The release of a candidate at what is left."""
         table = candidate.release.sums.table
-        return replace(candidate.release, sums=Sums(table, self.terms, self.left), settle=self.settle)
+        return replace(candidate.release, sums=LinearSums(table, self.terms, self.left), settle=self.settle)
 
     def words(self, pair: tuple[BarCandidate, BarCandidate], chosen: BarCandidate) -> str:
         coarse, finer = (one.detail for one in pair)
@@ -229,7 +229,7 @@ class Auto:
         )
 
 
-def auto(columns: Sequence[tuple[str, Fraction, Fraction, bool]], terms: Terms, epsilon: Fraction) -> Auto:
+def auto(columns: Sequence[tuple[str, Fraction, Fraction, bool]], terms: DensityTerms, epsilon: Fraction) -> Auto:
     """The private choice for one to three columns.
 
     Raises
@@ -242,7 +242,7 @@ def auto(columns: Sequence[tuple[str, Fraction, Fraction, bool]], terms: Terms, 
     return Auto(grid(columns, FINE[len(columns)]), terms, epsilon)
 
 
-def bars(axes: tuple[Axis, ...], count: int, terms: Terms) -> Linear:
+def bars(axes: tuple[Axis, ...], count: int, terms: DensityTerms) -> LinearDensity:
     """A histogram of ``count`` bars along each axis, written on the finer grid of ``axes``."""
     inside = np.ones((1, 1), np.int64)
     for one in axes:
@@ -250,11 +250,11 @@ def bars(axes: tuple[Axis, ...], count: int, terms: Terms) -> Linear:
         which = np.arange(one.cells) * parts // one.cells
         inside = np.kron(inside, (which[:, None] == np.arange(parts)).astype(np.int64))
     wide = shares_of(axes) @ inside
-    sums = Sums(inside, terms, Fraction(1))
-    return Linear(axes, sums, inside / wide, False, f"histogram of {count} bars along each column", "simplex")
+    sums = LinearSums(inside, terms, Fraction(1))
+    return LinearDensity(axes, sums, inside / wide, False, f"histogram of {count} bars along each column", "simplex")
 
 
-def directions(axes: tuple[Axis, ...], finest: Linear) -> Floats:
+def directions(axes: tuple[Axis, ...], finest: LinearDensity) -> Floats:
     """W: of one column its lowest cosines, of equal weight and columns no longer than about 1; of more, finest bars."""
     if len(axes) > 1:
         return finest.sums.table.T.astype(np.float64)
@@ -267,7 +267,7 @@ def directions(axes: tuple[Axis, ...], finest: Linear) -> Floats:
 
 
 @lru_cache(maxsize=4)
-def _candidates(axes: tuple[Axis, ...], terms: Terms) -> tuple[BarCandidate, ...]:
+def _candidates(axes: tuple[Axis, ...], terms: DensityTerms) -> tuple[BarCandidate, ...]:
     """The public list, coarse ones first; the last has a bar for each value of a column of few whole numbers."""
     listed, most = BARS[len(axes)], max(one.cells for one in axes)
     sizes = [*(count for count in listed if count < most), *((most,) if most <= listed[-1] else ())]
@@ -277,18 +277,18 @@ def _candidates(axes: tuple[Axis, ...], terms: Terms) -> tuple[BarCandidate, ...
 
 
 @lru_cache(maxsize=16)
-def _farthest(axes: tuple[Axis, ...], terms: Terms) -> int:
+def _farthest(axes: tuple[Axis, ...], terms: DensityTerms) -> int:
     """Greatest sensitivity of the lengths in the list to one record; it takes seconds for two columns."""
     return max(step_of(one.matrix, terms) for one in _candidates(axes, replace(terms, size=1, fixed=False)))
 
 
-def _candidate(release: Linear, detail: int, looked: Floats) -> BarCandidate:
+def _candidate(release: LinearDensity, detail: int, looked: Floats) -> BarCandidate:
     to_counts = shares_of(release.axes)[:, None] * release.back
     through = (looked @ to_counts) @ release.sums.table.T
     return BarCandidate(release, detail, np.rint(ONE * (looked - through)).astype(np.int64))
 
 
-def step_of(matrix: Integers, terms: Terms) -> int:
+def step_of(matrix: Integers, terms: DensityTerms) -> int:
     """Sensitivity of |matrix @ counts| to one record, rounded up.
 
     Integers that differ by at most D have such floors.

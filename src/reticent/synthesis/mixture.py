@@ -41,7 +41,7 @@ class AtomPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class MixtureNoise:
     """Half-widths of the number of records of one part, and of the rest, at 95 %.
 
     ``lost`` is the noisy number of records without a value, where it was counted.
@@ -52,7 +52,7 @@ class Noise:
     lost: float | None = None
 
 
-def at_values(rest: Density, number: float, counts: Sequence[tuple[Fraction, float]], noise: Noise) -> Density:
+def at_values(rest: Density, number: float, counts: Sequence[tuple[Fraction, float]], noise: MixtureNoise) -> Density:
     """A density of one column with atoms.
 
     Parameters
@@ -85,7 +85,7 @@ def at_values(rest: Density, number: float, counts: Sequence[tuple[Fraction, flo
     )
 
 
-def joined(rest: Density, number: float, parts: Sequence[AtomPart], noise: Noise) -> Density:
+def joined(rest: Density, number: float, parts: Sequence[AtomPart], noise: MixtureNoise) -> Density:
     """A density of several columns in whose axes atoms are cells of their own.
 
     Parameters

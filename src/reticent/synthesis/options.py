@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar, assert_never, get_args
 
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import Outcome
@@ -27,8 +27,8 @@ from reticent.synthesis.density import Density
 from reticent.synthesis.histogram import histogram
 from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.ks import ks_release
-from reticent.synthesis.linear import Expected, Settle
-from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.linear import DensityAccuracy, Settle
+from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.parameter_selection import OPTION, SMOOTH, Kind, tuned
 from reticent.synthesis.series import Series, grid
 from reticent.synthesis.sparse import sparse
@@ -59,7 +59,7 @@ HAS: Final[dict[Method, tuple[str, ...]]] = {
 }
 
 
-class Plan(Protocol):
+class DensityMechanism(Protocol):
     """A release of a whole density: its guarantee before rows are read, then one draw."""
 
     @property
@@ -68,9 +68,9 @@ class Plan(Protocol):
     @property
     def queries(self) -> tuple[Query, ...]: ...
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]: ...
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]: ...
 
-    def expected(self, people: int) -> Expected | size.Expected: ...
+    def expected(self, people: int) -> DensityAccuracy | size.DistributionAccuracy: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +125,13 @@ class Options:
 def plan_for(
     options: Options,
     columns: Columns,
-    terms: Terms,
+    terms: DensityTerms,
     epsilon: Fraction,
     delta: Fraction,
     *,
     atoms: Sequence[Fraction] = (),
     records: int | None = None,
-) -> Plan:
+) -> DensityMechanism:
     """The plan of one method.
 
     Parameters
@@ -226,11 +226,11 @@ def _halvings(columns: Columns, cells: int | None) -> int:
 def _bars(
     options: Options,
     columns: Columns,
-    terms: Terms,
+    terms: DensityTerms,
     epsilon: Fraction,
     atoms: Sequence[Fraction],
     records: int | None,
-) -> Plan:
+) -> DensityMechanism:
     """A histogram of so many cells along each column, one for each of few whole numbers, or n^(1 / (2 + d)) of them."""
     cells = _told(options.cells)
     if cells is None and len(columns) == 1:

@@ -41,7 +41,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 import numpy as np
 
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -52,13 +52,13 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import about
 from reticent.privacy.sensitivity import L1, Linf
-from reticent.synthesis import bernstein, kernel, series, smooth
+from reticent.synthesis import bar_smoothing, bernstein, kernel, series
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.kernel import Kernel
-from reticent.synthesis.linear import PLAIN, Expected, Linear, Settle, counted, shares_of
-from reticent.synthesis.linear_queries import Floats, Integers, Sums, Terms
+from reticent.synthesis.linear import PLAIN, DensityAccuracy, LinearDensity, Settle, counted, shares_of
+from reticent.synthesis.linear_queries import DensityTerms, Floats, Integers, LinearSums
 from reticent.synthesis.method_selection import CENSUS, DIRECTIONS, ONE, bars, step_of
 from reticent.synthesis.series import Series, grid, waves
 
@@ -89,7 +89,7 @@ LADDER: Final[dict[Kind, dict[int, tuple[int, ...]]]] = {  # by the number of co
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PaddedSums(Sums):
+class PaddedSums(LinearSums):
     """Sums whose noise is made for sensitivity ``bound``, which is at least their own: ``_ladder`` sees to it."""
 
     bound: int = 0
@@ -107,7 +107,7 @@ class DetailCandidate:
     way back from sums to counts, and ``energy`` that of the way back alone.
     """
 
-    release: Linear
+    release: LinearDensity
     detail: int
     matrix: Integers
     trace: float
@@ -136,7 +136,7 @@ class Ladder:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tuned:
+class TunedDensity:
     """A density by one method, in a detail that was chosen privately.
 
     Guarantee
@@ -151,7 +151,7 @@ class Tuned:
 
     kind: Kind
     axes: tuple[Axis, ...]
-    terms: Terms
+    terms: DensityTerms
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     settle: Settle = "simplex"
@@ -190,7 +190,7 @@ class Tuned:
     def queries(self) -> tuple[Query, ...]:
         return self.ladder.candidates[0].release.queries
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         """The density, or no reply where the noise hides that there are records at all."""
         (result,) = results
         if result.records is None:
@@ -214,14 +214,16 @@ class Tuned:
             case NoReply():
                 return NO_REPLY
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DensityAccuracy:
         """Expected errors by noise and by sampling with the candidate that the public rule names."""
         n = self.terms.size or people
         listed = self.worth(n)
         found = self.sized(self.ruled(listed, n), n).expected(n)
         if found.noise > PLAIN:
             return found
-        return Expected(found.noise, found.sampling, f"with {self._named(self.ruled(listed, n))}, {self._cost(listed)}")
+        return DensityAccuracy(
+            found.noise, found.sampling, f"with {self._named(self.ruled(listed, n))}, {self._cost(listed)}"
+        )
 
     def worth(self, n: int) -> list[DetailCandidate]:
         """Candidates whose noise does not hide every shape of so many records, at least one."""
@@ -258,7 +260,7 @@ class Tuned:
             for place, one in enumerate(listed)
         )
 
-    def sized(self, candidate: DetailCandidate, n: int) -> Linear:
+    def sized(self, candidate: DetailCandidate, n: int) -> LinearDensity:
         """The release of a candidate at what is left, divided by ``n``."""
         own, terms = candidate.release, replace(self.terms, size=n)
         sums = PaddedSums(own.sums.table, terms, self.left, self.delta, self.ladder.bound)
@@ -273,15 +275,15 @@ class Tuned:
         """Standard deviation of the noise of one sum, in integers: the same for all."""
         return float(self.sized(self.ladder.candidates[0], 1).sums.deviation)
 
-    def _bought(self, count: int, entropy: Entropy) -> smooth.Size:
+    def _bought(self, count: int, entropy: Entropy) -> bar_smoothing.NoisySize:
         """The number of records: public, or noisy and paid for."""
         if self.census is None:
             assert self.terms.size is not None
-            return smooth.Size(float(self.terms.size), 0.0)
+            return bar_smoothing.NoisySize(float(self.terms.size), 0.0)
         (n,) = gate.draw(self.census, (count,), entropy)
-        return smooth.Size(float(n), math.sqrt(2.0) * float(self.census.scale))
+        return bar_smoothing.NoisySize(float(n), math.sqrt(2.0) * float(self.census.scale))
 
-    def _widened(self, found: Density, release: Linear, size: smooth.Size) -> Density:
+    def _widened(self, found: Density, release: LinearDensity, size: bar_smoothing.NoisySize) -> Density:
         """With the noise of a bought number; a histogram's bars also have noise of their own, each by itself.
 
         A share P of the range's share s moves by (P - s) dn / n with n, since all shares are made to add up to 1.
@@ -293,7 +295,7 @@ class Tuned:
         assert found.wander is not None
         grain, words = None, found.words
         if self.kind == "histogram":
-            bar, radius = smooth.bar_of(release.sums), smooth.radius_of(release.sums)
+            bar, radius = bar_smoothing.bar_of(release.sums), bar_smoothing.radius_of(release.sums)
             own = (radius / size.records) ** 2 / np.bincount(bar)[bar]
             grain = np.minimum(np.sqrt(own.reshape(shares.shape) + each**2 * apart), 1.0)
             words = (f"each count has noise of ±{radius:,.0f} at 95 %, in {size.records:,.0f} records",)
@@ -340,11 +342,11 @@ class Tuned:
 def tuned(
     kind: Kind,
     columns: Sequence[tuple[str, Fraction, Fraction, bool]],
-    terms: Terms,
+    terms: DensityTerms,
     epsilon: Fraction,
     delta: Fraction,
     settle: Settle,
-) -> Tuned:
+) -> TunedDensity:
     """The private choice of the detail of one method, for one to three columns.
 
     Raises
@@ -358,7 +360,7 @@ def tuned(
         raise PublicParameterError(
             f"{option}=auto is for 1 to 3 columns, got {len(columns)}: name a number of {option}"
         )
-    made = Tuned(kind, grid(columns), terms, epsilon, Fraction(0) if kind == "histogram" else delta, settle)
+    made = TunedDensity(kind, grid(columns), terms, epsilon, Fraction(0) if kind == "histogram" else delta, settle)
     if not made.ladder.candidates:
         raise PublicParameterError(f"{option}=auto: so few whole numbers have no room for method={kind}")
     return made
@@ -377,7 +379,7 @@ def directions(kind: Kind, axes: tuple[Axis, ...]) -> Floats:
     return found
 
 
-def _releases(kind: Kind, axes: tuple[Axis, ...], terms: Terms) -> Iterator[tuple[Linear, int]]:
+def _releases(kind: Kind, axes: tuple[Axis, ...], terms: DensityTerms) -> Iterator[tuple[LinearDensity, int]]:
     """The ladder, coarse ones first; what does not fit a grid of few values is left out."""
     one, listed = Fraction(1), LADDER[kind][len(axes)]
     least, most = min(axis.cells for axis in axes), max(axis.cells for axis in axes)
@@ -404,7 +406,7 @@ def _releases(kind: Kind, axes: tuple[Axis, ...], terms: Terms) -> Iterator[tupl
 
 
 @lru_cache(maxsize=8)
-def _ladder(kind: Kind, axes: tuple[Axis, ...], terms: Terms, gaussian: bool) -> Ladder:
+def _ladder(kind: Kind, axes: tuple[Axis, ...], terms: DensityTerms, gaussian: bool) -> Ladder:
     looked = directions(kind, axes)
     delta = Fraction(1, 2) if gaussian else Fraction(0)  # which of the two noises, and nothing else
     made = [_candidate(kind, release, detail, looked, delta) for release, detail in _releases(kind, axes, terms)]
@@ -412,13 +414,13 @@ def _ladder(kind: Kind, axes: tuple[Axis, ...], terms: Terms, gaussian: bool) ->
     return Ladder(tuple(made), max(bound, 1), max((step_of(one.matrix, terms) for one in made), default=1))
 
 
-def _candidate(kind: Kind, release: Linear, detail: int, looked: Floats, delta: Fraction) -> DetailCandidate:
+def _candidate(kind: Kind, release: LinearDensity, detail: int, looked: Floats, delta: Fraction) -> DetailCandidate:
     """A release whose table is scaled to about ``SCALED``, but for bars, which all move alike."""
     made = release.sums
     if kind == "histogram":
         times, scaled = 1.0, made.table
     else:
-        own, slack = Sums(made.table, made.terms, Fraction(1), delta).moved, made.table.shape[1] * made.terms.rows
+        own, slack = LinearSums(made.table, made.terms, Fraction(1), delta).moved, made.table.shape[1] * made.terms.rows
         times = (SCALED - slack) / (math.sqrt(own) if delta else own)  # rounding adds at most 1 to a difference
         scaled = np.rint(made.table * times).astype(np.int64)
     back: Floats = release.back / times
@@ -428,7 +430,7 @@ def _candidate(kind: Kind, release: Linear, detail: int, looked: Floats, delta: 
     if release.base:
         through = through + (looked @ shares)[:, None]
     return DetailCandidate(
-        replace(release, sums=Sums(scaled, made.terms, Fraction(1), delta), back=back),
+        replace(release, sums=LinearSums(scaled, made.terms, Fraction(1), delta), back=back),
         detail,
         np.rint(ONE * (looked - through)).astype(np.int64),
         float((looked * through).sum()),

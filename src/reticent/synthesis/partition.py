@@ -26,7 +26,7 @@ import numpy as np
 
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Rows, Tally
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -36,16 +36,16 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
-from reticent.synthesis import smooth
+from reticent.synthesis import bar_smoothing
 from reticent.synthesis.axis import NARROW, Axis, even
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.histogram import unit_of
-from reticent.synthesis.linear import Expected, Linear
-from reticent.synthesis.linear_queries import Floats, Integers, Terms
+from reticent.synthesis.linear import DensityAccuracy, LinearDensity
+from reticent.synthesis.linear_queries import DensityTerms, Floats, Integers
 from reticent.synthesis.method_selection import BARS, CENSUS, RULE, Auto, auto, bars
-from reticent.synthesis.mixture import AtomPart, Noise, at_values, joined, margin
+from reticent.synthesis.mixture import AtomPart, MixtureNoise, at_values, joined, margin
 from reticent.synthesis.options import Columns
-from reticent.synthesis.remarks import Noticed, sentence
+from reticent.synthesis.remarks import NoticedAtoms, sentence
 from reticent.synthesis.search import (
     APART,
     FALSE,
@@ -75,7 +75,7 @@ WIDE: Final = 100  # whole numbers: with more of them bars of several columns hi
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Parted:
+class PartitionDensity:
     """A density by a privately chosen grid, with atoms.
 
     Attributes
@@ -144,7 +144,7 @@ class Parted:
             return (Tally(self.axes[0].column, self._edges), *((Rows(),) if self.missing else ()))
         return (Records(tuple(one.column for one in self.axes), tuple(map(unit_of, self.axes))),)
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         """The density, or no reply where the noise hides that there are records at all."""
         size = self.auto.bought(self._present(results), entropy)
         made = self.searches(max(round(size.records), 1))
@@ -173,7 +173,7 @@ class Parted:
         words = (auto.words(pair, main), *found.words)
         return Reply(replace(found, guarantee=self.guarantee, words=words))
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DensityAccuracy:
         n = self.auto.terms.size or people
         made = self.searches(n)
         auto = self.after(len(made))
@@ -187,7 +187,7 @@ class Parted:
 
     def noticed(
         self, auto: Auto, made: Sequence[Search], size: tuple[float, int], counts: Sequence[int] | None
-    ) -> tuple[tuple[Noticed, ...], ...]:
+    ) -> tuple[tuple[NoticedAtoms, ...], ...]:
         """For each column from which share of the records on an atom is found.
 
         ``size`` has the number of records and of bars; ``counts`` how many counts are behind an atom of each column.
@@ -197,11 +197,11 @@ class Parted:
             among = self._behind(auto, max(round(n), 1)) if counts is None else counts[place]
             bar, missed = (reach_of(counter, among, chance) for chance in (chance_of(self.listed), MISSED))
             names = " and ".join(filter(None, [", ".join(map(show, values[:-1])), *map(show, values[-1:])]))
-            own = [Noticed(one.column, names, min((bar + missed) / max(n, 1.0), 1.0))] if values else []
+            own = [NoticedAtoms(one.column, names, min((bar + missed) / max(n, 1.0), 1.0))] if values else []
             if len(self.axes) == 1 and one.whole and bars == one.steps[-1]:  # a bar for every number
                 noise = 2.0 * float(counter.scale) ** 2 * bars
-                shows = SHOWS * math.sqrt(smooth.CAUTION * (n + noise)) / max(n, 1.0)
-                own.append(Noticed(one.column, "any whole number", min(shows, 1.0)))
+                shows = SHOWS * math.sqrt(bar_smoothing.CAUTION * (n + noise)) / max(n, 1.0)
+                own.append(NoticedAtoms(one.column, "any whole number", min(shows, 1.0)))
             mine = [search for search in made if search.bounds.column == one.column]
             found.append((*own, *(each for search in mine for each in search.noticed(n))))
         return tuple(found)
@@ -210,11 +210,11 @@ class Parted:
         """Counts that add up to that of one atom, for n records."""
         total = 0
         for rest in product(*([-1, *range(len(values))] for values in self.listed[1:])):
-            sized = self._bars(auto, (0, *rest), smooth.Size(float(n), 0.0))
+            sized = self._bars(auto, (0, *rest), bar_smoothing.NoisySize(float(n), 0.0))
             total += 1 if sized is None else sized.sums.table.shape[1]
         return total
 
-    def _bars(self, auto: Auto, pattern: Pattern, size: smooth.Size) -> Linear | None:
+    def _bars(self, auto: Auto, pattern: Pattern, size: bar_smoothing.NoisySize) -> LinearDensity | None:
         """Bars along the columns in which a record is at no atom; None where it is at one in each."""
         axes = tuple(one for one, atom in zip(self.axes, pattern, strict=True) if atom < 0)
         if not axes:
@@ -229,7 +229,7 @@ class Parted:
 
     # --- what the rows say --------------------------------------------------------------------------------------------
 
-    def _present(self, results: Sequence[Result]) -> int:
+    def _present(self, results: Sequence[QueryResult]) -> int:
         """Records with a value."""
         records = results[0].records
         return sum(results[0].vectors[0]) if records is None else int((records[:, 0] != ABSENT).sum())
@@ -242,7 +242,9 @@ class Parted:
         least = sum(reach_of(counter, among, chance) for chance in (chance_of(self.listed), MISSED))
         return self.listed if least <= HIDDEN * n else tuple(() for _ in self.axes)
 
-    def _found(self, public: Values, made: Sequence[Search], results: Sequence[Result], entropy: Entropy) -> Values:
+    def _found(
+        self, public: Values, made: Sequence[Search], results: Sequence[QueryResult], entropy: Entropy
+    ) -> Values:
         """The candidates of each column, with what the searches found; as many as there is room for."""
         if not made:
             return public
@@ -260,7 +262,7 @@ class Parted:
         return tuple(sorted({*one.edges, *values, *(value + width for value in values)}))
 
     def _parted(
-        self, results: Sequence[Result], listed: Values, patterns: Sequence[Pattern]
+        self, results: Sequence[QueryResult], listed: Values, patterns: Sequence[Pattern]
     ) -> tuple[Integers, list[Integers], int]:
         """Records in each cell that are at no atom, those of each part in cells of its own, and those without value."""
         records = results[0].records
@@ -287,7 +289,7 @@ class Parted:
             found.append(np.bincount(flat, minlength=math.prod(sides[place] for place in free)).astype(np.int64))
         return found[0], found[1:], len(records) - len(present)
 
-    def _tallied(self, results: Sequence[Result], listed: Values) -> tuple[Integers, list[Integers], int]:
+    def _tallied(self, results: Sequence[QueryResult], listed: Values) -> tuple[Integers, list[Integers], int]:
         """The same for one column whose values the engine counted between ``_edges``."""
         (one,), (values,) = self.axes, listed
         counts, rest = results[0].vectors[0], np.zeros(one.cells, np.int64)
@@ -306,16 +308,16 @@ class Parted:
 class PartitionDraw:
     """Noisy counts of all parts, and what they make: everything here was released."""
 
-    plan: Parted
+    plan: PartitionDensity
     auto: Auto
     made: tuple[Search, ...]
     listed: Values
     patterns: tuple[Pattern, ...]
-    release: Linear
+    release: LinearDensity
     bars: Floats
-    others: tuple[Linear | None, ...]
+    others: tuple[LinearDensity | None, ...]
     beside: tuple[Floats, ...]
-    size: smooth.Size
+    size: bar_smoothing.NoisySize
     lost: float | None
 
     @property
@@ -332,21 +334,21 @@ class PartitionDraw:
         ]
         counts = [max(float(noisy.sum()), 0.0) for _, _, noisy in parts]
         own, apart = self.release.sums.deviation, sum(len(noisy) for _, _, noisy in parts)
-        near = smooth.Size(
+        near = bar_smoothing.NoisySize(
             max(self.size.records - sum(counts), 0.0),
             max(math.hypot(self.size.deviation, own * math.sqrt(apart)), SMALL),
         )
         bars = self.bars + self._given_back(kept)
-        match smooth.told(self.release, bars, near):
+        match bar_smoothing.told(self.release, bars, near):
             case Reply(found):
                 rest, number = found, float(found.n)
             case NoReply() if sum(counts) > own * NORMAL * 2.0 * math.sqrt(max(apart, 1)):
                 rest, number = self._nothing(), 0.0
             case NoReply():
                 return None
-        _, _, unsure = smooth.pooled(float(bars.sum()), own * math.sqrt(len(bars)), near)
+        _, _, unsure = bar_smoothing.pooled(float(bars.sum()), own * math.sqrt(len(bars)), near)
         widest = max([len(noisy) for _, _, noisy in parts], default=1)
-        noise = Noise(reach_of(self.counter, widest, BETA), NORMAL * unsure if number else 0.0, self.lost)
+        noise = MixtureNoise(reach_of(self.counter, widest, BETA), NORMAL * unsure if number else 0.0, self.lost)
         n = number + sum(counts)
         columns = len(self.listed)
         behind = [
@@ -383,14 +385,14 @@ class PartitionDraw:
             return 0.0
         place = self._bar(value)
         (one,) = self.plan.axes
-        held = float(one.sizes[smooth.bar_of(self.release.sums) == place].sum())
+        held = float(one.sizes[bar_smoothing.bar_of(self.release.sums) == place].sum())
         beside = sum(1 for other in self.listed[0] if self._bar(other) == place)
         return max(float(self.bars[place]), 0.0) / max(held - beside, 1.0)
 
     def _bar(self, value: Fraction) -> int:
         """The bar of a value; of one column."""
         cell = int(self.plan.axes[0].cell([float(value)])[0])
-        return int(smooth.bar_of(self.release.sums)[cell])
+        return int(bar_smoothing.bar_of(self.release.sums)[cell])
 
     def _given_back(self, kept: set[tuple[int, int]]) -> Floats:
         """Counts of candidates that are no atoms, in their bars; of several columns they are left out."""
@@ -401,13 +403,13 @@ class PartitionDraw:
                     found[self._bar(value)] += float(part.sum())
         return found
 
-    def _part(self, pattern: Pattern, release: Linear | None, noisy: Floats, rest: Density) -> AtomPart:
+    def _part(self, pattern: Pattern, release: LinearDensity | None, noisy: Floats, rest: Density) -> AtomPart:
         """Records at the atoms of a pattern; where they are too few, the others are as in the rest."""
         at = tuple(None if number < 0 else values[number] for values, number in zip(self.listed, pattern, strict=True))
         count = max(float(noisy.sum()), 0.0)
         if release is None:
             return AtomPart(at, count, None)
-        match smooth.told(release, noisy, smooth.Size(count, FAR)):
+        match bar_smoothing.told(release, noisy, bar_smoothing.NoisySize(count, FAR)):
             case Reply(found):
                 return AtomPart(at, count, found)
             case NoReply():
@@ -423,12 +425,12 @@ class PartitionDraw:
 
 def parted(
     columns: Columns,
-    terms: Terms,
+    terms: DensityTerms,
     epsilon: Fraction,
     *,
     listed: Sequence[Fraction] = (),
     missing: bool = False,
-) -> Parted:
+) -> PartitionDensity:
     """The plan: the private choice of a grid for one to three columns, with atoms.
 
     Parameters
@@ -457,7 +459,7 @@ def parted(
             )
     bounds = [even(name, low, high, 1, whole=whole) for name, low, high, whole in columns]
     few = len(columns) == 1 and bounds[0].whole and bounds[0].steps[-1] <= BARS[1][-1]  # bars show every one of them
-    return Parted(made, candidates(made.axes, listed), () if few else tuple(bounds), missing)
+    return PartitionDensity(made, candidates(made.axes, listed), () if few else tuple(bounds), missing)
 
 
 # --- candidates -------------------------------------------------------------------------------------------------------

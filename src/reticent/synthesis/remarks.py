@@ -13,7 +13,7 @@ from reticent.errors import PublicParameterError
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class NoticedAtoms:
     """Atoms of a column that a search with noise finds.
 
     Attributes
@@ -41,12 +41,12 @@ class Noticed:
         return {"column": self.column, "among": self.among, "share": self.share}
 
 
-def from_json(fields: Mapping[str, Any]) -> Noticed:
+def from_json(fields: Mapping[str, Any]) -> NoticedAtoms:
     """Inverse of ``to_json``."""
-    return Noticed(str(fields["column"]), str(fields["among"]), float(fields["share"]))
+    return NoticedAtoms(str(fields["column"]), str(fields["among"]), float(fields["share"]))
 
 
-def sentence(column: str, noticed: Iterable[Noticed]) -> str:
+def sentence(column: str, noticed: Iterable[NoticedAtoms]) -> str:
     """Sentence on the use of rows for single values of a column."""
     found = [one for one in noticed if one.column == column]
     if not found:

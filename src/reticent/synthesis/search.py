@@ -32,7 +32,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.histogram import unit_of
-from reticent.synthesis.remarks import Noticed
+from reticent.synthesis.remarks import NoticedAtoms
 from reticent.synthesis.size import swapped
 from reticent.synthesis.sparse import Exceeding, skipping
 
@@ -157,16 +157,16 @@ class Search:
         high = self.bounds.edges[-1] - (1 if self.bounds.whole else 0)
         return min(max(found, self.bounds.edges[0]), high)
 
-    def noticed(self, n: float) -> tuple[Noticed, ...]:
+    def noticed(self, n: float) -> tuple[NoticedAtoms, ...]:
         """From which share of n records on atoms are found."""
         missed = self.noise.radius(2 * MISSED)
         column, n = self.bounds.column, max(n, 1.0)
         if self.dense:
             every = min((self.bar + missed) / n, 1.0)
-            return (Noticed(column, "any whole number, beyond those near it", every),)
+            return (NoticedAtoms(column, "any whole number, beyond those near it", every),)
         return (
-            Noticed(column, f"the {len(self.told):,} multiples of {_text(step_of(self.bounds))}", self.share(n)),
-            Noticed(column, "any other value", min((self.mechanism.bar + missed) / n, 1.0)),
+            NoticedAtoms(column, f"the {len(self.told):,} multiples of {_text(step_of(self.bounds))}", self.share(n)),
+            NoticedAtoms(column, "any other value", min((self.mechanism.bar + missed) / n, 1.0)),
         )
 
     def share(self, n: float) -> float:

@@ -27,7 +27,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import Outcome
@@ -35,8 +35,8 @@ from reticent.privacy import convert
 from reticent.privacy.guarantee import Guarantee
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import Density
-from reticent.synthesis.linear import Expected, Linear, Settle
-from reticent.synthesis.linear_queries import UNIT, Floats, Integers, Sums, Terms
+from reticent.synthesis.linear import DensityAccuracy, LinearDensity, Settle
+from reticent.synthesis.linear_queries import UNIT, DensityTerms, Floats, Integers, LinearSums
 
 MOST_COORDINATES: Final = 512
 CELLS: Final = {1: 1024, 2: 48, 3: 12, 4: 8}  # along each axis, by the number of axes
@@ -64,7 +64,7 @@ class Series:
 
     Guarantee
     ---------
-    epsilon, pure, or (epsilon, delta); of ``Sums``.
+    epsilon, pure, or (epsilon, delta); of ``LinearSums``.
 
     Accuracy
     --------
@@ -77,7 +77,7 @@ class Series:
     """
 
     axes: tuple[Axis, ...]
-    terms: Terms
+    terms: DensityTerms
     epsilon: Fraction
     degree: int
     delta: Fraction = Fraction(0)
@@ -87,7 +87,7 @@ class Series:
         frequencies(self.axes, self.degree)
 
     @cached_property
-    def plan(self) -> Linear:
+    def plan(self) -> LinearDensity:
         indices = frequencies(self.axes, self.degree)
         name = f"orthogonal series of degree {self.degree}"
         return cosines(
@@ -102,10 +102,10 @@ class Series:
     def queries(self) -> tuple[Query, ...]:
         return self.plan.queries
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         return self.plan.draw(results, entropy)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DensityAccuracy:
         return self.plan.expected(people)
 
 
@@ -121,17 +121,17 @@ def cosines(
     axes: tuple[Axis, ...],
     indices: Integers,
     root: Floats,
-    terms: Terms,
+    terms: DensityTerms,
     loss: tuple[Fraction, Fraction],
     method: str,
     settle: Settle,
-) -> Linear:
+) -> LinearDensity:
     """Release root_j psi_j summed over the records, and multiply by root_j again on the way back."""
     if terms.size is None:
         indices, root = np.vstack([np.zeros_like(indices[:1]), indices]), np.append(1.0, root)
     basis = waves(axes, indices) * root
     table = np.rint(UNIT * basis).astype(np.int64)
-    return Linear(axes, Sums(table, terms, *loss), basis / UNIT, terms.size is not None, method, settle)
+    return LinearDensity(axes, LinearSums(table, terms, *loss), basis / UNIT, terms.size is not None, method, settle)
 
 
 def waves(axes: Sequence[Axis], indices: Integers) -> Floats:

@@ -20,7 +20,7 @@ SHARE: Final = Fraction(1, 20)  # of epsilon, for a number of records
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class DistributionAccuracy:
     """Accuracy that a plan shows before rows are read.
 
     It gives half-widths at 95 % of a distribution function, for an assumed shape.
@@ -32,7 +32,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class RecordCount:
     """``known``: public (substitution, or declared). ``bought``: the mechanism that hides it. Neither: not needed."""
 
     known: int | None = None
@@ -54,9 +54,9 @@ class Size:
         return None if self.known is None else max(self.known, 1)
 
 
-def buy(neighbours: Adjacency, epsilon: Fraction) -> Size:
+def buy(neighbours: Adjacency, epsilon: Fraction) -> RecordCount:
     """A noisy number of records: one person moves it by at most ``neighbours.rows``."""
-    return Size(bought=Geometric(L1(Fraction(neighbours.rows), neighbours), epsilon))
+    return RecordCount(bought=Geometric(L1(Fraction(neighbours.rows), neighbours), epsilon))
 
 
 def deviation(mechanism: Geometric) -> float:
@@ -65,7 +65,7 @@ def deviation(mechanism: Geometric) -> float:
     return math.sqrt(2.0 * ratio) / (1.0 - ratio)
 
 
-def pooled(size: Size, drawn: int | None, counts: Sequence[float], each: Geometric) -> tuple[float, float]:
+def pooled(size: RecordCount, drawn: int | None, counts: Sequence[float], each: Geometric) -> tuple[float, float]:
     """The number of records that all noisy counts of a partition and a bought number tell, and its deviation.
 
     A public number is taken as it is. A bought one is a count for a twentieth of epsilon, and the sum of few good

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.query import Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.coins import uniform
-from reticent.exact.exponential import exp_bounds
+from reticent.exact.exponential_bounds import exp_bounds
 from reticent.exact.laplace import one_discrete_laplace
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
@@ -37,8 +37,8 @@ from reticent.privacy.sensitivity import L1
 from reticent.synthesis.atoms import emptied
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import NORMAL, Density
-from reticent.synthesis.histogram import BETA, Grid
-from reticent.synthesis.size import SHARE, Expected, Size, buy, deviation, swapped
+from reticent.synthesis.histogram import BETA, RecordGrid
+from reticent.synthesis.size import SHARE, DistributionAccuracy, RecordCount, buy, deviation, swapped
 
 METHOD: Final = "sparse histogram"
 MOST: Final = 1 << 60  # cells
@@ -183,9 +183,9 @@ class SparseHistogram:
     of the distribution function has the share that is lost, wherever it may have been, and the noise of all counts.
     """
 
-    grid: Grid
+    grid: RecordGrid
     mechanism: Exceeding
-    size: Size
+    size: RecordCount
 
     @property
     def guarantee(self) -> Guarantee:
@@ -195,7 +195,7 @@ class SparseHistogram:
     def queries(self) -> tuple[Query, ...]:
         return (self.grid.query,)
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         (result,) = results
         records = result.records
         assert records is not None
@@ -262,10 +262,12 @@ class SparseHistogram:
             noise = math.hypot(noise, deviation(self.size.bought))
         return shown * float(self.mechanism.noise.scale) + self.mechanism.bar + 2.0 * NORMAL * noise
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DistributionAccuracy:
         """The noise of one cell: that of a sum over cells depends on how many hold something."""
         n = max(people, 1)
-        return Expected(self.mechanism.noise.radius(BETA) / n, NORMAL / (2.0 * math.sqrt(n)), "of a single cell")
+        return DistributionAccuracy(
+            self.mechanism.noise.radius(BETA) / n, NORMAL / (2.0 * math.sqrt(n)), "of a single cell"
+        )
 
 
 def sparse(
@@ -293,12 +295,12 @@ def sparse(
     QuestionError
         Before rows are read: for more than 2^60 cells, or a bar that all records together could not reach.
     """
-    grid = Grid(tuple(axes), tuple(atoms))
+    grid = RecordGrid(tuple(axes), tuple(atoms))
     if grid.cells >= MOST - len(grid.atoms):
         raise QuestionError(f"{grid.cells:,} cells are more than 2^60: take fewer. Nothing was charged.")
     if not 1 <= crowd <= CROWD:
         raise PublicParameterError(f"crowd must be in [1, {CROWD}], got {crowd}")
-    size = Size(people) if people is not None else buy(neighbours, epsilon * SHARE)
+    size = RecordCount(people) if people is not None else buy(neighbours, epsilon * SHARE)
     own = epsilon if people is not None else epsilon * (1 - SHARE)
     noise = Geometric(L1(Fraction(swapped(neighbours)), neighbours), own)
     bar = max(math.ceil(float(noise.scale) * math.log((grid.cells + 1) / crowd)), 1)

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.query import Query, Tally
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import QuestionError
 from reticent.exact.laplace import discrete_laplace
@@ -34,7 +34,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density, Floats
-from reticent.synthesis.size import Expected, swapped
+from reticent.synthesis.size import DistributionAccuracy, swapped
 
 METHOD: Final = "tree"
 LEVEL: Final = 0.95
@@ -43,7 +43,7 @@ FINEST: Final = 16  # levels below the root
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class CountTree:
     """``axis`` is the public grid of leaves, padded with cells that hold nothing to a power of two."""
 
     axis: Axis
@@ -62,7 +62,7 @@ class Tree:
     def queries(self) -> tuple[Query, ...]:
         return (Tally(self.axis.column, self.axis.edges),)
 
-    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+    def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
         (result,) = results
         exact = nodes(result.vectors[0], self.depth)
         noisy = np.array(gate.draw(self.mechanism, exact, entropy), np.float64)
@@ -103,14 +103,16 @@ class Tree:
         wander = np.abs(off).max(axis=1)
         return min(float(np.quantile(cells, LEVEL)), 1.0), min(float(np.quantile(wander, LEVEL)), 1.0)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> DistributionAccuracy:
         """Everywhere on the grid at once, for records spread evenly."""
         n = max(people, 1)
         even = n * np.arange(1.0, self.axis.cells + 1.0) / self.axis.cells
-        return Expected(self.noise(even)[1], NORMAL / (2.0 * math.sqrt(n)), f"{self.axis.cells} cells, all at once")
+        return DistributionAccuracy(
+            self.noise(even)[1], NORMAL / (2.0 * math.sqrt(n)), f"{self.axis.cells} cells, all at once"
+        )
 
 
-def tree(axis: Axis, neighbours: Adjacency, epsilon: Fraction, *, people: int | None = None) -> Tree:
+def tree(axis: Axis, neighbours: Adjacency, epsilon: Fraction, *, people: int | None = None) -> CountTree:
     """The plan. A person replaced moves each level below the root by twice the rows; the root only if fewer move.
 
     Raises
@@ -121,7 +123,7 @@ def tree(axis: Axis, neighbours: Adjacency, epsilon: Fraction, *, people: int | 
     depth = depth_of(axis)
     if depth > FINEST:
         raise QuestionError(f"{axis.cells:,} cells are more than 2^{FINEST}: take fewer. Nothing was charged.")
-    plan = Tree(axis, Geometric(L1(Fraction(reach(depth, neighbours)), neighbours), epsilon))
+    plan = CountTree(axis, Geometric(L1(Fraction(reach(depth, neighbours)), neighbours), epsilon))
     if people is not None and plan.mechanism.radius(1.0 - LEVEL) > people:
         raise QuestionError(
             f"The noise of one node at this ε is ±{plan.mechanism.radius(1.0 - LEVEL):,}, more than the {people:,} "

@@ -14,12 +14,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from reticent.conformance.neighbours import Held
-from reticent.conformance.replay import STYLES, Comparison, Rows, Tape, replay
+from reticent.conformance.neighbours import MemoizedTable
+from reticent.conformance.replay import STYLES, QueryRunner, RunComparison, Tape, replay
 from reticent.data import query
 from reticent.data.query import Query
 from reticent.data.schema import Column, Person, Schema, category, integer, real
-from reticent.data.table import Result, open_table
+from reticent.data.table import QueryResult, open_table
 from reticent.entropy import Entropy
 from reticent.learning.folds import folds
 from reticent.mechanisms import gate
@@ -30,8 +30,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import about
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer
-from reticent.statistics.context import Expected
-from reticent.study.allocation import Prepared, settle, understand
+from reticent.statistics.context import ExpectedAccuracy
+from reticent.study.allocation import PreparedRelease, settle, understand
 from tests.assurance.broken.exhibit import AnyExhibit, Effort, Exhibit, Found, judged
 
 Row: TypeAlias = tuple[str, Any, str]  # who, x as it came, group
@@ -49,7 +49,7 @@ MIDDLE: Final = 2**21
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Bare(Result):
+class Bare(QueryResult):
     """A result that is the rows themselves."""
 
     rows: Any = ()
@@ -69,13 +69,13 @@ class Published:
     def guarantee(self) -> Guarantee:
         return self.noise.guarantee
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         (bare,) = results
         assert isinstance(bare, Bare)
         return Answer(self.name, (), tuple(repr(cell) for cell in self.pipeline(bare.rows, self.noise, entropy)))
 
-    def expected(self, people: int) -> Expected:
-        return Expected(0.0, 0.0)
+    def expected(self, people: int) -> ExpectedAccuracy:
+        return ExpectedAccuracy(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Listed:
 
     rows: Any
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
         return [Bare(rows=self.rows, records=np.zeros((len(self.rows), 1), np.int64)) for _ in queries]
 
 
@@ -109,14 +109,14 @@ class Replay:
             plan, tables = self._asked(subject)
         else:
             step = Published(subject, Geometric(L1(Fraction(self.moves), Adjacency(self.kind)), Fraction(1)))
-            plan, tables = Prepared((step,), None, step.guarantee), (Listed(self.here), Listed(self.there))
+            plan, tables = PreparedRelease((step,), None, step.guarantee), (Listed(self.here), Listed(self.there))
         return _told([replay(plan, *tables, tape=Tape(style, 1)) for style in STYLES])
 
-    def _asked(self, question: str) -> tuple[Prepared, tuple[Rows, Rows]]:
+    def _asked(self, question: str) -> tuple[PreparedRelease, tuple[QueryRunner, QueryRunner]]:
         schema = Schema({"x": self.column, "g": category(["a", "b"])}, Person(self.kind, "who", self.rows_each))
         people = len({row[0] for row in self.here}) if self.kind == "substitute" else None
         plan = settle(understand([question], schema), Cost.read(1, None, None), schema, people, "approximate")
-        opened = [Held(open_table(_columns(rows), schema)) for rows in (self.here, self.there)]
+        opened = [MemoizedTable(open_table(_columns(rows), schema)) for rows in (self.here, self.there)]
         return plan, (opened[0], opened[1])
 
 
@@ -125,7 +125,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, Any]:
     return {"who": [row[0] for row in rows], "x": kept, "g": [row[2] for row in rows]}
 
 
-def _told(runs: Sequence[Comparison]) -> Found:
+def _told(runs: Sequence[RunComparison]) -> Found:
     findings = [finding for run in runs for finding in run.findings]
     most = max((seen.ratio for run in runs for seen in run.calls if seen.ratio is not None), default=Fraction(0))
     if not findings or findings[0].kind == "sensitivity":

@@ -20,7 +20,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.hypotheses.correlation import Correlation, CorrelationFit, fit, products
 from reticent.statistics.hypotheses.null import Floats, Integers, least_seen
 from tests.statistics.hypotheses.levels import least, most, noise
-from tests.statistics.hypotheses.test_steps import findings, made, setting
+from tests.statistics.hypotheses.test_kinds import findings, made, setting
 
 RUNS, DRAWS, LEVEL, STEPS = 300, 199, 0.05, 64
 Draw = Callable[[np.random.Generator, int], tuple[Floats, Floats]]

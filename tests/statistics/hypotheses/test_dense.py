@@ -15,7 +15,7 @@ import pytest
 import scipy
 
 import reticent as rt
-from reticent.data.order_statistics import Sorted, ordered
+from reticent.data.order_statistics import SortedColumn, ordered
 from reticent.data.schema import Person, real
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
@@ -30,7 +30,7 @@ from reticent.statistics.hypotheses import dense
 from reticent.statistics.hypotheses.dense import DensityPlan
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.prepare import prepare
-from reticent.statistics.robust.answers import Grid
+from reticent.statistics.robust.answers import StepUnit
 from reticent.statistics.statistic import ask
 from tests.support.cli_kit import run
 from tests.support.stat_fake import schema_of
@@ -56,14 +56,14 @@ def test_it_costs_exactly_what_was_asked(kind: Kind, n: int | None) -> None:
 def plan(density: float, *, bought: bool) -> DensityPlan:
     """The test of values in [0, 1] on a fine grid."""
     near = Adjacency("add_remove")
-    whole = DensityPlan(Grid(UNIT, False), Fraction(str(density)), near, ONE, N)
+    whole = DensityPlan(StepUnit(UNIT, False), Fraction(str(density)), near, ONE, N)
     if not bought:
         return whole
     census = Geometric(L1(ONE, near), ONE / 20)
     return replace(whole, n=None, epsilon=ONE * 19 / 20, census=census)
 
 
-def column(run: int, width: float = 1.0, n: int = N) -> Sorted:
+def column(run: int, width: float = 1.0, n: int = N) -> SortedColumn:
     """A uniform law of density 1 / width."""
     values = np.random.default_rng(run).random(n) * width
     return ordered(np.floor(values / float(UNIT)).astype(np.int64))

@@ -20,10 +20,10 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.hypotheses import distance, kolmogorov
 from reticent.statistics.hypotheses.distance import BITS, STEPS, DistanceSteps, binned, from_any, from_named, steps
-from reticent.statistics.hypotheses.normal import Normal, ReadingGrid
+from reticent.statistics.hypotheses.normal import NormalityHypothesis, ReadingGrid
 from reticent.statistics.hypotheses.null import Floats, Integers, least_seen
 from tests.statistics.hypotheses.levels import least, most, noise
-from tests.statistics.hypotheses.test_steps import findings, made, setting
+from tests.statistics.hypotheses.test_kinds import findings, made, setting
 
 RUNS, LEVEL, UNIT = 300, 0.05, 1 << 12
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -36,11 +36,11 @@ def counted(values: Integers) -> DistanceSteps:
     return steps(found, counts.astype(np.int64))
 
 
-def asked(scale: float, frame: ReadingGrid = ANY, alike: int = 1, size: int | None = None) -> Normal:
-    return Normal(frame, "it", scale, size, alike, 999)
+def asked(scale: float, frame: ReadingGrid = ANY, alike: int = 1, size: int | None = None) -> NormalityHypothesis:
+    return NormalityHypothesis(frame, "it", scale, size, alike, 999)
 
 
-def told(test: Normal, released: Floats) -> tuple[float, Estimate]:
+def told(test: NormalityHypothesis, released: Floats) -> tuple[float, Estimate]:
     found = test.tell([tuple(int(part) for part in released)])
     return found.p.value, found.effect
 
@@ -54,7 +54,7 @@ def drawn(draw: Draw, n: int, scale: int, frame: ReadingGrid, name: str, alike: 
     return np.array(exact) + noise(Fraction(scale), (RUNS, 2), name)
 
 
-def rejected(test: Normal, found: Floats) -> int:
+def rejected(test: NormalityHypothesis, found: Floats) -> int:
     return sum(told(test, released)[0] <= LEVEL for released in found)
 
 
@@ -236,7 +236,7 @@ def test_where_the_number_of_values_is_public_it_costs_nothing() -> None:
     assert made("test(income)", where).mechanism.scale == 5
     step = made("test(income)", known)
     assert step.mechanism.scale == 4
-    assert isinstance(step.hypothesis, Normal)
+    assert isinstance(step.hypothesis, NormalityHypothesis)
     assert step.hypothesis.size == 400
 
 
@@ -244,7 +244,7 @@ def test_where_the_number_of_values_is_public_it_costs_nothing() -> None:
 def test_a_whole_number_stands_for_what_is_rounded_to_it() -> None:
     """Rounded normal values keep to a named law with a deviation of two steps, which cut ones do not."""
     step = made("test(age, centre=50, deviation=2)")
-    assert isinstance(step.hypothesis, Normal)
+    assert isinstance(step.hypothesis, NormalityHypothesis)
     generator, frame = np.random.default_rng(8), step.hypothesis.frame
     values = generator.normal(50.0, 2.0, 2_000)
     near, cut = (frame.distance(counted(place(values) - frame.origin)) for place in (np.rint, np.floor))
@@ -255,7 +255,7 @@ def test_a_whole_number_stands_for_what_is_rounded_to_it() -> None:
 @pytest.mark.wide
 def test_bins_between_named_edges_hold_the_named_law() -> None:
     step = made("test(income, centre=50, deviation=10, edges=0 40 50 55 70 100)")
-    assert isinstance(step.hypothesis, Normal)
+    assert isinstance(step.hypothesis, NormalityHypothesis)
     values = np.random.default_rng(3).normal(50.0, 10.0, 3_000)
     counts = np.histogram(values, [-999, 40, 50, 55, 70, 999])[0]
     edges = np.array(step.hypothesis.frame.edges, np.int64)
@@ -271,7 +271,7 @@ def test_values_far_from_0_are_looked_for_between_their_bounds() -> None:
     values = np.random.default_rng(4).normal(500.0, 100.0, 800)
     for text, low in (("test(income)", 10**12), ("test(age)", 10**15)):
         step = made(text, where)
-        assert isinstance(step.hypothesis, Normal)
+        assert isinstance(step.hypothesis, NormalityHypothesis)
         (query,) = step.queries
         unit = query.unit  # type: ignore[union-attr]  # an Ordered
         held = np.array([int((low + int(value)) / unit) for value in values]) - step.hypothesis.frame.origin

@@ -18,9 +18,9 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.hypotheses.null import Floats, least_seen
-from reticent.statistics.hypotheses.ranks import Ranks, statistic
+from reticent.statistics.hypotheses.ranks import GroupRanks, statistic
 from tests.statistics.hypotheses.levels import least, most, noise
-from tests.statistics.hypotheses.test_steps import findings, made, setting
+from tests.statistics.hypotheses.test_kinds import findings, made, setting
 
 RUNS, DRAWS, LEVEL = 300, 199, 0.05
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -34,8 +34,8 @@ LAWS: dict[str, Draw] = {
 }
 
 
-def asked(scale: float, groups: int = 2, alike: int = 1) -> Ranks:
-    return Ranks(tuple(range(groups)), scale, alike, (1 / 12,) * 12, "", DRAWS)
+def asked(scale: float, groups: int = 2, alike: int = 1) -> GroupRanks:
+    return GroupRanks(tuple(range(groups)), scale, alike, (1 / 12,) * 12, "", DRAWS)
 
 
 def counted(values: Sequence[Floats]) -> Floats:
@@ -53,12 +53,12 @@ def tables(draw: Draw, sizes: Sequence[int], scale: int, name: str, shift: float
     return np.array(found) + noise(Fraction(scale), (RUNS, len(sizes), 12), name)
 
 
-def told(test: Ranks, table: Floats) -> tuple[float, Estimate]:
+def told(test: GroupRanks, table: Floats) -> tuple[float, Estimate]:
     found = test.tell([tuple(int(count) for count in row) for row in table])
     return found.p.value, found.effect
 
 
-def rejected(test: Ranks, found: Floats) -> int:
+def rejected(test: GroupRanks, found: Floats) -> int:
     return sum(told(test, table)[0] <= LEVEL for table in found)
 
 
@@ -112,7 +112,7 @@ def test_rows_of_one_person_keep_the_level_and_a_law_of_single_rows_does_not() -
 @pytest.mark.wide
 def test_power_is_what_the_plan_says_and_less_with_twice_the_noise() -> None:
     found = made("test(income ~ sex, kind=ranks)").hypothesis
-    assert isinstance(found, Ranks)
+    assert isinstance(found, GroupRanks)
     test = replace(found, draws=DRAWS)
     effect = least_seen(lambda away: test.power(away, 500, LEVEL), 0.4)
     assert effect is not None

@@ -9,13 +9,13 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from reticent.certificate.record import Record
+from reticent.certificate.record import CertificateRecord
 from reticent.certificate.render.tables import safe
 from reticent.errors import PublicParameterError
 from reticent.synthesis.density import Density
 
 
-def cells(record: Record) -> str:
+def cells(record: CertificateRecord) -> str:
     """The cells of the one density of a release: the ends of each, its mass, half-width, and mass per unit.
 
     Raises

@@ -1,8 +1,9 @@
 """The figure of a release: dot = answer, thick bar = privacy noise, thin line = noise and sampling together.
 
-Answers have different units, so each has a panel of its own: a strip for one number, a strip of rows for groups or
-several quantiles, bars for a histogram. A no reply is said in words where the number would be. The SVG has no date, no
-metadata and fixed names inside, so that one certificate always gives the same file.
+``panels`` says what is drawn on which axes; this module draws it. A strip has a row for each number, its interval in
+figures beside it. Bars begin at zero. A no reply is said in words where the number would be. Colours differ in
+lightness, so that they stay apart in grey. The SVG has no date, no metadata, no picture of pixels, and fixed names
+inside, so that one certificate always gives the same file.
 """
 
 from __future__ import annotations
@@ -11,76 +12,81 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from reticent.certificate.record import Record
-from reticent.certificate.render.tables import key_words, label_words, number
-from reticent.data.format import plain
+from reticent.certificate.record import CertificateRecord
+from reticent.certificate.render.panels import Panel, PanelScale, cut, drawable, noise_ends, panels
+from reticent.certificate.render.tables import number, signed
 from reticent.outcome import Estimate, NoReply, Reply
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Cell, printed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from reticent.synthesis.density import Density
+    from matplotlib.gridspec import SubplotSpec
+    from matplotlib.ticker import MaxNLocator
 
 DOT, NOISE, BOTH, GREY, INK, BAR = "#0b4f85", "#7db8e8", "#3f4750", "#6b7280", "#1f2328", "#cfe3f5"
 WIDTH: Final = 7.2  # inches
 MOST_PANELS: Final = 40
-MOST_ROWS: Final = 60
-MOST_BARS: Final = 1000
 MOST_TICKS: Final = 12
-LARGEST: Final = 1e100  # beyond it a number is in the table only
+MULTIPLES: Final = 3  # in a row
+SHADES: Final = 32  # of a map: more would be drawn as pixels
+WRITTEN: Final = 16  # columns of a map whose numbers are written into it
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """Content of one pair of axes: some cells of the answer ``of``."""
-
-    of: str
-    title: str
-    names: tuple[str, ...]
-    cells: tuple[Cell, ...]
-    bars: bool
-    note: str = ""
-    density: Density | None = None
-
-    @property
-    def height(self) -> float:
-        """Inches, title and ticks included."""
-        if self.density is not None:
-            return 2.7 if len(self.density.axes) == 1 else 4.2
-        return 2.3 if self.bars else 0.72 + 0.24 * (len(self.cells) - 1)
-
-
-def figure(certificate: Record) -> Figure:
+def figure(certificate: CertificateRecord) -> Figure:
     """The release as a matplotlib figure; it belongs to no window and no pyplot state."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    every = [panel for answer in certificate.answers for panel in _panels(answer)]
-    shown = every[:MOST_PANELS] or [Panel("", "no answers", ("",), (), bars=False)]
+    every = panels(certificate)
+    shown = every[:MOST_PANELS] or [Panel("strip", "no answers", PanelScale(()))]
+    heights = [panel.height for panel in shown]
     layout = ConstrainedLayoutEngine(h_pad=0.05, w_pad=0.06, hspace=0.0)
-    drawn = Figure(figsize=(WIDTH, sum(panel.height for panel in shown) + 0.45), layout=layout)
-    grid = drawn.add_gridspec(len(shown), 1, height_ratios=[panel.height for panel in shown])
-    placed = [drawn.add_subplot(grid[place]) for place in range(len(shown))]
-    for axes, panel in zip(placed, shown, strict=True):
-        _frame(axes, panel)
-        if panel.density is not None:
-            _density(axes, panel.density)
-        elif panel.bars:
-            _histogram(axes, panel)
-        else:
-            _rows(axes, panel)
-    _same_scale([(panel.of, axes) for panel, axes in zip(shown, placed, strict=True) if panel.bars])
-    drawn.supxlabel(_legend(certificate, len(every) - len(shown)), x=0.02, ha="left", fontsize=7.5, color=GREY)
+    drawn = Figure(figsize=(WIDTH, sum(heights) + 0.55), layout=layout)
+    grid = drawn.add_gridspec(len(shown), 1, height_ratios=heights)
+    strips: dict[tuple[str, ...], list[tuple[Panel, Axes]]] = {}
+    for place, panel in enumerate(shown):
+        match panel.form:
+            case "strip":
+                axes = drawn.add_subplot(grid[place])
+                _strip(axes, panel)
+                strips.setdefault(panel.scale.key, []).append((panel, axes))
+            case "bars":
+                axes = drawn.add_subplot(grid[place])
+                _titled(axes, panel)
+                _bars(axes, panel.cells, panel.names, panel.across)
+                _small_ticks([axes])
+            case "multiples":
+                _multiples(drawn, grid[place], panel)
+            case "map":
+                axes = drawn.add_subplot(grid[place])
+                _map(axes, panel)
+            case "density":
+                _density(drawn, grid[place], panel)
+    for together in strips.values():
+        _same_ends(together)
+    drawn.supxlabel(_legend(shown, len(every) - len(shown)), x=0.02, ha="left", fontsize=7.5, color=GREY)
     return drawn
 
 
-def svg(certificate: Record) -> str:
+def pdf(certificate: CertificateRecord) -> bytes:
+    """The same figure as a PDF of lines and text, without a date."""
+    from matplotlib import rc_context
+
+    out = io.BytesIO()
+    with rc_context({"pdf.fonttype": 42}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a script that the font lacks
+        figure(certificate).savefig(
+            out, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None}
+        )
+    return out.getvalue()
+
+
+def svg(certificate: CertificateRecord) -> str:
     """The same figure as SVG text: no date, no metadata, no address it would load, text as text."""
     return as_svg(figure(certificate), "reticent")
 
@@ -98,7 +104,7 @@ def as_svg(drawn: Figure, salt: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class IntervalBar:
     """An interval drawn in a line of a table: pixels from the left of a box of 120, and colours."""
 
     low: float
@@ -111,12 +117,12 @@ class Bar:
     dot: str = DOT
 
 
-def bar(cell: Cell, span: tuple[float, float] | None = None) -> Bar | None:
+def bar(cell: Cell, span: tuple[float, float] | None = None) -> IntervalBar | None:
     """One cell on the axis ``span`` (low, high), by default its own interval; None where there is nothing to draw."""
     match cell.outcome:
         case NoReply():
             return None
-        case Reply(Estimate(value, low, high, noise)):
+        case Reply(Estimate(value, low, high) as estimate):
             start, end = span or (low, high)
             if not end - start > 0 or not math.isfinite(end - start):
                 return None
@@ -124,90 +130,19 @@ def bar(cell: Cell, span: tuple[float, float] | None = None) -> Bar | None:
             def x(point: float) -> float:
                 return 4 + 112 * min(max((point - start) / (end - start), 0.0), 1.0)
 
-            return Bar(x(low), x(high), x(value - noise), x(value + noise), x(value))
+            inner = noise_ends(estimate)
+            return IntervalBar(x(low), x(high), x(inner[0]), x(inner[1]), x(value))
 
 
-# panels
+# --- strips -----------------------------------------------------------------------------------------------------------
 
 
-def _panels(answer: Answer) -> Iterator[Panel]:
-    """One panel for an answer; one per group for a histogram by group; a curve or a map for a density."""
-    if answer.law is not None:
-        yield from _laws(answer.name, cast("Density", answer.law))  # an answer knows it by its protocol
-        return
-    if answer.name.startswith("test(") and len(answer.cells) == 3:
-        yield _test(answer)
-        return
-    if not answer.name.startswith("histogram") or len(answer.cells) < 2:
-        yield _panel(answer.name, _cut(plain(answer.name), 60), answer.shown, bars=False)
-        return
-    groups: dict[str, list[Cell]] = {}
-    for cell in answer.cells:
-        where = label_words(Cell(cell.label[:-1], cell.outcome))
-        groups.setdefault(where, []).append(Cell(cell.label[-1:], cell.outcome))
-    for where, cells in groups.items():
-        name = plain(answer.name)
-        title = f"{_cut(name, 36)} · {_cut(where, 22)}" if where else _cut(name, 60)
-        yield _panel(answer.name, title, tuple(cells), bars=True)
-
-
-def _laws(name: str, found: Density) -> Iterator[Panel]:
-    """One panel for a density of one or two columns; one for each column of more, or of two with atoms."""
-    columns = [found.marginal(one.column) for one in found.axes] if len(found.axes) > 1 else []
-    single = any(one.atoms for one in found.axes)
-    parts = [*([found] if len(found.axes) <= 2 else []), *(columns if single or len(columns) > 2 else [])]
-    for part in parts:
-        told = f"{plain(name)} · {found.method}" if part is found else f"{plain(part.axes[0].column)} · {found.method}"
-        yield Panel(name, _cut(told, 80), (), (), bars=False, density=part)
-
-
-def _density(axes: Axes, found: Density) -> None:
-    from reticent.synthesis import drawing
-
-    if len(found.axes) == 2:
-        drawing.plane(found, axes)
-    else:
-        drawing.curve(found, axes, colour=DOT, shade=NOISE)
-
-
-def _panel(of: str, title: str, cells: tuple[Cell, ...], *, bars: bool) -> Panel:
-    most = MOST_BARS if bars else MOST_ROWS
-    crossed = bars and len(cells) > 40 and any(isinstance(cell.outcome, NoReply) for cell in cells)
-    notes = [f"{len(cells) - most} more in the table"] if len(cells) > most else []
-    note = "; ".join([*notes, "× is no reply"] if crossed else notes)
-    single = all(len(cell.label) == 1 and cell.label[0][0] == cells[0].label[0][0] for cell in cells)
-    names = [key_words(cell.label[0][1]) if single and bars else label_words(cell) for cell in cells]
-    return Panel(of, title, tuple(_cut(name, 28) for name in names[:most]), cells[:most], bars, note)
-
-
-def _test(answer: Answer) -> Panel:
-    """The effect of a test on its own scale; statistic and p-value, which have none, are said beside the name."""
-    said = [
-        f"{key_words(cell.label[0][1])} {number(cell.outcome.value.value)}"
-        for cell in answer.cells[1:]
-        if isinstance(cell.outcome, Reply)
-    ]
-    shown = _panel(answer.name, plain(answer.name), answer.cells[:1], bars=False)
-    return replace(shown, names=(key_words(answer.cells[0].label[0][1]),), note=", ".join(said))
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _estimates(panel: Panel) -> Iterator[tuple[int, Estimate]]:
-    """The replies that can be drawn, with their places."""
-    for place, cell in enumerate(panel.cells):
-        match cell.outcome:
-            case Reply(estimate) if max(map(abs, (estimate.value, estimate.low, estimate.high))) < LARGEST:
-                yield place, estimate
-            case _:
-                continue
-
-
-def _frame(axes: Axes, panel: Panel) -> None:
-    title = f"{_cut(panel.title, 58 - len(panel.note))}   ({panel.note})" if panel.note else panel.title
-    axes.set_title(title, loc="left", fontsize=9, color=INK, pad=4, parse_math=False)
+def _titled(axes: Axes, panel: Panel) -> None:
+    title = f"{cut(panel.title, 58 - len(panel.note))}   ({panel.note})" if panel.note else panel.title
+    if title.strip():
+        axes.set_title(
+            title, loc="left", fontsize=9, color=INK, pad=4 if panel.density is None else 9, parse_math=False
+        )
     quiet(axes)
     axes.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
 
@@ -220,59 +155,173 @@ def quiet(axes: Axes) -> None:
         axes.spines[side].set_linewidth(0.6)
 
 
-def _rows(axes: Axes, panel: Panel) -> None:
-    """One row per cell, the first on top."""
-    found = list(_estimates(panel))
+def _estimates(cells: Iterable[Cell]) -> Iterator[tuple[int, Estimate]]:
+    """The replies that can be drawn, with their places."""
+    for place, cell in enumerate(cells):
+        estimate = drawable(cell)
+        if estimate is not None:
+            yield place, estimate
+
+
+def _strip(axes: Axes, panel: Panel) -> None:
+    """One row per number, the first on top, its interval in figures at the right."""
+    _titled(axes, panel)
+    found = list(_estimates(panel.cells))
     ys, seen = [-place for place, _ in found], [estimate for _, estimate in found]
-    noise = [e.value - e.noise for e in seen], [e.value + e.noise for e in seen]
-    axes.hlines(ys, *noise, color=NOISE, linewidth=6, zorder=1)
-    axes.hlines(ys, [e.low for e in seen], [e.high for e in seen], color=BOTH, linewidth=1.3, zorder=2)
-    axes.plot([e.value for e in seen], ys, "o", color=DOT, markersize=4.5, zorder=3)
+    noise = [noise_ends(e) for e in seen]
+    axes.hlines(ys, [low for low, _ in noise], [high for _, high in noise], color=NOISE, linewidth=6, zorder=2)
+    axes.hlines(ys, [e.low for e in seen], [e.high for e in seen], color=BOTH, linewidth=1.3, zorder=3)
+    axes.plot([e.value for e in seen], ys, "o", color=DOT, markersize=4.5, zorder=4)
     drawn = {place for place, _ in found}
+    beside = axes.get_yaxis_transform()
     for place, cell in enumerate(panel.cells):
-        if place not in drawn:
+        if place in drawn:
+            axes.text(1.01, -place, _figures(cell), transform=beside, fontsize=7.5, color=INK, va="center")
+        else:
             said = "no reply" if isinstance(cell.outcome, NoReply) else "see the table"
-            axes.text(0.01, -place, said, transform=axes.get_yaxis_transform(), fontsize=8, color=GREY, va="center")
-    axes.set_ylim(-len(panel.cells) + 0.4, 0.6)
+            axes.text(0.01, -place, said, transform=beside, fontsize=8, color=GREY, va="center")
+    axes.set_ylim(-max(len(panel.cells), 1) + 0.4, 0.6)
     axes.spines["left"].set_visible(False)
-    if found:
-        _ticks(axes, [end for _, e in found for end in (e.low, e.high, e.value - e.noise, e.value + e.noise)])
-    else:
+    if not found:
         axes.set_xticks([])
         axes.spines["bottom"].set_visible(False)
+    if panel.scale.label and found:
+        axes.set_xlabel(panel.scale.label, fontsize=8, color=INK, labelpad=2, parse_math=False)
     axes.set_yticks([-place for place in range(len(panel.names))], panel.names, parse_math=False)
     axes.tick_params(axis="y", length=0)
-    if panel.names == ("",):
-        axes.set_yticks([])
 
 
-def _histogram(axes: Axes, panel: Panel) -> None:
-    found = list(_estimates(panel))
+def _figures(cell: Cell) -> str:
+    text = printed(cell)
+    if text is None or text.interval == "–":
+        return "" if text is None else signed(text.value)
+    return f"{signed(text.value)} ({signed(text.interval)})"
+
+
+def _same_ends(together: Sequence[tuple[Panel, Axes]]) -> None:
+    """One scale for panels of one kind and unit, with zero where that is what numbers are compared with."""
+    seen = [estimate for panel, _ in together for _, estimate in _estimates(panel.cells)]
+    if not seen:
+        return
+    ends = [end for e in seen for end in (e.low, e.high, e.value)]
+    ends += [panel.reference for panel, _ in together if panel.reference is not None]
+    if together[0][0].scale.zero:
+        ends.append(0.0)
+    low, high = min(ends), max(ends)
+    room = (high - low) * 0.04 or max(abs(low), 1.0) * 0.1
+    for panel, axes in together:
+        if panel.scale.zero:
+            axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
+        if panel.reference is not None:
+            axes.axvline(panel.reference, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        axes.set_xlim(low - room, high + room)
+        if any(True for _ in _estimates(panel.cells)):
+            axes.locator_params(axis="x", nbins=7)
+            axes.xaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_xticks()]))
+
+
+# --- counts -----------------------------------------------------------------------------------------------------------
+
+
+def _bars(axes: Axes, cells: Sequence[Cell], names: Sequence[str], across: str, most: int = MOST_TICKS) -> None:
+    found = list(_estimates(cells))
     xs, seen = [place for place, _ in found], [estimate for _, estimate in found]
-    width = 0.86 if len(panel.cells) <= 60 else 1.0
-    thick, thin = (5.0 if len(panel.cells) <= 30 else 2.0), (1.1 if len(panel.cells) <= 60 else 0.3)
-    noise = [e.value - e.noise for e in seen], [e.value + e.noise for e in seen]
-    axes.bar(xs, [e.value for e in seen], width=width, color=BAR, zorder=1)
-    axes.vlines(xs, *noise, color=NOISE, linewidth=thick, zorder=2)
+    width = 0.86 if len(cells) <= 60 else 1.0
+    thick, thin = (5.0 if len(cells) <= 30 else 2.0), (1.1 if len(cells) <= 60 else 0.3)
+    noise = [noise_ends(e) for e in seen]
+    axes.bar(xs, [e.value for e in seen], width=width, color=BAR, edgecolor=GREY, linewidth=0.3, zorder=1)
+    axes.vlines(xs, [low for low, _ in noise], [high for _, high in noise], color=NOISE, linewidth=thick, zorder=2)
     axes.vlines(xs, [e.low for e in seen], [e.high for e in seen], color=BOTH, linewidth=thin, zorder=3)
     axes.plot(xs, [e.value for e in seen], "o", color=DOT, markersize=min(3.0, thick), zorder=4)
-    for place in sorted(set(range(len(panel.cells))) - {place for place, _ in found}):
-        said = "no reply" if isinstance(panel.cells[place].outcome, NoReply) else "see the table"
-        _said(axes, place, said if len(panel.cells) <= 40 else "×")
+    for place in sorted(set(range(len(cells))) - set(xs)):
+        said = "no reply" if isinstance(cells[place].outcome, NoReply) else "see the table"
+        _said(axes, place, said if len(cells) <= 40 and most == MOST_TICKS else "×")
     axes.axhline(0, color=GREY, linewidth=0.6)
-    axes.set_xlim(-0.6, len(panel.cells) - 0.4)
-    _bin_names(axes, panel.names)
+    axes.set_xlim(-0.6, len(cells) - 0.4)
+    axes.set_ylabel("rows", fontsize=8, color=INK)
+    if across:
+        axes.set_xlabel(across, fontsize=8, color=INK, labelpad=2, parse_math=False)
+    _bin_names(axes, names, most)
 
 
-def _same_scale(bars: list[tuple[str, Axes]]) -> None:
-    """The histograms of one answer, a panel for every group, on one scale: bars are compared by their height."""
-    for of in {name for name, _ in bars}:
-        together = [axes for name, axes in bars if name == of]
-        ends = [axes.get_ylim() for axes in together]
-        for axes in together:
-            axes.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
-            axes.locator_params(axis="y", nbins=5)
-            axes.yaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_yticks()]))
+def _small_ticks(together: Sequence[Axes]) -> None:
+    """One height for bars that are compared by it."""
+    ends = [axes.get_ylim() for axes in together]
+    for axes in together:
+        axes.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
+        axes.locator_params(axis="y", nbins=5)
+        axes.yaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_yticks()]))
+
+
+def _multiples(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
+    """The bars of each group, three in a row, all of one height."""
+    rows, bins = -(-len(panel.names) // MULTIPLES), len(panel.columns)
+    inner = place.subgridspec(rows, min(MULTIPLES, len(panel.names)))
+    every: list[Axes] = []
+    for at, name in enumerate(panel.names):
+        axes = drawn.add_subplot(inner[at // MULTIPLES, at % MULTIPLES])
+        quiet(axes)
+        axes.tick_params(labelsize=7, length=2, color=GREY, labelcolor=INK)
+        last = at + MULTIPLES >= len(panel.names)
+        _bars(axes, panel.cells[at * bins : (at + 1) * bins], panel.columns, panel.across if last else "", 4)
+        note = f"   ({panel.note})" if panel.note else ""
+        above = f"{panel.title}{note}\n" if at == 0 else ""
+        axes.set_title(f"{above}{name}", loc="left", fontsize=8, color=INK, pad=3, parse_math=False)
+        if at % MULTIPLES:
+            axes.set_ylabel("")
+            axes.tick_params(labelleft=False)
+        if not last:
+            axes.tick_params(labelbottom=False)
+        every.append(axes)
+    _small_ticks(every)
+
+
+def _map(axes: Axes, panel: Panel) -> None:
+    """A two-way table as shades of one colour, the darker the more, with its numbers where they fit."""
+    import numpy as np
+    from matplotlib import colormaps
+    from matplotlib.colors import PowerNorm
+
+    rows, bins = len(panel.names), len(panel.columns)
+    values = np.full((rows, bins), np.nan)
+    for place, estimate in _estimates(panel.cells):
+        values[divmod(place, bins)] = estimate.value
+    most = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
+    norm = PowerNorm(0.5, 0.0, most or 1.0, clip=True)
+    shades = colormaps["Blues"].resampled(SHADES)
+    drawn = axes.pcolormesh(values, cmap=shades, norm=norm, edgecolors="white", linewidth=0.6)
+    bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=12, shrink=0.9)
+    bar.set_label("rows", fontsize=8)
+    bar.ax.tick_params(labelsize=7, length=2)
+    bar.ax.yaxis.set_major_locator(_few())
+    bar.ax.yaxis.set_major_formatter(_formatter([float(tick) for tick in bar.get_ticks()]))
+    for place, cell in enumerate(panel.cells):
+        row, column = divmod(place, bins)
+        value = values[row, column]
+        if isinstance(cell.outcome, NoReply):
+            axes.text(column + 0.5, row + 0.5, "×", ha="center", va="center", fontsize=8, color=GREY)
+        elif bins <= WRITTEN and math.isfinite(value):
+            ink = "white" if norm(max(float(value), 0.0)) > 0.55 else INK
+            size = 7 if bins <= 10 else 5.5
+            axes.text(column + 0.5, row + 0.5, number(value), ha="center", va="center", fontsize=size, color=ink)
+    axes.invert_yaxis()
+    _titled(axes, panel)
+    axes.set_yticks([row + 0.5 for row in range(rows)], panel.names, parse_math=False)
+    axes.tick_params(length=0)
+    step = -(-bins // 30)
+    places = range(0, bins, step)
+    axes.set_xticks([place + 0.5 for place in places], [panel.columns[place] for place in places], parse_math=False)
+    _slanted(axes, [panel.columns[place] for place in places])
+    if panel.across:
+        axes.set_xlabel(panel.across, fontsize=8, color=INK, labelpad=2, parse_math=False)
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def _few() -> MaxNLocator:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(4)
 
 
 def _said(axes: Axes, place: int, said: str) -> None:
@@ -281,25 +330,60 @@ def _said(axes: Axes, place: int, said: str) -> None:
     axes.text(place, 0.02, said, transform=above, fontsize=7.5, color=GREY, ha="center", rotation=turned)
 
 
-def _bin_names(axes: Axes, names: Sequence[str]) -> None:
+def _bin_names(axes: Axes, names: Sequence[str], most: int) -> None:
     """Names of the bars: every one while they fit, else every so many, slanted where they are long."""
-    step = -(-len(names) // MOST_TICKS)
+    step = -(-len(names) // most)
     places = list(range(0, len(names), step))
-    long = max(len(names[place]) for place in places) * len(places) > 84
     axes.set_xticks(places, [names[place] for place in places], parse_math=False)
-    if long:
+    _slanted(axes, [names[place] for place in places], 84 if most == MOST_TICKS else 24)
+
+
+def _slanted(axes: Axes, names: Sequence[str], room: int = 84) -> None:
+    if max(map(len, names), default=0) * len(names) > room:
         axes.tick_params(axis="x", labelrotation=35)
         for label in axes.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
 
 
-def _ticks(axes: Axes, ends: list[float]) -> None:
-    """Room around the intervals, and few ticks with their thousands separated."""
-    low, high = min(ends), max(ends)
-    room = (high - low) * 0.06 or max(abs(low), 1.0) * 0.1
-    axes.set_xlim(low - room, high + room)
-    axes.locator_params(axis="x", nbins=7)
-    axes.xaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_xticks()]))
+# --- densities --------------------------------------------------------------------------------------------------------
+
+
+def _density(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
+    """A map of two columns; of one a curve, beside the distribution function and its bands where they are bounded."""
+    from reticent.synthesis import drawing
+
+    found = panel.density
+    assert found is not None  # a panel of this form has one
+    running = len(found.axes) == 1 and found.wander is not None
+    inner = place.subgridspec(1, 2 if running else 1)
+    axes = drawn.add_subplot(inner[0, 0])
+    others = set(drawn.axes)
+    if len(found.axes) == 2:
+        drawing.plane(found, axes)
+        axes.set_ylabel(panel.up, fontsize=8, parse_math=False)
+    else:
+        drawing.curve(found, axes, colour=DOT, shade=NOISE)
+    for one in set(drawn.axes) - others:  # a scale of single values, or of shades
+        one.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
+        one.yaxis.label.set_fontsize(8)
+        for side in one.spines.values():
+            side.set_linewidth(0.6)
+            side.set_color(GREY)
+        one.spines["top"].set_visible(len(found.axes) == 2)
+    every = [axes]
+    if running:
+        beside = drawn.add_subplot(inner[0, 1])
+        drawing.distribution(found, beside, colour=DOT, shade=NOISE)
+        every.append(beside)
+    _titled(axes, panel)
+    for one in every:
+        quiet(one)
+        one.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
+        one.set_xlabel(panel.across, fontsize=8, labelpad=2, parse_math=False)
+        one.yaxis.label.set_fontsize(8)
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
 
 
 def _formatter(ticks: Sequence[float]) -> Callable[[float, float], str]:
@@ -311,17 +395,28 @@ def _formatter(ticks: Sequence[float]) -> Callable[[float, float], str]:
     return lambda value, _: number(value, places)
 
 
-def _legend(certificate: Record, left_out: int) -> str:
-    levels = {e.level for a in certificate.answers for panel in _panels(a) for _, e in _estimates(panel)}
+def _legend(shown: Sequence[Panel], left_out: int) -> str:
+    levels = {e.level for panel in shown for _, e in _estimates(panel.cells)}
     level = f"{100 * max(levels, default=0.95):g} %"
-    more = f" · {left_out} more in the table" if left_out else ""
-    numbers = f"dot: answer · thick: privacy noise · thin: noise and sampling together, {level}{more}"
-    curves = "line: density · shade: privacy noise, 95 %"
-    which = {answer.law is not None for answer in certificate.answers}
-    return numbers if which <= {False} else curves if which == {True} else f"{numbers} · {curves}"
+    told = []
+    if any(panel.form in ("strip", "bars", "multiples") for panel in shown):
+        told.append(f"dot: answer · thick: privacy noise · thin: noise and sampling together, {level}")
+    if any(panel.reference is not None for panel in shown):
+        told.append("dashed: all groups together")
+    if any(panel.form == "map" for panel in shown):
+        told.append("shade: number of rows")
+    if any(panel.density is not None for panel in shown):
+        told.append("line: density or distribution · band: privacy noise, lighter: noise and sampling, 95 %")
+    if left_out:
+        told.append(f"{left_out} more in the table")
+    lines = [told[0]] if told else []
+    for part in told[1:]:
+        joined = f"{lines[-1]} · {part}"
+        lines[-1:] = [joined] if len(joined) <= 110 else [lines[-1], part]
+    return "\n".join(lines)
 
 
-def alternative(certificate: Record) -> str:
+def alternative(certificate: CertificateRecord) -> str:
     """Text alternative of the figure for readers who do not see it."""
     names = ", ".join(answer.name for answer in certificate.answers)
     return f"Answers with their intervals: {names}. The same numbers are in the table above."

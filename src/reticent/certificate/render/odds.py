@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from reticent.atomic_file import replace
 from reticent.certificate.render.figure import GREY, INK, WIDTH, as_svg, quiet
 from reticent.errors import PublicParameterError
 from reticent.privacy.explain import Promise, odds, promise
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from reticent.certificate.record import Record
+    from reticent.certificate.record import CertificateRecord
 
 SHADES: Final = ("#6fa8d6", "#bfd9ee", "#e3e7eb", "#f0f2f4")  # from the narrowest band to the widest
 DASHES: Final = ("-", (0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (3, 1, 1, 1, 1, 1)))
@@ -104,7 +105,7 @@ class OddsBands:
         saved(self.plot(), path, "odds")
 
 
-def of(certificate: Record, prior: float = 0.1) -> OddsBands:
+def of(certificate: CertificateRecord, prior: float = 0.1) -> OddsBands:
     """Bands of odds for the release, for everything the study has released so far, and for the whole budget."""
     hides_presence = certificate.guarantee.adjacency.kind == "add_remove"
     return OddsBands(
@@ -201,7 +202,7 @@ def saved(drawn: Figure, path: str | Path, salt: str) -> None:
     path = Path(path)
     match path.suffix:
         case ".svg":
-            path.write_text(as_svg(drawn, salt), encoding="utf-8")
+            replace(path, as_svg(drawn, salt).encode())
         case ".png" | ".pdf":
             drawn.savefig(path, dpi=150)
         case other:

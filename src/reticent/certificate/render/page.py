@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reticent.certificate.record import NOT_DURABLE, Record
-from reticent.certificate.render.figure import Bar, alternative, bar, svg
-from reticent.certificate.render.tables import label_words, shown
+from reticent.certificate.record import NOT_DURABLE, CertificateRecord
+from reticent.certificate.render.figure import IntervalBar, alternative, bar, svg
+from reticent.certificate.render.tables import label_words, signed
 from reticent.certificate.summary import found, methods, parameters, subject
 from reticent.certificate.verify import audit_words, source_of
 from reticent.outcome import NoReply, Reply
@@ -21,7 +21,7 @@ from reticent.pages.markup import render, trusted
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import words
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Answer, Cell, printed
 
 NO_REPLY_WORDS: Final = (
     "The method first checks, in a way that protects everyone, whether a safe answer can be given. Here it could not "
@@ -32,12 +32,12 @@ NO_REPLY_WORDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AnswerRow:
     """One number of an answer as text: value, interval, noise and sampling, or no numbers for no reply."""
 
     name: str
     numbers: tuple[str, ...]
-    bar: Bar | None = None
+    bar: IntervalBar | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Block:
     name: str
     estimand: str
     single: bool
-    rows: tuple[Row, ...]
+    rows: tuple[AnswerRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class LetOut:
     parameters: str
 
 
-def page(certificate: Record) -> str:
-    """The release as one self-contained HTML file."""
+def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
+    """The release as one self-contained HTML file; ``withdrawn`` says when and why it no longer stands."""
     document, answers = certificate.document, certificate.answers
     study = document["study"]
     title = document["name"] or study["title"] or document["release"]
@@ -73,6 +73,7 @@ def page(certificate: Record) -> str:
             "title": title,
             "about": " · ".join(part for part in parts if part),
             "purpose": document["purpose"],
+            "withdrawn": [withdrawn] if withdrawn else [],
             "notes": _notes(certificate),
             "let_out": _let_out(certificate),
             "level": _level(certificate),
@@ -89,7 +90,7 @@ def page(certificate: Record) -> str:
     )
 
 
-def fragment(certificate: Record) -> str:
+def fragment(certificate: CertificateRecord) -> str:
     """The table for a notebook: a bar for every interval, the caveats above, one line of guarantee below."""
     guarantee = certificate.guarantee
     return render(
@@ -103,21 +104,21 @@ def fragment(certificate: Record) -> str:
     )
 
 
-def _notes(certificate: Record) -> tuple[str, ...]:
+def _notes(certificate: CertificateRecord) -> tuple[str, ...]:
     """The caveats, with those of the study and of the ledger."""
     reason = certificate.document.get("override")
     lifted = [f"The limit on the loss of one release was lifted, with this reason: {reason}"] if reason else []
     return (*certificate.caveats, *lifted, *([] if certificate.durable else [NOT_DURABLE]))
 
 
-def _level(certificate: Record) -> str:
+def _level(certificate: CertificateRecord) -> str:
     """``95 % ``, before the word interval; empty where the intervals have several levels."""
     cells = [cell.outcome for answer in certificate.answers for cell in answer]
     levels = {outcome.value.level for outcome in cells if isinstance(outcome, Reply)} or {0.95}
     return f"{100 * min(levels):g} % " if len(levels) == 1 else ""
 
 
-def _let_out(certificate: Record) -> LetOut | None:
+def _let_out(certificate: CertificateRecord) -> LetOut | None:
     """Numbers of a model or transcript of a session, with its parameters; None for the answers of a release."""
     of = subject(certificate)
     if not of:
@@ -133,38 +134,34 @@ def _let_out(certificate: Record) -> LetOut | None:
 
 def _block(answer: Answer) -> Block:
     single = len(answer.cells) == 1 and not answer.cells[0].label
-    rows = (Row(label_words(cell) or answer.name, _numbers(answer, cell)) for cell in answer.shown)
+    rows = (AnswerRow(label_words(cell) or answer.name, _numbers(answer, cell)) for cell in answer.shown)
     return Block(answer.name, answer.estimand, single, tuple(rows))
 
 
 def _numbers(answer: Answer, cell: Cell) -> tuple[str, ...]:
-    match cell.outcome:
-        case Reply(estimate):
-            s = shown(estimate)
-            between = "–" if answer.bare or cell.as_it_is else f"{s.low} to {s.high}"
-            return (s.value, between, s.noise, s.sampling)
-        case NoReply():
-            return ()
+    text = printed(cell, bare=answer.bare)
+    return () if text is None else tuple(map(signed, (text.value, text.interval, text.noise, text.sampling)))
 
 
-def _bar_rows(answer: Answer) -> Sequence[Row]:
+def _bar_rows(answer: Answer) -> Sequence[AnswerRow]:
     replies = [cell.outcome.value for cell in answer.shown if isinstance(cell.outcome, Reply)]
     if answer.name.startswith("test("):
         replies = replies[:1]
     span = (min(e.low for e in replies), max(e.high for e in replies)) if replies else None
     names = (" · ".join(part for part in (answer.name, label_words(cell)) if part) for cell in answer.shown)
     return [
-        Row(name, _numbers(answer, cell), _drawn(cell, span)) for name, cell in zip(names, answer.shown, strict=True)
+        AnswerRow(name, _numbers(answer, cell), _drawn(cell, span))
+        for name, cell in zip(names, answer.shown, strict=True)
     ]
 
 
-def _drawn(cell: Cell, span: tuple[float, float] | None) -> Bar | None:
+def _drawn(cell: Cell, span: tuple[float, float] | None) -> IntervalBar | None:
     """The bar of a cell; of a test only the effect has one, as its parts share no scale."""
     part = [key for name, key in cell.label if name == "test"]
     return None if part and part[0] in ("statistic", "p-value") else bar(cell, span)
 
 
-def _label(certificate: Record) -> tuple[tuple[str, str], ...]:
+def _label(certificate: CertificateRecord) -> tuple[tuple[str, str], ...]:
     """The seven lines of the privacy label."""
     document, tree = certificate.document, certificate.guarantee
     spent, approved = certificate.spent, certificate.approved
@@ -188,7 +185,7 @@ def _label(certificate: Record) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _audit(certificate: Record) -> str:
+def _audit(certificate: CertificateRecord) -> str:
     """Finding of the audit before the release, empty if there was none."""
     stated = certificate.document["audit"]
     if stated is None:

@@ -14,30 +14,32 @@ from dataclasses import fields
 from typing import Final
 
 from reticent import outcome
-from reticent.certificate.record import Record
+from reticent.certificate.record import CertificateRecord
 from reticent.data.format import plain
 from reticent.data.schema import Key
-from reticent.outcome import Estimate, NoReply, Reply, Shown
+from reticent.outcome import Estimate, EstimateText, NoReply, Reply
 from reticent.statistics.answer import Answer, Cell
 
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 INCOMPLETE: Final = ("incomplete", "incomplete_low", "incomplete_high")
+NAMELESS: Final = ("bin", "test", "coefficient")  # kinds of label whose key says what it is
 FORMULA: Final = "=+-@＝＋－＠\t\r\n"
 
 
-def shown(estimate: Estimate) -> Shown:
+def shown(estimate: Estimate) -> EstimateText:
     """The numbers of an estimate as a page prints them, with a minus sign in place of a hyphen."""
     text = outcome.shown(estimate)
-    return Shown(*(_signed(getattr(text, field.name)) for field in fields(text)))
+    return EstimateText(*(signed(getattr(text, field.name)) for field in fields(text)))
 
 
 def number(value: float, places: int | None = None) -> str:
     """A number as a page prints it: ``−2.86``."""
-    return _signed(outcome.number(value, places))
+    return signed(outcome.number(value, places))
 
 
-def _signed(text: str) -> str:
-    return f"−{text[1:]}" if text.startswith("-") else text
+def signed(text: str) -> str:
+    """Text of one number, or of an interval, with minus signs in place of hyphens: ``−2.9 to −1.1``."""
+    return " to ".join(f"−{part[1:]}" if part.startswith("-") else part for part in text.split(" to "))
 
 
 def key_words(key: Key) -> str:
@@ -46,9 +48,9 @@ def key_words(key: Key) -> str:
 
 
 def label_words(cell: Cell) -> str:
-    """``site 1 · sex f``; empty for the one cell of a plain answer. The parts of a test are named by themselves."""
+    """``site 1 · sex f``; empty for one number. Bins, coefficients and parts of a test need no name."""
     return " · ".join(
-        key_words(key) if name == "test" else f"{plain(name)} {key_words(key)}" for name, key in cell.label
+        key_words(key) if name in NAMELESS else f"{plain(name)} {key_words(key)}" for name, key in cell.label
     )
 
 
@@ -57,7 +59,7 @@ def label_names(answers: Sequence[Answer]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for answer in answers for cell in answer for name, _ in cell.label))
 
 
-def sheet(certificate: Record) -> str:
+def sheet(certificate: CertificateRecord) -> str:
     """The answers as CSV (RFC 4180).
 
     Its columns are name, one column per label, outcome, value, low, high, noise, sampling and level. The last are the
@@ -79,9 +81,7 @@ def sheet(certificate: Record) -> str:
         for cell in answer:
             labels = dict(cell.label)
             found = [_entry(labels[name]) if name in labels else "" for name in names]
-            writer.writerow(
-                [safe(answer.name), *found, *_numbers(cell, bare=answer.bare), safe(answer.estimand), *share]
-            )
+            writer.writerow([safe(answer.name), *found, *_numbers(answer, cell), safe(answer.estimand), *share])
     return out.getvalue()
 
 
@@ -94,9 +94,9 @@ def _share(answer: Answer) -> list[str]:
             return ["" for _ in INCOMPLETE]
 
 
-def _numbers(cell: Cell, *, bare: bool) -> list[str]:
+def _numbers(answer: Answer, cell: Cell) -> list[str]:
     match cell.outcome:
-        case Reply(estimate) if bare:
+        case Reply(estimate) if not answer.has_interval(cell):
             return ["reply", _digits(estimate.value), *("" for _ in NUMBERS[1:])]
         case Reply(estimate):
             return ["reply", *(_digits(getattr(estimate, name)) for name in NUMBERS)]

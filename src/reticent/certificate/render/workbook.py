@@ -4,8 +4,9 @@
     (a table)   one line for each cell of a histogram or of an answer by group, its labels in columns of their own
     Notes       the guarantee, caveats, receipt and digest, so that the numbers never travel without them
 
-Text that somebody typed is written as text, never as a formula. The numbers keep 15 digits, as many as Excel holds; the
-CSV and the certificate have every one. They are shown with as many as their interval is worth.
+Text that somebody typed is written as text, never as a formula. Numbers are shown with as many digits as their interval
+is worth. The ends of an interval are rounded outwards to these digits, as on the page: Excel itself would round them
+to the nearest, and narrow the interval. The other numbers keep 15 digits; the CSV and the certificate have every one.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from reticent.certificate.record import Record
+from reticent.certificate.record import CertificateRecord
 from reticent.certificate.render.tables import NUMBERS, label_names
 from reticent.data.format import plain
 from reticent.errors import SpecError
-from reticent.outcome import NoReply, Reply, decimals
+from reticent.outcome import MOST_PLACES, NoReply, Reply, decimals, outwards
 from reticent.privacy.explain import sentence
 from reticent.statistics.answer import Answer, Cell
 
@@ -48,7 +49,7 @@ def ready() -> None:
         raise SpecError(MISSING) from None
 
 
-def workbook(certificate: Record) -> bytes:
+def workbook(certificate: CertificateRecord) -> bytes:
     """The bytes of an .xlsx file with the answers of a release."""
     ready()
     from openpyxl import Workbook
@@ -60,14 +61,14 @@ def workbook(certificate: Record) -> bytes:
     if single:
         sheet = _sheet(book, "Answers", ["answer", "estimates", "outcome", *NUMBERS])
         for answer in single:
-            _line(sheet, [answer.name, answer.estimand], answer.shown[0], bare=answer.bare)
+            _line(sheet, [answer.name, answer.estimand], answer, answer.cells[0])
     for answer in answers:
         if answer not in single:
             names = label_names([answer])
             sheet = _sheet(book, answer.name, [*names, "outcome", *NUMBERS])
-            for cell in answer.shown:
+            for cell in answer.cells:
                 labels = dict(cell.label)
-                _line(sheet, [labels.get(name) for name in names], cell, bare=answer.bare)
+                _line(sheet, [labels.get(name) for name in names], answer, cell)
     notes = _sheet(book, "Notes", ["about", "words"])
     for entry in _notes(certificate, answers):
         _append(notes, entry)
@@ -78,7 +79,7 @@ def workbook(certificate: Record) -> bytes:
     return out.getvalue()
 
 
-def _notes(certificate: Record, answers: Sequence[Answer]) -> list[tuple[Entry, ...]]:
+def _notes(certificate: CertificateRecord, answers: Sequence[Answer]) -> list[tuple[Entry, ...]]:
     document, guarantee = certificate.document, certificate.guarantee
     head = [
         ("release", document["release"]),
@@ -117,17 +118,19 @@ def _name(title: str, taken: set[str]) -> str:
     return found
 
 
-def _line(sheet: Worksheet, labels: Sequence[Entry], cell: Cell, *, bare: bool) -> None:
+def _line(sheet: Worksheet, labels: Sequence[Entry], answer: Answer, cell: Cell) -> None:
     match cell.outcome:
         case NoReply():
             _append(sheet, [*labels, "no reply"])
+        case Reply(estimate) if not answer.has_interval(cell):
+            _append(sheet, [*labels, "reply", estimate.value])
         case Reply(estimate):
-            numbers = [None if bare and name != "value" else getattr(estimate, name) for name in NUMBERS]
-            _append(sheet, [*labels, "reply", *numbers])
+            found = outwards(estimate)
+            _append(sheet, [*labels, "reply", *(getattr(found, name) for name in NUMBERS)])
             places = decimals(estimate)
             shown = "#,##0" + ("." + "0" * places if places and places > 0 else "")
             for entry in sheet[sheet.max_row][len(labels) + 1 : -1]:
-                entry.number_format = shown if places is not None else "General"
+                entry.number_format = shown if places is not None and places <= MOST_PLACES else "General"
 
 
 def _append(sheet: Worksheet, entries: Sequence[Entry]) -> None:

@@ -15,8 +15,9 @@ from typing import Any, Final, TypeAlias, assert_never
 import ibis
 
 from reticent.data.columns import Storage
+from reticent.data.expression_tree import key_text as key_text
 from reticent.data.format import PLAIN, Format
-from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Key, Real
+from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Real
 
 DTYPES: Final[Mapping[Storage, str]] = {"text": "string", "whole": "int64", "real": "float64", "truth": "boolean"}
 
@@ -61,13 +62,6 @@ def whole_or_null(x: Expr) -> Expr:
 def whole_text(x: Expr) -> Expr:
     """Decimal text of a whole double within 2^53."""
     return clamp(x, -float(EXACT_DOUBLE), float(EXACT_DOUBLE)).floor().cast("int64").cast("string")
-
-
-def key_text(key: Key) -> str:
-    """The canonical text of a public key."""
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    return str(key)
 
 
 def plain_text(column: Expr, storage: Storage) -> Expr:
@@ -144,3 +138,12 @@ def typed(x: Expr, column: Column) -> Expr:
 def engine_type(column: Column) -> str:
     """The engine type of a parsed cell."""
     return "string" if isinstance(column, Category) and type(column.among[0]) is not int else "float64"
+
+
+def with_stand_in(x: Expr, column: Column) -> Expr:
+    """A typed cell, or the public value of its column where it is null."""
+    if column.stand_in is None:
+        return x
+    if isinstance(column, Category):
+        return x.fill_null(key_text(column.stand_in))
+    return x.fill_null(double(float(column.stand_in)))

@@ -7,7 +7,7 @@ configuration is locked before the first row. Whatever it raises stays inside ``
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,12 +33,22 @@ class Session:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
-    def store(self, name: str, statement: str, stream: pa.RecordBatchReader, *, view: tuple[str, str]) -> None:
-        """Keep the outcome of ``statement`` as a table. It reads the view, and the view reads the stream, "source"."""
+    def store(self, name: str, statement: str, stream: pa.RecordBatchReader, *, steps: Mapping[str, str]) -> None:
+        """Keep the outcome of ``statement`` as a table. It reads the last step, and each step reads the one before.
+
+        The first is a view of the stream. Each later one is a table until the next is there: inlined, the columns that
+        it uses several times would double at each step.
+        """
+        (first, text), *later = steps.items()
         self._connection.register("source", stream)
         try:
-            self._connection.execute(f'CREATE TEMP VIEW "{view[0]}" AS {view[1]}')
-            self._connection.execute(f'CREATE TEMP TABLE "{name}" AS {statement}')
+            self._connection.execute(f'CREATE TEMP VIEW "{first}" AS {text}')
+            before = ""
+            for step, text in (*later, (name, statement)):
+                self._connection.execute(f'CREATE TEMP TABLE "{step}" AS {text}')
+                if before:
+                    self._connection.execute(f'DROP TABLE "{before}"')
+                before = step
         finally:
             self._connection.unregister("source")
 

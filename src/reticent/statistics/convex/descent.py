@@ -30,7 +30,7 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.convex import losses
-from reticent.statistics.convex.intervals import Around, curvature, moved, spread_of, whole
+from reticent.statistics.convex.intervals import ScoreKnowledge, curvature, moved, spread_of, whole
 from reticent.statistics.convex.losses import Loss
 from reticent.statistics.price import Noise, Price, deviation
 from reticent.statistics.scaling import UNIT, Floats, Integers, Scaling, longest, product, scored, shortened
@@ -48,7 +48,7 @@ LAPLACE: Final = 3.0  # excess kurtosis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Linear:
+class LinearFit:
     """A fitted linear model of scaled columns: coefficients of shape (scores, width), covariances where intervals are.
 
     ``sampled`` and ``noisy`` are covariances of the one score's coefficients, due to sampling and to noise; ``around``
@@ -59,7 +59,7 @@ class Linear:
     rows: float
     sampled: Floats | None = None
     noisy: Floats | None = None
-    around: Around | None = None
+    around: ScoreKnowledge | None = None
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class Descent:
 
     # --- the fit --------------------------------------------------------------------------------------------------
 
-    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> LinearFit:
         """The model from rows of shape (n, columns) and targets of shape (n,)."""
         rows = shortened(self.scaling.whole(values), self.reach, self.price.norm)
         rows = np.asarray(np.where(np.isfinite(targets)[:, None], rows, 0))
@@ -215,11 +215,11 @@ class Descent:
         data = rows.astype(np.float64)  # the same whole numbers, so that products of doubles are exact
         way = self.way(data, targets, n, entropy)
         if self.last is None or self.curved is None:
-            return Linear(way, n)
+            return LinearFit(way, n)
         exact = curvature(self.loss, rows, data, targets, way)
         bent = whole(gate.draw(self.curved, exact.tolist(), entropy), self.scaling.width)
         slope = self.gradient(data, targets, way, self.last, entropy)
-        around = Around(
+        around = ScoreKnowledge(
             at=way[0],
             push=-slope[0],
             bent=bent,
@@ -229,7 +229,7 @@ class Descent:
             off=deviation(self.curved) / UNIT**2,
             tail=0.0 if self.price.delta else LAPLACE,
         )
-        return Linear(around.values[None, :], n, around=around)
+        return LinearFit(around.values[None, :], n, around=around)
 
     def counted(self, rows: int, entropy: Entropy) -> float:
         assert self.counting is not None
@@ -294,4 +294,4 @@ def _noisy(noise: Noise, exact: Integers, entropy: Entropy) -> Floats:
     return np.array(drawn, np.float64).reshape(exact.shape) / UNIT**2
 
 
-__all__ = ["Descent", "Linear", "spread_of"]
+__all__ = ["Descent", "LinearFit", "spread_of"]

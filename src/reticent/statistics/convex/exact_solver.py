@@ -14,7 +14,7 @@ from typing import assert_never
 
 from reticent.exact.rounding import exp_bounds, sqrt_up
 from reticent.statistics.convex import losses
-from reticent.statistics.convex.losses import Hinge, Logistic, Loss, Quantile, Squared, Tabled
+from reticent.statistics.convex.losses import CheckLoss, Hinge, HuberLoss, Logistic, Loss, TabulatedLoss
 from reticent.statistics.scaling import UNIT, Floats, Integers
 
 Row = tuple[list[int], Fraction]
@@ -71,12 +71,12 @@ def slopes(loss: Loss, scores: Sequence[Fraction], y: Fraction, bits: int) -> li
             return [
                 -sign * _between((1 + h - sign * score) / (2 * h)) for sign, score in zip(signs, scores, strict=True)
             ]
-        case Squared(cut):
+        case HuberLoss(cut):
             return [min(max((scores[0] - y) / Fraction(float(cut)), Fraction(-1)), Fraction(1))]
-        case Quantile(level, round_off):
+        case CheckLoss(level, round_off):
             over = _between((scores[0] - y) / (2 * Fraction(float(round_off))) + Fraction(1, 2))
             return [over - Fraction(float(level))]
-        case Tabled():
+        case TabulatedLoss():
             return loss.exactly(scores, y)
         case _:
             assert_never(loss)

@@ -38,7 +38,7 @@ FARTHEST: Final = 100.0  # a coefficient further off than this, per half-width o
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
+class ScoreKnowledge:
     """Public knowledge of the coefficients of one score.
 
     Attributes
@@ -201,4 +201,4 @@ def moved(loss: Loss, reach: Fraction, width: int, norm: Norm, neighbours: Adjac
     return found if norm == "l2" else Fraction(math.ceil(found))  # of whole numbers: the mechanism asks for one
 
 
-__all__ = ["AT_95", "Around", "curvature", "moved", "spread_of", "whole"]
+__all__ = ["AT_95", "ScoreKnowledge", "curvature", "moved", "spread_of", "whole"]

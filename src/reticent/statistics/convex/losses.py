@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.statistics.convex.tabulated_loss import Tabled
+from reticent.statistics.convex.tabulated_loss import TabulatedLoss
 from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, lengths
 
 
@@ -48,7 +48,7 @@ class Hinge:
 
 
 @dataclass(frozen=True, slots=True)
-class Squared:
+class HuberLoss:
     """Half the square of the residual up to ``cut``, then its tangent: Huber's loss."""
 
     cut: Fraction = Fraction(1)
@@ -58,7 +58,7 @@ class Squared:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantile:
+class CheckLoss:
     """The check function of ``level``, rounded off within ``bend`` of its kink."""
 
     level: Fraction = Fraction(1, 2)
@@ -76,7 +76,7 @@ def _width(width: Fraction, name: str) -> None:
         raise PublicParameterError(f"{name} must lie between {NARROWEST} and {1 / NARROWEST}")
 
 
-Loss: TypeAlias = Logistic | Hinge | Squared | Quantile | Tabled
+Loss: TypeAlias = Logistic | Hinge | HuberLoss | CheckLoss | TabulatedLoss
 FLAT: Final = 1e-12
 NARROWEST: Final = Fraction(1, 10**6)
 
@@ -86,9 +86,9 @@ def scores_of(loss: Loss) -> int:
     match loss:
         case Logistic(classes) | Hinge(classes):
             return 1 if classes == 2 else classes
-        case Squared() | Quantile():
+        case HuberLoss() | CheckLoss():
             return 1
-        case Tabled():
+        case TabulatedLoss():
             return loss.scores
         case _:
             assert_never(loss)
@@ -96,7 +96,7 @@ def scores_of(loss: Loss) -> int:
 
 def of_numbers(loss: Loss) -> bool:
     """Tell if targets are numbers in [-1, 1], and not classes."""
-    return isinstance(loss, Squared | Quantile) or (isinstance(loss, Tabled) and not loss.classes)
+    return isinstance(loss, HuberLoss | CheckLoss) or (isinstance(loss, TabulatedLoss) and not loss.classes)
 
 
 def most(loss: Loss, norm: Norm) -> Fraction:
@@ -106,9 +106,9 @@ def most(loss: Loss, norm: Norm) -> Fraction:
             size = 1 if classes == 2 else 2  # |p - e|: sum of sizes at most 2, of squares at most 2
         case Hinge(classes):
             size = 1 if classes == 2 else classes
-        case Squared() | Quantile():
+        case HuberLoss() | CheckLoss():
             size = 1
-        case Tabled():
+        case TabulatedLoss():
             size = loss.scores
         case _:
             assert_never(loss)
@@ -151,10 +151,10 @@ def real_slopes(loss: Loss, scores: Floats, targets: Floats) -> Floats:
 def steepest(loss: Loss) -> tuple[Fraction, Fraction]:
     """The greatest length of the real slopes of one row: the sum of sizes, and the sum of squares."""
     match loss:
-        case Quantile(level):  # the level is the double next to it, as in the slopes
+        case CheckLoss(level):  # the level is the double next to it, as in the slopes
             side = max(Fraction(float(level)), 1 - Fraction(float(level)))
             return side, side**2
-        case Logistic() | Hinge() | Squared() | Tabled():
+        case Logistic() | Hinge() | HuberLoss() | TabulatedLoss():
             return most(loss, "l1") / UNIT, most(loss, "l2") / UNIT**2
         case _:
             assert_never(loss)
@@ -168,11 +168,11 @@ def turns(loss: Loss) -> tuple[int, Fraction]:
     match loss:
         case Logistic(classes):  # diag(p) - p p' has rank classes - 1 and eigenvalues of at most 1/2
             return classes - 1, Fraction(1, 4) if classes == 2 else Fraction(1, 2)
-        case Hinge(_, round_off) | Quantile(_, round_off):
+        case Hinge(_, round_off) | CheckLoss(_, round_off):
             return scores_of(loss), 1 / (2 * Fraction(float(round_off)))
-        case Squared(cut):
+        case HuberLoss(cut):
             return 1, 1 / Fraction(float(cut))
-        case Tabled():
+        case TabulatedLoss():
             return loss.scores, loss.bent
         case _:
             assert_never(loss)
@@ -188,10 +188,10 @@ def turnings(loss: Loss, scores: Floats, targets: Floats) -> Floats:
         case Logistic():
             p = chances(scores)
             found = p[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
-        case Hinge() | Squared() | Quantile():
+        case Hinge() | HuberLoss() | CheckLoss():
             on = _bent(loss, scores, np.where(there, targets, 0.0))
             found = np.where(on, float(turns(loss)[1]), 0.0)[:, :, None] * np.eye(scores.shape[1])
-        case Tabled():
+        case TabulatedLoss():
             bent = loss.curvatures(scores, np.where(there, targets, 0.0))
             found = bent[:, :, None] * np.eye(scores.shape[1])
         case _:
@@ -209,10 +209,10 @@ def bent_most(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Float
         case Logistic(classes):  # the trace, 1 - sum p^2 <= 2 (1 - p_top) <= 2 classes e^{-lead}
             low, top = np.partition(scores, classes - 2, axis=1)[:, classes - 2 :].T
             return np.asarray(np.minimum(most, 2 * classes * np.exp(2 * off - (top - low))))
-        case Hinge() | Squared() | Quantile():
+        case Hinge() | HuberLoss() | CheckLoss():
             there = np.where(np.isfinite(targets), targets, 0.0)
             return np.asarray(np.where(_bent(loss, scores, there, 2 * off[:, None] + FLAT).any(axis=1), most, 0.0))
-        case Tabled():
+        case TabulatedLoss():
             there = np.where(np.isfinite(targets), targets, 0.0)
             return np.asarray(loss.near(scores, there, off[:, None]).max(axis=1))
         case _:
@@ -221,23 +221,23 @@ def bent_most(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Float
 
 def shifts(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Floats:
     """Greatest change of the slopes of a row, shape (n,), if its scores move by ``off``, shape (n, scores)."""
-    if isinstance(loss, Tabled):  # every slope by its own score
+    if isinstance(loss, TabulatedLoss):  # every slope by its own score
         return np.asarray((loss.near(scores, np.where(np.isfinite(targets), targets, 0.0), off) * off).max(axis=1))
     most = off.max(axis=1)
     return np.asarray(bent_most(loss, scores, targets, most) * most)
 
 
 def _bent(
-    loss: Hinge | Squared | Quantile, scores: Floats, targets: Floats, near: Floats | float = 0.0
+    loss: Hinge | HuberLoss | CheckLoss, scores: Floats, targets: Floats, near: Floats | float = 0.0
 ) -> NDArray[np.bool_]:
     """Mask of the scores on the parabola of their loss, or ``near`` it."""
     match loss:
         case Hinge(classes, round_off):
             here = targets[:, None] == (np.arange(classes) if classes > 2 else 1)
             return np.asarray(np.abs(1.0 - np.where(here, 1.0, -1.0) * scores) <= float(round_off) + near)
-        case Squared(cut):
+        case HuberLoss(cut):
             return np.asarray(np.abs(scores - targets[:, None]) <= float(cut) + near)
-        case Quantile(_, round_off):
+        case CheckLoss(_, round_off):
             return np.asarray(np.abs(scores - targets[:, None]) <= float(round_off) + near)
         case _:
             assert_never(loss)
@@ -250,11 +250,11 @@ def bend(loss: Loss) -> float:
             return 0.25 if classes == 2 else 0.5
         case Hinge():
             return float(1 / (2 * loss.bend))
-        case Squared():
+        case HuberLoss():
             return 1.0 / float(loss.cut)
-        case Quantile():
+        case CheckLoss():
             return float(1 / (2 * loss.bend))
-        case Tabled():
+        case TabulatedLoss():
             return float(loss.bent)
         case _:
             assert_never(loss)
@@ -288,12 +288,12 @@ def _slopes(loss: Loss, scores: Floats, targets: Floats) -> Floats:
             here = targets[:, None] == (np.arange(classes) if classes > 2 else 1)
             sign, h = np.where(here, 1.0, -1.0), float(round_off)
             return np.asarray(-sign * np.clip((1.0 + h - sign * scores) / (2 * h), 0.0, 1.0))
-        case Squared(cut):
+        case HuberLoss(cut):
             return np.asarray(np.clip((scores[:, 0] - targets) / float(cut), -1.0, 1.0)[:, None])
-        case Quantile(level, round_off):
+        case CheckLoss(level, round_off):
             over = np.clip((scores[:, 0] - targets) / (2 * float(round_off)) + 0.5, 0.0, 1.0)
             return np.asarray((over - float(level))[:, None])
-        case Tabled():
+        case TabulatedLoss():
             return loss.slopes(scores, targets)
         case _:
             assert_never(loss)
@@ -305,9 +305,9 @@ def curvatures(loss: Loss, scores: Floats, targets: Floats) -> Floats:
         case Logistic(2):
             p = chances(scores)[:, 1]
             return np.asarray(p * (1 - p))
-        case Squared(cut):
+        case HuberLoss(cut):
             return np.asarray(np.where(np.abs(scores[:, 0] - targets) <= float(cut), 1.0 / float(cut), 0.0))
-        case Logistic() | Hinge() | Quantile() | Tabled():
+        case Logistic() | Hinge() | CheckLoss() | TabulatedLoss():
             raise PublicParameterError("intervals are known for two classes by the logistic loss, and for squares")
         case _:
             assert_never(loss)
@@ -317,9 +317,9 @@ __all__ = [
     "Hinge",
     "Logistic",
     "Loss",
-    "Quantile",
-    "Squared",
-    "Tabled",
+    "CheckLoss",
+    "HuberLoss",
+    "TabulatedLoss",
     "bend",
     "bent_most",
     "chances",

@@ -1,9 +1,9 @@
 """A linear model as the least point of losses with a ridge, protected before it is sought or after.
 
-    Perturbed   objective perturbation: a random slope is added, then the least point is released      pure
-    Inferred    the same, and a noisy curvature at that point, from which intervals follow               pure
-    Released    output perturbation: the least point is released with noise for how far a row moves it
-    planned     which of these, or the descent, by a public rule
+    ObjectivePerturbation   a random slope is added, then the least point is released      pure
+    CurvaturePerturbation   the same, and a noisy curvature at that point, for intervals   pure
+    OutputPerturbation      the least point is released with noise for how far a row moves it
+    planned                 which of these, or the descent, by a public rule
 
 One solution costs as much as the many gradients of a descent together. Little noise is needed if epsilon and the rows
 are worth a flat ridge. The solver stops by a public tolerance that is in the noise: 2^-42 for each row there may be. At
@@ -37,8 +37,8 @@ from reticent.privacy import convert
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics.convex import losses
-from reticent.statistics.convex.descent import LAPLACE, Descent, Linear
-from reticent.statistics.convex.intervals import AT_95, Around, curvature, moved, whole
+from reticent.statistics.convex.descent import LAPLACE, Descent, LinearFit
+from reticent.statistics.convex.intervals import AT_95, ScoreKnowledge, curvature, moved, whole
 from reticent.statistics.convex.losses import Loss
 from reticent.statistics.convex.newton import Problem
 from reticent.statistics.price import Noise, Price, deviation
@@ -135,13 +135,13 @@ class LeastPoint:
             targets = np.clip(targets, -1.0, 1.0)
         return Problem(self.loss, np.asarray(np.where(there[:, None], rows, 0)), np.where(there, targets, np.nan))
 
-    def linear(self, steps: tuple[int, ...], grid: int, rows: int | None) -> Linear:
+    def linear(self, steps: tuple[int, ...], grid: int, rows: int | None) -> LinearFit:
         found = np.array([math.ldexp(value, grid) for value in steps], np.float64)
-        return Linear(found.reshape(-1, self.scaling.width), float(rows or 0))
+        return LinearFit(found.reshape(-1, self.scaling.width), float(rows or 0))
 
 
 @dataclass(frozen=True)
-class Perturbed(LeastPoint):
+class ObjectivePerturbation(LeastPoint):
     """Objective perturbation; the price is pure.
 
     Guarantee
@@ -215,14 +215,14 @@ class Perturbed(LeastPoint):
             f"the least that {self.share} of epsilon pays for; no intervals"
         )
 
-    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> LinearFit:
         """The model from rows of shape (n, columns) and targets of shape (n,)."""
         steps = gate.draw(self.mechanism, self.problem(values, targets), entropy)
         return self.linear(steps, self.mechanism.finest, self.people)
 
 
 @dataclass(frozen=True)
-class Inferred(Perturbed):
+class CurvaturePerturbation(ObjectivePerturbation):
     """Objective perturbation and a noisy curvature at its point; the price is pure.
 
     At the released point t the gradient of the losses is -(ridge t + slope), the random slope of a public law: the
@@ -273,7 +273,7 @@ class Inferred(Perturbed):
     def note(self) -> str:
         return ""
 
-    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> LinearFit:
         problem = self.problem(values, targets)
         found = self.linear(gate.draw(self.mechanism, problem, entropy), self.mechanism.finest, self.people)
         data = problem.rows.astype(np.float64)
@@ -282,7 +282,7 @@ class Inferred(Perturbed):
         at = found.scaled[0]
         pull = np.full(len(at), float(self.penalty))
         pull[: int(self.scaling.intercept)] = 0.0
-        around = Around(
+        around = ScoreKnowledge(
             at=at,
             push=float(self.ridge) * at,
             bent=whole(upper, len(at)),
@@ -292,7 +292,7 @@ class Inferred(Perturbed):
             off=deviation(self.curved) / UNIT**2,
             tail=LAPLACE,
         )
-        return Linear(around.values[None, :], found.rows, around=around)
+        return LinearFit(around.values[None, :], found.rows, around=around)
 
 
 @dataclass(frozen=True)
@@ -350,13 +350,13 @@ class OutputPerturbation(LeastPoint):
     def note(self) -> str:
         return f"output perturbation with ridge {float(self.ridge):.4g}; no intervals"
 
-    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> LinearFit:
         """The model from rows of shape (n, columns) and targets of shape (n,)."""
         exact = self.problem(values, targets).least((0,) * self.size, 0, self.ridge, self.tolerance, self.grid)
         return self.linear(gate.draw(self.noise, exact, entropy), self.grid, self.people)
 
 
-Fit: TypeAlias = Descent | Perturbed | Inferred | OutputPerturbation
+Fit: TypeAlias = Descent | ObjectivePerturbation | CurvaturePerturbation | OutputPerturbation
 
 
 def planned(
@@ -383,7 +383,7 @@ def planned(
     """
     if solver not in SOLVERS:
         raise PublicParameterError(f"solver is one of {', '.join(SOLVERS)}, got {solver!r}")
-    perturbed = Inferred if refined else Perturbed
+    perturbed = CurvaturePerturbation if refined else ObjectivePerturbation
     if solver == "auto":
         few = losses.scores_of(loss) * scaling.width <= MOST
         direct = few and penalty > 0 and not price.delta and steps is None
@@ -411,4 +411,12 @@ def double_above(number: Fraction) -> Fraction:
     return found if found >= number and near else Fraction(math.nextafter(near, math.inf))
 
 
-__all__ = ["Fit", "Inferred", "LeastPoint", "Perturbed", "OutputPerturbation", "Solver", "planned"]
+__all__ = [
+    "Fit",
+    "CurvaturePerturbation",
+    "LeastPoint",
+    "ObjectivePerturbation",
+    "OutputPerturbation",
+    "Solver",
+    "planned",
+]

@@ -37,7 +37,7 @@ NODES: Final = np.arange(-HALF, HALF + 1) / HALF
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tabled:
+class TabulatedLoss:
     """A convex loss by its slopes.
 
     Attributes
@@ -145,22 +145,22 @@ class Tabled:
         return np.asarray(np.ldexp(rise / WHOLE, BITS - self.power))
 
 
-def of_classes(slope: Slope, classes: int, reach: Fraction, steepest: Fraction | None) -> tuple[Tabled, float]:
+def of_classes(slope: Slope, classes: int, reach: Fraction, steepest: Fraction | None) -> tuple[TabulatedLoss, float]:
     """The loss of a score and -1 or 1, within ``reach`` of 0, and the slope that is 1 in the table."""
     if not Fraction(1, 1 << WIDEST) <= reach <= 1 << WIDEST:
         raise PublicParameterError(f"reach must lie between 2^-{WIDEST} and 2^{WIDEST}")
     power = next(power for power in range(-WIDEST, WIDEST + 1) if Fraction(2) ** power >= reach)
     scores = np.clip(NODES * 2.0**power, -float(reach), float(reach))
     values, bound = _rising(asked(slope, scores, np.array([-1.0, 1.0])), steepest)
-    return Tabled(values, power, classes), bound
+    return TabulatedLoss(values, power, classes), bound
 
 
-def of_numbers(slope: Slope, scores: Floats, targets: Floats, steepest: Fraction | None) -> tuple[Tabled, float]:
+def of_numbers(slope: Slope, scores: Floats, targets: Floats, steepest: Fraction | None) -> tuple[TabulatedLoss, float]:
     """The loss of a score and a number, each within (low, high), and the slope that is 1 in the table."""
     values, bound = _rising(
         asked(slope, placed(NODES, scores), placed(np.linspace(-1, 1, LINES + 1), targets)), steepest
     )
-    return Tabled(values, 0), bound
+    return TabulatedLoss(values, 0), bound
 
 
 def placed(nodes: Floats, ends: Floats) -> Floats:
@@ -233,4 +233,4 @@ def _rising(found: Floats, steepest: Fraction | None) -> tuple[Integers, float]:
     return values, bound
 
 
-__all__ = ["CELLS", "NODES", "Slope", "Tabled", "asked", "between", "of_classes", "of_numbers", "placed"]
+__all__ = ["CELLS", "NODES", "Slope", "TabulatedLoss", "asked", "between", "of_classes", "of_numbers", "placed"]

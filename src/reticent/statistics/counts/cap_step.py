@@ -11,19 +11,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from reticent.data.query import Capped, Persons, Query
+from reticent.data.query import CappedPersons, DistinctPersons, Query
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.intervals import NONE, half_width, too_few
+from reticent.statistics.public_facts import at_most
+from reticent.statistics.replies import of_any, passing
+from reticent.statistics.shares import idle, percent
 
 if TYPE_CHECKING:
-    from reticent.data.table import Result
+    from reticent.data.table import QueryResult
     from reticent.entropy import Entropy
 
 
@@ -38,17 +41,22 @@ class CapStep:
 
     @property
     def name(self) -> str:
-        return "capped"
+        return f"capped where {self.setting.where}" if self.setting.where else "capped"
+
+    @property
+    def words_of_rows(self) -> str:
+        """Beginning of the caveats about the cap, of other answers."""
+        return at_most(self.setting.schema.person)
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        return (Capped(), Persons())
+        return (CappedPersons(), DistinctPersons())
 
     @property
     def guarantee(self) -> Guarantee:
         return guarantee_of(self.mechanism, self.setting, "share of people above the cap")
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         ((above,),), ((people,),) = results[0].vectors, results[1].vectors
         if self.units is None:
             ((above, rest),) = noisy([(above, people - above)], self.mechanism, entropy)
@@ -56,7 +64,7 @@ class CapStep:
         else:
             ((above,),) = noisy([(above,)], self.mechanism, entropy)
             outcome = self._share(above, self.units)
-        return Answer(self.name, (Cell((), outcome),), (self.words(outcome),))
+        return Answer(self.name, (Cell((), outcome),), () if idle(outcome) else (self.words(outcome),))
 
     def _share(self, above: int, people: int) -> Outcome[Estimate]:
         scale = float(self.mechanism.scale)
@@ -73,16 +81,14 @@ class CapStep:
         many = "1 row" if rows == 1 else f"{rows} rows"
         if not isinstance(outcome, Reply):
             return f"how many people had more than {many} could not be told: counts and means are of capped rows"
-        share, radius = 100 * outcome.value.value, 100 * outcome.value.noise
-        digits = 0 if radius >= 0.95 else 1
-        return (
-            f"{share:.{digits}f} % ± {radius:.{digits}f} % of people had more than {many}: "
-            "counts and means are of capped rows"
-        )
+        return f"{percent(outcome.value)} of people had more than {many}: counts and means are of capped rows"
 
-    def expected(self, people: int) -> Expected:
-        radius = half_width(NONE, [float(self.mechanism.scale)]) / people
-        return Expected(radius, None, "share of people with more rows than are kept")
+    def expected(self, people: int) -> ExpectedAccuracy:
+        scale = float(self.mechanism.scale)
+        radius = half_width(NONE, [scale]) / people
+        drawn = [] if self.units is not None else [scale, scale]
+        likely = passing(lambda number: not too_few(number, drawn), people, drawn)
+        return ExpectedAccuracy(radius, None, "share of people with more rows than are kept", of_any(likely))
 
 
 def prepare(setting: Setting, epsilon: Fraction) -> CapStep:

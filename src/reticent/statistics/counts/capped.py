@@ -18,6 +18,8 @@ class CapShare(Statistic):
     """The share of persons with more rows than the cap: how far the cap can have changed what is estimated."""
 
     verb: ClassVar[str] = "capped"
+    axis: ClassVar[str] = "share"
+    declines: ClassVar[str] = "where noise hides how many people there are"
     counts_rows: ClassVar[bool] = False
     examples: ClassVar[tuple[str, ...]] = ("capped",)
 

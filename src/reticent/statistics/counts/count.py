@@ -29,6 +29,8 @@ class Count(Statistic):
     """
 
     verb: ClassVar[str] = "count"
+    axis: ClassVar[str] = "rows"
+    declines: ClassVar[str] = ""
     synonyms: ClassVar[tuple[str, ...]] = ("n",)
     has_delta: ClassVar[bool] = True
     delta_in_rho: ClassVar[bool] = False

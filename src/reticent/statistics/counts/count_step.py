@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, assert_never
 
-from reticent.data.query import Persons as PersonsQuery
+from reticent.data.query import DistinctPersons as PersonsQuery
 from reticent.data.query import Query, Rows, Tally, Total, squared_stability
 from reticent.data.schema import Category, Integer, Real, grid_by_size, grid_whole
 from reticent.errors import QuestionError
@@ -26,20 +26,21 @@ from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics import public_facts
-from reticent.statistics.answer import Answer, Cell, Label
-from reticent.statistics.context import Expected, IntegerNoise, OnIntegers, Setting
+from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
+from reticent.statistics.context import ExpectedAccuracy, IntegerNoise, OnIntegers, Setting
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.persons import Persons
 from reticent.statistics.counts.total import Sum
+from reticent.statistics.error_law import ErrorLaw
 from reticent.statistics.options import GEOMETRIC, unknown
+from reticent.statistics.replies import ALWAYS
 
 if TYPE_CHECKING:
-    from reticent.data.table import Result
+    from reticent.data.table import QueryResult
     from reticent.entropy import Entropy
 
 BETA: Final = 0.05
-CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
 
 OURS: Final = (GEOMETRIC, "gaussian")  # noises of integers
 
@@ -89,13 +90,14 @@ class CountStep:
             return compose.public(self.setting.neighbours, label=self.name)
         return compose.in_sequence([Noise(self.mechanism, self.delta).guarantee], label=self.name)
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         (result,) = results
         numbers = noisy(result.vectors, self.mechanism, entropy)
         flat = [number for vector in numbers for number in vector]
         radius = self._radius()
         cells = tuple(
-            Cell(label, Reply(self._estimate(number, radius))) for label, number in zip(self.labels, flat, strict=True)
+            Cell(label, Reply(self._estimate(number, radius)), self._error(number))
+            for label, number in zip(self.labels, flat, strict=True)
         )
         clipped = (CLIPPED,) if self.positive and any(number < radius for number in flat) else ()
         return Answer(self.name, cells, (*self.caveats, *clipped), discrete=self.unit == 1)
@@ -105,13 +107,26 @@ class CountStep:
         value, low, high = (float(max(x, least) * self.unit) for x in (number, number - radius, number + radius))
         return Estimate(value, low, high, float(radius * self.unit), 0.0)
 
+    def _error(self, number: int) -> ErrorLaw | None:
+        """The law of the error of one noisy integer; None for a mechanism whose noises may go together."""
+        unit = float(self.unit)
+        match self.mechanism:
+            case None:
+                return ErrorLaw(number * unit)
+            case Geometric(scale=scale):
+                return ErrorLaw(float(number * self.unit), (float(scale * self.unit),), step=unit)
+            case Gaussian(variance=variance):
+                return ErrorLaw(float(number * self.unit), normal=float(variance) * unit * unit, step=unit)
+            case _:
+                return None
+
     def _radius(self) -> int:
         return 0 if self.mechanism is None else self.mechanism.radius(BETA)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """The noise does not depend on the rows: the same for any ``people``."""
         note = "public: no noise" if self.mechanism is None else ""
-        return Expected(float(self._radius() * self.unit), None, note)
+        return ExpectedAccuracy(float(self._radius() * self.unit), None, note, ALWAYS)
 
 
 def noisy(
@@ -141,7 +156,7 @@ def count(asked: Count | Persons, query: Rows | PersonsQuery, setting: Setting, 
     caveats: tuple[str, ...] = ()
     person = setting.schema.person
     if isinstance(query, Rows) and person.column is not None:
-        caveats = (f"at most {person.rows} rows of each person count",)
+        caveats = (public_facts.at_most(person),)
     return CountStep(
         public_facts.title(asked, setting),
         query,
@@ -213,7 +228,7 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
         ends = f"[{show(query.edges[0])}, {show(last)}]"
         caveats.append(f"values of {asked.column} outside {ends} count in the nearer end bin")
     if setting.schema.person.column is not None:
-        caveats.append(f"at most {setting.schema.person.rows} rows of each person count")
+        caveats.append(public_facts.at_most(setting.schema.person))
     return CountStep(
         public_facts.title(asked, setting),
         query,

@@ -30,6 +30,7 @@ class Histogram(OfColumn):
     """
 
     verb: ClassVar[str] = "histogram"
+    declines: ClassVar[str] = ""
     synonyms: ClassVar[tuple[str, ...]] = ("hist",)
     has_delta: ClassVar[bool] = True
     delta_in_rho: ClassVar[bool] = False

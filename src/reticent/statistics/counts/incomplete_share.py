@@ -32,6 +32,8 @@ class IncompleteShare(Statistic):
     """
 
     verb: ClassVar[str] = "incomplete"
+    axis: ClassVar[str] = "share"
+    declines: ClassVar[str] = "where noise hides how many rows there are"
     synonyms: ClassVar[tuple[str, ...]] = ("missing", "unreadable")
     positions: ClassVar[tuple[str, ...]] = ("of",)
     examples: ClassVar[tuple[str, ...]] = ("incomplete(x)", "incomplete(x, g)")

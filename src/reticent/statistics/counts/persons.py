@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from reticent.data.query import Persons as PersonsQuery
+from reticent.data.query import DistinctPersons as PersonsQuery
 from reticent.statistics.statistic import Dice, Statistic
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ class Persons(Statistic):
     """The number of distinct persons. It always replies, and costs nothing where that number is public."""
 
     verb: ClassVar[str] = "persons"
+    axis: ClassVar[str] = "persons"
+    declines: ClassVar[str] = ""
     synonyms: ClassVar[tuple[str, ...]] = ("people",)
     counts_rows: ClassVar[bool] = False
     examples: ClassVar[tuple[str, ...]] = ("persons",)

@@ -29,6 +29,7 @@ class Sum(OfColumn):
     """
 
     verb: ClassVar[str] = "sum"
+    declines: ClassVar[str] = ""
     synonyms: ClassVar[tuple[str, ...]] = ("total",)
     has_delta: ClassVar[bool] = True
     delta_in_rho: ClassVar[bool] = False

@@ -31,20 +31,20 @@ import numpy as np
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Integer
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Simulation
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses import groups, null
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.means import BACK, law, soft
 from reticent.statistics.hypotheses.null import Floats, Integers
-from reticent.statistics.hypotheses.step import HypothesisStep, Told
+from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import NONE, half_width, known, too_few
 
 STEPS: Final = 1 << 10  # of a range at most, so that a row adds less than 2^40
@@ -81,21 +81,21 @@ class Correlation:
         """Contribution of one row to all nine integers together."""
         return (self.steps[0] * self.steps[1]) ** 2
 
-    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+    def protected(self, results: Sequence[QueryResult]) -> list[tuple[int, ...]]:
         (result,) = results
         assert result.records is not None
         return [products(result.records, self.origins, self.steps)]
 
-    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> HypothesisResult:
         counts = np.array(noisy[0], np.float64).reshape(3, 3) / self.whole
         if too_few(float(counts.sum()), [self.scale] * 9):
-            return Told(Estimate(0.0, -1.0, 1.0, 1.0, 1.0), 0.0, null.PValue(1.0, 1.0, 1.0), (TOO_FEW,))
+            return HypothesisResult(Estimate(0.0, -1.0, 1.0, 1.0, 1.0), 0.0, null.PValue(1.0, 1.0, 1.0), (TOO_FEW,))
         found = fit(counts, self.scale, self.alike)
         source = null.stream("uncorrelated columns")
         under = fit(self._tables(found, (0.0, 1.0), self.draws, source), self.scale, self.alike).statistic
         effect = self._effect(counts, found)
         words = words_of(effect.noise, effect.sampling, "correlation")
-        return Told(effect, float(found.statistic), null.p_value(float(found.statistic), under), words)
+        return HypothesisResult(effect, float(found.statistic), null.p_value(float(found.statistic), under), words)
 
     def _tables(self, about: CorrelationFit, mixed: tuple[float, float], draws: int, source: Simulation) -> Floats:
         """Noisy soft counts of shape (draws, 3, 3); ``mixed``: the share of rows where v is u, and of all others."""
@@ -119,14 +119,16 @@ class Correlation:
         sampling = min(half_width(known(pivot.variance(value, 1.0)), []) / pivot.product, 1.0)
         return Estimate(value, low, high, min(half_width(NONE, pivot.scales(value)) / pivot.product, most), sampling)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """For uncorrelated columns in the middle of their bounds; persons are taken to have one row each."""
         if too_few(people, [self.scale] * 9) or people * SPREAD**2 < SURE * self.scale * math.sqrt(18.0):
-            return Expected(None, None, TOO_FEW)
+            return ExpectedAccuracy(None, None, TOO_FEW)
         form = np.outer(BACK[1], BACK[1]) / (people * SPREAD**2)
         told = _by_z(0.0, (self.scale * form).ravel().tolist(), self.alike / max(people - 3.0 * self.alike, 1.0))
         least = null.least_seen(lambda effect: self.power(effect, people, null.LEVEL), 1.0)
-        return Expected(told.noise, told.sampling, seen_words(least, "correlation", "deviations 1/6 of the ranges"))
+        return ExpectedAccuracy(
+            told.noise, told.sampling, seen_words(least, "correlation", "deviations 1/6 of the ranges")
+        )
 
     def power(self, effect: float, people: int, level: float) -> float:
         """Power for columns in the middle of their bounds.
@@ -350,7 +352,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
         for text in public_facts.caveats_of(name, one.bounds, setting, "person")
     ]
     return HypothesisStep(
-        asked.name,
+        public_facts.name_of(asked.name, setting),
         (Records((asked.column, asked.on), (read[0].unit, read[1].unit)),),
         mechanism,
         Correlation((read[0].origin, read[1].origin), steps, scale, person.rows),

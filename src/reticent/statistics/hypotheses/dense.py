@@ -1,7 +1,7 @@
 """A test whether the density at the median is above a public number: ``test("x", kind="density", density="0.01")``.
 
     census   a noisy number of values, where it is private       1/20 of epsilon
-    test     the rows to change until another verdict is right   the rest: statistics/robust/density.py
+    test     the rows to change until another verdict is right   the rest: statistics/robust/density_test.py
 
 Hypothesis: values are independent with a continuous law. Its density is at most ``density`` per unit of the column
 everywhere between two public ranks around the median. A column is *dense* where these ranks are within a
@@ -23,8 +23,8 @@ from fractions import Fraction
 from typing import Final
 
 from reticent.data.order_statistics import LARGEST, Needs, Order
-from reticent.data.query import Ordered
-from reticent.data.table import Result
+from reticent.data.query import OrderedValues
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate
@@ -35,15 +35,17 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.column_step import Drawn, PlannedStep
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics import public_facts
+from reticent.statistics.column_step import GroupResult, PlannedStep
+from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.step import P_VALUE, STATISTIC
 from reticent.statistics.options import PLAIN
-from reticent.statistics.robust.answers import Grid
-from reticent.statistics.robust.density import LEVEL, DensityTest, density_test
+from reticent.statistics.replies import Replies, of_any, passing
+from reticent.statistics.robust.answers import StepUnit
+from reticent.statistics.robust.density_test import LEVEL, DensityTest, density_test
 from reticent.statistics.robust.plans import CENSUS, FEW
-from reticent.statistics.robust.steps import grid_of, public_values
+from reticent.statistics.robust.robust_step import grid_of, public_values
 
 EFFECT: Final = "rows to change"
 COUNTED: Final = LEVEL / 10  # that there are more values than the width was made for
@@ -63,7 +65,7 @@ class DensityPlan:
         Of the test, without the census.
     """
 
-    grid: Grid
+    grid: StepUnit
     density: Fraction
     neighbours: Adjacency
     epsilon: Fraction
@@ -105,16 +107,16 @@ class DensityPlan:
         assert found.noise == self.noise  # what is charged
         return found
 
-    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+    def draw(self, data: Order, entropy: Entropy) -> GroupResult:
         n = self.n
         if self.census is not None:
             (n,) = gate.draw(self.census, (data.below(LARGEST + 1),), entropy)
         try:
             test = self.made(max(n or 0, 1))
         except (QuestionError, PublicParameterError):  # refused by the noisy number alone, so it may show
-            return Drawn((NO_REPLY,) * 3)
+            return GroupResult((NO_REPLY,) * 3)
         (noisy,) = gate.draw(test.noise, (test.distance(data),), entropy)
-        return Drawn(self._told(test, noisy), (self._words(test, noisy >= test.threshold),))
+        return GroupResult(self._told(test, noisy), (self._words(test, noisy >= test.threshold),))
 
     def _told(self, test: DensityTest, noisy: int) -> tuple[Outcome[Estimate], ...]:
         off, p = float(test.noise.radius(INTERVAL)), p_value(test, noisy)
@@ -129,14 +131,28 @@ class DensityPlan:
             f"within {self.grid.length(test.width):.4g}"
         )
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         try:
             test = self.made(self.n or people)
         except (QuestionError, PublicParameterError):
-            return Expected(None, None, FEW)
+            return ExpectedAccuracy(None, None, FEW, self._replies(people))
         within = f"{self.grid.length(test.width):.4g}"
         note = f"rows to change; dense from {test.threshold:,} on, ranks {test.ranks[0]:,} and {test.ranks[1]:,} "
-        return Expected(float(test.noise.radius(INTERVAL)), 0.0, f"{note}within {within}")
+        return ExpectedAccuracy(
+            float(test.noise.radius(INTERVAL)), 0.0, f"{note}within {within}", self._replies(people)
+        )
+
+    def _replies(self, people: int) -> Replies:
+        """The chance that the noisy number of values is large enough for a test."""
+
+        def enough(number: float) -> bool:
+            try:
+                self.made(max(round(number), 1))
+            except (QuestionError, PublicParameterError):
+                return False
+            return True
+
+        return of_any(passing(enough, self.n or people, [] if self.census is None else [float(self.census.scale)]))
 
 
 def p_value(test: DensityTest, noisy: int) -> float:
@@ -168,8 +184,8 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> PlannedS
         if setting.units is not None:
             plan.made(setting.units * setting.schema.person.rows)  # not even all of them together would do
     return PlannedStep(
-        asked.name,
-        Ordered(asked.column, grid.unit, plan.needs),
+        public_facts.name_of(asked.name, setting),
+        OrderedValues(asked.column, grid.unit, plan.needs),
         _orders,
         plan,
         setting,
@@ -185,7 +201,7 @@ def _caveats(setting: Setting) -> tuple[str, ...]:
     return ("rows of one person are taken for independent values, which the p-value rests on",)
 
 
-def _orders(result: Result) -> Sequence[Order]:
+def _orders(result: QueryResult) -> Sequence[Order]:
     return result.orders
 
 

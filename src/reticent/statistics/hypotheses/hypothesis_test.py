@@ -144,6 +144,7 @@ class HypothesisTest(Statistic):
     """
 
     verb: ClassVar[str] = "test"
+    declines: ClassVar[str] = "where a test of the density has too few values; other tests always reply"
     synonyms: ClassVar[tuple[str, ...]] = (
         *("t_test", "ttest", "chisq", "chi_square", "mann_whitney", "kruskal", "wilcoxon", "correlation", "cor", "ks"),
     )
@@ -220,15 +221,19 @@ class HypothesisTest(Statistic):
     def arguments(self) -> tuple[str, ...]:
         return (str(self.formula),)
 
+    @property
+    def may_decline(self) -> bool:
+        return self.kind == "density"
+
     def estimand(self, setting: Setting) -> str:
         if self.kind == "density":
             return f"rows of this table to change until another verdict on the density of {self.column} is right"
         return f"effect in {self.formula} in the population"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
-        from reticent.statistics.hypotheses import steps
+        from reticent.statistics.hypotheses import kinds
 
-        return steps.test(self, setting, epsilon)
+        return kinds.test(self, setting, epsilon)
 
     @classmethod
     def made_up(cls, dice: Dice) -> HypothesisTest:

@@ -16,10 +16,11 @@ from typing import Final
 import numpy as np
 
 from reticent.data.query import Tally
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics import public_facts
+from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses import tables
 from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
@@ -34,7 +35,7 @@ from reticent.statistics.hypotheses.null import (
     least_seen,
     stream,
 )
-from reticent.statistics.hypotheses.step import HypothesisStep, Told
+from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import too_few
 
@@ -56,25 +57,25 @@ class Independence:
     def effect(self) -> str:
         return "Cramer's V"
 
-    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+    def protected(self, results: Sequence[QueryResult]) -> list[tuple[int, ...]]:
         (result,) = results
         return list(result.vectors)
 
-    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> HypothesisResult:
         table = np.array(noisy, np.float64)
         if hopeless(table, self.law):
-            return Told(Estimate(0.0, 0.0, 1.0, 1.0, 1.0), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
+            return HypothesisResult(Estimate(0.0, 0.0, 1.0, 1.0, 1.0), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
         statistic, p = self.law.test(table, DRAWS if table.size <= WIDE else PLANNED)
         value = tables.strength(table, self.law)
         noise, sampling = tables.half_widths(table, self.law)
         low, high = ends(table, statistic, self.law)
         effect = Estimate(value, min(low, value), max(high, value), noise, sampling)
-        return Told(effect, statistic, p, words_of(noise, sampling, "V"))
+        return HypothesisResult(effect, statistic, p, words_of(noise, sampling, "V"))
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         noise, sampling = tables.half_widths(people * aligned(self.shape, 0.0), self.law)
         seen = least_seen(lambda effect: self._power(effect, people, LEVEL, ROUGH), 1.0)
-        return Expected(noise, sampling, seen_words(seen, "V", "even margins"))
+        return ExpectedAccuracy(noise, sampling, seen_words(seen, "V", "even margins"))
 
     def power(self, effect: float, people: int, level: float) -> float:
         if not 0.0 <= effect <= 1.0:
@@ -194,4 +195,11 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
         raise QuestionError(f"{asked.column} has one value only: there is nothing to test. Nothing was charged.")
     if shape[0] * shape[1] > LARGEST:
         raise QuestionError(f"{asked.name} would have {shape[0] * shape[1]} cells: at most {LARGEST} are simulated.")
-    return HypothesisStep(asked.name, (query,), mechanism, Independence(shape, law), setting, several_rows(setting))
+    return HypothesisStep(
+        public_facts.name_of(asked.name, setting),
+        (query,),
+        mechanism,
+        Independence(shape, law),
+        setting,
+        several_rows(setting),
+    )

@@ -26,13 +26,13 @@ import numpy as np
 
 from reticent.data.query import Moments, Per, kept_rows
 from reticent.data.schema import Key, grid_by_width
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric, laplace_radius
 from reticent.outcome import Estimate
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses.groups import keys_of
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seen_words, words_of
@@ -48,7 +48,7 @@ from reticent.statistics.hypotheses.null import (
     stream,
 )
 from reticent.statistics.hypotheses.proportions import average, both, times
-from reticent.statistics.hypotheses.step import HypothesisStep, Told
+from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.intervals import UNSURE as UNSURE_SIZE
 from reticent.statistics.moments.basis import UNIT, Design, design
@@ -80,19 +80,19 @@ class Means:
     def effect(self) -> str:
         return f"difference of means ({self.groups[0]} less {self.groups[1]})"
 
-    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+    def protected(self, results: Sequence[QueryResult]) -> list[tuple[int, ...]]:
         (result,) = results
         return [self.chosen.integers(vector) for vector in result.vectors]
 
-    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> HypothesisResult:
         counts = np.array(noisy, np.float64) / UNIT
         sizes = counts.sum(-1).tolist()
         if any(too_few(size, [self.scale] * 3) for size in sizes):
             whole = 2.0 * self.half
-            return Told(Estimate(0.0, -whole, whole, whole, whole), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
+            return HypothesisResult(Estimate(0.0, -whole, whole, whole, whole), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
         statistic, p = self.test(counts)
         effect = self._difference(counts)
-        return Told(effect, statistic, p, words_of(effect.noise, effect.sampling, "difference"))
+        return HypothesisResult(effect, statistic, p, words_of(effect.noise, effect.sampling, "difference"))
 
     def test(self, counts: Floats, draws: int = DRAWS, name: str = HYPOTHESIS) -> tuple[float, PValue]:
         """T of noisy soft counts of shape (2, 3), in rows, and the p-value by ``draws`` simulated ones of either law.
@@ -128,15 +128,17 @@ class Means:
         low, high = (min(max(end, -most), most) for end in (middle - radius, middle + radius))
         return Estimate(min(max(middle, -most), most), low, high, noise, sampling)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """For two groups of equal size, the mean in the middle of the bounds and a sixth of the range as deviation."""
         size = people / 2
         if too_few(size, [self.scale] * 3):
-            return Expected(None, None, TOO_FEW)
+            return ExpectedAccuracy(None, None, TOO_FEW)
         noise = self.half * half_width(NONE, (self.scale / size * np.tile(POINTS, 2)).tolist())
         sampling = self.half * normal_half_width(2.0 * self.alike * USUAL_SPREAD**2 / size)
         seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 2.0 * self.half)
-        return Expected(noise, sampling, seen_words(seen, "difference", "equal groups, deviations 1/6 of the range"))
+        return ExpectedAccuracy(
+            noise, sampling, seen_words(seen, "difference", "equal groups, deviations 1/6 of the range")
+        )
 
     def power(self, effect: float, people: int, level: float) -> float:
         """Power for simulated groups of equal size, whose means differ by ``effect`` about the middle.
@@ -265,4 +267,11 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
         words = (*words, "each person counts once in a group, with the mean of their rows there")
     if most > 1:
         words = (*words, "a person may be in both groups, which the law under the hypothesis allows for")
-    return HypothesisStep(asked.name, (Moments(asked.column, grid, 2, keys, per),), mechanism, test, setting, words)
+    return HypothesisStep(
+        public_facts.name_of(asked.name, setting),
+        (Moments(asked.column, grid, 2, keys, per),),
+        mechanism,
+        test,
+        setting,
+        words,
+    )

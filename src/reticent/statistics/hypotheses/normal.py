@@ -25,16 +25,16 @@ from typing import Final
 import numpy as np
 
 from reticent.data.order_statistics import RunLength
-from reticent.data.query import Ordered, Present, Query, Tally
+from reticent.data.query import OrderedValues, PresentValues, Query, Tally
 from reticent.data.schema import Category, Integer, Real
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses import groups, null
 from reticent.statistics.hypotheses.distance import (
     BITS,
@@ -50,7 +50,7 @@ from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.kolmogorov import COLUMNS, distances, heaped
 from reticent.statistics.hypotheses.null import Floats
-from reticent.statistics.hypotheses.step import HypothesisStep, Told
+from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import FEWEST, NONE, half_width
 
 FINE: Final = 4096  # steps of a named deviation
@@ -79,7 +79,7 @@ class ReadingGrid:
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class NormalityHypothesis:
     """n D with noise of ``scale`` quarter rows, and n with as much noise in rows where ``size`` is None."""
 
     frame: ReadingGrid
@@ -98,33 +98,37 @@ class Normal:
         """The scale of the noise of n D, in rows."""
         return self.scale / STEPS
 
-    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+    def protected(self, results: Sequence[QueryResult]) -> list[tuple[int, ...]]:
         (result,) = results
         data = self._steps(result)
         found = self.frame.distance(data)
         return [(found,)] if self.size is not None else [(found, data.size)]
 
-    def _steps(self, result: Result) -> DistanceSteps:
+    def _steps(self, result: QueryResult) -> DistanceSteps:
         if self.frame.edges:
             return binned(np.array(self.frame.edges, np.int64), np.array(result.vectors[0], np.int64))
         (order,) = result.orders
         assert isinstance(order, RunLength)  # what a whole column comes as
         return steps(order.values - self.frame.origin, order.counts)
 
-    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> HypothesisResult:
         (released,) = noisy
         away, size = released[0] / STEPS, float(self.size if self.size is not None else released[1])
         unsure = 0.0 if self.size is not None else self.scale
         if size < FEWEST:
             none = null.PValue(1.0, 1.0, 1.0)
-            return Told(Estimate(0.0, 0.0, 1.0, 1.0, 1.0), 0.0, none, ("too few values for this ε to test",))
+            return HypothesisResult(
+                Estimate(0.0, 0.0, 1.0, 1.0, 1.0), 0.0, none, ("too few values for this ε to test",)
+            )
         observed, under = float(self._measure(np.array(away), np.array(size))), self._under(size)
         value = min(max(away / size, 0.0), 1.0)
         noise = half_width(NONE, [self.wide / size, value * unsure / size])
         sampling = self._sampling(size)
         radius = self._radius(size, value)
         told = Estimate(value, max(value - radius, 0.0), min(value + radius, 1.0), noise, sampling)
-        return Told(told, away / math.sqrt(size), null.p_value(observed, under), words_of(noise, sampling, "distance"))
+        return HypothesisResult(
+            told, away / math.sqrt(size), null.p_value(observed, under), words_of(noise, sampling, "distance")
+        )
 
     def _measure(self, away: Floats, size: Floats) -> Floats:
         """The distance in rows against the root of what sampling and noise make of it, where n is this noisy."""
@@ -151,15 +155,15 @@ class Normal:
             off = off + value * np.abs(null.geometric(self.scale, (self.draws,), source)) / size
         return null.critical(off, 0.05)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """Accuracy of the distance; persons are taken to have one value each."""
         size = self.size if self.size is not None else people
         if size < FEWEST:
-            return Expected(None, None, "too few people to test")
+            return ExpectedAccuracy(None, None, "too few people to test")
         sampling = self._sampling(size)
         least = null.least_seen(lambda away: self.power(away, size, null.LEVEL), 0.5)
         seen = seen_words(least, "distance", "a normal law with some values heaped at its mean")
-        return Expected(half_width(NONE, [self.wide / size]), sampling, seen)
+        return ExpectedAccuracy(half_width(NONE, [self.wide / size]), sampling, seen)
 
     def _sampling(self, size: float) -> float:
         """95 % of how far sampling alone takes any distribution function (from a continuous one; else less)."""
@@ -181,7 +185,7 @@ class Normal:
 
 
 @lru_cache(maxsize=256)
-def _bar(kind: Normal, people: int, level: float) -> float:
+def _bar(kind: NormalityHypothesis, people: int, level: float) -> float:
     """The critical value for so many values."""
     return null.critical(kind._under(float(people)), level)
 
@@ -207,8 +211,8 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     if abs(middle / unit) >= FARTHEST:
         raise QuestionError(f"{asked.column} lies too far from 0 for steps of {show(unit)}. Nothing was charged.")
     frame = _frame(asked, unit, middle, whole=isinstance(column, Integer))
-    query: Query = Tally(asked.column, edges=asked.edges) if asked.edges else Ordered(asked.column, unit)
-    size = public_facts.public_size(Present(asked.column), setting)
+    query: Query = Tally(asked.column, edges=asked.edges) if asked.edges else OrderedValues(asked.column, unit)
+    size = public_facts.public_size(PresentValues(asked.column), setting)
     moved = setting.schema.person.rows * (STEPS if size is not None else STEPS + 1)
     mechanism = Geometric(L1(Fraction(moved), setting.neighbours), epsilon)
     law = "the nearest normal law"
@@ -219,10 +223,10 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     if asked.edges:
         ends = f"in {len(asked.edges) - 1} public bins"
     return HypothesisStep(
-        asked.name,
+        public_facts.name_of(asked.name, setting),
         (query,),
         mechanism,
-        Normal(frame, law, float(mechanism.scale), size, rows),
+        NormalityHypothesis(frame, law, float(mechanism.scale), size, rows),
         setting,
         (f"{asked.column} is compared {ends}", *groups.several_rows(setting)),
     )
@@ -285,4 +289,4 @@ def _frame(asked: HypothesisTest, unit: Fraction, middle: Fraction, *, whole: bo
     return ReadingGrid(edges, origin, int(slope * bottom), bottom, int(start * bottom))
 
 
-__all__ = ["ReadingGrid", "Normal", "step"]
+__all__ = ["ReadingGrid", "NormalityHypothesis", "step"]

@@ -16,15 +16,16 @@ import numpy as np
 
 from reticent.data.query import Tally
 from reticent.data.schema import Category, Key
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics import public_facts
+from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import TOO_FEW, seen_words, words_of
 from reticent.statistics.hypotheses.null import DRAWS, LEVEL, Floats, PValue, critical, least_seen, stream
-from reticent.statistics.hypotheses.step import HypothesisStep, Told
+from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import (
     NONE,
@@ -49,17 +50,17 @@ class Proportions:
     def effect(self) -> str:
         return f"difference of shares ({self.groups[0]} less {self.groups[1]})"
 
-    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+    def protected(self, results: Sequence[QueryResult]) -> list[tuple[int, ...]]:
         (result,) = results
         return [(sum(vector) - vector[self.place], vector[self.place]) for vector in result.vectors]
 
-    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> HypothesisResult:
         table = np.array(noisy, np.float64)
         if any(too_few(float(size), [self.law.scale] * 2) for size in table.sum(1)):
-            return Told(Estimate(0.0, -1.0, 1.0, 1.0, 1.0), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
+            return HypothesisResult(Estimate(0.0, -1.0, 1.0, 1.0, 1.0), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
         statistic, p = self.law.test(table)
         effect = self._difference(table)
-        return Told(effect, statistic, p, words_of(effect.noise, effect.sampling, "difference"))
+        return HypothesisResult(effect, statistic, p, words_of(effect.noise, effect.sampling, "difference"))
 
     def _difference(self, table: Floats) -> Estimate:
         sizes = table.sum(1)
@@ -78,15 +79,17 @@ class Proportions:
             min(max(value, -1.0), 1.0), low, high, half_width(NONE, scales), normal_half_width(average(sampled))
         )
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """For groups of equal size and shares about one half."""
         size = people / 2
         if too_few(size, [self.law.scale] * 2):
-            return Expected(None, None, TOO_FEW)
+            return ExpectedAccuracy(None, None, TOO_FEW)
         noise = half_width(NONE, [self.law.scale * 0.5 / size] * 4)
         sampling = normal_half_width(self.law.alike * 0.5 / size)
         seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 1.0)
-        return Expected(noise, sampling, seen_words(seen, "difference", "equal groups and shares about one half"))
+        return ExpectedAccuracy(
+            noise, sampling, seen_words(seen, "difference", "equal groups and shares about one half")
+        )
 
     def power(self, effect: float, people: int, level: float) -> float:
         if not -1.0 <= effect <= 1.0:
@@ -150,7 +153,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     law = TableLaw(float(mechanism.scale), setting.schema.person.rows)
     test = Proportions((keys.among[0], keys.among[1]), place, law)
     words = (f"the share is that of {asked.column} = {rows[place]}", *several_rows(setting))
-    return HypothesisStep(asked.name, (query,), mechanism, test, setting, words)
+    return HypothesisStep(public_facts.name_of(asked.name, setting), (query,), mechanism, test, setting, words)
 
 
 def _place(asked: HypothesisTest, rows: tuple[Key, ...]) -> int:

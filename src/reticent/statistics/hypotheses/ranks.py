@@ -25,18 +25,18 @@ import numpy as np
 
 from reticent.data.query import Tally
 from reticent.data.schema import Category, Integer, Key
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Simulation
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import show
 from reticent.statistics import public_facts
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses import groups, null
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.null import Floats
-from reticent.statistics.hypotheses.step import HypothesisStep, Told
+from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width, too_few
 
 FEWEST, MOST = 6, 128  # bins of a rule
@@ -53,7 +53,7 @@ TOO_FEW: Final = "too few noisy rows in a group for a test at this loss: the p-v
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks:
+class GroupRanks:
     """Groups by bins with noise of ``scale`` in every cell.
 
     ``alike`` is the most rows of one person; ``assumed`` are the shares of the bins in a plan, ``shape`` is its words.
@@ -81,18 +81,20 @@ class Ranks:
         """Variance of the noise of one cell, or a little more."""
         return 2.0 * self.scale**2
 
-    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+    def protected(self, results: Sequence[QueryResult]) -> list[tuple[int, ...]]:
         (counts,) = results
         return list(counts.vectors)
 
-    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> HypothesisResult:
         """Result for the groups that have rows enough to be told from noise."""
         whole = np.array(noisy, np.float64)
         table = whole[[not self._few(size) for size in whole.sum(axis=1)]]
         words = self._left_out(whole)
         if len(table) < 2:
             low = -HALF if len(whole) == 2 else 0.0
-            return Told(Estimate(0.0, low, HALF, HALF, HALF), 0.0, null.PValue(1.0, 1.0, 1.0), (*words, TOO_FEW))
+            return HypothesisResult(
+                Estimate(0.0, low, HALF, HALF, HALF), 0.0, null.PValue(1.0, 1.0, 1.0), (*words, TOO_FEW)
+            )
         shares = _pooled(table)
         observed = float(statistic(table, self.variance, self.alike))
         under, far = self._under(tuple(table.sum(axis=1).tolist()), tuple(shares.tolist()))
@@ -103,7 +105,7 @@ class Ranks:
         else:
             effect = self._farthest(table, shares, far)
             words += words_of(effect.noise, effect.sampling, "mean rank's distance from 1/2")
-        return Told(effect, observed, null.p_value(observed, under), words)
+        return HypothesisResult(effect, observed, null.p_value(observed, under), words)
 
     def _under(self, sizes: tuple[float, ...], shares: tuple[float, ...]) -> tuple[Floats, Floats]:
         """The statistic of simulated tables, and the farthest mean rank."""
@@ -163,18 +165,18 @@ class Ranks:
         sampling = normal_half_width(self.alike * _spread(shares, scores) / sizes[place])
         return Estimate(value, max(value - radius, 0.0), min(value + radius, HALF), noise, sampling)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """For groups of equal size whose values have the assumed shares; persons are taken to have one row each."""
         size, shares = people / len(self.among), np.array(self.assumed)
         if self._few(size):
-            return Expected(None, None, TOO_FEW)
+            return ExpectedAccuracy(None, None, TOO_FEW)
         scores = np.cumsum(shares) - shares / 2.0 - HALF
         compared = 2 if len(self.among) == 2 else 1  # noisy groups that the effect is made of
         noise = half_width(NONE, [self.scale * x / size for x in scores] * compared)
         sampling = normal_half_width(compared * self.alike * _spread(shares, scores) / size)
         least = null.least_seen(lambda away: self._seen(away, people, null.LEVEL), 0.98 * self._most)
         what = f"distance of P({self.among[0]} < {self.among[1]}) from 1/2" if compared == 2 else "mean rank's distance"
-        return Expected(noise, sampling, seen_words(least, what, f"equal groups, {self.shape}"))
+        return ExpectedAccuracy(noise, sampling, seen_words(least, what, f"equal groups, {self.shape}"))
 
     def power(self, effect: float, people: int, level: float) -> float:
         """For groups of equal size and the assumed shares, the last group shifted on the scale that makes them normal.
@@ -206,7 +208,7 @@ class Ranks:
 
 
 @lru_cache(maxsize=256)
-def _bar(ranks: Ranks, size: float, shares: tuple[float, ...], level: float) -> float:
+def _bar(ranks: GroupRanks, size: float, shares: tuple[float, ...], level: float) -> float:
     """The critical value for groups of one size and law."""
     return null.critical(replace(ranks, draws=null.PLANNED)._under((size,) * len(ranks.among), shares)[0], level)
 
@@ -220,7 +222,7 @@ def _shifted(shares: tuple[float, ...], by: float) -> Floats:
     return found
 
 
-def _away(ranks: Ranks, by: float) -> float:
+def _away(ranks: GroupRanks, by: float) -> float:
     """The effect less what it is without effect, where the last group is shifted by so much."""
     shares, moved = np.array(ranks.assumed), _shifted(ranks.assumed, by)
     chance = float(moved @ (np.cumsum(shares) - shares / 2.0)) - HALF
@@ -290,10 +292,10 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     bins = len(edges) - 1
     shares = (1.0 / bins,) * bins if asked.edges else _bell(edges)
     shape = "evenly filled bins" if asked.edges else "a deviation of 1/6 of the range"
-    found = Ranks(keys.among, float(mechanism.scale), setting.schema.person.rows, shares, shape)
+    found = GroupRanks(keys.among, float(mechanism.scale), setting.schema.person.rows, shares, shape)
     ends = f"[{show(edges[0])}, {show(edges[-1])}]"
     return HypothesisStep(
-        asked.name,
+        public_facts.name_of(asked.name, setting),
         (query,),
         mechanism,
         found,
@@ -332,4 +334,4 @@ def _bell(edges: tuple[Fraction, ...]) -> tuple[float, ...]:
     return tuple(np.diff(ndtr(ends), prepend=0.0, append=1.0).tolist())
 
 
-__all__ = ["Ranks", "mean_ranks", "statistic", "step"]
+__all__ = ["GroupRanks", "mean_ranks", "statistic", "step"]

@@ -9,26 +9,27 @@ Its result is post-processing of the noisy integers and charges nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from reticent.data.query import Moments, Query
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import Expected, Setting, values_of
+from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
 from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.hypotheses.null import PValue
+from reticent.statistics.replies import ALWAYS
 
 P_VALUE: Final = "p-value"
 STATISTIC: Final = "statistic"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HypothesisResult:
     """Result of the noisy integers: the effect with its interval, the statistic, the p-value and words.
 
     ``words`` depend on noisy integers and public numbers only.
@@ -48,15 +49,15 @@ class Hypothesis(Protocol):
         """The name of the effect, as its cell is labelled: ``difference of means``."""
         ...
 
-    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+    def protected(self, results: Sequence[QueryResult]) -> list[tuple[int, ...]]:
         """The integers that get noise, whose L1 sensitivity together is that of the step's mechanism."""
         ...
 
-    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> HypothesisResult:
         """Result of noisy integers of the shape of ``protected``. Deterministic."""
         ...
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """Half-widths of the effect for an assumed shape, and the effect seen with power .8 at level .05 in words."""
         ...
 
@@ -81,7 +82,7 @@ class HypothesisStep:
     def guarantee(self) -> Guarantee:
         return guarantee_of(self.mechanism, self.setting, self.name)
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         told = self.hypothesis.tell(noisy(self.hypothesis.protected(results), self.mechanism, entropy))
         cells = (
             Cell((("test", self.hypothesis.effect),), Reply(told.effect)),
@@ -90,10 +91,12 @@ class HypothesisStep:
         )
         return Answer(self.name, cells, (*self.caveats, *told.words))
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         person = self.setting.schema.person
         averaged = any(isinstance(query, Moments) and query.per == "person" for query in self.queries)
-        return self.hypothesis.expected(values_of(people, 1 if averaged else person.rows, person))
+        return replace(
+            self.hypothesis.expected(values_of(people, 1 if averaged else person.rows, person)), replies=ALWAYS
+        )
 
 
 def _exactly(value: float) -> Estimate:
@@ -101,4 +104,4 @@ def _exactly(value: float) -> Estimate:
     return Estimate(value, value, value, 0.0, 0.0)
 
 
-__all__ = ["P_VALUE", "STATISTIC", "Hypothesis", "HypothesisStep", "Told"]
+__all__ = ["P_VALUE", "STATISTIC", "Hypothesis", "HypothesisStep", "HypothesisResult"]

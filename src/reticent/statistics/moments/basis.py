@@ -22,7 +22,7 @@ from math import comb
 from typing import Final, Literal, TypeAlias
 
 from reticent.data.query import POWER_ONE
-from reticent.data.schema import Fixed
+from reticent.data.schema import FixedPointGrid
 
 UNIT: Final = 1 << 20  # a soft count of one row is this many integer steps
 
@@ -80,7 +80,7 @@ class Design:
 
 
 @lru_cache(maxsize=256)
-def design(kind: Kind, order: int, grid: Fixed) -> Design:
+def design(kind: Kind, order: int, grid: FixedPointGrid) -> Design:
     """The design of one column and order, from its public grid."""
     width = grid.highest - grid.lowest
     # y = shift + stretch x, where x is the grid value less the middle, divided by the reach, as the query has it

@@ -27,6 +27,8 @@ class GeometricMean(LogStatistic):
     """
 
     verb: ClassVar[str] = "geometric_mean"
+    axis: ClassVar[str] = "values"
+    declines: ClassVar[str] = "where the noisy number of values above 0 is too small to divide by"
     synonyms: ClassVar[tuple[str, ...]] = ("gmean", "geomean")
     examples: ClassVar[tuple[str, ...]] = ("geometric_mean(x)",)
     measure: ClassVar[str] = "geometric mean"

@@ -62,6 +62,7 @@ class LogMean(LogStatistic):
     """
 
     verb: ClassVar[str] = "log_mean"
+    declines: ClassVar[str] = "where the noisy number of values above 0 is too small to divide by"
     synonyms: ClassVar[tuple[str, ...]] = ("meanlog",)
     examples: ClassVar[tuple[str, ...]] = ("log_mean(x)",)
     measure: ClassVar[str] = "mean of the natural logarithms"

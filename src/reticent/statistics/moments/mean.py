@@ -86,6 +86,8 @@ class Mean(OfColumn):
     """
 
     verb: ClassVar[str] = "mean"
+    axis: ClassVar[str] = "values"
+    declines: ClassVar[str] = "where the noisy number of values is too small to divide by"
     synonyms: ClassVar[tuple[str, ...]] = ("average", "avg", "coinpress")
     takes_per: ClassVar[bool] = True
     has_delta: ClassVar[bool] = True
@@ -132,9 +134,9 @@ class Mean(OfColumn):
             from reticent.statistics.moments import moment_step
 
             return moment_step.prepare(self, "mean", setting, epsilon)
-        from reticent.statistics.unbounded import steps
+        from reticent.statistics.unbounded import unbounded_step
 
-        return steps.mean(self, setting, epsilon)
+        return unbounded_step.mean(self, setting, epsilon)
 
     @classmethod
     def made_up(cls, dice: Dice) -> Mean:

@@ -15,39 +15,35 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from reticent.data.query import Moments, Present, Query, kept_rows
-from reticent.data.schema import Fixed, grid_by_width
+from reticent.data.query import Moments, PresentValues, Query, kept_rows
+from reticent.data.schema import FixedPointGrid, grid_by_width
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
-from reticent.statistics.answer import Answer, Cell, Label, ValueCount
-from reticent.statistics.context import Expected, Setting, of_persons
-from reticent.statistics.counts.count_step import CLIPPED, guarantee_of, noisy
+from reticent.statistics.answer import CLIPPED, Answer, Cell, Label, ValueCount
+from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
+from reticent.statistics.counts.count_step import guarantee_of, noisy
+from reticent.statistics.error_law import ErrorLaw, SampledVariance
 from reticent.statistics.intervals import (
     FEW,
     NONE,
-    Variances,
     half_width,
-    known,
     noise_half_width,
     normal_half_width,
-    plausible,
+    spread,
     too_few,
 )
 from reticent.statistics.moments.basis import UNIT, Design, Kind, design
 from reticent.statistics.moments.mean import Mean
-from reticent.statistics.moments.variance import Spread
+from reticent.statistics.moments.variance import SpreadStatistic
+from reticent.statistics.replies import of_any, passing
 
 if TYPE_CHECKING:
-    from reticent.data.table import Result
+    from reticent.data.table import QueryResult
     from reticent.entropy import Entropy
-
-FLATTEST, USUAL = (
-    0.25,
-    3.5,
-)  # kurtosis less 1: the least that is considered, and that of a law with tails a little above normal (2)
+    from reticent.statistics.moments.fourth_moment import FourthMoment
 
 Shape = Literal["mean", "variance", "sd"]
 
@@ -82,15 +78,18 @@ class MomentStep:
         return guarantee_of(self.mechanism, self.setting, self.name)
 
     @property
-    def grid(self) -> Fixed:
+    def grid(self) -> FixedPointGrid:
         return self.query.grid
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         (result,) = results
         drawn = self._released([self.design.integers(vector) for vector in result.vectors], entropy)
         found = [self._outcome(released) for released in drawn]
         caveats = (*self.caveats, *_clipped(found, self))
-        cells = tuple(Cell(label, _displayed(outcome, self)) for label, outcome in zip(self.labels, found, strict=True))
+        cells = tuple(
+            Cell(label, _displayed(outcome, self), None if outcome == NO_REPLY else self._error(released))
+            for label, outcome, released in zip(self.labels, found, drawn, strict=True)
+        )
         number = self.design.moments(drawn[0])[0]  # of the first group, and read where there are none
         return Answer(
             self.name, cells, caveats, values=ValueCount(self.query.column, number, tuple(self.noise_of([1.0])))
@@ -133,18 +132,39 @@ class MomentStep:
     def _mean(self, moments: Sequence[float], mean: float, unclipped: float) -> Estimate:
         size = moments[0]
         scales = self.noise_of([-mean, 1.0])
-        sampled = NONE
-        if len(moments) > 2:
-            form = [mean * mean, -2.0 * mean, 1.0]
-            estimate = sum(w * m for w, m in zip(form, moments, strict=False))
-            sampled = plausible(estimate, _spread(self.noise_of(form)), 0.0, size * (1.0 - mean * mean))
-        radius = half_width(_times(sampled, self.alike), scales) / size
+        squares = self._squares(moments, mean)
+        sampled = NONE if squares is None else squares.plausible
+        radius = half_width(sampled.times(self.alike), scales) / size
         return Estimate(
             unclipped,
             unclipped - radius,
             unclipped + radius,
             half_width(NONE, scales) / size,
-            normal_half_width(self.alike * _average(sampled)) / size,
+            normal_half_width(self.alike * sampled.average) / size,
+        )
+
+    def _squares(self, moments: Sequence[float], mean: float) -> SampledVariance | None:
+        """Variance of the sum of the values about their mean; None where it was not bought."""
+        if len(moments) < 3:
+            return None
+        form = [mean * mean, -2.0 * mean, 1.0]
+        estimate = sum(w * m for w, m in zip(form, moments, strict=False))
+        return SampledVariance(estimate, spread(self.noise_of(form)), 0.0, moments[0] * (1.0 - mean * mean))
+
+    def _error(self, released: tuple[int, ...]) -> ErrorLaw | None:
+        """The law of the error of a mean, in the unit of the column; variances have none that adds up."""
+        if self.shape != "mean":
+            return None
+        moments = self.design.moments(released)
+        size = moments[0]
+        mean = min(max(moments[1] / size, -1.0), 1.0)
+        middle, half, _, _ = _range(self)
+        squares = self._squares(moments, mean)
+        return ErrorLaw(
+            middle + half * moments[1] / size,
+            tuple(abs(half * scale / size) for scale in self.noise_of([-mean, 1.0]) if scale),
+            sampling=None if squares is None else squares.times(self.alike * (half / size) ** 2),
+            size=size if self.alike == 1 else 0.0,
         )
 
     def _variance(self, moments: Sequence[float], mean: float) -> Outcome[Estimate]:
@@ -155,24 +175,26 @@ class MomentStep:
         value = raw + 2.0 * sum(s * s for s in centre) / size**2  # the noise of the mean enters squared
         bounded = min(max(value, 0.0), 1.0 - mean * mean)
         scales = self.noise_of([mean * mean - bounded, -2.0 * mean, 1.0])
-        sampled = self._fourth(moments, mean, bounded) if len(moments) > 4 else NONE
-        radius = half_width(_times(sampled, self.alike), scales) / size
+        fourth = self._fourth(moments, mean, bounded) if len(moments) > 4 else None
+        sampled = NONE if fourth is None else fourth.variances()
+        below = half_width(sampled, scales)
+        above = below + (0.0 if fourth is None else fourth.beyond(scales, below))
+        low, high = value - below / size, value + above / size
         noise = half_width(NONE, scales) / size
-        sampling = normal_half_width(self.alike * _average(sampled)) / size
+        sampling = normal_half_width(sampled.average) / size
         if self.shape == "variance":
-            return Reply(Estimate(value, value - radius, value + radius, noise, sampling))
-        if value + radius <= 0.0:
+            return Reply(Estimate(value, low, high, noise, sampling))
+        if high <= 0.0:
             return NO_REPLY
         root = math.sqrt(max(value, 0.0))
-        low, high = math.sqrt(max(value - radius, 0.0)), math.sqrt(value + radius)
-        return Reply(Estimate(root, low, high, math.sqrt(root**2 + noise) - root, math.sqrt(root**2 + sampling) - root))
+        ends = math.sqrt(max(low, 0.0)), math.sqrt(high)
+        return Reply(Estimate(root, *ends, math.sqrt(root**2 + noise) - root, math.sqrt(root**2 + sampling) - root))
 
-    def _fourth(self, moments: Sequence[float], mean: float, value: float) -> Variances:
-        """Sampling variance of sum ((y - mean)^2 - value), from the released third and fourth moments."""
-        size = moments[0]
-        a, v = mean, value
-        # ((y - a)^2 - v)^2 in powers of y
-        square = [a * a - v, -2.0 * a, 1.0]
+    def _fourth(self, moments: Sequence[float], mean: float, value: float) -> FourthMoment:
+        """The sum of ((y - mean)^2 - value)^2, from the released third and fourth moments."""
+        from reticent.statistics.moments.fourth_moment import FourthMoment
+
+        square = [mean * mean - value, -2.0 * mean, 1.0]
         form = [
             square[0] ** 2,
             2.0 * square[0] * square[1],
@@ -181,24 +203,19 @@ class MomentStep:
             1.0,
         ]
         estimate = sum(w * m for w, m in zip(form, moments, strict=True))
-        noise = _spread(self.noise_of(form))
-        widest = (1.0 + abs(mean)) ** 2
-        # A free prior would follow the noise of the fourth moment, which is that of the variance, and widen one side.
-        most = size * v * max(widest - v, 0.0)
-        least = size * v * v * FLATTEST
-        if least <= 0.0 or most <= least:
-            return known(min(max(estimate, 0.0), max(most, 0.0)))
-        return plausible(estimate, noise, least, most, usual=size * v * v * USUAL)
+        return FourthMoment(moments[0], mean, value, estimate, self.noise_of(form), self.alike)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """For values with mean at the middle of the bounds and a sixth of the range as standard deviation."""
         return of_persons(self._expected, people, self.alike, self.setting.schema.person)
 
-    def _expected(self, people: int) -> Expected:
+    def _expected(self, people: int) -> ExpectedAccuracy:
         groups = len(self.labels)
         size = (self.units if self.units is not None else people) / groups
-        if too_few(size, self.noise_of([1.0])):
-            return Expected(None, None, FEW)
+        drawn = self.noise_of([1.0])
+        replies = of_any(passing(lambda number: not too_few(number, drawn), size, drawn))
+        if too_few(size, drawn):
+            return ExpectedAccuracy(None, None, FEW, replies)
         spread = 1.0 / 3.0  # in units of y
         half = float(self.grid.highest - self.grid.lowest) * float(self.grid.unit) / 2.0
         if self.shape == "mean":
@@ -209,20 +226,8 @@ class MomentStep:
             sampling = normal_half_width(self.alike * 2.0 * spread**4 / size) * half * half
             if self.shape == "sd":
                 noise, sampling = noise / (2.0 * spread * half), sampling / (2.0 * spread * half)
-        return Expected(noise, sampling if self.interval else None, "assumes a standard deviation of 1/6 of the range")
-
-
-def _spread(scales: Sequence[float]) -> float:
-    """The scale of one Laplace part with the variance of all."""
-    return math.sqrt(sum(s * s for s in scales))
-
-
-def _times(variances: Variances, factor: int) -> Variances:
-    return variances if factor == 1 else Variances(tuple(factor * v for v in variances.values), variances.weights)
-
-
-def _average(variances: Variances) -> float:
-    return sum(v * w for v, w in zip(variances.values, variances.weights, strict=True))
+        note = "assumes a standard deviation of 1/6 of the range"
+        return ExpectedAccuracy(noise, sampling if self.interval else None, note, replies)
 
 
 def _range(step: MomentStep) -> tuple[float, float, float, float]:
@@ -259,7 +264,7 @@ def _clipped(outcomes: Sequence[Outcome[Estimate]], step: MomentStep) -> tuple[s
     return ()
 
 
-def prepare(asked: Mean | Spread, shape: Shape, setting: Setting, epsilon: Fraction) -> MomentStep:
+def prepare(asked: Mean | SpreadStatistic, shape: Shape, setting: Setting, epsilon: Fraction) -> MomentStep:
     """The step of a mean, variance or standard deviation between public bounds."""
     column, per = asked.column, setting.per
     bounds = public_facts.bounds(asked.name, setting, column, asked.low, asked.high)
@@ -267,7 +272,7 @@ def prepare(asked: Mean | Spread, shape: Shape, setting: Setting, epsilon: Fract
     grid = grid_by_width(*bounds)
     person = setting.schema.person
     query = Moments(column, grid, order, setting.keys, per)
-    units = public_facts.public_size(Present(column, setting.keys, per), setting)
+    units = public_facts.public_size(PresentValues(column, setting.keys, per), setting)
     # Substitution without groups replaces rows in place; elsewhere rows come and go, and soft counts are the better.
     in_place = setting.neighbours.kind == "substitute" and setting.keys is None
     kind: Kind = "soft" if not in_place else ("plain" if units is None else "sized")

@@ -32,6 +32,8 @@ class Proportion(OfColumn):
     """
 
     verb: ClassVar[str] = "proportion"
+    axis: ClassVar[str] = "share"
+    declines: ClassVar[str] = "where the noisy number of values is too small to divide by"
     synonyms: ClassVar[tuple[str, ...]] = ("share",)
     examples: ClassVar[tuple[str, ...]] = ("proportion(g, value=a)",)
 

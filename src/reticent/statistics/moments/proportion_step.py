@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from reticent.data.query import Present, Query, Tally
+from reticent.data.query import PresentValues, Query, Tally
 from reticent.data.schema import Category, Key
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
@@ -21,13 +21,15 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label, ValueCount
-from reticent.statistics.context import Expected, Setting, of_persons
+from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
 from reticent.statistics.counts.count_step import guarantee_of, noisy
-from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, plausible, too_few
+from reticent.statistics.error_law import ErrorLaw, SampledVariance
+from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, too_few
 from reticent.statistics.moments.proportion import Proportion
+from reticent.statistics.replies import of_any, passing
 
 if TYPE_CHECKING:
-    from reticent.data.table import Result
+    from reticent.data.table import QueryResult
     from reticent.entropy import Entropy
 
 
@@ -49,12 +51,15 @@ class ProportionStep:
     def guarantee(self) -> Guarantee:
         return guarantee_of(self.mechanism, self.setting, self.name)
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         chosen, present = results
         pairs = [self._protected(a, n) for (a,), (n,) in zip(chosen.vectors, present.vectors, strict=True)]
         drawn = noisy(pairs, self.mechanism, entropy)
         found = [self._outcome(first, second) for first, second in drawn]
-        cells = tuple(Cell(label, outcome) for label, outcome in zip(self.labels, found, strict=True))
+        cells = tuple(
+            Cell(label, outcome, None if outcome == NO_REPLY else self._error(*pair))
+            for label, outcome, pair in zip(self.labels, found, drawn, strict=True)
+        )
         first, second = drawn[0]
         counted = first if self.in_place else first + second
         values = ValueCount(self.column, counted, tuple(self._forms(0.5)[1]))
@@ -62,7 +67,7 @@ class ProportionStep:
 
     @property
     def column(self) -> str:
-        (column,) = {query.column for query in self.queries if isinstance(query, Present)}
+        (column,) = {query.column for query in self.queries if isinstance(query, PresentValues)}
         return column
 
     def _protected(self, chosen: int, present: int) -> tuple[int, int]:
@@ -76,14 +81,35 @@ class ProportionStep:
             return [scale * (0.5 - share), scale / 2.0], [scale, 0.0]
         return [scale * share, scale * (1.0 - share)], [scale, scale]
 
+    def _counted(self, first: int, second: int) -> tuple[float, float]:
+        """The noisy number of rows present, and of those chosen."""
+        return (first, (first + second) / 2) if self.in_place else (first + second, float(second))
+
+    def _squares(self, size: float, raw: float) -> SampledVariance:
+        """Variance of the number chosen."""
+        share = min(max(raw, 0.0), 1.0)
+        noise = abs(1.0 - 2.0 * share) * math.hypot(*self._forms(share)[0])
+        return SampledVariance(size * raw * (1.0 - raw), noise, 0.0, size / 4.0)
+
+    def _error(self, first: int, second: int) -> ErrorLaw:
+        """The law of the error of a share."""
+        size, chosen = self._counted(first, second)
+        raw = chosen / size
+        return ErrorLaw(
+            raw,
+            tuple(abs(scale) / size for scale in self._forms(min(max(raw, 0.0), 1.0))[0] if scale),
+            sampling=self._squares(size, raw).times(self.alike / size**2),
+            size=size if self.alike == 1 else 0.0,
+        )
+
     def _outcome(self, first: int, second: int) -> Outcome[Estimate]:
-        size, chosen = (first, (first + second) / 2) if self.in_place else (first + second, float(second))
+        size, chosen = self._counted(first, second)
         if too_few(size, self._forms(0.5)[1]):
             return NO_REPLY
         raw = chosen / size
         share = min(max(raw, 0.0), 1.0)
         scales = self._forms(share)[0]
-        sampled = plausible(size * raw * (1.0 - raw), abs(1.0 - 2.0 * share) * math.hypot(*scales), 0.0, size / 4.0)
+        sampled = self._squares(size, raw).plausible
         many = Variances(tuple(self.alike * v for v in sampled.values), sampled.weights)
         average = sum(v * w for v, w in zip(many.values, many.weights, strict=True))
         radius = half_width(many, scales) / size
@@ -97,16 +123,20 @@ class ProportionStep:
             )
         )
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """For a share of one half."""
         return of_persons(self._expected, people, self.alike, self.setting.schema.person)
 
-    def _expected(self, people: int) -> Expected:
+    def _expected(self, people: int) -> ExpectedAccuracy:
         size = people / len(self.labels)
-        if too_few(size, self._forms(0.5)[1]):
-            return Expected(None, None, FEW)
+        drawn = self._forms(0.5)[1]
+        replies = of_any(passing(lambda number: not too_few(number, drawn), size, drawn))
+        if too_few(size, drawn):
+            return ExpectedAccuracy(None, None, FEW, replies)
         noise = half_width(NONE, self._forms(0.5)[0]) / size
-        return Expected(noise, normal_half_width(self.alike * 0.25 / size), "assumes a share of one half")
+        return ExpectedAccuracy(
+            noise, normal_half_width(self.alike * 0.25 / size), "assumes a share of one half", replies
+        )
 
 
 def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> ProportionStep:
@@ -117,7 +147,7 @@ def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> Proportio
             "Nothing was charged."
         )
     value = _chosen(asked, declared)
-    queries = (Tally(asked.column, among=(value,), keys=setting.keys), Present(asked.column, setting.keys))
+    queries = (Tally(asked.column, among=(value,), keys=setting.keys), PresentValues(asked.column, setting.keys))
     rows = setting.schema.person.rows
     in_place = setting.neighbours.kind == "substitute" and setting.keys is None
     # (others, chosen) or (present, chosen - others); see proportions

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from reticent.statistics.moments.variance import Spread
+from reticent.statistics.moments.variance import SpreadStatistic
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
 
 
 @attrs.frozen
-class Sd(Spread):
+class Sd(SpreadStatistic):
     """The standard deviation of a bounded column with its 95 % interval.
 
     Parameters
@@ -27,6 +27,8 @@ class Sd(Spread):
     """
 
     verb: ClassVar[str] = "sd"
+    axis: ClassVar[str] = "spread"
+    declines: ClassVar[str] = "where the noisy number of values is too small to divide by"
     synonyms: ClassVar[tuple[str, ...]] = ("std", "stddev")
     examples: ClassVar[tuple[str, ...]] = ("sd(x)",)
     measure: ClassVar[str] = "standard deviation"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Spread(OfColumn, ABC):
+class SpreadStatistic(OfColumn, ABC):
     """A measure of spread of a bounded column: the variance, or its root."""
 
     measure: ClassVar[str]  # in words
@@ -41,7 +41,7 @@ class Spread(OfColumn, ABC):
 
 
 @attrs.frozen
-class Variance(Spread):
+class Variance(SpreadStatistic):
     """The variance of a bounded column with its 95 % interval.
 
     Parameters
@@ -54,6 +54,7 @@ class Variance(Spread):
     """
 
     verb: ClassVar[str] = "variance"
+    declines: ClassVar[str] = "where the noisy number of values is too small to divide by"
     synonyms: ClassVar[tuple[str, ...]] = ("var",)
     examples: ClassVar[tuple[str, ...]] = ("variance(x)",)
     measure: ClassVar[str] = "variance"

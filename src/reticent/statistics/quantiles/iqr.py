@@ -46,6 +46,8 @@ class Iqr(OfColumn):
     """
 
     verb: ClassVar[str] = "iqr"
+    axis: ClassVar[str] = "spread"
+    declines: ClassVar[str] = "where the values cannot outweigh the public candidates at this ε"
     takes_per: ClassVar[bool] = True
     has_delta: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ("iqr(x)", "iqr(x, method=S)")
@@ -72,7 +74,7 @@ class Iqr(OfColumn):
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
         if self.spends_delta:
-            from reticent.statistics.robust import steps as robust
+            from reticent.statistics.robust import robust_step as robust
 
             return robust.scale(self, setting, epsilon)
         refuse_options(self.name, self.ptr, smooth=False)
@@ -80,7 +82,7 @@ class Iqr(OfColumn):
             from reticent.statistics.quantiles import quantile_step
 
             return quantile_step.prepare(self, setting, epsilon)
-        from reticent.statistics.unbounded import steps as unbounded
+        from reticent.statistics.unbounded import unbounded_step as unbounded
 
         return unbounded.iqr(self, setting, epsilon)
 

@@ -32,6 +32,8 @@ class Median(RankStatistic):
     """
 
     verb: ClassVar[str] = "median"
+    axis: ClassVar[str] = "values"
+    declines: ClassVar[str] = "where the values cannot outweigh the public candidates at this ε"
     synonyms: ClassVar[tuple[str, ...]] = ("m",)
     examples: ClassVar[tuple[str, ...]] = ("median(x)", "median(x, method=M)", "median(x, method=smooth)")
 

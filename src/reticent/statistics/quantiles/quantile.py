@@ -29,6 +29,8 @@ class Quantile(RankStatistic):
     """
 
     verb: ClassVar[str] = "quantile"
+    axis: ClassVar[str] = "values"
+    declines: ClassVar[str] = "where the values cannot outweigh the public candidates at this ε"
     synonyms: ClassVar[tuple[str, ...]] = ("percentile",)
     positions: ClassVar[tuple[str, ...]] = ("column", "level")
     examples: ClassVar[tuple[str, ...]] = ("quantile(x, 0.9)",)

@@ -24,8 +24,8 @@ from typing import Final
 import numpy as np
 
 from reticent.data.candidates import Cells
-from reticent.data.query import Present, Query, Ranks, kept_rows
-from reticent.data.table import Counts, Result
+from reticent.data.query import PresentValues, Query, Ranks, kept_rows
+from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.mechanisms.exponential import Exponential
@@ -38,7 +38,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics import magnitude, public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
-from reticent.statistics.context import Expected, Setting, of_persons
+from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
 from reticent.statistics.counts.count_step import noisy
 from reticent.statistics.intervals import (
     FEW,
@@ -50,11 +50,12 @@ from reticent.statistics.intervals import (
     rank_shift,
     two_laplace_tail,
 )
-from reticent.statistics.magnitude import at_the_end, by_binade, candidates, edges, rarest, reach, share
+from reticent.statistics.magnitude import at_the_end, by_binade, candidates, edges, rarest, reach, share, usual_binade
 from reticent.statistics.possible import Ends, nearest, possible
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.ranks import Runs, draw, placed, runs, sensitivity
+from reticent.statistics.replies import HEAPED, LIKELY, USUAL, Replies, passing
 from reticent.statistics.robust.scale import QUARTILES
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
@@ -87,7 +88,7 @@ class Pricing:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class GroupSize:
     """Noisy number of values of a group, and a verdict on ties; both are released before any quantile.
 
     ``surely`` is a lower confidence bound of the number of values. ``tied`` is None where ties were not counted.
@@ -109,11 +110,11 @@ def values_and_ties(data: Counts, crowd: int, *, replaced: bool) -> tuple[int, i
     return (2 * values if replaced else values) - ties, ties
 
 
-def size_of(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool) -> Size:
+def size_of(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool) -> GroupSize:
     """Estimate the number of values and detect ties from the two noisy numbers."""
     first, ties = pair
     values = (first + ties) / (2.0 if replaced else 1.0)
-    return Size(
+    return GroupSize(
         values, ties > max(mechanism.radius(0.02), TIED * values), values - unsure(mechanism, replaced=replaced)
     )
 
@@ -124,7 +125,7 @@ def unsure(mechanism: Geometric, *, replaced: bool) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class QuantileDraw:
     """The ends and the value of one quantile as they were drawn, and the cell of the value; noise may disorder them.
 
     ``apart`` is how far the ends' cells are apart, None where an end is at the end of the candidates; ``beyond`` says
@@ -157,17 +158,18 @@ class QuantileStep:
     caveats: tuple[str, ...]
     possible: Ends | None
     estimand: str = ""
+    bounds: tuple[Fraction, Fraction] | None = None
 
     @property
     def queries(self) -> tuple[Query, ...]:
         return (self.query,)
 
-    def _supposed(self, values: float) -> Size:
+    def _supposed(self, values: float) -> GroupSize:
         """Size that a plan assumes for ``values`` values: noise at its mean, and no ties."""
         size = self.pricing.size
         private = size is not None and self.units is None
         less = unsure(size, replaced=self._replaced) if size is not None and private else 0.0
-        return Size(values, None if size is None else False, values - less)
+        return GroupSize(values, None if size is None else False, values - less)
 
     # --- what is drawn, and what it costs ---------------------------------------------------------------------------
 
@@ -214,31 +216,42 @@ class QuantileStep:
 
     # --- from ranks to answers --------------------------------------------------------------------------------------
 
-    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         (result,) = results
         sizes = self._sizes(result, entropy)
         cells: list[Cell] = []
-        words: list[str] = []
+        words: dict[str, list[str]] = {}
         for place, (data, size) in enumerate(zip(result.ranks, sizes, strict=True)):
             found, said = self._group(data, size, entropy)
             label = self.labels[len(cells)] if self.setting.keys is not None else ()
             for outcome in found:
                 cells.append(Cell(self.labels[len(cells)], nearest(outcome, self.possible)))
-            words += [f"{label[0][0]} {label[0][1]}: {text}" if label else text for text in said]
+            for text in said:
+                words.setdefault(text, []).append(f"{label[0][0]} {label[0][1]}" if label else "")
             assert len(cells) == (place + 1) * len(found)
-        return Answer(self.name, tuple(cells), (*self.caveats, *words))
+        told = (text if len(of) == len(sizes) else f"{', '.join(of)}: {text}" for text, of in words.items())
+        return Answer(self.name, tuple(cells), (*self._caveats_of(cells), *told))
 
-    def _sizes(self, result: Result, entropy: Entropy) -> list[Size]:
+    def _caveats_of(self, cells: Sequence[Cell]) -> tuple[str, ...]:
+        """The public caveats, without that of bounds where every interval lies between them."""
+        if self.spread or self.bounds is None:
+            return self.caveats
+        replies = [cell.outcome.value for cell in cells if isinstance(cell.outcome, Reply)]
+        inside = all(self.bounds[0] < Fraction(end) < self.bounds[1] for e in replies for end in (e.low, e.high))
+        idle = public_facts.clipping(self.query.column, self.bounds) if inside else ""
+        return tuple(text for text in self.caveats if text != idle)
+
+    def _sizes(self, result: QueryResult, entropy: Entropy) -> list[GroupSize]:
         """Values and ties of each group, noisy where they are private."""
         mechanism, replaced = self.pricing.size, self._replaced
         if mechanism is None:
-            return [Size(float(self.units or 0), None, float(self.units or 0)) for _ in result.ranks]
+            return [GroupSize(float(self.units or 0), None, float(self.units or 0)) for _ in result.ranks]
         held = [values_and_ties(data, self.pricing.crowd, replaced=replaced) for data in result.ranks]
         if self.units is not None:
             beyond = mechanism.radius(0.02)
             drawn = noisy([(more,) for _, more in held], mechanism, entropy)
             units = float(self.units)
-            return [Size(units, more > max(beyond, TIED * units), units) for (more,) in drawn]
+            return [GroupSize(units, more > max(beyond, TIED * units), units) for (more,) in drawn]
         return [size_of(pair, mechanism, replaced=replaced) for pair in noisy(held, mechanism, entropy)]
 
     @property
@@ -246,7 +259,7 @@ class QuantileStep:
         """True if neighbours replace a row within one group; by group rows are added and removed."""
         return self.setting.neighbours.kind == "substitute" and not self.pricing.keyed
 
-    def _group(self, data: Counts, size: Size, entropy: Entropy) -> tuple[list[Outcome[Estimate]], list[str]]:
+    def _group(self, data: Counts, size: GroupSize, entropy: Entropy) -> tuple[list[Outcome[Estimate]], list[str]]:
         """The outcomes of one group, and what its released numbers say of them."""
         declined: list[Outcome[Estimate]] = [NO_REPLY] * (1 if self.spread else len(self.levels))
         if not all(self.feasible(level, size) for level in self.levels):
@@ -263,14 +276,14 @@ class QuantileStep:
         pairs = zip(self.levels, drawn, strict=True)
         return [Reply(self._estimate(level, one, among, size)) for level, one in pairs], words
 
-    def _among(self, data: Counts, size: Size, entropy: Entropy) -> Cells:
+    def _among(self, data: Counts, size: GroupSize, entropy: Entropy) -> Cells:
         """The candidates of one group, about a magnitude that is drawn first where there are no bounds."""
         binade = None
         for mechanism in self._magnitude():
             binade = draw(by_binade(self.cells, data), self._far, 0, mechanism, entropy)
         return candidates(self.cells, binade, tied=size.tied)
 
-    def _quantile(self, level: Fraction, found: Runs, among: Cells, size: Size, entropy: Entropy) -> Drawn:
+    def _quantile(self, level: Fraction, found: Runs, among: Cells, size: GroupSize, entropy: Entropy) -> QuantileDraw:
         value, *ends = self._draws(level)
         middle = draw(found, level, 0, value, entropy)
         low, high = among.lowest, among.highest
@@ -284,13 +297,13 @@ class QuantileStep:
         apart = float(among.edges(last)[1] - among.edges(first)[0]) if inside else None
         least_end, most_end = edges(self.cells, among, low)[0], edges(self.cells, among, high)[1]
         words = at_the_end(self.cells, among, middle)
-        return Drawn(least_end, float(among.value(middle)), most_end, least, most, apart, words)
+        return QuantileDraw(least_end, float(among.value(middle)), most_end, least, most, apart, words)
 
     def rate(self, mechanism: Exponential, level: Fraction) -> float:
         """Exponential rate of the rank error, per rank."""
         return float(mechanism.rate * level.denominator)
 
-    def _shift(self, level: Fraction, size: Size, among: Cells) -> Fraction:
+    def _shift(self, level: Fraction, size: GroupSize, among: Cells) -> Fraction:
         """D: ranks between the level a/b and an end, to the nearest 1/b, which scores can tell apart."""
         end = 1.0 / self.rate(self._mechanism(level, self.pricing.end), level)
         value = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
@@ -314,7 +327,7 @@ class QuantileStep:
         q = float(level)
         return self._alike * max(size, 0.0) * q * (1.0 - q)
 
-    def _estimate(self, level: Fraction, drawn: Drawn, among: Cells, size: Size) -> Estimate:
+    def _estimate(self, level: Fraction, drawn: QuantileDraw, among: Cells, size: GroupSize) -> Estimate:
         low, high = min(drawn.low, drawn.high, drawn.least), max(drawn.low, drawn.high, drawn.most)
         if not self.pricing.end:
             return Estimate(drawn.value, low, high, high - low, 0.0)
@@ -327,7 +340,7 @@ class QuantileStep:
         rank = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
         return Estimate(drawn.value, low, high, half_width(NONE, [rank]) * slope, ranks * slope)
 
-    def _distance(self, first: Drawn, third: Drawn, among: Cells, size: Size) -> Estimate:
+    def _distance(self, first: QuantileDraw, third: QuantileDraw, among: Cells, size: GroupSize) -> Estimate:
         value = max(third.value - first.value, 0.0)
         ends = [third.low - first.high, third.high - first.low, third.least - first.most, third.most - first.least]
         low, high = max(min(ends), 0.0), max(*ends, 0.0)
@@ -347,7 +360,7 @@ class QuantileStep:
 
     # --- the rule of refusal ------------------------------------------------------------------------------------------
 
-    def feasible(self, level: Fraction, size: Size, among: Cells | None = None) -> bool:
+    def feasible(self, level: Fraction, size: GroupSize, among: Cells | None = None) -> bool:
         """Tell if every draw falls among the data, but for probability GUESSED.
 
         A cell beyond all the data scores b times its distance in ranks. So all such cells together are drawn with
@@ -386,41 +399,65 @@ class QuantileStep:
                     "the middle helps. Nothing was charged."
                 )
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """For a normal shape: in its standard deviations without bounds, of a sixth of the range with them."""
         return of_persons(self._expected, people, self._alike, self.setting.schema.person)
 
-    def _expected(self, people: int) -> Expected:
+    def _expected(self, people: int) -> ExpectedAccuracy:
         size = (people if self.units is None else self.units) / self.groups
-        if not all(self.feasible(level, self._supposed(size)) for level in self.levels):
-            return Expected(None, None, FEW)
         bounded = not self.cells.free
         width = float(self.cells.edges(self.cells.highest)[1] - self.cells.edges(self.cells.lowest)[0])
         spread = width / 6.0 if bounded else 1.0
-        noise = sampling = 0.0
         tied = bounded and self._ties_expected(size, spread)
+        replies = self._replies(size, tied=tied)
+        if replies[0][1] < LIKELY:
+            return ExpectedAccuracy(None, None, FEW, replies)
+        noise = sampling = 0.0
         for level in self.levels:
             slope, ranks = spread / (size * _density(float(level))), normal_half_width(self._sampling(level, size))
             value = self._mechanism(level, self.pricing.value)
             away = half_width(NONE, [1.0 / self.rate(value, level)])
             if tied and self.pricing.end:
-                away = float(self._shift(level, Size(size, True, size), self.cells)) - ranks
+                away = float(self._shift(level, GroupSize(size, True, size), self.cells)) - ranks
             noise, sampling = math.hypot(noise, away * slope), math.hypot(sampling, ranks * slope)
         if self.spread:
             sampling *= math.sqrt(2 / 3)
         note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
-        return Expected(noise, sampling, f"{note}, normal; may give no reply{reach(self.cells)}")
+        return ExpectedAccuracy(noise, sampling, f"{note}, normal; may give no reply{reach(self.cells)}", replies)
+
+    def _replies(self, size: float, *, tied: bool) -> Replies:
+        """For values of the usual shape, which are ``tied`` on a coarse grid, and for heaped ones."""
+        mechanism, private = self.pricing.size, self.units is None
+        scale = float(mechanism.scale) / (2.0 if self._replaced else 1.0) if mechanism is not None and private else 0.0
+        less = size - self._supposed(size).surely
+
+        def enough(number: float, ties: bool | None) -> bool:
+            given = GroupSize(number, ties, number - less)
+            binade = usual_binade(self.cells) if self.pricing.magnitude else None
+            among = candidates(self.cells, binade, tied=ties)
+            return all(self.feasible(level, given) and self.feasible(level, given, among) for level in self.levels)
+
+        def chance(ties: bool) -> float:
+            verdict = None if mechanism is None else ties
+            return passing(lambda number: enough(number, verdict), size, [scale, scale])
+
+        return (USUAL, chance(tied)), (HEAPED, chance(True))
 
     def _ties_expected(self, size: float, spread: float) -> bool:
         """Tell if so many values of a normal shape count as tied on this grid, as those of a release would."""
-        if self.pricing.size is None or self.cells.step is None:
-            return False
-        held = [size * float(self.cells.step) * _density(place / 100.0) / spread for place in range(1, 100)]
-        ties = size * sum(max(0.0, 1.0 - self.pricing.crowd / most) for most in held) / len(held)
-        return ties > max(self.pricing.size.radius(0.02), TIED * size)
+        return ties_expected(self.cells, size, spread, self.pricing.crowd, self.pricing.size)
 
 
-def _needed(part: float, weight: float, size: Size) -> float:
+def ties_expected(cells: Cells, size: float, spread: float, crowd: int, mechanism: Geometric | None) -> bool:
+    """Tell if so many values of a normal shape would count as tied on a grid, of which ``crowd`` in a cell do not."""
+    if mechanism is None or cells.step is None:
+        return False
+    held = [size * float(cells.step) * _density(place / 100.0) / spread for place in range(1, 100)]
+    ties = size * sum(max(0.0, 1.0 - crowd / most) for most in held) / len(held)
+    return ties > max(mechanism.radius(0.02), TIED * size)
+
+
+def _needed(part: float, weight: float, size: GroupSize) -> float:
     """Log weight by which a share ``part`` of the candidates outweighs all others, but for probability GUESSED.
 
     Without ties only the values within a rank's reach count as near; ``weight`` is n times the rate.
@@ -442,7 +479,7 @@ def prepare(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> 
     spread = isinstance(asked, Iqr)
     levels = QUARTILES if isinstance(asked, Iqr) else asked.levels
     cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
-    present = Present(asked.column, keys, setting.per)
+    present = PresentValues(asked.column, keys, setting.per)
     units = public_facts.public_size(present, setting)
     rows = kept_rows(person, setting.per, keys)
     # Of ``values_and_ties`` a row that comes or goes moves one by one, and a replaced row both by two together; it
@@ -479,6 +516,7 @@ def prepare(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> 
         public_facts.labels(keys, inner),
         tuple(caveats),
         possible(asked, setting),
+        bounds=bounds,
     )
     if setting.units is not None:
         step.refuse_if_hopeless(setting.units * kept_rows(person, setting.per))

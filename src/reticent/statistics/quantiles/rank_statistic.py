@@ -76,11 +76,11 @@ class RankStatistic(OfColumn, ABC):
         if not self.spends_delta:
             refuse_options(self.name, self.ptr, smooth=self.method == "smooth")
         if self.method in ("M", "smooth"):
-            from reticent.statistics.robust import steps as robust
+            from reticent.statistics.robust import robust_step as robust
 
             return robust.quantile(self, setting, epsilon)
         from reticent.statistics.quantiles import quantile_step
-        from reticent.statistics.unbounded import steps as unbounded
+        from reticent.statistics.unbounded import unbounded_step as unbounded
 
         wins = unbounded.joint_wins(len(self.levels), interval=self.interval)
         joint = self.method == "joint" or (self.method == "auto" and wins)

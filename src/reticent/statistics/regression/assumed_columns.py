@@ -17,8 +17,8 @@ import numpy as np
 
 from reticent.entropy import Replayed
 from reticent.statistics.regression.engine import Engine
-from reticent.statistics.regression.frame import Frame, Keys
-from reticent.statistics.regression.plain import Plain
+from reticent.statistics.regression.frame import CategoryKeys, Frame
+from reticent.statistics.regression.plain import PlainSquares
 from reticent.statistics.regression.plans import unit_values
 from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.sandwich import AT_95, CLEAR
@@ -38,7 +38,7 @@ def shown(plan: Engine, people: int) -> dict[str, AssumedWidths] | None:
 
     Under a pure price a smaller table at a larger epsilon stands for the whole one: noise per row is the same.
     """
-    if isinstance(plan, Plain):
+    if isinstance(plan, PlainSquares):
         return None
     size = min(people, LARGEST_SHOWN)
     if plan.people is not None:
@@ -48,42 +48,44 @@ def shown(plan: Engine, people: int) -> dict[str, AssumedWidths] | None:
         plan = replace(plan, price=replace(plan.price, epsilon=plan.price.epsilon * people / size))
     found = {}
     for name, spread in SHAPES.items():
-        widths, told = _made_up(plan, size, spread)
+        widths, told, some = _made_up(plan, size, spread)
         if widths is not None:  # noise falls with n, sampling with its root
             widths = widths[0] * (1.0 if pure else more), widths[1] * math.sqrt(more)
-        found[name] = AssumedWidths(widths, told)
+        found[name] = AssumedWidths(widths, told, some)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class AssumedWidths:
-    """Half-widths of the first slope on made-up rows, and in how many of ``TABLES`` every coefficient is told."""
+    """Half-widths of the first slope on made-up rows, and in how many of ``TABLES`` every or some slope is told."""
 
     widths: tuple[float, float] | None
     told: int
+    some: int
 
 
 @lru_cache(maxsize=192)
-def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[float, float] | None, int]:
-    """Simulate a plan on made-up tables: median half-widths of the first slope, and tables in which all are told."""
-    found, told, first = [], 0, int(plan.frame.intercept)
+def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[float, float] | None, int, int]:
+    """Simulate a plan on made-up tables: half-widths of the first slope, tables in which all or some are told."""
+    found, told, some, first = [], 0, 0, int(plan.frame.intercept)
     for key in range(TABLES):
         values, targets = made_up_rows(plan.frame, size, key, spread)
         estimates = plan.draw(values, targets, Replayed(f"expected {key}")).estimates
         told += None not in estimates
+        some += any(one is not None for one in estimates[first:])
         if (slope := estimates[first]) is not None:
             found.append((slope.noise, slope.sampling))
     if len(found) <= TABLES // 2:
-        return None, told
+        return None, told, some
     noise, sampling = (statistics.median(widths) for widths in zip(*found, strict=True))
-    return (noise, sampling), told
+    return (noise, sampling), told, some
 
 
 def made_up_rows(frame: Frame, n: int, key: int, spread: float = SHAPES[MIDDLE]) -> tuple[Floats, Floats]:
     """Normal numbers near the lower of their bounds, even categories, and y of which the numbers tell half."""
     columns, told, many = [], np.zeros(n), max(len(frame.numbers), 1)
     for place, block in enumerate(frame.blocks):
-        if isinstance(block, Keys):
+        if isinstance(block, CategoryKeys):
             words = Replayed(f"keys {place} {key}").words(n) >> np.uint64(32)
             columns.append((words % np.uint64(block.count)).astype(np.float64))
             continue
@@ -111,9 +113,9 @@ def rows_of_keys(plan: Engine, people: int) -> tuple[int, int, int, int] | None:
     For usual numbers, independent columns and other keys that are even: the chance that noise of X'X stays clear of
     what it is told by, as ``sandwich`` asks. None without a category or an interval; beyond an even share, that.
     """
-    if isinstance(plan, Plain):
+    if isinstance(plan, PlainSquares):
         return None
-    keys = [(place, block) for place, block in enumerate(plan.frame.blocks) if isinstance(block, Keys)]
+    keys = [(place, block) for place, block in enumerate(plan.frame.blocks) if isinstance(block, CategoryKeys)]
     if not keys:
         return None
     rare, references = [(at, one.others[-1]) for at, one in keys], [(at, one.reference) for at, one in keys]
@@ -129,7 +131,7 @@ def _least(plan: LeastSquares | Point, people: int, rare: tuple[int, int], beyon
     """The least rows of one key of a category that keep a coefficient so many deviations of the noise clear."""
     place, key = rare
     block = plan.frame.blocks[place]
-    assert isinstance(block, Keys)
+    assert isinstance(block, CategoryKeys)
     at, low, high = plan.frame.features.index((place, block.others[-1])), 0, -(-people // block.count)
     while high - low > 1:
         rows = (low + high) // 2
@@ -155,7 +157,7 @@ def _moments(frame: Frame, rare: tuple[int, int, float]) -> Floats:
     about = np.zeros((size, size))
     for place, block in enumerate(frame.blocks):
         own = [at for at, (of, _) in enumerate(frame.features) if of == place]
-        if not isinstance(block, Keys):
+        if not isinstance(block, CategoryKeys):
             mean[own], about[own, own] = ABOVE * spread - 1.0, spread**2
             continue
         shares = np.full(block.count, 1.0 / block.count)

@@ -28,7 +28,7 @@ from reticent.privacy import ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.regression.rows import REACH, Integers, Rows
+from reticent.statistics.regression.rows import REACH, Integers, RegressionRows
 from reticent.statistics.robust.ptr_test import whole
 
 LOW: int = 23  # bits of a target summed apart
@@ -58,12 +58,12 @@ class Blocks:
             return (permutation(n, entropy) % self.count).astype(np.int64)
         return uniforms(self.count, n, entropy)
 
-    def coefficients(self, data: Rows, entropy: Entropy) -> Integers:
+    def coefficients(self, data: RegressionRows, entropy: Entropy) -> Integers:
         """Least squares of every block, rounded to the nearest step and clamped to +-REACH, shape (count, p); exact."""
         return solve(data, self.labels(len(data), entropy), self)
 
 
-def solve(data: Rows, labels: Integers, blocks: Blocks) -> Integers:
+def solve(data: RegressionRows, labels: Integers, blocks: Blocks) -> Integers:
     """The coefficients of blocks with these labels: normal equations, fraction-free, on exact integers."""
     if len(blocks.default) != data.columns:
         raise PublicParameterError(f"one default for each of {data.columns} coefficients")
@@ -73,7 +73,7 @@ def solve(data: Rows, labels: Integers, blocks: Blocks) -> Integers:
     return np.asarray(np.where(singular[:, None], np.where(turned, -LARGEST, default), found))
 
 
-def solved(data: Rows, labels: Integers, m: int) -> tuple[Integers, NDArray[np.bool_]]:
+def solved(data: RegressionRows, labels: Integers, m: int) -> tuple[Integers, NDArray[np.bool_]]:
     """The coefficients of every block, and which blocks determine none."""
     p = data.columns
     system = np.empty((p, p + 1, m), object)

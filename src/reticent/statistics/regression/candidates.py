@@ -26,7 +26,7 @@ POINTS: Final = 1024  # of the lattice in a cell, at most
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CoefficientBox:
     """The closed box of all B with low_d <= B_d <= high_d, in steps."""
 
     low: tuple[int, ...]
@@ -39,7 +39,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class CoefficientCells:
     """Sides in steps, each a multiple of p + 1; made by ``cells``."""
 
     sides: tuple[int, ...]
@@ -49,7 +49,7 @@ class Cells:
         if any(side < 1 or side % shifts for side in self.sides):
             raise PublicParameterError("sides are positive multiples of the number of shifts")
 
-    def around(self, point: tuple[Fraction, ...]) -> tuple[Cell, ...]:
+    def around(self, point: tuple[Fraction, ...]) -> tuple[CoefficientBox, ...]:
         """For every shift the cell that holds ``point``."""
         found = []
         for shift in range(len(self.sides) + 1):
@@ -58,14 +58,14 @@ class Cells:
                 (part - start) // side * side + start
                 for part, start, side in zip(point, starts, self.sides, strict=True)
             )
-            found.append(Cell(low, tuple(edge + side for edge, side in zip(low, self.sides, strict=True))))
+            found.append(CoefficientBox(low, tuple(edge + side for edge, side in zip(low, self.sides, strict=True))))
         return tuple(found)
 
 
-def cells(widths: tuple[Fraction, ...], *, least: int = LEAST) -> Cells:
+def cells(widths: tuple[Fraction, ...], *, least: int = LEAST) -> CoefficientCells:
     """Cells of at least these sides, and of at least ``least`` steps, rounded up to multiples of p + 1."""
     shifts = len(widths) + 1
-    return Cells(tuple(-(-max(width, Fraction(least)) // shifts) * shifts for width in widths))
+    return CoefficientCells(tuple(-(-max(width, Fraction(least)) // shifts) * shifts for width in widths))
 
 
 def inner_points(sides: tuple[int, ...], *, most: int = POINTS) -> Integers:

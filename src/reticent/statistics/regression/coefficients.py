@@ -24,8 +24,8 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import positive
 from reticent.statistics.regression.blocks import permutation, uniforms
-from reticent.statistics.regression.rows import MOST_COLUMNS, Integers, Rows, rows
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.regression.rows import MOST_COLUMNS, Integers, RegressionRows, rows
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 
 Floats: TypeAlias = NDArray[np.float64]
 Blank: TypeAlias = Literal["zeros", "marked"]
@@ -75,7 +75,7 @@ class Design:
     y: str
     xs: tuple[str, ...]
     units: tuple[Fraction, ...]
-    terms: Terms
+    terms: ColumnTerms
     size: int
     intercept: bool = True
     blank: Blank = "marked"
@@ -119,7 +119,7 @@ class Design:
             there &= (table != 0).any(axis=1)
         return np.clip(table, -FARTHEST, FARTHEST), there
 
-    def exact(self, table: Integers, places: int) -> Rows:
+    def exact(self, table: Integers, places: int) -> RegressionRows:
         """The rows with their constant, for exact arithmetic; rows that lack a value have x = 0 and weigh nothing."""
         kept, there = self.held(table)
         kept = np.where(there[:, None], kept, 0)

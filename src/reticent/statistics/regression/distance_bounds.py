@@ -30,8 +30,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from reticent.statistics.regression.candidates import FINE, Cell, Cells, inner_points
-from reticent.statistics.regression.rows import ONE, REACH, Integers, Rows, value
+from reticent.statistics.regression.candidates import FINE, CoefficientBox, CoefficientCells, inner_points
+from reticent.statistics.regression.rows import ONE, REACH, Integers, RegressionRows, value
 from reticent.statistics.regression.subset_minimum import SHARP, Corner, Floats, least, tangent
 
 SPREAD: Final = 0.25
@@ -54,7 +54,7 @@ class DistanceBounds:
 class PublicLattice:
     """Public input of the bound: lattice, points and depth of the trees; made by ``public``."""
 
-    lattice: Cells
+    lattice: CoefficientCells
     points: Integers
     depth: int
 
@@ -67,7 +67,7 @@ class PublicLattice:
         return (min(self.lattice.sides) << FINE) * ROW // 256
 
 
-def public(lattice: Cells) -> PublicLattice:
+def public(lattice: CoefficientCells) -> PublicLattice:
     columns = len(lattice.sides)
     depth = min(4 * (columns - 1), 10 if columns < 5 else 6)  # a tree of 2^depth leaves on each facet
     return PublicLattice(lattice, inner_points(lattice.sides), depth)
@@ -78,7 +78,9 @@ def rows_of(bound: float) -> int:
     return math.ceil(bound / (1 + SPREAD))
 
 
-def greatest(data: Rows, known: PublicLattice, *, most: float = math.inf) -> tuple[float, tuple[Fraction, ...]]:
+def greatest(
+    data: RegressionRows, known: PublicLattice, *, most: float = math.inf
+) -> tuple[float, tuple[Fraction, ...]]:
     """The greatest G over the shifts, or some G >= ``most``, and the centre."""
     centre = centre_of(data, known)
     if centre is None:
@@ -90,7 +92,7 @@ def greatest(data: Rows, known: PublicLattice, *, most: float = math.inf) -> tup
     return best, centre
 
 
-def lower_bounds(data: Rows, known: PublicLattice) -> DistanceBounds:
+def lower_bounds(data: RegressionRows, known: PublicLattice) -> DistanceBounds:
     """G for every shift."""
     columns, centre = data.columns, centre_of(data, known)
     if centre is None:
@@ -98,7 +100,7 @@ def lower_bounds(data: Rows, known: PublicLattice) -> DistanceBounds:
     return DistanceBounds(tuple(bound_of(data, cell, known) for cell in known.lattice.around(centre)), centre)
 
 
-def centre_of(data: Rows, known: PublicLattice) -> tuple[Fraction, ...] | None:
+def centre_of(data: RegressionRows, known: PublicLattice) -> tuple[Fraction, ...] | None:
     """A point whose objective is certified to be within the slack of the least; None where solutions are unbounded."""
     if not data.spanned():
         return None
@@ -122,7 +124,7 @@ class _Search:
 
     __slots__ = ("base", "corner", "data", "middle", "points")
 
-    def __init__(self, data: Rows, cell: Cell, known: PublicLattice) -> None:
+    def __init__(self, data: RegressionRows, cell: CoefficientBox, known: PublicLattice) -> None:
         self.data, self.corner = data, tuple(edge << FINE for edge in cell.low)
         self.middle = tuple((high - low) << FINE - 1 for low, high in zip(cell.low, cell.high, strict=True))
         heights = [self.height(tuple(map(int, point))) for point in known.points]
@@ -176,7 +178,12 @@ class _Search:
 
 
 def bound_of(
-    data: Rows, cell: Cell, known: PublicLattice, *, most: float = math.inf, least_wanted: float = 0.0
+    data: RegressionRows,
+    cell: CoefficientBox,
+    known: PublicLattice,
+    *,
+    most: float = math.inf,
+    least_wanted: float = 0.0,
 ) -> float:
     """G of one cell, told exactly between ``least_wanted`` and ``most`` only: least bounds are looked at first."""
     if not cell.near:
@@ -203,7 +210,7 @@ def bound_of(
         count += 1
 
 
-def _facets(cell: Cell) -> list[tuple[Corner, Corner]]:
+def _facets(cell: CoefficientBox) -> list[tuple[Corner, Corner]]:
     far = tuple((high - low) << FINE for low, high in zip(cell.low, cell.high, strict=True))
     zero, found = (0,) * len(far), list[tuple[Corner, Corner]]()
     for d in range(len(far)):

@@ -2,7 +2,7 @@
 
     LeastSquares   noisy sums: of up to ``FEW`` coefficients always, and wherever cells tell a usual slope
     Point          the least point of squares with its curvature, else, where noise in it moves slopes less
-    Plain          coefficients without intervals, where the noise of both would hide a usual slope
+    PlainSquares   coefficients without intervals, where the noise of both would hide a usual slope
 
 Public are the columns and their bounds, the price, and a number of rows if it is; a usual column is ``SPREAD``.
 """
@@ -15,14 +15,14 @@ from typing import Final, TypeAlias
 
 from reticent.statistics.price import Price
 from reticent.statistics.regression.frame import Frame
-from reticent.statistics.regression.plain import Plain
+from reticent.statistics.regression.plain import PlainSquares
 from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.squares import LeastSquares
 
 FEW: Final = 3  # coefficients, the intercept among them, that are always told by sums
 USUAL: Final = 10_000  # rows, where their number is not public
 
-Engine: TypeAlias = LeastSquares | Point | Plain
+Engine: TypeAlias = LeastSquares | Point | PlainSquares
 
 
 def engine(
@@ -52,7 +52,7 @@ def engine(
         return sums if told and sums.error() <= point.error() else point
     if told:
         return sums
-    plain = Plain(frame, price, people, complete, clip)
+    plain = PlainSquares(frame, price, people, complete, clip)
     return sums if plain.hopeless else plain
 
 

@@ -43,7 +43,7 @@ from reticent.statistics.regression.block_medians import BlockMedians, per_step
 from reticent.statistics.regression.coefficients import PLACES, Coefficients, Design
 from reticent.statistics.regression.lines import rows_for, squared_norm
 from reticent.statistics.regression.robust import moves
-from reticent.statistics.regression.rows import ONE, REACH, Integers, Rows
+from reticent.statistics.regression.rows import ONE, REACH, Integers, RegressionRows
 from reticent.statistics.unbounded.column_counts import against_prior
 
 POINTS: Final = 129  # of each coefficient
@@ -53,7 +53,7 @@ CLOSE: Final = 1e-6  # a float distance so near a whole number is decided by int
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class CoefficientAxis:
     """Candidates of one coefficient: low, low + step, ..., ``count`` of them, in steps of the coefficients' grid."""
 
     low: int
@@ -81,7 +81,7 @@ class ExponentialRegression:
 
     design: Design
     epsilon: Fraction
-    axes: tuple[Axis, ...] = ()
+    axes: tuple[CoefficientAxis, ...] = ()
     first: BlockMedians | None = None
     points: int = POINTS
     places: int = PLACES
@@ -158,7 +158,12 @@ class ExponentialRegression:
         return math.ceil(max(3.0 * math.sqrt(self.design.size), 10.0 / float(self.turn.rate)))
 
     def _point(
-        self, data: Rows, axes: tuple[Axis, ...], target: tuple[int, ...], mechanism: Exponential, entropy: Entropy
+        self,
+        data: RegressionRows,
+        axes: tuple[CoefficientAxis, ...],
+        target: tuple[int, ...],
+        mechanism: Exponential,
+        entropy: Entropy,
     ) -> tuple[int, ...]:
         found = scores(data, axes, target)
         candidates = Candidates(found.reshape(-1), np.ones(found.size, np.int64))
@@ -166,7 +171,9 @@ class ExponentialRegression:
         place = np.unravel_index(at, found.shape)
         return tuple(axis.low + axis.step * int(k) for axis, k in zip(axes, place, strict=True))
 
-    def _estimate(self, d: int, axes: tuple[Axis, ...], value: tuple[int, ...], turn: tuple[int, ...]) -> Estimate:
+    def _estimate(
+        self, d: int, axes: tuple[CoefficientAxis, ...], value: tuple[int, ...], turn: tuple[int, ...]
+    ) -> Estimate:
         """A row of the inverse curvature, which is symmetric: how far a gradient in this direction moved the value."""
         p, axis, at = len(axes), axes[d], float(value[d])
         per_row = math.hypot(*(float(a - b) for a, b in zip(turn, value, strict=True))) / self.rows
@@ -180,7 +187,7 @@ class ExponentialRegression:
         return Estimate(at, low, high, noise, normal_half_width(variance) * per_row)
 
 
-def around(found: Coefficients, scales: list[float], points: int) -> tuple[Axis, ...]:
+def around(found: Coefficients, scales: list[float], points: int) -> tuple[CoefficientAxis, ...]:
     """A grid around released intervals."""
     axes = []
     for estimate, scale in zip(found.estimates, scales, strict=True):
@@ -188,11 +195,11 @@ def around(found: Coefficients, scales: list[float], points: int) -> tuple[Axis,
         step = max(1, math.ceil(min(2.0 * half, 2.0 * REACH) / (points - 1)))
         low = round(min(max(estimate.value / scale, -float(REACH)), float(REACH))) - step * (points // 2)
         low = min(max(low, -REACH), REACH - step * (points - 1))
-        axes.append(Axis(max(low, -REACH), step, min(points, 2 * REACH // step + 1)))
+        axes.append(CoefficientAxis(max(low, -REACH), step, min(points, 2 * REACH // step + 1)))
     return tuple(axes)
 
 
-def scores(data: Rows, axes: tuple[Axis, ...], target: tuple[int, ...]) -> Integers:
+def scores(data: RegressionRows, axes: tuple[CoefficientAxis, ...], target: tuple[int, ...]) -> Integers:
     """Rows to add or delete until the gradient can be ``target`` (in rows) at each candidate, of the axes' shape."""
     if len(axes) == 1:
         return _line(data, axes[0], 0, np.zeros(len(data), np.int64), target)
@@ -203,7 +210,9 @@ def scores(data: Rows, axes: tuple[Axis, ...], target: tuple[int, ...]) -> Integ
     return np.asarray(found)
 
 
-def _line(data: Rows, axis: Axis, column: int, gone: Integers, target: tuple[int, ...]) -> Integers:
+def _line(
+    data: RegressionRows, axis: CoefficientAxis, column: int, gone: Integers, target: tuple[int, ...]
+) -> Integers:
     """The scores along one axis, ``gone`` being what the other coefficient takes of the target."""
     left, run, pull = data.target - gone, data.x[:, column], data.pull
     way, size = np.sign(run), np.maximum(np.abs(run), 1)

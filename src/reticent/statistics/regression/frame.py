@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.statistics.scaling import MOST_ROWS, UNIT, WIDEST, Bound, Floats, Integers
+from reticent.statistics.scaling import UNIT, WIDEST, Bound, Floats, Integers, refuse_too_many
 
 MOST_KEYS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class CategoryKeys:
     """A category of ``count`` public keys; the one at place ``reference`` has no coefficient of its own."""
 
     count: int
@@ -40,7 +40,7 @@ class Keys:
         return tuple(place for place in range(self.count) if place != self.reference)
 
 
-Block: TypeAlias = Bound | Keys
+Block: TypeAlias = Bound | CategoryKeys
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,14 +81,14 @@ class Frame:
     @property
     def numbers(self) -> tuple[Bound, ...]:
         """Bounds of the blocks that are numbers."""
-        return tuple(block for block in self.blocks if not isinstance(block, Keys))
+        return tuple(block for block in self.blocks if not isinstance(block, CategoryKeys))
 
     @cached_property
     def features(self) -> tuple[tuple[int, int], ...]:
         """Block and key place of every feature; -1 for the constant, and for the key of a number."""
         found = [(-1, -1)] if self.intercept else []
         for place, block in enumerate(self.blocks):
-            found += [(place, key) for key in block.others] if isinstance(block, Keys) else [(place, -1)]
+            found += [(place, key) for key in block.others] if isinstance(block, CategoryKeys) else [(place, -1)]
         return tuple(found)
 
     def centre(self, bounds: Bound) -> tuple[float, float]:
@@ -102,21 +102,20 @@ class Frame:
         """The rows of shape (n, blocks) and y of shape (n,) that lack nothing; keys are given by their place."""
         if values.ndim != 2 or values.shape[1] != len(self.blocks) or len(targets) != len(values):
             raise PublicParameterError(f"rows have {len(self.blocks)} columns, and y as many rows")
-        if len(values) > MOST_ROWS:
-            raise PublicParameterError(f"at most {MOST_ROWS:,} rows are summed exactly")
+        refuse_too_many(len(values))
         there = self.complete(values, targets)
         kept = values[there]
         steps = np.empty((len(kept), len(self.blocks)), np.int64)
         for place, block in enumerate(self.blocks):
             column = kept[:, place]
-            steps[:, place] = column.astype(np.int64) if isinstance(block, Keys) else self._steps(column, block)
+            steps[:, place] = column.astype(np.int64) if isinstance(block, CategoryKeys) else self._steps(column, block)
         return CompleteRows(steps, self._steps(targets[there], self.y))
 
     def complete(self, values: Floats, targets: Floats) -> NDArray[np.bool_]:
         """Mask of complete rows, of shape (n,): every value is finite and every key is declared."""
         there = np.isfinite(values).all(axis=1) & np.isfinite(targets)
         for place, block in enumerate(self.blocks):
-            if isinstance(block, Keys):
+            if isinstance(block, CategoryKeys):
                 column = np.where(there, values[:, place], 0.0)
                 there &= (column >= 0) & (column < block.count) & (np.floor(column) == column)
         return np.asarray(there, np.bool_)
@@ -151,11 +150,11 @@ class Frame:
             if place < 0:
                 continue
             block = self.blocks[place]
-            centre, wide = (0.0, 1.0) if isinstance(block, Keys) else self.centre(block)
+            centre, wide = (0.0, 1.0) if isinstance(block, CategoryKeys) else self.centre(block)
             turn[at, at] = half / wide
             if self.intercept:
                 turn[0, at] = -centre * half / wide
         return start, turn
 
 
-__all__ = ["Block", "Frame", "CompleteRows", "Keys"]
+__all__ = ["Block", "Frame", "CompleteRows", "CategoryKeys"]

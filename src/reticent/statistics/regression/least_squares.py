@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.statistics.regression.sums import Sums
+from reticent.statistics.regression.sums import NoisySums
 from reticent.statistics.scaling import Floats
 
 RIDGES: Final = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # in spectral norms of the noise
@@ -26,7 +26,7 @@ AT_95: Final = 1.959963984540054
 MIDDLING: Final = 1.0 / 12.0  # variance of means of columns among tables: evenly in the middle half of the bounds
 
 
-def solved(sums: Sums, *, intercept: bool) -> Floats:
+def solved(sums: NoisySums, *, intercept: bool) -> Floats:
     """Coefficients of the features with the ridge of least estimated risk."""
     if not intercept:
         return _slopes(sums.gram, sums.cross, blur_of(sums.of_gram), float(sums.of_cross.max()))

@@ -25,8 +25,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from reticent.errors import PublicParameterError
-from reticent.statistics.regression.candidates import Cell
-from reticent.statistics.regression.rows import BITS, ONE, Integers, Rows
+from reticent.statistics.regression.candidates import CoefficientBox
+from reticent.statistics.regression.rows import BITS, ONE, Integers, RegressionRows
 
 Point: TypeAlias = tuple[Fraction, ...]
 Vector: TypeAlias = tuple[int, int]
@@ -49,7 +49,7 @@ class Solutions:
         return tuple(sum(parts, Fraction(0)) / size for parts in zip(*self.corners, strict=True))
 
 
-def solutions(data: Rows) -> Solutions:
+def solutions(data: RegressionRows) -> Solutions:
     """B(D) for p <= 2, by exact descent from crossing to crossing."""
     if not data.spanned():
         return Solutions(())
@@ -69,7 +69,7 @@ def solutions(data: Rows) -> Solutions:
         row = next(line for line, slope in place.lines() if slope < 0)
 
 
-def _corners(data: Rows, first: Point) -> tuple[Point, ...]:
+def _corners(data: RegressionRows, first: Point) -> tuple[Point, ...]:
     """All corners of B(D): from one, along every line through it on which f stays level."""
     found, todo = {first}, [first]
     while todo:
@@ -85,12 +85,12 @@ def _corners(data: Rows, first: Point) -> tuple[Point, ...]:
 class _Place:
     """A crossing of lines: the gradient without the rows whose lines meet there, and those rows."""
 
-    data: Rows
+    data: RegressionRows
     centre: Vector
     rows: tuple[int, ...]
 
     @staticmethod
-    def at(data: Rows, point: Point) -> _Place:
+    def at(data: RegressionRows, point: Point) -> _Place:
         bottom = math.lcm(point[0].denominator, point[1].denominator)
         left = data.target.astype(object) * bottom
         for column in (0, 1):
@@ -114,7 +114,7 @@ class _Place:
                 yield row, along + sum(abs(a * way[0] + b * way[1]) for a, b in pulls)
 
 
-def _flat(data: Rows, row: int) -> tuple[Point, Point]:
+def _flat(data: RegressionRows, row: int) -> tuple[Point, Point]:
     """Ends of the part of a row's line on which f is least: exact weighted medians of the crossings."""
     x, own = data.x, int(data.target[row])
     run = 0 if x[row, 1] != 0 else 1  # the coordinate that runs along the line
@@ -162,7 +162,7 @@ def _median(top: Integers, bottom: Integers, weight: Integers, more: Integers | 
     return found[0], found[1]
 
 
-def gap(data: Rows, cell: Cell) -> Fraction:
+def gap(data: RegressionRows, cell: CoefficientBox) -> Fraction:
     """Least squared subgradient on the boundary of ``cell``, in 4^-30 rows; exact, p <= 2.
 
     Where B(D) meets the open cell this is the least one outside it, and 0 iff B(D) is not inside.
@@ -184,13 +184,13 @@ def rows_for(squared: Fraction) -> int:
     return k
 
 
-def _end(data: Rows, at: int) -> int:
+def _end(data: RegressionRows, at: int) -> int:
     left = data.target - data.x[:, 0] * at
     pull = data.pull[:, 0]
     return max(0, abs(int((np.sign(left) * pull).sum())) - int(np.abs(pull[left == 0]).sum()))
 
 
-def _edge(data: Rows, axis: int, at: int, low: int, high: int) -> Fraction:
+def _edge(data: RegressionRows, axis: int, at: int, low: int, high: int) -> Fraction:
     """Least squared subgradient on {B: B_axis = at, low <= the other <= high}."""
     left, run = data.target - data.x[:, axis] * at, data.x[:, 1 - axis]
     way = np.sign(run)

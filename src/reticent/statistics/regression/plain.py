@@ -28,13 +28,13 @@ from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.convex import objective_perturbation
 from reticent.statistics.convex.descent import Descent
-from reticent.statistics.convex.losses import Squared
+from reticent.statistics.convex.losses import HuberLoss
 from reticent.statistics.convex.objective_perturbation import Fit
 from reticent.statistics.price import Noise, Price, deviation
-from reticent.statistics.regression.frame import Frame, Keys
+from reticent.statistics.regression.frame import CategoryKeys, Frame
 from reticent.statistics.regression.least_squares import AT_95, shrunk
 from reticent.statistics.regression.products import SPREAD
-from reticent.statistics.regression.squares import WORTH, Fitted
+from reticent.statistics.regression.squares import WORTH, SquaresFit
 from reticent.statistics.scaling import UNIT, Bound, Scaling, scored
 
 LEVEL: Final = Fraction(1, 20)
@@ -50,7 +50,7 @@ BOX: Final = (Fraction(-1), Fraction(1))
 
 
 @dataclass(frozen=True)
-class Plain:
+class PlainSquares:
     """Coefficients for prediction; attributes as for ``LeastSquares``.
 
     Guarantee
@@ -89,7 +89,7 @@ class Plain:
         return Scaling(tuple(found), self.frame.intercept)
 
     def _planned(self, price: Price, cut: Fraction) -> Fit:
-        whole = int(self.frame.intercept) + sum(isinstance(block, Keys) for block in self.frame.blocks)
+        whole = int(self.frame.intercept) + sum(isinstance(block, CategoryKeys) for block in self.frame.blocks)
         numbers = len(self.frame.numbers)
         if self.clip is not None:
             length = self.clip
@@ -97,7 +97,7 @@ class Plain:
             length = Fraction(math.ceil(math.sqrt(whole + float(SHORT) ** 2 * numbers) * 1024), 1024)
         else:
             length = whole + SHORT * numbers
-        return objective_perturbation.planned("auto", Squared(cut), self.scaling, price, length, RIDGE, self.people)
+        return objective_perturbation.planned("auto", HuberLoss(cut), self.scaling, price, length, RIDGE, self.people)
 
     @cached_property
     def _once(self) -> Fit:
@@ -145,7 +145,7 @@ class Plain:
         halved, first, squares = iter(self.halved), int(self.frame.intercept), []
         for place, _ in self.frame.features[first:]:
             block, indicator = self.frame.blocks[place], next(halved)
-            squares.append(1.0 / block.count if isinstance(block, Keys) else EVEN if indicator else SPREAD**2)
+            squares.append(1.0 / block.count if isinstance(block, CategoryKeys) else EVEN if indicator else SPREAD**2)
         told = np.array([1.0] * first + squares) * max(rows, 1)
         pulled = self.plan.penalty if isinstance(self.plan, Descent) else self.plan.ridge
         moved = (AT_95 * _noise(self.plan) + float(pulled)) / (told + float(pulled))
@@ -176,7 +176,7 @@ class Plain:
         values: np.ndarray[tuple[int, int], np.dtype[np.float64]],
         targets: np.ndarray[tuple[int], np.dtype[np.float64]],
         entropy: Entropy,
-    ) -> Fitted:
+    ) -> SquaresFit:
         """The coefficients from rows of shape (n, blocks), keys by their place, and y of shape (n,)."""
         held, (start, turn), first = self.frame.held(values, targets), self.frame.back, int(self.frame.intercept)
         rows, y, halved = self.frame.featured(held), held.y, np.array(self.halved, np.bool_)
@@ -194,15 +194,15 @@ class Plain:
         n = max(float(self.known or drawn[-1]), doubt, 1.0)
         if first:
             model[0] += float(shrunk(drawn[0] / n, doubt / n))
-        return Fitted(np.asarray(start + turn @ model), (None,) * len(model), n)
+        return SquaresFit(np.asarray(start + turn @ model), (None,) * len(model), n)
 
 
 def _noise(fit: Fit) -> float:
     """Deviation of the noise in a coordinate of a gradient, were all of the price spent on one; in rows."""
     if isinstance(fit, Descent):
         return deviation(fit.price.noise(fit.slope, Fraction(1))) / UNIT**2
-    assert isinstance(fit, objective_perturbation.Perturbed)
+    assert isinstance(fit, objective_perturbation.ObjectivePerturbation)
     return math.sqrt(2.0) * float(fit.mechanism.scale)
 
 
-__all__ = ["Plain"]
+__all__ = ["PlainSquares"]

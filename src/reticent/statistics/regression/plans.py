@@ -30,15 +30,15 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.statistics.regression.block_medians import BlockMedians, block_medians
 from reticent.statistics.regression.coefficients import Blank, Coefficients, Design
-from reticent.statistics.regression.exponential import Axis, ExponentialRegression
+from reticent.statistics.regression.exponential import CoefficientAxis, ExponentialRegression
 from reticent.statistics.regression.ptr_step import by_test
 from reticent.statistics.regression.rows import LARGEST_X, Integers
-from reticent.statistics.regression.sufficient import Sufficient
+from reticent.statistics.regression.sufficient import AdaSSP
 from reticent.statistics.regression.theil_sen import TheilSen
 from reticent.statistics.regression.tukey import tukey
 from reticent.statistics.robust.assumed_laws import Shape, made_up
 from reticent.statistics.robust.ptr_test import Mode
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 
 Method: TypeAlias = Literal["auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"]
 Bounds: TypeAlias = tuple[Fraction, Fraction]
@@ -121,14 +121,14 @@ class RegressionOptions:
     blocks: int | None = None
     rounds: int | None = None
     exponent: Fraction | None = None
-    axes: tuple[Axis, ...] = ()
+    axes: tuple[CoefficientAxis, ...] = ()
 
 
 def plan(
     method: Method,
     *,
     columns: tuple[str, tuple[str, ...]],
-    terms: Terms,
+    terms: ColumnTerms,
     epsilon: Fraction,
     delta: Fraction = Fraction(0),
     n: int | None = None,
@@ -230,7 +230,7 @@ def _made(
                     "adassp needs public bounds of every column. Declare low and high in the study file, or take "
                     "theil_sen or tukey, which need none. Nothing was charged."
                 )
-            return Sufficient(design, budget.bounds, epsilon, budget.delta)
+            return AdaSSP(design, budget.bounds, epsilon, budget.delta)
         case "over_beta":
             if options.axes:
                 return ExponentialRegression(design, epsilon, options.axes)

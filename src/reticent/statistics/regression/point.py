@@ -24,15 +24,15 @@ from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.convex.descent import LAPLACE, Descent
-from reticent.statistics.convex.losses import Squared
-from reticent.statistics.convex.objective_perturbation import Inferred, planned
+from reticent.statistics.convex.losses import HuberLoss
+from reticent.statistics.convex.objective_perturbation import CurvaturePerturbation, planned
 from reticent.statistics.price import Noise, Price, deviation
-from reticent.statistics.regression.frame import Frame, Keys
+from reticent.statistics.regression.frame import CategoryKeys, Frame
 from reticent.statistics.regression.least_squares import hidden
 from reticent.statistics.regression.products import SPREAD
-from reticent.statistics.regression.sandwich import Meat, Told
-from reticent.statistics.regression.squares import MEAT, WORTH, Fitted
-from reticent.statistics.regression.sums import Loads, Sums
+from reticent.statistics.regression.sandwich import Meat, SandwichTerms
+from reticent.statistics.regression.squares import MEAT, WORTH, SquaresFit
+from reticent.statistics.regression.sums import Loads, NoisySums
 from reticent.statistics.scaling import UNIT, Floats, Scaling, scored
 
 LEFT: Final = Fraction(1, 20)
@@ -62,20 +62,20 @@ class Point:
         return Scaling(((Fraction(-1), Fraction(1)),) * count, self.frame.intercept)
 
     @cached_property
-    def plan(self) -> Inferred | Descent:
+    def plan(self) -> CurvaturePerturbation | Descent:
         """The point with its curvature, for what the meat leaves."""
         price, constant = self.price.within(1 - MEAT - LEFT), int(self.frame.intercept)
         length = self.clip or Fraction(constant + len(self.frame.blocks))
         if self.clip is None and price.delta:
             length = Fraction(math.ceil(math.sqrt(length) * 1024), 1024)
-        found = planned("auto", Squared(CUT), self.scaling, price, length, RIDGE, self.people, refined=True)
-        assert isinstance(found, Inferred | Descent)
+        found = planned("auto", HuberLoss(CUT), self.scaling, price, length, RIDGE, self.people, refined=True)
+        assert isinstance(found, CurvaturePerturbation | Descent)
         return found
 
     @property
     def noise(self) -> float:
         """Standard deviation of the noise in a coordinate of the point's gradient, in rows."""
-        if isinstance(self.plan, Inferred):
+        if isinstance(self.plan, CurvaturePerturbation):
             return math.sqrt(2.0) * float(self.plan.mechanism.scale)
         assert self.plan.last is not None
         return deviation(self.plan.last) / UNIT**2
@@ -91,7 +91,7 @@ class Point:
 
     @property
     def errors(self) -> str:
-        """As ``Plain.errors``."""
+        """As ``PlainSquares.errors``."""
         return ", and errors to half the range of y"
 
     def hidden(self, rows: int) -> float:
@@ -99,7 +99,7 @@ class Point:
         assert self.plan.curved is not None
         keys = [(place, key) for place, key in self.frame.features if place >= 0]
         blocks = [self.frame.blocks[place] for place, _ in keys]
-        squares = np.array([1.0 / block.count if isinstance(block, Keys) else SPREAD**2 for block in blocks])
+        squares = np.array([1.0 / block.count if isinstance(block, CategoryKeys) else SPREAD**2 for block in blocks])
         return hidden(np.full((len(squares),) * 2, deviation(self.plan.curved) / UNIT**2), squares * rows)
 
     @cached_property
@@ -126,7 +126,7 @@ class Point:
         values: np.ndarray[tuple[int, int], np.dtype[np.float64]],
         targets: np.ndarray[tuple[int], np.dtype[np.float64]],
         entropy: Entropy,
-    ) -> Fitted:
+    ) -> SquaresFit:
         """The coefficients from rows of shape (n, blocks), keys by their place, and y of shape (n,)."""
         held, (start, turn) = self.frame.held(values, targets), self.frame.back
         rows, y = self.frame.featured(held), held.y
@@ -140,14 +140,14 @@ class Point:
         sums = self._sums(around.bent, around.push, n, around.off, around.loud)
         whole = max(half / UNIT**2 + n / 2, deviation(self.leaving) / UNIT**2)
         times = self.meat.times(max(n, 1.0))
-        told = Told(sums, turn, times, self.price.neighbours.rows, around.at, whole)
+        told = SandwichTerms(sums, turn, times, self.price.neighbours.rows, around.at, whole)
         meat = self.meat.draw(rows, y, told, entropy)
         estimates = told.estimates(meat, self.meat.deviation, start)
         model = told.whole if None not in estimates else around.at
-        return Fitted(start + turn @ model, estimates, n)
+        return SquaresFit(start + turn @ model, estimates, n)
 
     @property
-    def noise_of_sums(self) -> Sums:
+    def noise_of_sums(self) -> NoisySums:
         """As for ``LeastSquares``."""
         assert self.plan.curved is not None
         size = len(self.frame.features)
@@ -155,13 +155,13 @@ class Point:
             np.zeros((size, size)), np.zeros(size), 0.0, deviation(self.plan.curved) / UNIT**2, self.noise
         )
 
-    def _sums(self, bent: Floats, push: Floats, n: float, off: float, loud: float) -> Sums:
+    def _sums(self, bent: Floats, push: Floats, n: float, off: float, loud: float) -> NoisySums:
         """The curvature and the slope at the point, every entry with noise of its own."""
         size = len(push)
         upper = size * (size + 1) // 2
         loads = Loads.of(np.vstack([np.eye(upper + size), np.zeros((2, upper + size))]))
         deviations = np.concatenate([np.full(upper, off), np.full(size, loud)])
-        return Sums(bent, push, 0.0, n, loads, deviations, 0.0 if self.price.delta else LAPLACE)
+        return NoisySums(bent, push, 0.0, n, loads, deviations, 0.0 if self.price.delta else LAPLACE)
 
 
 __all__ = ["Point"]

@@ -42,9 +42,9 @@ from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.price import Noise, Price, deviation
-from reticent.statistics.regression.frame import CompleteRows, Frame, Keys
+from reticent.statistics.regression.frame import CategoryKeys, CompleteRows, Frame
 from reticent.statistics.regression.least_squares import hidden
-from reticent.statistics.regression.sums import Loads, Sums
+from reticent.statistics.regression.sums import Loads, NoisySums
 from reticent.statistics.scaling import PART, UNIT, Floats, Integers, product, shortened
 
 Way: TypeAlias = Literal["cells", "sums"]
@@ -108,7 +108,7 @@ class Products:
     def bases(self) -> tuple[int, ...]:
         """Cells that each block is shared out among, y last."""
         three = 3 if len(self.frame.numbers) <= FEW else 2
-        return (*(block.count if isinstance(block, Keys) else three for block in self.frame.blocks), 2)
+        return (*(block.count if isinstance(block, CategoryKeys) else three for block in self.frame.blocks), 2)
 
     @cached_property
     def way(self) -> Way:
@@ -134,13 +134,13 @@ class Products:
         return hidden(self.noise.of_gram[first:, first:], size[first:] * rows)
 
     @property
-    def noise(self) -> Sums:
+    def noise(self) -> NoisySums:
         """The sums of no rows, with their noise."""
         return self._noise(self.way)
 
-    def _noise(self, way: Way) -> Sums:
+    def _noise(self, way: Way) -> NoisySums:
         size, (loads, _) = len(self.frame.features), self._linear(way)
-        return Sums(np.zeros((size, size)), np.zeros(size), 0.0, 0.0, loads, self._deviations(way), 0.0)
+        return NoisySums(np.zeros((size, size)), np.zeros(size), 0.0, 0.0, loads, self._deviations(way), 0.0)
 
     @property
     def noise_of_cross(self) -> float:
@@ -163,7 +163,7 @@ class Products:
             block = self.frame.blocks[place]
             numeric = place >= 0 and key < 0
             model.append(slope if numeric else 0.0)
-            share = 1.0 / block.count if isinstance(block, Keys) else SPREAD**2
+            share = 1.0 / block.count if isinstance(block, CategoryKeys) else SPREAD**2
             size.append(1.0 if place < 0 else share)
         return np.array(model), np.array(size)
 
@@ -202,7 +202,7 @@ class Products:
         """Places of the blocks whose squares are summed apart from the cells."""
         if len(self.frame.numbers) <= FEW:
             return ()
-        return tuple(place for place, block in enumerate(self.frame.blocks) if not isinstance(block, Keys))
+        return tuple(place for place, block in enumerate(self.frame.blocks) if not isinstance(block, CategoryKeys))
 
     @property
     def again(self) -> bool:
@@ -347,7 +347,7 @@ class Products:
 
     # --- the draws ----------------------------------------------------------------------------------------------------
 
-    def draw(self, held: CompleteRows, entropy: Entropy) -> Sums:
+    def draw(self, held: CompleteRows, entropy: Entropy) -> NoisySums:
         """The noisy sums; the only step that sees rows."""
         exact = self._cells(held) if self.way == "cells" else self._one_by_one(held)
         found: list[float] = []
@@ -362,7 +362,7 @@ class Products:
         gram = gram + np.triu(gram, 1).T
         cross = told[len(upper[0]) : len(upper[0]) + size]
         tail = LAPLACE if isinstance(self.noises[0], Geometric) else 0.0
-        return Sums(gram, cross, float(told[-2]), float(told[-1]), loads, self._deviations(self.way), tail)
+        return NoisySums(gram, cross, float(told[-2]), float(told[-1]), loads, self._deviations(self.way), tail)
 
     def _cells(self, held: CompleteRows) -> list[list[int]]:
         """Rows of each cell in parts of ``WHOLE``; sums of y^2 and x^2 less a half; the sum of y."""
@@ -383,7 +383,7 @@ class Products:
         """Shares of every row in each cell, of shape (n, cells); each row's shares add up to 1."""
         found = np.ones((len(y), 1))
         for place, size in enumerate(self.bases):
-            if place < len(self.frame.blocks) and isinstance(self.frame.blocks[place], Keys):
+            if place < len(self.frame.blocks) and isinstance(self.frame.blocks[place], CategoryKeys):
                 parts = [np.asarray(steps[:, place] == key, np.float64) for key in range(size)]
             else:
                 column = y if place == len(self.frame.blocks) else steps[:, place]

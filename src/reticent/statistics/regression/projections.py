@@ -15,11 +15,11 @@ from __future__ import annotations
 import numpy as np
 
 from reticent.errors import PublicParameterError
-from reticent.statistics.regression.candidates import Cell
-from reticent.statistics.regression.rows import ONE, Rows
+from reticent.statistics.regression.candidates import CoefficientBox
+from reticent.statistics.regression.rows import ONE, RegressionRows
 
 
-def ray_bound(data: Rows, cell: Cell) -> float:
+def ray_bound(data: RegressionRows, cell: CoefficientBox) -> float:
     """A' in rows. On an open piece of an edge the slope, where not negative, is least at an end of it."""
     if data.columns != 2:
         raise PublicParameterError("rays are followed for two coefficients")
@@ -27,7 +27,7 @@ def ray_bound(data: Rows, cell: Cell) -> float:
     return max(0.0, min(found))
 
 
-def _edge(data: Rows, cell: Cell, axis: int, at: int) -> float:
+def _edge(data: RegressionRows, cell: CoefficientBox, axis: int, at: int) -> float:
     low, high = cell.low[1 - axis], cell.high[1 - axis]
     centre = [(a + b) / 2 for a, b in zip(cell.low, cell.high, strict=True)]
     left, run = data.target - data.x[:, axis] * at, data.x[:, 1 - axis]

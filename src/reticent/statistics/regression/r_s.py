@@ -19,7 +19,7 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.regression.blocks import Blocks, side_by_side
-from reticent.statistics.regression.rows import Rows
+from reticent.statistics.regression.rows import RegressionRows
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -61,7 +61,7 @@ class ShortCut(Generic[T]):
     def guarantee(self) -> Guarantee:
         return side_by_side(self.median.guarantee, len(self.blocks.default), "short-cut regression")
 
-    def sample(self, exact: Rows, entropy: Entropy) -> Outcome[tuple[T, ...]]:
+    def sample(self, exact: RegressionRows, entropy: Entropy) -> Outcome[tuple[T, ...]]:
         found = self.blocks.coefficients(exact, entropy)
         outcomes = [self.median.sample(ordered(column), entropy) for column in found.T]
         if any(isinstance(outcome, NoReply) for outcome in outcomes):

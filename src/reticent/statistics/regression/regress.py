@@ -81,6 +81,8 @@ class Regression(Statistic):
     """
 
     verb: ClassVar[str] = "regress"
+    axis: ClassVar[str] = "effect"
+    declines: ClassVar[str] = "where noise or rare rows could decide every slope"
     synonyms: ClassVar[tuple[str, ...]] = ("regression", "ols", "r_s", "r_h", "theil_sen")
     positions: ClassVar[tuple[str, ...]] = ("formula",)
     has_delta: ClassVar[bool] = True
@@ -132,9 +134,9 @@ class Regression(Statistic):
         return f"coefficients of {self.formula} in the population{kept('row', setting.schema.person)}"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
-        from reticent.statistics.regression import steps
+        from reticent.statistics.regression import regression_step
 
-        return steps.regress(self, setting, epsilon)
+        return regression_step.regress(self, setting, epsilon)
 
     @classmethod
     def made_up(cls, dice: Dice) -> Regression:

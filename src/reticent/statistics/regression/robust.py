@@ -38,10 +38,10 @@ from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.regression import distance_bounds
 from reticent.statistics.regression.blocks import Blocks, of_steps, side_by_side
-from reticent.statistics.regression.candidates import LEAST, Cells, cells
+from reticent.statistics.regression.candidates import LEAST, CoefficientCells, cells
 from reticent.statistics.regression.lines import gap, rows_for, solutions
 from reticent.statistics.regression.r_s import ColumnMechanism
-from reticent.statistics.regression.rows import REACH, Rows
+from reticent.statistics.regression.rows import REACH, RegressionRows
 from reticent.statistics.robust.ptr_test import (
     Mode,
     Noisy,
@@ -53,7 +53,7 @@ from reticent.statistics.robust.ptr_test import (
     step,
     whole,
 )
-from reticent.statistics.robust.scale_ptr import Spread
+from reticent.statistics.robust.scale_ptr import WidthCell
 
 LAW: Final = "solution plus noise of the proposed sides"
 Place: TypeAlias = tuple[int, tuple[Fraction, ...]]
@@ -66,7 +66,7 @@ def moves(neighbours: Adjacency) -> int:
     return neighbours.rows * (2 if neighbours.kind == "substitute" else 1)
 
 
-def distance(data: Rows, lattice: Cells, *, most: int = 1 << 40) -> Place:
+def distance(data: RegressionRows, lattice: CoefficientCells, *, most: int = 1 << 40) -> Place:
     """Rows to add or delete until some solution leaves its cell, greatest over the shifts, and the centre in steps.
 
     Exact for p <= 2; a lower bound for more, with the tolerance of the solver taken off. 0 where no cell holds all
@@ -110,7 +110,7 @@ class SolutionStep:
     def guarantee(self) -> Guarantee:
         return ptr.one_test(self.step, label="robust regression")
 
-    def sample(self, data: Rows, lattice: Cells, entropy: Entropy) -> Outcome[tuple[Noisy, ...]]:
+    def sample(self, data: RegressionRows, lattice: CoefficientCells, entropy: Entropy) -> Outcome[tuple[Noisy, ...]]:
         found, centre = distance(data, lattice, most=self.test.cap)
         if not self.test.passes(found, entropy):
             return NO_REPLY
@@ -140,7 +140,7 @@ class RobustRegression:
     """
 
     blocks: Blocks
-    scale: ColumnMechanism[int | Spread]
+    scale: ColumnMechanism[int | WidthCell]
     last: SolutionStep
     n: int
     exponent: Fraction
@@ -162,18 +162,18 @@ class RobustRegression:
         combine = ptr.in_stages if of_steps(scales) else in_sequence
         return combine(parts, label="robust regression")
 
-    def sides(self, widths: list[int]) -> Cells:
+    def sides(self, widths: list[int]) -> CoefficientCells:
         """Cells for released scales: h = scale n^-exponent, at least ``least`` steps (003 Remark 18)."""
         shrink = Fraction(self.n ** -float(self.exponent))  # public
         return cells(tuple(min(width * shrink, Fraction(REACH)) for width in widths), least=self.least)
 
-    def sample(self, exact: Rows, entropy: Entropy) -> Outcome[tuple[Noisy, ...]]:
+    def sample(self, exact: RegressionRows, entropy: Entropy) -> Outcome[tuple[Noisy, ...]]:
         found = self.blocks.coefficients(exact, entropy)
         outcomes = [self.scale.sample(ordered(column), entropy) for column in found.T]
         widths = []
         for outcome in outcomes:
             match outcome:
-                case Reply(Spread() as spread):
+                case Reply(WidthCell() as spread):
                     widths.append(spread.width)
                 case Reply(int() as width):
                     widths.append(width)
@@ -185,7 +185,7 @@ class RobustRegression:
 def robust_regression(
     n: int,
     blocks: Blocks,
-    scale: ColumnMechanism[int | Spread],
+    scale: ColumnMechanism[int | WidthCell],
     *,
     test: Fraction,
     release: Fraction,

@@ -38,7 +38,7 @@ HALF: Final = 26
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Rows:
+class RegressionRows:
     """The rows of one table, within the limits; made by ``rows``."""
 
     target: Integers  # y 2^places
@@ -68,7 +68,7 @@ class Rows:
         return determinant([[int(value) for value in line] for line in gram]) != 0
 
 
-def rows(y: Integers, x: Integers, *, places: int) -> Rows:
+def rows(y: Integers, x: Integers, *, places: int) -> RegressionRows:
     """``y`` of shape (n,) and ``x`` of shape (n, p), 1 <= p <= 8, both int64; ``places`` in 0..30 is public.
 
     Raises
@@ -84,7 +84,7 @@ def rows(y: Integers, x: Integers, *, places: int) -> Rows:
         raise PublicParameterError(f"places must be an integer in 0..30, got {places}")
     most = LARGEST_TARGET >> places
     kept = np.ascontiguousarray(np.clip(x, -LARGEST_X, LARGEST_X))
-    return Rows(np.clip(y, -most, most) << places, kept, weights(kept), places)
+    return RegressionRows(np.clip(y, -most, most) << places, kept, weights(kept), places)
 
 
 def weights(x: Integers) -> Integers:
@@ -109,12 +109,12 @@ def exact_dot(a: Integers, b: Integers) -> int:
     return total
 
 
-def value(data: Rows, residuals: Integers) -> int:
+def value(data: RegressionRows, residuals: Integers) -> int:
     """The objective where the residuals are these, in their units times 2^30."""
     return exact_dot(data.weight, np.abs(residuals))
 
 
-def value_at(data: Rows, point: tuple[Fraction, ...]) -> Fraction:
+def value_at(data: RegressionRows, point: tuple[Fraction, ...]) -> Fraction:
     """The objective at any rational point, times 2^30: exact and slow."""
     bottom = 1
     for part in point:

@@ -36,7 +36,7 @@ from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.outcome import Estimate
 from reticent.statistics.price import Noise, Price, deviation
-from reticent.statistics.regression.sums import Sums
+from reticent.statistics.regression.sums import NoisySums
 from reticent.statistics.scaling import UNIT, Floats, Integers, scored
 
 AT_95: Final = 1.959963984540054
@@ -84,7 +84,7 @@ class Meat:
         """K: deviations at which parts of rows are cut."""
         return max(LEAST_CAP, math.sqrt(UNSURE * n / self.deviation))
 
-    def draw(self, rows: Integers, y: Integers, told: Told, entropy: Entropy) -> Floats:
+    def draw(self, rows: Integers, y: Integers, told: SandwichTerms, entropy: Entropy) -> Floats:
         """The noisy meat of every coefficient; the only step that sees rows."""
         parts = np.array(told.parts)
         left = np.abs(y[:, None] / UNIT - scored(rows.astype(np.float64), told.whole[None, :]))
@@ -96,7 +96,7 @@ class Meat:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class SandwichTerms:
     """Coefficients by noisy sums, and for each of the ``turn`` rows u: the part of x in u'b, and where it is cut.
 
     Attributes
@@ -113,7 +113,7 @@ class Told:
         The sum of squares that is left, noisy; None for that of ``sums``.
     """
 
-    sums: Sums
+    sums: NoisySums
     turn: Floats
     times: float
     alike: int = 1
@@ -240,4 +240,4 @@ def _estimate(value: float, below: float, above: float, noisy: float, sampled: f
     return Estimate(value, value - below, value + above, AT_95 * math.sqrt(noisy), AT_95 * math.sqrt(sampled))
 
 
-__all__ = ["Meat", "Told"]
+__all__ = ["Meat", "SandwichTerms"]

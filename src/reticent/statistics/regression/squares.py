@@ -27,8 +27,8 @@ from reticent.statistics.price import Noise, Price, deviation
 from reticent.statistics.regression.frame import Frame
 from reticent.statistics.regression.least_squares import shrunk, solved
 from reticent.statistics.regression.products import Products
-from reticent.statistics.regression.sandwich import Meat, Told
-from reticent.statistics.regression.sums import Sums
+from reticent.statistics.regression.sandwich import Meat, SandwichTerms
+from reticent.statistics.regression.sums import NoisySums
 from reticent.statistics.scaling import UNIT, Floats
 
 MEAT: Final = Fraction(3, 20)
@@ -36,7 +36,7 @@ WORTH: Final = 12.0  # no slopes where the noise of a sum of x y is more than on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class SquaresFit:
     """Coefficients in units of the columns, the intercept first if any, each with its estimate or None.
 
     ``n`` is the number of rows that lack nothing, noisy or known.
@@ -85,7 +85,7 @@ class LeastSquares:
 
     @property
     def errors(self) -> str:
-        """As ``Plain.errors``: they are not cut."""
+        """As ``PlainSquares.errors``: they are not cut."""
         return ""
 
     def hidden(self, rows: int) -> float:
@@ -101,7 +101,7 @@ class LeastSquares:
         return Products(self.frame, self.price, self.clip, self.known, 1 - MEAT)
 
     @property
-    def noise_of_sums(self) -> Sums:
+    def noise_of_sums(self) -> NoisySums:
         """The sums of no rows, with their noise."""
         return self.products.noise
 
@@ -133,7 +133,7 @@ class LeastSquares:
         parts = [self.averaging.guarantee] if self.hopeless else [*self.products.guarantees, self.meat.noise.guarantee]
         return self.price.whole(parts, "noisy sums of products")
 
-    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Fitted:
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> SquaresFit:
         """The coefficients from rows of shape (n, blocks), keys by their place, and y of shape (n,)."""
         start, turn = self.frame.back
         held = self.frame.held(values, targets)
@@ -141,13 +141,13 @@ class LeastSquares:
             return self._mean(held.y, entropy)
         sums = self.products.draw(held, entropy)
         n = max(sums.n, 1.0) if self.people is None else float(self.people)
-        told = Told(sums, turn, self.meat.times(n), self.price.neighbours.rows)
+        told = SandwichTerms(sums, turn, self.meat.times(n), self.price.neighbours.rows)
         meat = self.meat.draw(self.frame.featured(held), held.y, told, entropy)
         estimates = told.estimates(meat, self.meat.deviation, start)
         model = told.model if None not in estimates else solved(sums, intercept=self.frame.intercept)
-        return Fitted(start + turn @ model, estimates, sums.n)
+        return SquaresFit(start + turn @ model, estimates, sums.n)
 
-    def _mean(self, y: np.ndarray[tuple[int], np.dtype[np.int64]], entropy: Entropy) -> Fitted:
+    def _mean(self, y: np.ndarray[tuple[int], np.dtype[np.int64]], entropy: Entropy) -> SquaresFit:
         """The mean of y, and no slopes."""
         exact = [int(y.sum()), *([len(y) * UNIT] if self.known is None else [])]
         drawn = [value / UNIT for value in gate.draw(self.averaging, exact, entropy)]
@@ -157,7 +157,7 @@ class LeastSquares:
         model = np.zeros(len(self.frame.features))
         if self.frame.intercept:
             model[0] = shrunk(drawn[0] / n, doubt / n)
-        return Fitted(start + turn @ model, (None,) * len(model), n)
+        return SquaresFit(start + turn @ model, (None,) * len(model), n)
 
 
-__all__ = ["Fitted", "LeastSquares"]
+__all__ = ["SquaresFit", "LeastSquares"]

@@ -16,24 +16,25 @@ import numpy as np
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Integer, Key
-from reticent.data.table import Result
+from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics import public_facts
 from reticent.statistics.answer import NO_INTERVAL
-from reticent.statistics.column_step import Drawn, PlannedStep
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.column_step import GroupResult, PlannedStep
+from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.estimand import kept
 from reticent.statistics.price import Price
 from reticent.statistics.regression.assumed_columns import MIDDLE, SHAPES, TABLES, rows_of_keys, shown
 from reticent.statistics.regression.coefficients import INTERCEPT
 from reticent.statistics.regression.engine import Engine, engine
-from reticent.statistics.regression.frame import MOST_KEYS, Block, Frame, Keys
-from reticent.statistics.regression.plain import Plain
+from reticent.statistics.regression.frame import MOST_KEYS, Block, CategoryKeys, Frame
+from reticent.statistics.regression.plain import PlainSquares
 from reticent.statistics.regression.regress import Regression
-from reticent.statistics.scaling import Integers
+from reticent.statistics.replies import ALWAYS, NEVER, Replies, of_tables
+from reticent.statistics.scaling import Integers, refuse_too_many
 
 FINE: Final = 20  # a unit is about 2^-FINE of a column's range
 NONE: Final = (
@@ -62,40 +63,43 @@ class Squares:
     def guarantee(self) -> Guarantee:
         return self.plan.guarantee
 
-    def draw(self, data: Integers, entropy: Entropy) -> Drawn:
+    def draw(self, data: Integers, entropy: Entropy) -> GroupResult:
         values = np.empty(data.shape)
         for place, unit in enumerate(self.units):
             values[:, place] = (data[:, place] + (0.0 if unit == 1 else 0.5)) * float(unit)
         values[data[:, 0] == ABSENT] = np.nan
         found = self.plan.draw(values[:, 1:], values[:, 0], entropy)
-        if isinstance(self.plan, Plain):
+        if isinstance(self.plan, PlainSquares):
             told = self.plan.tells(self.plan.people or round(found.n))
             bare = [Estimate(value, value, value, 0.0, 0.0) for value in found.values.tolist()]
             replies = tuple(Reply(one) if clear else NO_REPLY for one, clear in zip(bare, told, strict=True))
-            return Drawn(replies, (NONE,) if any(told) else ())
-        return Drawn(tuple(NO_REPLY if told is None else Reply(told) for told in found.estimates))
+            return GroupResult(replies, (NONE,) if any(told) else ())
+        return GroupResult(tuple(NO_REPLY if told is None else Reply(told) for told in found.estimates))
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """Half-widths of the first slope and the chance of a reply, simulated on made-up rows of public shapes."""
         if replace(self.plan, people=people).hopeless:
-            return Expected(None, None, "no reply: too few people for a slope at this ε", 0.0)
-        if isinstance(self.plan, Plain):
+            return ExpectedAccuracy(None, None, "no reply: too few people for a slope at this ε", NEVER)
+        if isinstance(self.plan, PlainSquares):
             clear = sum(self.plan.tells(people))
             if not clear:
-                return Expected(None, None, "no reply: noise would hide every slope", 0.0)
-            return Expected(None, None, f"{NONE}; {clear} of {len(self.plan.frame.features)} are told, {RULE}")
+                return ExpectedAccuracy(None, None, "no reply: noise would hide every slope", NEVER)
+            told = f"{NONE}; {clear} of {len(self.plan.frame.features)} are told, {RULE}"
+            return ExpectedAccuracy(None, None, told, ALWAYS)
         shapes = shown(self.plan, people)
         assert shapes is not None
+        replies: Replies = tuple(
+            (f"deviation {name} of the range", of_tables(shape.some, TABLES)) for name, shape in shapes.items()
+        )
         told = ", ".join(f"{name} of their range in {shape.told}" for name, shape in shapes.items())
         note = f"every coefficient is told, of {TABLES} made-up tables whose columns have a deviation of {told}"
         if (rare := rows_of_keys(self.plan, people)) is not None:
             note += KEYS.format(*rare)
         for name in (MIDDLE, *SHAPES):
             if (widths := shapes[name].widths) is not None:
-                return Expected(
-                    *widths, f"of the first slope, for columns whose deviation is {name} of their range; {note}"
-                )
-        return Expected(None, None, note, max(shape.told for shape in shapes.values()) / TABLES)
+                which = f"of the first slope, for columns whose deviation is {name} of their range"
+                return ExpectedAccuracy(*widths, f"{which}; {note}", replies)
+        return ExpectedAccuracy(None, None, note, replies)
 
 
 def is_bounded(asked: Regression, setting: Setting) -> bool:
@@ -115,6 +119,7 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
     near, names = setting.neighbours, (asked.y, *asked.on)
     delta = setting.delta or Fraction(0)
     people = setting.units if setting.schema.person.column is None else None
+    refuse_too_many(people)
     complete = people is not None and not public_facts.may_be_incomplete(setting.schema.column(name) for name in names)
     plan = engine(frame, Price(epsilon, delta, near, currency=setting.currency), people, complete=complete)
     if plan.hopeless:
@@ -122,7 +127,7 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
             f"{asked.name}: {people:,} rows are too few for a slope at this ε. A larger ε, more rows or fewer columns "
             "would do. Nothing was charged."
         )
-    if isinstance(plan, Plain) and people is not None and not any(plan.tells(people)):
+    if isinstance(plan, PlainSquares) and people is not None and not any(plan.tells(people)):
         raise QuestionError(
             f"{asked.name}: noise would hide every slope of {people:,} rows at this ε. A larger ε, more rows or fewer "
             "columns would do; LinearRegression predicts all the same. Nothing was charged."
@@ -130,7 +135,7 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
     units = tuple(_unit(name, setting) for name in names)
     coded = tuple(name for name in names if isinstance(setting.schema.column(name), Category))
     return PlannedStep(
-        asked.name,
+        public_facts.name_of(asked.name, setting),
         Records(names, units, coded),
         records,
         Squares(plan, units),
@@ -144,10 +149,10 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
 
 
 def _heading(plan: Engine) -> str:
-    return NO_INTERVAL if isinstance(plan, Plain) else "coefficient"
+    return NO_INTERVAL if isinstance(plan, PlainSquares) else "coefficient"
 
 
-def records(result: Result) -> Sequence[Integers]:
+def records(result: QueryResult) -> Sequence[Integers]:
     """The rows of the whole table."""
     assert result.records is not None
     return (result.records,)
@@ -170,12 +175,12 @@ def _blocks(asked: Regression, setting: Setting) -> tuple[tuple[Block, ...], tup
         if len(named) > 1:
             raise QuestionError(f"reference names {len(named)} keys of {name}. Nothing was charged.")
         left = [key for key in left if key not in named]
-        keys = Keys(len(column.among), _place(column.among, named[0]) if named else 0)
+        keys = CategoryKeys(len(column.among), _place(column.among, named[0]) if named else 0)
         blocks.append(keys)
         labels += [f"{name}={column.among[place]}" for place in keys.others]
     if left:
         raise QuestionError(f"reference: {left[0]} is no key of a category in {asked.formula}. Nothing was charged.")
-    if not asked.intercept and any(isinstance(block, Keys) for block in blocks):
+    if not asked.intercept and any(isinstance(block, CategoryKeys) for block in blocks):
         raise QuestionError(f"{asked.name}: coefficients of a category are told from its reference, so leave 0 out.")
     return tuple(blocks), tuple(labels)
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.statistics.regression.candidates import FINE
-from reticent.statistics.regression.rows import ONE, Integers, Rows, exact_dot, value
+from reticent.statistics.regression.rows import ONE, Integers, RegressionRows, exact_dot, value
 
 Floats: TypeAlias = NDArray[np.float64]
 Corner: TypeAlias = tuple[int, ...]  # in fine steps
@@ -60,7 +60,7 @@ class BoxMinimum:
     bound: int
 
 
-def cut_at(data: Rows, origin: Corner, multipliers: Integers) -> CuttingPlane:
+def cut_at(data: RegressionRows, origin: Corner, multipliers: Integers) -> CuttingPlane:
     """The cut of integers a, clamped to |a_i| <= w_i 2^22."""
     most = data.weight << SHARP
     kept = np.clip(multipliers, -most, most)
@@ -68,12 +68,12 @@ def cut_at(data: Rows, origin: Corner, multipliers: Integers) -> CuttingPlane:
     return CuttingPlane(origin, height, tuple(-exact_dot(kept, column) for column in data.x.T))
 
 
-def tangent(data: Rows, point: Corner) -> CuttingPlane:
+def tangent(data: RegressionRows, point: Corner) -> CuttingPlane:
     """The cut that touches f at a fine point."""
     return cut_at(data, point, np.sign(data.residuals(point, fine=FINE)) * data.weight << SHARP)
 
 
-def least(data: Rows, low: Corner, high: Corner, tolerance: int) -> BoxMinimum:
+def least(data: RegressionRows, low: Corner, high: Corner, tolerance: int) -> BoxMinimum:
     """The least value of f on the box from ``low`` to ``high``, to within ``tolerance`` >= 0 (times 2^22)."""
     middle = tuple((a + b) // 2 for a, b in zip(low, high, strict=True))
     for _ in range(3):
@@ -88,7 +88,9 @@ def least(data: Rows, low: Corner, high: Corner, tolerance: int) -> BoxMinimum:
     return exactly(data, low, high)
 
 
-def propose(data: Rows, low: Corner, high: Corner, around: Corner, tolerance: int) -> tuple[Corner, Integers] | None:
+def propose(
+    data: RegressionRows, low: Corner, high: Corner, around: Corner, tolerance: int
+) -> tuple[Corner, Integers] | None:
     """A nearly least point and its multipliers, by floats: nothing is promised of them."""
     free = [d for d in range(data.columns) if low[d] < high[d]]
     left = data.residuals(around, fine=FINE)
@@ -182,7 +184,7 @@ def _fits(*pairs: tuple[Floats, Floats]) -> float:
     return longest
 
 
-def exactly(data: Rows, low: Corner, high: Corner) -> BoxMinimum:
+def exactly(data: RegressionRows, low: Corner, high: Corner) -> BoxMinimum:
     """The least value itself, by exact cutting planes: slow, and always ends."""
     free = [d for d in range(data.columns) if low[d] < high[d]]
     sides = [(Fraction(low[d]), Fraction(high[d])) for d in free]
@@ -204,7 +206,7 @@ def exactly(data: Rows, low: Corner, high: Corner) -> BoxMinimum:
         point = tuple(moved.get(d, here) for d, here in enumerate(point))
 
 
-def _touch(data: Rows, point: tuple[Fraction, ...]) -> tuple[Fraction, tuple[Fraction, ...]]:
+def _touch(data: RegressionRows, point: tuple[Fraction, ...]) -> tuple[Fraction, tuple[Fraction, ...]]:
     """f and a subgradient at a rational point, in fine steps: 0 for the rows whose residual is 0."""
     bottom = math.lcm(*(part.denominator for part in point))
     left = (data.target.astype(object) << FINE) * bottom

@@ -48,7 +48,7 @@ SURE: Final = 2.0  # least eigenvalues of so many spectral norms of the noise ne
 
 
 @dataclass(frozen=True)
-class Sufficient:
+class AdaSSP:
     """Coefficients by AdaSSP for ``epsilon``, and ``delta`` where it is above 0; ``bounds`` of every column, y first.
 
     Guarantee

@@ -52,7 +52,7 @@ class Loads:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class NoisySums:
     """Noisy sums, and the noise in them.
 
     Attributes
@@ -125,4 +125,4 @@ class Sums:
         return float(self.square - 2.0 * model @ self.cross + model @ self.gram @ model)
 
 
-__all__ = ["Loads", "Sums"]
+__all__ = ["Loads", "NoisySums"]

@@ -48,7 +48,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
-from reticent.statistics.quantiles.quantile_step import BETA, FLATTERED, TIED, Size
+from reticent.statistics.quantiles.quantile_step import BETA, FLATTERED, TIED, GroupSize
 from reticent.statistics.ranks import cell_share, draw, runs
 from reticent.statistics.regression.depth import deepest
 from reticent.statistics.unbounded.column_counts import CROWD, against_prior
@@ -165,12 +165,12 @@ class Middle:
         cells, counts = np.unique(self.cells.index(column), return_counts=True)
         return Counts(cells.astype(np.int64), counts.astype(np.int64))
 
-    def size(self, counts: Sequence[Counts], entropy: Entropy) -> Size:
+    def size(self, counts: Sequence[Counts], entropy: Entropy) -> GroupSize:
         """Draw the noisy number of records, at most the public one, and detect ties in any column."""
         ties = sum(int(np.maximum(found.counts - self.crowd, 0).sum()) for found in counts)
         there, more = gate.draw(self.census, (int(counts[0].counts.sum()), ties), entropy)
         found = float(min(max(there, 0), self.count))
-        return Size(found, more > max(self.census.radius(0.02), TIED * found), found - self.unsure)
+        return GroupSize(found, more > max(self.census.radius(0.02), TIED * found), found - self.unsure)
 
     @property
     def crowd(self) -> int:
@@ -189,7 +189,7 @@ class Middle:
         found = runs(RUNGS, Counts(rungs.astype(np.int64), counts.astype(np.int64)))
         return float(RADII[draw(found, HALF, 0, self.width, entropy)])
 
-    def _told(self, away: NDArray[np.float64], at: int, value: float, size: Size, entropy: Entropy) -> Estimate:
+    def _told(self, away: NDArray[np.float64], at: int, value: float, size: GroupSize, entropy: Entropy) -> Estimate:
         """One column: records that differ have a density at their median, others have ranks and nothing else."""
         ranks = self.ranks(size)
         if not size.tied or ranks >= MOST * size.surely:
@@ -205,7 +205,7 @@ class Middle:
             normal_half_width(self.variance(size.values)) * radius / ranks,
         )
 
-    def ranks(self, size: Size) -> int:
+    def ranks(self, size: GroupSize) -> int:
         """Number of ranks from the middle to either end of the 95 % interval.
 
         It allows for sampling, for the rank error of the draw, and for the rank error of the draw of a rung.
@@ -214,7 +214,7 @@ class Middle:
         own = half_width(known(self.variance(size.values)), [1.0 / rate])
         return math.ceil(own + math.log(len(RADII)) / rate)
 
-    def _estimate(self, at: int, value: float, reach: float, size: Size) -> Estimate:
+    def _estimate(self, at: int, value: float, reach: float, size: GroupSize) -> Estimate:
         """Ranks into distances by the density that records of one mode have at least around it."""
         slope = reach / (self.peak * max(size.values, 1.0))
         variance = self.variance(size.values)
@@ -253,7 +253,7 @@ class Middle:
         alike = min(self.most_alike or self.alike, self.alike * (1.0 + silent))
         return self.crowded * max(size, 0.0) / 4.0 * (1.0 + (self.rounds - 1) * alike)
 
-    def feasible(self, size: Size) -> bool:
+    def feasible(self, size: GroupSize) -> bool:
         """Tell if the records outweigh the public prior of the values, and the ladder of the widths."""
         share, ranks = cell_share(self.cells), size.surely / 2.0
         others = 0.0 if self.law == "each" else -(self.columns - 1) * math.log(share)  # all columns may stray at once
@@ -264,12 +264,12 @@ class Middle:
     @property
     def hopeful(self) -> bool:
         """True if the public number of records would give a reply, were the noise of their number 0."""
-        return self.feasible(Size(float(self.count), False, self.count - self.unsure))
+        return self.feasible(GroupSize(float(self.count), False, self.count - self.unsure))
 
     @property
-    def mostly(self) -> Size:
+    def mostly(self) -> GroupSize:
         """As if a quarter of the records said nothing: what a public number of records is chosen for."""
-        return Size(0.75 * self.count, False, 0.75 * self.count - self.unsure)
+        return GroupSize(0.75 * self.count, False, 0.75 * self.count - self.unsure)
 
 
 def ends(away: NDArray[np.float64], ranks: int) -> NDArray[np.int64]:

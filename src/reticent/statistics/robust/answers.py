@@ -17,14 +17,14 @@ Everything here is post-processing but ``MeanReport.squares``, which is charged.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Final, Protocol
 
 import numpy as np
 
-from reticent.data.order_statistics import Needs, Order, RunLength, Sorted
+from reticent.data.order_statistics import Needs, Order, RunLength, SortedColumn
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
@@ -32,25 +32,29 @@ from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.column_step import Drawn
-from reticent.statistics.context import Expected
+from reticent.statistics.column_step import GroupResult
+from reticent.statistics.context import ExpectedAccuracy
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
-from reticent.statistics.robust.assumed_laws import UNIT, Chance, reply_probability
-from reticent.statistics.robust.median import Median, ScaledMedian
+from reticent.statistics.replies import ALWAYS
+from reticent.statistics.robust.assumed_laws import UNIT, Chance, Shape, reply_probability
+from reticent.statistics.robust.median import MedianPtr, ScaledMedian
 from reticent.statistics.robust.ptr_test import Noisy
-from reticent.statistics.robust.scale_ptr import QUARTILES, Scale, Spread, StableScale
-from reticent.statistics.robust.smooth import SmoothMean
-from reticent.statistics.robust.trimmed_ptr import TrimmedMean
+from reticent.statistics.robust.scale_ptr import QUARTILES, ScalePtr, StableScale, WidthCell
+from reticent.statistics.robust.smooth_sensitivity import SmoothMean
+from reticent.statistics.robust.trimmed_ptr import TrimmedMeanPtr
 
 PEAKED: Final = 1.74  # relative standard deviation of a lognormal quartile distance, times sqrt(n)
 SQUARE: Final = 1 << 20  # the square of a value at the edge
 EDGE: Final = 0.75  # of the certified width: where squares are cut, beyond the trimming points unless they are lopsided
+SHAPES: Final[tuple[Shape, ...]] = ("normal", "lognormal")
+WIDTHS: Final = (1, 16, 256)
+VALUES: Final = 400_000  # made up in all for one probability
 TABLES: Final = 20  # made up for one probability of a reply
 NORMAL_IQR: Final = 1.3489795  # of a normal column, in standard deviations
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class StepUnit:
     """Public grid of a column: the size of a step; with ``whole``, steps are the whole numbers of the column."""
 
     unit: Fraction
@@ -69,7 +73,7 @@ class Grid:
         return 0.0 if self.whole else float(self.unit) / 2.0
 
 
-class Report(Protocol):
+class MechanismReport(Protocol):
     """A mechanism made for a number of values, and how its outcome is told."""
 
     @property
@@ -80,21 +84,26 @@ class Report(Protocol):
         """Public ranks that are enough; None where the whole column is read."""
         ...
 
-    def draw(self, data: Order, entropy: Entropy) -> Drawn: ...
+    def draw(self, data: Order, entropy: Entropy) -> GroupResult: ...
 
-    def expected(self) -> Expected:
+    def expected(self) -> ExpectedAccuracy:
         """Half-widths and the probability of a reply, for a normal column."""
         ...
 
 
-def _expected(made: Chance, n: int, noise: float, sampling: float) -> Expected:
-    likely = reply_probability(made, "normal", n, tables=TABLES)
-    return Expected(noise, sampling, "in standard deviations of a normal column", likely)
+def _expected(made: Chance, n: int, noise: float, sampling: float) -> ExpectedAccuracy:
+    replies = tuple((shape, reply_probability(made, shape, n, tables=_tables(n))) for shape in SHAPES)
+    return ExpectedAccuracy(noise, sampling, "in standard deviations of a normal column", replies)
 
 
-def _told(outcome: Outcome[Estimate], words: str) -> Drawn:
+def _tables(n: int) -> int:
+    """Tables to make up, fewer of large ones: a release asks too."""
+    return min(TABLES, max(VALUES // max(n, 1), 1))
+
+
+def _told(outcome: Outcome[Estimate], words: str) -> GroupResult:
     """An answer and its words; no reply says nothing."""
-    return Drawn((outcome,), () if isinstance(outcome, NoReply) else (words,))
+    return GroupResult((outcome,), () if isinstance(outcome, NoReply) else (words,))
 
 
 def _widened(value: float, low: float, high: float, sampling: float) -> Estimate:
@@ -110,8 +119,8 @@ def _widened(value: float, low: float, high: float, sampling: float) -> Estimate
 class ScaleReport:
     """S in units of the column."""
 
-    made: Scale
-    grid: Grid
+    made: ScalePtr
+    grid: StepUnit
     n: int
     levels: tuple[Fraction, Fraction]
 
@@ -123,20 +132,20 @@ class ScaleReport:
     def needs(self) -> Needs:
         return self.made.needs
 
-    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+    def draw(self, data: Order, entropy: Entropy) -> GroupResult:
         match self.made.sample(data, entropy):
-            case Reply(Spread() as spread) if math.isfinite(spread.value):
+            case Reply(WidthCell() as spread) if math.isfinite(spread.value):
                 return _told(
                     Reply(self._estimate(spread)), f"S, by propose-test-release; noise of a factor {self._off:.3g}"
                 )
             case _:
-                return Drawn((NO_REPLY,))  # endless, or declined
+                return GroupResult((NO_REPLY,))  # endless, or declined
 
     @property
     def _off(self) -> float:
         return self.made.factor(0.05)
 
-    def _estimate(self, spread: Spread) -> Estimate:
+    def _estimate(self, spread: WidthCell) -> Estimate:
         step = self.grid.length(1.0)
         if spread.value == 0.0:  # equal to within a step; the zero has a test of its own and no noise
             return Estimate(0.0, 0.0, 0.0 if self.grid.whole else step, 0.0 if self.grid.whole else step, 0.0)
@@ -156,7 +165,7 @@ class ScaleReport:
         bins = self.made.grid.span / self.made.grid.binade * math.log(2)
         return math.expm1(min(ranks / self.made.test.threshold * bins, 50.0))
 
-    def expected(self) -> Expected:
+    def expected(self) -> ExpectedAccuracy:
         noise = NORMAL_IQR * (self._off - 1.0 / self._off) / 2.0
         return _expected(self.made, self.n, noise, NORMAL_IQR * self._sampling)
 
@@ -166,7 +175,7 @@ class BinReport:
     """The stable bin in units of the column: the width lies between its ends, without noise."""
 
     made: StableScale
-    grid: Grid
+    grid: StepUnit
     n: int
 
     @property
@@ -177,12 +186,12 @@ class BinReport:
     def needs(self) -> Needs:
         return self.made.needs
 
-    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+    def draw(self, data: Order, entropy: Entropy) -> GroupResult:
         match self.made.sample(data, entropy):
             case Reply(edge):
                 return _told(Reply(self._estimate(edge)), "the stable bin: what this table has lies between its ends")
             case NoReply():
-                return Drawn((NO_REPLY,))
+                return GroupResult((NO_REPLY,))
 
     def _estimate(self, edge: int) -> Estimate:
         factor = math.exp2(self.made.grid.span / self.made.grid.binade)
@@ -194,7 +203,7 @@ class BinReport:
     def _sampling(self) -> float:
         return normal_half_width(PEAKED**2) / math.sqrt(max(self.n, 1))
 
-    def expected(self) -> Expected:
+    def expected(self) -> ExpectedAccuracy:
         factor = math.exp2(self.made.grid.span / self.made.grid.binade)
         noise = NORMAL_IQR * (factor - 1.0 / factor) / 4.0
         return _expected(self.made, self.n, noise, NORMAL_IQR * self._sampling)
@@ -207,8 +216,8 @@ class BinReport:
 class LevelReport:
     """M in units of the column: an order statistic with noise of the proposed width."""
 
-    made: Median | ScaledMedian
-    grid: Grid
+    made: MedianPtr | ScaledMedian
+    grid: StepUnit
     n: int
     quantile: Fraction
 
@@ -220,12 +229,12 @@ class LevelReport:
     def needs(self) -> Needs:
         return self.made.needs
 
-    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+    def draw(self, data: Order, entropy: Entropy) -> GroupResult:
         match self.made.sample(data, entropy):
             case Reply(noisy):
                 return _told(Reply(self._estimate(noisy)), "M, by propose-test-release")
             case NoReply():
-                return Drawn((NO_REPLY,))
+                return GroupResult((NO_REPLY,))
 
     @property
     def _drift(self) -> float:
@@ -241,14 +250,20 @@ class LevelReport:
         value = self.grid.place(float(noisy.value))
         return Estimate(value, value - half, value + half, noise, sampling)
 
-    def expected(self) -> Expected:
+    def expected(self) -> ExpectedAccuracy:
         release = float(self.made.level.release)
-        if isinstance(self.made, Median):  # the width is in units of the column, whose spread nobody said
+        if isinstance(self.made, MedianPtr):  # the width is in units of the column, whose spread nobody said
             width, near = self.grid.length(self.made.width), self.made.level.test.threshold
             note = f"replies where some {near} rows on either side lie within the width"
-            return Expected(half_width(NONE, [width / release]), self._drift * width, note)
+            replies = tuple((f"deviation of {times} widths", self._of_width(self.made, times)) for times in WIDTHS)
+            return ExpectedAccuracy(half_width(NONE, [width / release]), self._drift * width, note, replies)
         width = self.made.width(round(1.5 * NORMAL_IQR * UNIT)) / UNIT
         return _expected(self.made, self.n, half_width(NONE, [width / release]), self._drift * width)
+
+    def _of_width(self, median: MedianPtr, times: int) -> float:
+        """The chance of a reply for a normal column whose standard deviation is so many proposed widths."""
+        made = replace(median, width=round(math.sqrt(2.0) * UNIT / times))  # a made-up unit is 2^24 to 2^25 steps
+        return reply_probability(made, "normal", self.n, tables=_tables(self.n))
 
 
 # --- TM ---------------------------------------------------------------------------------------------------------------
@@ -258,9 +273,9 @@ class LevelReport:
 class MeanReport:
     """TM in units of the column; ``squares`` buys the winsorised variance for its interval."""
 
-    made: TrimmedMean
+    made: TrimmedMeanPtr
     squares: Geometric
-    grid: Grid
+    grid: StepUnit
     n: int
 
     @property
@@ -272,7 +287,7 @@ class MeanReport:
     def needs(self) -> None:
         return None
 
-    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+    def draw(self, data: Order, entropy: Entropy) -> GroupResult:
         match self.made.sample(data, entropy):
             case Reply(noisy):
                 edge = float(noisy.scale * (self.made.last - self.made.first + 1) * self.made.release)
@@ -280,7 +295,7 @@ class MeanReport:
                 (drawn,) = gate.draw(self.squares, (squares_of(data, float(noisy.value), EDGE * edge),), entropy)
                 return _told(Reply(self._estimate(noisy, EDGE * edge, drawn)), "TM, by propose-test-release")
             case NoReply():
-                return Drawn((NO_REPLY,))
+                return GroupResult((NO_REPLY,))
 
     def _estimate(self, noisy: Noisy, cut: float, drawn: int) -> Estimate:
         kept = self.made.last - self.made.first + 1
@@ -293,7 +308,7 @@ class MeanReport:
         noise = half_width(NONE, [scale]) + self.grid.rounding
         return Estimate(value, value - half, value + half, noise, normal_half_width(deviation**2))
 
-    def expected(self) -> Expected:
+    def expected(self) -> ExpectedAccuracy:
         kept = self.made.last - self.made.first + 1
         edge = 1.5 * 2.0 * NormalDist().inv_cdf(min(self.made.last / self.n, 1.0 - 1e-9))
         scale = edge * self.made.scale.test.neighbours.rows / float(self.made.release) / kept
@@ -308,7 +323,7 @@ class SmoothReport:
     """A median or trimmed mean by smooth sensitivity: the scale of its noise is private, so no interval is told."""
 
     made: SmoothMean
-    grid: Grid
+    grid: StepUnit
 
     @property
     def guarantee(self) -> Guarantee:
@@ -318,14 +333,14 @@ class SmoothReport:
     def needs(self) -> None:
         return None
 
-    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+    def draw(self, data: Order, entropy: Entropy) -> GroupResult:
         low, high = self.grid.length(self.made.low), self.grid.length(self.made.high)
         value = min(max(self.grid.place(float(self.made.sample(data, entropy))), low), high)
         words = "by smooth sensitivity, whose noise depends on the rows: the ends are those of the possible values"
         return _told(Reply(Estimate(value, low, high, high - low, 0.0)), words)
 
-    def expected(self) -> Expected:
-        return Expected(None, None, "by smooth sensitivity: the width of the noise is private")
+    def expected(self) -> ExpectedAccuracy:
+        return ExpectedAccuracy(None, None, "by smooth sensitivity: the width of the noise is private", ALWAYS)
 
 
 def squares_of(data: Order, centre: float, cut: float) -> int:
@@ -333,7 +348,7 @@ def squares_of(data: Order, centre: float, cut: float) -> int:
     match data:
         case RunLength(values=values, counts=counts):
             pass
-        case Sorted(values=values):
+        case SortedColumn(values=values):
             counts = np.ones(len(values), np.int64)
         case _:
             raise TypeError("squares are of a whole column")
@@ -341,7 +356,7 @@ def squares_of(data: Order, centre: float, cut: float) -> int:
     return int((np.floor(share * share * SQUARE).astype(np.int64) * counts).sum())
 
 
-def squares(epsilon: Fraction, made: TrimmedMean) -> Geometric:
+def squares(epsilon: Fraction, made: TrimmedMeanPtr) -> Geometric:
     """The mechanism of the squares: a row added, removed or replaced moves their sum by SQUARE at most."""
     near = made.scale.test.neighbours
     return Geometric(L1(Fraction(near.rows * SQUARE), near), epsilon)

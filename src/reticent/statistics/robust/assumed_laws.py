@@ -4,7 +4,7 @@ The chance of a reply depends on the rows, so for the file it would be an answer
 mean over tables drawn from a shape that the asker names. A shape has no unit: every made-up table gets a location and
 a scale of its own, so that bins fall anywhere.
 
-``MadeUp`` is the type a mechanism's ``chance`` takes; nothing but ``made_up`` makes one, and a release has none.
+``AssumedTable`` is the type a mechanism's ``chance`` takes; nothing but ``made_up`` makes one, and a release has none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, Literal, Protocol, TypeAlias, assert_never, final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.order_statistics import Sorted, ordered
+from reticent.data.order_statistics import SortedColumn, ordered
 from reticent.entropy import Replayed
 from reticent.statistics.robust.ptr_test import whole
 
@@ -32,19 +32,19 @@ TABLES: Final = 60
 
 @final
 @dataclass(frozen=True, slots=True)
-class MadeUp:
+class AssumedTable:
     """A table drawn from a public shape."""
 
-    table: Sorted
+    table: SortedColumn
 
 
 class Chance(Protocol):
     """A mechanism that can tell the chance of its reply on a public table."""
 
-    def chance(self, public: MadeUp) -> float: ...
+    def chance(self, public: AssumedTable) -> float: ...
 
 
-def made_up(shape: Shape, n: int, key: int) -> MadeUp:
+def made_up(shape: Shape, n: int, key: int) -> AssumedTable:
     """``n`` >= 0 values of ``shape`` on the integer grid, with location and scale drawn anew; the same for equal keys.
 
     One unit of the shape is 2^24 to 2^25 grid steps, its origin within 2^10 units of zero.
@@ -53,7 +53,7 @@ def made_up(shape: Shape, n: int, key: int) -> MadeUp:
     uniform = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     unit = UNIT * 2.0 ** float(uniform[0])
     values = _quantile(shape)(uniform[2:]) * unit + (float(uniform[1]) - 0.5) * 2.0**11 * unit
-    return MadeUp(ordered(np.rint(np.clip(values, -FARTHEST, FARTHEST)).astype(np.int64)))
+    return AssumedTable(ordered(np.rint(np.clip(values, -FARTHEST, FARTHEST)).astype(np.int64)))
 
 
 def reply_probability(mechanism: Chance, shape: Shape, n: int, *, tables: int = TABLES) -> float:

@@ -29,6 +29,8 @@ class Location(OfColumn):
     """
 
     verb: ClassVar[str] = "location"
+    axis: ClassVar[str] = "values"
+    declines: ClassVar[str] = "where the values cannot outweigh the public candidates at this ε"
     synonyms: ClassVar[tuple[str, ...]] = ("huber",)
     positions: ClassVar[tuple[str, ...]] = ("column", "bend")
     takes_per: ClassVar[bool] = True
@@ -45,9 +47,9 @@ class Location(OfColumn):
         return f"{told}, at a scale that is released with it{kept(setting.per, setting.schema.person)}"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
-        from reticent.statistics.unbounded import steps
+        from reticent.statistics.unbounded import unbounded_step
 
-        return steps.location(self, setting, epsilon)
+        return unbounded_step.location(self, setting, epsilon)
 
     @classmethod
     def made_up(cls, dice: Dice) -> Location:

@@ -8,8 +8,8 @@ For a public rank r and a proposed width h >= 1 in grid steps:
 
 Search "free" tests the second, which is unsafe only at 0. Search "bins" tests the greatest A1_j, unsafe up to 1. Either
 takes one test, because the released law x_(r) + h x noise does not depend on the bins. Mode "paper" tests each A1_j.
-``Median`` is told h. ``ScaledMedian`` first buys a width and proposes h = multiple x width x n^(-exponent): 1 and 1/3
-in 003, 2 enough and 1 for the least width that the test lets pass (``scaled_median``).
+``MedianPtr`` is told h. ``ScaledMedian`` first buys a width and proposes h = multiple x width x n^(-exponent): 1 and
+1/3 in 003, 2 enough and 1 for the least width that the test lets pass (``scaled_median``).
 
 Source. 003 section 6 and Theorem 12; the windows are those of Nissim, Raskhodnikova and Smith 2007. Proofs:
 docs/proofs/robust.md, sections 5 and 6.
@@ -38,7 +38,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.robust.assumed_laws import MadeUp
+from reticent.statistics.robust.assumed_laws import AssumedTable
 from reticent.statistics.robust.ptr_test import (
     Mode,
     Noisy,
@@ -52,7 +52,7 @@ from reticent.statistics.robust.ptr_test import (
     step,
     whole,
 )
-from reticent.statistics.robust.scale_ptr import Scale, Spread, StableScale, stable_scale, test_for
+from reticent.statistics.robust.scale_ptr import ScalePtr, StableScale, WidthCell, stable_scale, test_for
 
 LAW: Final = "order statistic plus noise of the proposed width"
 HALF: Final = Fraction(1, 2)
@@ -117,7 +117,7 @@ def root(width: int, n: int, exponent: Fraction) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class OrderStatisticTest:
     """The test and release of an order statistic, for any proposed width."""
 
     rank: int
@@ -159,12 +159,12 @@ class Level:
         (noisy,) = gate.draw(noise, (at(data, self.rank),), entropy)
         return Reply(Noisy(Fraction(min(max(noisy, -LARGEST), LARGEST)), noise.scale))
 
-    def chance(self, public: MadeUp, width: int) -> float:
+    def chance(self, public: AssumedTable, width: int) -> float:
         return 1 - math.prod(1 - self.test.chance(distance) for distance in self.distances(public.table, width))
 
 
 @dataclass(frozen=True, slots=True)
-class Median:
+class MedianPtr:
     """M with a public width: x_(rank) plus geometric noise of sensitivity ``width``, or no reply.
 
     Guarantee
@@ -177,7 +177,7 @@ class Median:
     Given a reply the noise is geometric of scale width / release grid steps.
     """
 
-    level: Level
+    level: OrderStatisticTest
     width: int
 
     def __post_init__(self) -> None:
@@ -195,7 +195,7 @@ class Median:
     def sample(self, exact: Order, entropy: Entropy) -> Outcome[Noisy]:
         return self.level.sample(exact, self.width, entropy)
 
-    def chance(self, public: MadeUp) -> float:
+    def chance(self, public: AssumedTable) -> float:
         """P(reply) for a made-up table."""
         return self.level.chance(public, self.width)
 
@@ -215,8 +215,8 @@ class ScaledMedian:
     stable bin of a factor of two, the released width is at most 2 w multiple n^(-exponent) + 1.
     """
 
-    level: Level
-    scale: Scale | StableScale
+    level: OrderStatisticTest
+    scale: ScalePtr | StableScale
     n: int
     exponent: Fraction = THIRD
     multiple: int = 1
@@ -239,7 +239,7 @@ class ScaledMedian:
         one = step(self.level.test, self.level.release, law=LAW, label="median")
         before = step(
             self.scale.test,
-            self.scale.release if isinstance(self.scale, Scale) else Fraction(0),
+            self.scale.release if isinstance(self.scale, ScalePtr) else Fraction(0),
             law="scale",
             label="scale",
         )
@@ -257,22 +257,22 @@ class ScaledMedian:
         found = self.scale.sample(exact, entropy)
         if isinstance(found, NoReply):
             return NO_REPLY
-        width = found.value.width if isinstance(found.value, Spread) else found.value
+        width = found.value.width if isinstance(found.value, WidthCell) else found.value
         if width >= INFINITE:
             return NO_REPLY
         return self.level.sample(exact, self.width(width), entropy)
 
-    def chance(self, public: MadeUp) -> float:
+    def chance(self, public: AssumedTable) -> float:
         """P(reply) for a made-up table; the noise of S by 15 of its quantiles."""
         if isinstance(self.scale, StableScale):
             return math.fsum(p * self.level.chance(public, self.width(e)) for p, e in self.scale.endings(public))
         cell, _ = self.scale.distances(public.table)
-        spreads = [Spread(min(max(cell + z, 0), self.scale.grid.top), self.scale.grid) for z in self._quantiles()]
+        spreads = [WidthCell(min(max(cell + z, 0), self.scale.grid.top), self.scale.grid) for z in self._quantiles()]
         mean = math.fsum(self.level.chance(public, self.width(s.width)) for s in spreads) / len(spreads)
         return self.scale.chance(public) * mean
 
     def _quantiles(self) -> list[int]:
-        scale = float(self.scale.noise.scale) if isinstance(self.scale, Scale) else 0.0
+        scale = float(self.scale.noise.scale) if isinstance(self.scale, ScalePtr) else 0.0
         ends = [1 - 2 * (i + 0.5) / QUANTILES for i in range(QUANTILES)]
         return [round(math.copysign(-scale * math.log1p(-abs(u)), u)) for u in ends]
 
@@ -288,7 +288,7 @@ def level_for(
     search: Search = "free",
     mode: Mode = "exact",
     most_delta: Fraction | None = None,
-) -> Level:
+) -> OrderStatisticTest:
     """The level of M for a public number of values: rank ceil(n quantile).
 
     Parameters
@@ -321,7 +321,7 @@ def level_for(
     refuse_unreachable(tested, lambda size: farthest(math.ceil(size * where), size, used), n, "the median")
     if mode == "paper":
         refuse_large_delta(2 * tested.delta, most_delta or Fraction(1, 10 * n), "M")
-    return Level(math.ceil(n * where), tested, release, search, mode)
+    return OrderStatisticTest(math.ceil(n * where), tested, release, search, mode)
 
 
 def scaled_median(

@@ -1,13 +1,13 @@
 """Plans by propose-test-release: for a public number of values, for a bought one, and with a unit that is bought too.
 
-    Known    the number of values is public, and so are ranks
-    Bought   a noisy number first: 1/20 of epsilon
-    Sized    no bounds, no unit: the magnitude of the column for 1/10 of epsilon, and a unit of 2^-40 of it
+    FixedSizePlan   the number of values is public, and so are ranks
+    CountedPlan     a noisy number first: 1/20 of epsilon
+    MagnitudePlan   no bounds, no unit: the magnitude of the column for 1/10 of epsilon, and a unit of 2^-40 of it
 
-Integers of 61 bits hold no column of any size. The unit of ``Sized`` is 2^-40 of the upper end of a released binade, so
-a column is read out to 2^21 times its median size. The binade is that of the median of |x|, drawn as for quantiles
-(``statistics/magnitude.py``). What follows is made for that unit, and each step is the one that a public unit has.
-The loss is that of the sequence, and no released unit changes it (docs/proofs/robust.md, section 10).
+Integers of 61 bits hold no column of any size. The unit of ``MagnitudePlan`` is 2^-40 of the upper end of a released
+binade, so a column is read out to 2^21 times its median size. The binade is that of the median of |x|, drawn as for
+quantiles (``statistics/magnitude.py``). What follows is made for that unit, and each step is the one that a public
+unit has. The loss is that of the sequence, and no released unit changes it (docs/proofs/robust.md, section 10).
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.column_step import Drawn
-from reticent.statistics.context import Expected
+from reticent.statistics.column_step import GroupResult
+from reticent.statistics.context import ExpectedAccuracy
 from reticent.statistics.magnitude import binades, by_binade, reach
 from reticent.statistics.options import Mode
 from reticent.statistics.ranks import draw, sensitivity
-from reticent.statistics.robust.answers import Grid, Report
+from reticent.statistics.replies import NEVER
+from reticent.statistics.robust.answers import MechanismReport, StepUnit
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of values is bought
 DEFAULT_UNIT: Final = Fraction(1, 1 << 24)  # of a real column without a resolution: it reaches to 1.4e11
@@ -70,14 +71,14 @@ class PtrPrice:
 class MechanismMaker(Protocol):
     """Makes a mechanism for a number of values, or refuses that number with a QuestionError."""
 
-    def __call__(self, n: int, price: PtrPrice) -> Report: ...
+    def __call__(self, n: int, price: PtrPrice) -> MechanismReport: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FixedSizePlan:
     """A plan for a public number of values; ``reach`` is what it says of how far they are read."""
 
-    made: Report
+    made: MechanismReport
     n: int
     reach: str = ""
 
@@ -85,15 +86,15 @@ class Known:
     def guarantee(self) -> Guarantee:
         return self.made.guarantee
 
-    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+    def draw(self, data: Order, entropy: Entropy) -> GroupResult:
         return self.made.draw(data, entropy)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         return _reaching(self.made.expected(), self.reach)
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
+class CountedPlan:
     """A plan that buys the number of values first. ``rows``: the most values that one unit has."""
 
     census: Geometric
@@ -106,28 +107,28 @@ class Bought:
     def guarantee(self) -> Guarantee:
         return compose.in_sequence([self.census.guarantee, self.make(ANY_N, self.price).guarantee], label=self.label)
 
-    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+    def draw(self, data: Order, entropy: Entropy) -> GroupResult:
         (noisy,) = gate.draw(self.census, (data.below(LARGEST + 1),), entropy)
         try:
             made = self.make(max(noisy, 1), self.price)
         except (QuestionError, PublicParameterError):  # refused by the noisy number alone, so it may show
-            return Drawn((NO_REPLY,))
+            return GroupResult((NO_REPLY,))
         assert compose.alike(made.guarantee, self.make(ANY_N, self.price).guarantee)  # what was charged
         return made.draw(data, entropy)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         try:
             return _reaching(self.make(people, self.price).expected(), self.reach)
         except (QuestionError, PublicParameterError):
-            return Expected(None, None, FEW)
+            return ExpectedAccuracy(None, None, FEW, NEVER)
 
 
-def _reaching(found: Expected, reach: str) -> Expected:
+def _reaching(found: ExpectedAccuracy, reach: str) -> ExpectedAccuracy:
     return replace(found, note=f"{found.note}{reach}")
 
 
 @dataclass(frozen=True, slots=True)
-class Sized:
+class MagnitudePlan:
     """A plan that buys the magnitude of a column without bounds, and the number of values where that is private.
 
     ``price`` is that of the steps behind both; ``make`` makes them for a unit.
@@ -137,7 +138,7 @@ class Sized:
     magnitude: Exponential
     census: Geometric | None
     n: int | None
-    make: Callable[[Grid, int, PtrPrice], Report]
+    make: Callable[[StepUnit, int, PtrPrice], MechanismReport]
     price: PtrPrice
     label: str
 
@@ -148,7 +149,7 @@ class Sized:
         before = [] if self.census is None else [self.census.guarantee]
         return compose.in_sequence([*before, self.magnitude.guarantee, made.guarantee], label=self.label)
 
-    def draw(self, data: Counts, entropy: Entropy) -> Drawn:
+    def draw(self, data: Counts, entropy: Entropy) -> GroupResult:
         n = self.n
         if self.census is not None:
             (noisy,) = gate.draw(self.census, (int(data.counts.sum()),), entropy)
@@ -159,14 +160,14 @@ class Sized:
         try:
             made = self.make(grid, n, self.price)
         except (QuestionError, PublicParameterError):  # refused by the noisy number alone, so it may show
-            return Drawn((NO_REPLY,))
+            return GroupResult((NO_REPLY,))
         assert compose.alike(
             made.guarantee, self.make(unit_of(self.cells, None), self.n or ANY_N, self.price).guarantee
         )  # what was charged
         drawn = made.draw(in_steps(self.cells, data, grid), entropy)
         return replace(drawn, words=(*drawn.words, *self._said(binade, grid)))
 
-    def _said(self, binade: int, grid: Grid) -> tuple[str, ...]:
+    def _said(self, binade: int, grid: StepUnit) -> tuple[str, ...]:
         """Words on the range and the grid of values, and on a magnitude that is the lowest of all."""
         far = float(min(LARGEST * grid.unit, self.cells.edges(self.cells.highest)[1]))
         read = f"values were read in steps of {float(grid.unit):.3g}, and beyond ±{far:.3g} as infinite"
@@ -175,14 +176,15 @@ class Sized:
             return (f"{read}; the magnitude drawn is the lowest, for about half of the values lie within ±{least:.3g}",)
         return (read,)
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         try:
             found = self.make(unit_of(self.cells, None), self.n or people, self.price).expected()
         except (QuestionError, PublicParameterError):
-            return Expected(None, None, FEW)
-        likely = None if found.reply is None else found.reply * self.chance(self.n or people)
+            return ExpectedAccuracy(None, None, FEW, NEVER)
+        sure = self.chance(self.n or people)
+        replies = tuple((shape, likely * sure) for shape, likely in found.replies)
         told = f"{found.note}; the unit follows a magnitude that is bought{reach(self.cells)}"
-        return replace(found, note=told, reply=likely)
+        return replace(found, note=told, replies=replies)
 
     def chance(self, n: int) -> float:
         """A lower bound of the chance that the binade drawn is one of values, of ``n`` that share a usual one."""
@@ -197,14 +199,14 @@ def magnitude(near: Adjacency, epsilon: Fraction) -> Exponential:
     return Exponential(Linf(Fraction(near.rows * sensitivity(HALF, near.kind)), near), epsilon)
 
 
-def unit_of(cells: Cells, binade: int | None) -> Grid:
+def unit_of(cells: Cells, binade: int | None) -> StepUnit:
     """The grid for a released binade of |x|; the default one where there is none, or where most values are 0."""
     if not binade:
-        return Grid(DEFAULT_UNIT, False)
-    return Grid(Fraction(2) ** (cells.least + binade - BITS), False)
+        return StepUnit(DEFAULT_UNIT, False)
+    return StepUnit(Fraction(2) ** (cells.least + binade - BITS), False)
 
 
-def in_steps(cells: Cells, data: Counts, grid: Grid) -> RunLength:
+def in_steps(cells: Cells, data: Counts, grid: StepUnit) -> RunLength:
     """Counts by fine cell as a column of steps, each cell by itself: floor of its middle over the unit.
 
     The outermost cells hold all values beyond them, which count as infinite.

@@ -49,6 +49,8 @@ class Scale(OfColumn):
     """
 
     verb: ClassVar[str] = "scale"
+    axis: ClassVar[str] = "spread"
+    declines: ClassVar[str] = "where a private test finds that few rows could change the answer"
     synonyms: ClassVar[tuple[str, ...]] = ("s",)
     positions: ClassVar[tuple[str, ...]] = ("column", "levels")
     takes_per: ClassVar[bool] = True
@@ -87,9 +89,9 @@ class Scale(OfColumn):
         return f"{within}{told}{ends}{kept(setting.per, setting.schema.person)}"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
-        from reticent.statistics.robust import steps
+        from reticent.statistics.robust import robust_step
 
-        return steps.scale(self, setting, epsilon)
+        return robust_step.scale(self, setting, epsilon)
 
     @classmethod
     def made_up(cls, dice: Dice) -> Scale:

@@ -5,7 +5,7 @@ For public ranks low < high, w = x_(high) - x_(low), on a logarithmic grid of ce
     A0_j   rows to change until w leaves its bin of discretisation j (bins from 0, and from half a bin)
     F      the first k at which what k changes can reach spreads over more than a bin's number of cells
 
-``Scale`` releases cell(w) + noise. Search "free" tests F, "bins" the greatest A0_j, by one test either way. Mode
+``ScalePtr`` releases cell(w) + noise. Search "free" tests F, "bins" the greatest A0_j, by one test either way. Mode
 "paper" tests each A0_j as printed. ``StableScale`` releases the bin, which is the same for all neighbours. So it has no
 noise, and its upper edge is a *certified* bound of w, but each discretisation pays its own test.
 
@@ -36,7 +36,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.robust.assumed_laws import MadeUp
+from reticent.statistics.robust.assumed_laws import AssumedTable
 from reticent.statistics.robust.ptr_test import (
     Mode,
     Search,
@@ -77,7 +77,7 @@ def fine_grid(n: int, test: Test) -> LogGrid:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class WidthCell:
     """A released width as a cell of a public logarithmic grid; ZERO and ENDLESS stand for 0 and infinity."""
 
     cell: int
@@ -97,7 +97,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ScalePtr:
     """S for public ranks: cell of the width plus geometric noise of span - 1, or no reply.
 
     Guarantee
@@ -160,7 +160,7 @@ class Scale:
         each = [leave(found, self.grid.bounds(found.width, shift)) for shift in self.grid.shifts]
         return cell, (max(each),) if self.mode == "exact" else tuple(each)
 
-    def sample(self, exact: Order, entropy: Entropy) -> Outcome[Spread]:
+    def sample(self, exact: Order, entropy: Entropy) -> Outcome[WidthCell]:
         cell, distances = self.distances(exact)
         passed = [self.test.passes(distance, entropy) for distance in distances]
         if not any(passed):
@@ -168,9 +168,9 @@ class Scale:
         (noisy,) = gate.draw(self.noise, (cell,), entropy)
         if cell not in (ZERO, ENDLESS):
             cell = min(max(noisy, 0), self.grid.top)
-        return Reply(Spread(cell, self.grid))
+        return Reply(WidthCell(cell, self.grid))
 
-    def chance(self, public: MadeUp) -> float:
+    def chance(self, public: AssumedTable) -> float:
         """P(reply) for a made-up table."""
         silent = math.prod(1 - self.test.chance(distance) for distance in self.distances(public.table)[1])
         return 1 - silent
@@ -225,11 +225,11 @@ class StableScale:
                 return Reply(edge) if edge < INFINITE - 1 else NO_REPLY
         return NO_REPLY
 
-    def chance(self, public: MadeUp) -> float:
+    def chance(self, public: AssumedTable) -> float:
         """P(reply) for a made-up table."""
         return math.fsum(chance for chance, _ in self.endings(public))
 
-    def endings(self, public: MadeUp) -> list[tuple[float, int]]:
+    def endings(self, public: AssumedTable) -> list[tuple[float, int]]:
         """The chance of each finite edge of a made-up table."""
         found, silent = [], 1.0
         for distance, edge in self.distances(public.table):
@@ -253,7 +253,7 @@ def scale(
     grid: LogGrid | None = None,
     most_delta: Fraction | None = None,
     most_factor: float = FACTOR,
-) -> Scale:
+) -> ScalePtr:
     """S for a public number of values.
 
     Parameters
@@ -285,7 +285,7 @@ def scale(
     """
     tested = _tested(n, neighbours, test, delta, levels, mode, most_delta, "S")
     bins = grid or (paper_grid(n) if mode == "paper" else fine_grid(n, tested))
-    made = Scale(ranks_of(n, levels), bins, tested, release, search, mode)
+    made = ScalePtr(ranks_of(n, levels), bins, tested, release, search, mode)
     if mode == "exact" and made.factor(0.05) > most_factor:
         raise QuestionError(
             f"the scale at this ε would be a guess: one reply in twenty is off by a factor above {most_factor:g}. "

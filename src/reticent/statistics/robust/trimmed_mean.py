@@ -37,6 +37,10 @@ class TrimmedMean(OfColumn):
     """
 
     verb: ClassVar[str] = "trimmed_mean"
+    axis: ClassVar[str] = "values"
+    declines: ClassVar[str] = (
+        "where the values cannot outweigh the public candidates, or few rows could change the answer"
+    )
     synonyms: ClassVar[tuple[str, ...]] = ("trimmed", "tm")
     positions: ClassVar[tuple[str, ...]] = ("column", "trim")
     takes_per: ClassVar[bool] = True
@@ -66,10 +70,10 @@ class TrimmedMean(OfColumn):
         if not self.spends_delta:
             refuse_options(self.name, self.ptr, smooth=self.method == "smooth")
         if self.method in ("TM", "smooth"):
-            from reticent.statistics.robust import steps as robust
+            from reticent.statistics.robust import robust_step as robust
 
             return robust.trimmed_mean(self, setting, epsilon)
-        from reticent.statistics.unbounded import steps as unbounded
+        from reticent.statistics.unbounded import unbounded_step as unbounded
 
         return unbounded.trimmed_mean(self, setting, epsilon)
 

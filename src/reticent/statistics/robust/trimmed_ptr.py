@@ -30,7 +30,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.robust.assumed_laws import MadeUp
+from reticent.statistics.robust.assumed_laws import AssumedTable
 from reticent.statistics.robust.ptr_test import Mode, Noisy, level, refuse_large_delta, refuse_unreachable, whole
 from reticent.statistics.robust.reach import LogGrid, farthest
 from reticent.statistics.robust.scale_ptr import StableScale, test_for
@@ -49,7 +49,7 @@ def trim_ranks(n: int, alpha: Fraction) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class TrimmedMean:
+class TrimmedMeanPtr:
     """The mean of the order statistics ``first`` to ``last``, or no reply.
 
     Guarantee
@@ -99,7 +99,7 @@ class TrimmedMean:
                 return Reply(Noisy(Fraction(noisy, size), noise.scale / size))
         return NO_REPLY
 
-    def chance(self, public: MadeUp) -> float:
+    def chance(self, public: AssumedTable) -> float:
         """P(reply) for a made-up table."""
         return self.scale.chance(public)
 
@@ -115,7 +115,7 @@ def trimmed_mean(
     mode: Mode = "exact",
     grid: LogGrid | None = None,
     most_delta: Fraction | None = None,
-) -> TrimmedMean:
+) -> TrimmedMeanPtr:
     """The alpha-trimmed mean for a public number of values: floor(n alpha / 2) left out on either side.
 
     Parameters
@@ -153,4 +153,4 @@ def trimmed_mean(
     refuse_unreachable(tested, most, n, "the trimmed mean")
     if mode == "paper":
         refuse_large_delta(2 * tested.delta, most_delta or Fraction(1, 10 * n), "TM")
-    return TrimmedMean(first, last, StableScale((first - 1, last + 1), grid or LogGrid(2, 2), tested), release)
+    return TrimmedMeanPtr(first, last, StableScale((first - 1, last + 1), grid or LogGrid(2, 2), tested), release)

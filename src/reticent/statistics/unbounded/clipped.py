@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells
 from reticent.data.query import POWER_ONE, Moments
-from reticent.data.schema import Fixed, Person, Schema
-from reticent.data.table import Counts, Result
+from reticent.data.schema import FixedPointGrid, Person, Schema
+from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric, laplace_radius
@@ -46,14 +46,14 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting
 from reticent.statistics.moments.basis import Kind, design
 from reticent.statistics.moments.moment_step import MomentStep
-from reticent.statistics.quantiles.quantile_step import Size
+from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.unbounded.clipping_radii import FINEST, LADDER, Choice, climbed, distances, guess_share
-from reticent.statistics.unbounded.column_counts import Census, Terms
+from reticent.statistics.unbounded.column_counts import Census, ColumnTerms
 from reticent.statistics.unbounded.tails import Tail, allowed, declared, stretch
 
 MOST_OUTSIDE: Final = 0.25  # a radius that leaves more outside says nothing of the tails
 UNIT: Final = 1 << 20
-Y: Final = Fixed(20, -UNIT, UNIT)
+Y: Final = FixedPointGrid(20, -UNIT, UNIT)
 UNLIKELY: Final = 0.025
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where n is private
 
@@ -102,7 +102,7 @@ class ClippingInterval:
 
 
 @dataclass(frozen=True, slots=True)
-class Clipped:
+class ClippedEstimate:
     """A mean of values cut to [low, high], and what is known of those beyond.
 
     Attributes
@@ -159,7 +159,7 @@ class ClippedMean:
     """
 
     cells: Cells
-    terms: Terms
+    terms: ColumnTerms
     epsilon: Fraction
     tail: Tail | None = None
     bounds: tuple[Fraction, Fraction] | None = None
@@ -207,10 +207,10 @@ class ClippedMean:
 
     # --- the draws ---------------------------------------------------------------------------------------------------
 
-    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Clipped]:
+    def draw(self, data: Counts, entropy: Entropy) -> Outcome[ClippedEstimate]:
         """The estimate, or no reply where the data cannot outweigh the prior or hold a radius."""
         census, n = self.census, float(self.terms.values or 0)
-        size = Size(n, False, n) if census is None else census.draw(data, entropy)
+        size = GroupSize(n, False, n) if census is None else census.draw(data, entropy)
         outside = self.outside(size)
         middle, around = self.choices
         if not middle.outweighs(self.cells, size) or outside > MOST_OUTSIDE:
@@ -224,14 +224,14 @@ class ClippedMean:
             outer |= (data.cells <= self.cells.lowest) | (data.cells >= self.cells.highest)
         (beyond,) = gate.draw(self.tails, (int(data.counts[outer].sum()),), entropy)
         cut = self.cut(centre, clip)
-        answer = self.moments.answer([Result(vectors=(powers(cut.moved(away), data.counts),))], entropy)
+        answer = self.moments.answer([QueryResult(vectors=(powers(cut.moved(away), data.counts),))], entropy)
         match answer.outcome:
             case Reply(mean):
                 return Reply(self._clipped(mean, cut, radius, beyond, size, outside))
             case NoReply():
                 return NO_REPLY
 
-    def outside(self, size: Size) -> float:
+    def outside(self, size: GroupSize) -> float:
         """The share t: what the choice of the radius can be off, from public or released numbers."""
         return max(self.choices[1].slack / max(size.values, 1.0), 1.0 / FINEST)
 
@@ -249,8 +249,8 @@ class ClippedMean:
         return within if within.half > 0.0 else ClippingInterval(centre, -clip, clip)
 
     def _clipped(
-        self, mean: Estimate, cut: ClippingInterval, rung: int, beyond: int, size: Size, outside: float
-    ) -> Clipped:
+        self, mean: Estimate, cut: ClippingInterval, rung: int, beyond: int, size: GroupSize, outside: float
+    ) -> ClippedEstimate:
         """Back in units of the column; for the population where a tail was declared and not refuted."""
         n = max(size.values, 1.0)
         low, high, middle, half = cut.low, cut.high, cut.middle, cut.half
@@ -272,7 +272,7 @@ class ClippedMean:
             half * mean.noise,
             half * mean.sampling,
         )
-        return Clipped(estimate, low, high, most, tail, refuted, reach and self.bounds is None)
+        return ClippedEstimate(estimate, low, high, most, tail, refuted, reach and self.bounds is None)
 
     def _rounding(self, far: float) -> float:
         """Largest rounding error of a value to its cell, within the cut, in the unit of the column."""
@@ -288,7 +288,7 @@ def most_beyond(counted: float, n: float) -> float:
     return min((counted + 1.96 * math.sqrt(counted)) / n, 1.0)
 
 
-def moments_of(terms: Terms, epsilon: Fraction, *, sized: bool = True) -> MomentStep:
+def moments_of(terms: ColumnTerms, epsilon: Fraction, *, sized: bool = True) -> MomentStep:
     """The mean of values in [-1, 1], for ``epsilon``; not ``sized`` where a public number is that of others, too."""
     near, rows = terms.neighbours, terms.rows
     values = terms.values if sized else None

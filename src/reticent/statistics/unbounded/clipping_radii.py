@@ -20,9 +20,9 @@ from reticent.entropy import Entropy
 from reticent.mechanisms.exponential import Exponential
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.quantiles.quantile_step import Size
+from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.ranks import Runs, cell_share, placed, runs
-from reticent.statistics.unbounded.column_counts import Terms, against_prior
+from reticent.statistics.unbounded.column_counts import ColumnTerms, against_prior
 from reticent.statistics.unbounded.scaled_level import UNIT, LevelFraction, level_of, pick
 
 HALF: Final = Fraction(1, 2)
@@ -36,7 +36,7 @@ SURE: Final = 1000.0  # odds against a rung that is further off than ``slack``
 class Choice:
     """One quantile at ``epsilon``, of values or of distances."""
 
-    terms: Terms
+    terms: ColumnTerms
     epsilon: Fraction
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class Choice:
         """Ranks that a rung can be off, wherever its level is."""
         return against_prior(1.0 / len(LADDER), SURE) / self.rate(Fraction(FINEST - 1, FINEST))
 
-    def outweighs(self, cells: Cells, size: Size) -> bool:
+    def outweighs(self, cells: Cells, size: GroupSize) -> bool:
         """Tell if the data outweigh the prior of a median on these cells, but for one run in a thousand."""
         return self.rate(HALF) * size.surely / 2.0 >= against_prior(cell_share(coarser(cells, FINE)))
 
@@ -76,7 +76,7 @@ class Choice:
         return pick(steps, self.level(level), self.mechanism, entropy)
 
 
-def guess_share(terms: Terms) -> Fraction:
+def guess_share(terms: ColumnTerms) -> Fraction:
     """Share of epsilon for an initial median; larger under substitution, where its score moves twice as far."""
     return Fraction(4, 25) if terms.replaced else Fraction(3, 25)
 

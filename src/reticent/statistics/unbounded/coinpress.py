@@ -37,7 +37,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L2
 from reticent.statistics.intervals import FEWEST, normal_half_width
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 
 UNIT: Final = 1 << 12  # a value at the edge of the ball is so many steps
 LAST: Final = Fraction(3, 4)  # of rho, for the last round
@@ -54,11 +54,11 @@ class CoinPressEstimate:
 
 
 @dataclass(frozen=True)
-class CoinPress:
+class CoinPressMean:
     """The mean of one column for ``rho``: within ``radius`` of ``centre``, standard deviation at most ``deviation``."""
 
     cells: Cells
-    terms: Terms
+    terms: ColumnTerms
     rho: Fraction
     centre: Fraction
     radius: Fraction

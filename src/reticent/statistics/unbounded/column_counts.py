@@ -23,14 +23,14 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.quantiles.quantile_step import BETA, TIED, Size, size_of, unsure, values_and_ties
+from reticent.statistics.quantiles.quantile_step import BETA, TIED, GroupSize, size_of, unsure, values_and_ties
 
 CROWD: Final = 8
 ROW: Final = Adjacency("add_remove", unit="row")  # what parts of a partition are proved for
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ColumnTerms:
     """Public facts of a table: the adjacency, and the number of values if it is public.
 
     ``most`` bounds the values of one person, by default one for each row. ``alike`` is the number of values that the
@@ -75,7 +75,7 @@ class Terms:
 class Census:
     """Noisy number of values and detection of ties, for ``epsilon``."""
 
-    terms: Terms
+    terms: ColumnTerms
     epsilon: Fraction
 
     def __post_init__(self) -> None:
@@ -91,22 +91,22 @@ class Census:
     def guarantee(self) -> Guarantee:
         return self.mechanism.guarantee
 
-    def draw(self, data: Counts, entropy: Entropy) -> Size:
+    def draw(self, data: Counts, entropy: Entropy) -> GroupSize:
         """Draw the number of values and the verdict on ties."""
         mechanism, replaced = self.mechanism, self.terms.replaced
         held = values_and_ties(data, CROWD, replaced=replaced)
         if self.terms.values is not None:
             (more,) = gate.draw(mechanism, held[1:], entropy)
             n = float(self.terms.values)
-            return Size(n, more > max(mechanism.radius(0.02), TIED * n), n)
+            return GroupSize(n, more > max(mechanism.radius(0.02), TIED * n), n)
         return size_of(gate.draw(mechanism, held, entropy), mechanism, replaced=replaced)
 
 
-def supposed(census: Census | None, n: float) -> Size:
+def supposed(census: Census | None, n: float) -> GroupSize:
     """Size that a plan assumes for ``n`` values: noise at its mean, and no ties."""
     if census is None or census.terms.values is not None:
-        return Size(n, False, n)
-    return Size(n, False, n - unsure(census.mechanism, replaced=census.terms.replaced))
+        return GroupSize(n, False, n)
+    return GroupSize(n, False, n - unsure(census.mechanism, replaced=census.terms.replaced))
 
 
 def against_prior(share: float, odds: float = 1.0 / BETA) -> float:

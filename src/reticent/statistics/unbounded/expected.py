@@ -11,16 +11,19 @@ from statistics import NormalDist
 from typing import Final, TypeAlias
 
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
+from reticent.statistics.magnitude import candidates, usual_binade
+from reticent.statistics.quantiles.quantile_step import GroupSize, ties_expected
+from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.unbounded import clipped, trimmed
 from reticent.statistics.unbounded.clipped import ClippedMean
-from reticent.statistics.unbounded.coinpress import BETA, CoinPress
+from reticent.statistics.unbounded.coinpress import BETA, CoinPressMean
 from reticent.statistics.unbounded.coinpress import UNIT as BALL
-from reticent.statistics.unbounded.column_counts import supposed
-from reticent.statistics.unbounded.joint import JointQuantiles
+from reticent.statistics.unbounded.column_counts import CROWD, Census, supposed
+from reticent.statistics.unbounded.joint import NUMBERED, JointQuantiles
 from reticent.statistics.unbounded.location import UNIT, Huber
 from reticent.statistics.unbounded.quantile_range import QuantileRange
 from reticent.statistics.unbounded.tails import allowed, stretch
-from reticent.statistics.unbounded.trimmed import TrimmedMean
+from reticent.statistics.unbounded.trimmed import UnboundedTrimmedMean
 
 Widths: TypeAlias = tuple[float, float] | None  # of noise and of sampling
 
@@ -40,6 +43,70 @@ def of_mean(made: ClippedMean, n: float) -> Widths:
     clip = stretch(made.tail) * _radius(outside)
     noise = half_width(NONE, made.moments.noise_of([0.0, 1.0])) / n * clip
     return noise, normal_half_width(made.terms.together / n)
+
+
+def of_size(made: JointQuantiles, n: float, spread: float | None) -> Replies:
+    """Replies of joint quantiles, for values of the usual shape and for heaped ones.
+
+    ``spread`` is the deviation that a plan supposes within bounds; without bounds values are not tied.
+    """
+    census = made.census
+    less, scales = _noise_of(census, n)
+    mechanism = None if census is None else census.mechanism
+    binade = None if made.magnitude is None else usual_binade(made.cells)
+
+    def chance(ties: bool) -> float:
+        tied = None if census is None else ties
+        among = candidates(made.cells, binade, tied=tied, most=NUMBERED)
+
+        def enough(number: float) -> bool:
+            size = GroupSize(number, tied, number - less)
+            return made.feasible(size) and made.feasible(size, among)
+
+        return passing(enough, n, scales)
+
+    usual = spread is not None and ties_expected(made.cells, n, spread, CROWD, mechanism)
+    return (USUAL, chance(usual)), (HEAPED, chance(True))
+
+
+def of_clipped(made: ClippedMean, n: float) -> Replies:
+    """Replies of the clipped mean: its number of values is told twice, for the centre and for the mean itself."""
+    less, scales = _noise_of(made.census, n)
+    drawn = made.moments.noise_of([1.0])
+
+    def enough(number: float) -> bool:
+        size = GroupSize(number, False, number - less)
+        return made.choices[0].outweighs(made.cells, size) and made.outside(size) <= clipped.MOST_OUTSIDE
+
+    counted = passing(lambda number: not too_few(number, drawn), n, drawn)
+    return of_any(passing(enough, n, scales) * counted)
+
+
+def of_huber(made: Huber, n: float) -> Replies:
+    """Replies of Huber's location, but for a centre or a scale that is the prior's, which is rare."""
+    less, scales = _noise_of(made.census, n)
+
+    def enough(number: float) -> bool:
+        size = GroupSize(number, False, number - less)
+        return made.guess.outweighs(made.cells, size) and 2.0 * made.scale.slack <= size.surely
+
+    return of_any(passing(enough, n, scales))
+
+
+def of_pressed(made: CoinPressMean, n: float) -> Replies:
+    """Replies of CoinPressMean, whose every round has a number of values of its own where that is private."""
+    if made.terms.values is not None:
+        return of_any(1.0 if made.terms.values >= FEWEST else 0.0)
+    deviations = [math.sqrt(float(step.variance)) / BALL for step in made.steps]
+    return of_any(math.prod(normally(n, max(FEWEST, 6.0 * one), one) for one in deviations))
+
+
+def _noise_of(census: Census | None, n: float) -> tuple[float, list[float]]:
+    """Distance of the certain number of values below the noisy one, and the scales of the noise of that."""
+    if census is None or census.terms.values is not None:
+        return 0.0, []
+    scale = float(census.mechanism.scale) / (2.0 if census.terms.replaced else 1.0)
+    return n - supposed(census, n).surely, [scale, scale]
 
 
 def for_tail(made: ClippedMean, n: float) -> float:
@@ -94,7 +161,7 @@ def of_location(made: Huber, n: float) -> Widths:
     return noise, normal_half_width(made.terms.together * n * square) * slope
 
 
-def of_trimmed(made: TrimmedMean, n: float) -> Widths:
+def of_trimmed(made: UnboundedTrimmedMean, n: float) -> Widths:
     """The trimmed mean; n is public, and is the one of the plan."""
     n = float(made.terms.values or n)
     if (
@@ -111,7 +178,7 @@ def of_trimmed(made: TrimmedMean, n: float) -> Widths:
     return noise, normal_half_width(n * winsorised) / inside
 
 
-def of_coinpress(made: CoinPress, n: float) -> Widths:
+def of_coinpress(made: CoinPressMean, n: float) -> Widths:
     """CoinPress, in units of the column, for a mean at the centre and the standard deviation that was declared."""
     radius, deviation = float(made.radius), float(made.deviation)
     private = made.terms.values is None

@@ -44,12 +44,12 @@ from reticent.statistics.intervals import NONE, half_width, known, normal_half_w
 from reticent.statistics.magnitude import at_the_end, by_binade, candidates, rarest, share
 from reticent.statistics.magnitude import edges as edges_of
 from reticent.statistics.magnitude import level as level_of_size
-from reticent.statistics.quantiles.quantile_step import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, TIES, Size
+from reticent.statistics.quantiles.quantile_step import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, TIES, GroupSize
 from reticent.statistics.ranks import cell_share, placed
 from reticent.statistics.unbounded.clipping_radii import Choice
-from reticent.statistics.unbounded.column_counts import ROW, Census, Terms, against_prior
+from reticent.statistics.unbounded.column_counts import ROW, Census, ColumnTerms, against_prior
 from reticent.statistics.unbounded.confidence_bounds import CutCells
-from reticent.statistics.unbounded.rank_slices import SLICES, Part, cut, reachable, runs_of, whole
+from reticent.statistics.unbounded.rank_slices import SLICES, CandidateRange, cut, reachable, runs_of, whole
 from reticent.statistics.unbounded.scaled_level import UNIT, level_of, nothing, pick
 
 FINEST: Final = 10**6  # denominators of conditional levels
@@ -77,20 +77,20 @@ Aim = tuple[Fraction, tuple[Fraction, bool]]  # a level, and what it is drawn fo
 class QuantileLeaf:
     """A part of the table between two cuts at ``least`` and ``most``, and what is to be drawn of it; private."""
 
-    part: Part
+    part: CandidateRange
     least: Fraction
     most: Fraction
     aims: tuple[Aim, ...]
 
 
 @dataclass(slots=True)
-class Drawn:
+class JointDraw:
     """Released draws: slices of values by level, ends by level, and candidates derived from them.
 
     ``shift`` has the ranks between a level and its ends, ``among`` are the candidates of the values.
     """
 
-    size: Size
+    size: GroupSize
     values: dict[Fraction, int] = field(default_factory=dict)
     shift: dict[Fraction, float] = field(default_factory=dict)
     ends: dict[tuple[Fraction, bool], int] = field(default_factory=dict)  # by level, and whether it is the upper end
@@ -134,7 +134,7 @@ class JointQuantiles:
 
     cells: Cells
     levels: tuple[Fraction, ...]
-    terms: Terms
+    terms: ColumnTerms
     epsilon: Fraction
     shares: QuantileShares
     wanted: tuple[Fraction, ...]
@@ -208,16 +208,16 @@ class JointQuantiles:
 
     # --- the draws ---------------------------------------------------------------------------------------------------
 
-    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Drawn]:
+    def draw(self, data: Counts, entropy: Entropy) -> Outcome[JointDraw]:
         """The census, the values and the ends; no reply where the data cannot outweigh the prior."""
         census, n = self.census, float(self.terms.values or 0)
-        size = Size(n, None, n) if census is None else census.draw(data, entropy)
+        size = GroupSize(n, None, n) if census is None else census.draw(data, entropy)
         if not self.feasible(size):
             return NO_REPLY
         among = self._among(data, size, entropy)
         if not self.feasible(size, among):
             return NO_REPLY
-        cells, drawn = reachable(among), Drawn(size, among=among)
+        cells, drawn = reachable(among), JointDraw(size, among=among)
         held = whole(cells, placed(self.cells, among, data))
         leaves = [QuantileLeaf(held, Fraction(0), Fraction(1), tuple((q, (q, False)) for q in self.levels))]
         found: dict[tuple[Fraction, bool], int] = {}
@@ -239,7 +239,7 @@ class JointQuantiles:
                     nothing(mechanism, entropy)
         return Reply(drawn)
 
-    def _among(self, data: Counts, size: Size, entropy: Entropy) -> Cells:
+    def _among(self, data: Counts, size: GroupSize, entropy: Entropy) -> Cells:
         """The candidates of the values, about a magnitude that is drawn first where there are no bounds."""
         binade, choice = None, self.magnitude
         if choice is not None:
@@ -251,12 +251,12 @@ class JointQuantiles:
         """The level of |x| whose magnitude is bought."""
         return level_of_size(self.levels)
 
-    def _beside(self, leaf: QuantileLeaf, gap: int, around: CutCells, drawn: Drawn) -> QuantileLeaf:
+    def _beside(self, leaf: QuantileLeaf, gap: int, around: CutCells, drawn: JointDraw) -> QuantileLeaf:
         """A part between two values in even cells, with the ends that lie there: two at most."""
         inside = [(q, key) for q, key in self._ends(drawn) if leaf.least < q < leaf.most and self._gap(key) == gap]
         return QuantileLeaf(around.part(leaf.part, gap=gap), leaf.least, leaf.most, tuple(sorted(inside)))
 
-    def _ends(self, drawn: Drawn) -> list[Aim]:
+    def _ends(self, drawn: JointDraw) -> list[Aim]:
         """Levels of the ends; one that reaches beyond a neighbouring value is not drawn (``_end``)."""
         n = max(drawn.size.values, 1.0)
         steps = {q: Fraction(min(d / n, 1.0)).limit_denominator(FINEST) for q, d in drawn.shift.items()}
@@ -269,7 +269,7 @@ class JointQuantiles:
 
     # --- ranks, in post-processing -----------------------------------------------------------------------------------
 
-    def _shift(self, q: Fraction, drawn: Drawn) -> float:
+    def _shift(self, q: Fraction, drawn: JointDraw) -> float:
         """D: ranks between a level and its ends, so that sampling, the value's error and the end's own stay within.
 
         An end is drawn beside the value, so the value's error moves both.
@@ -320,7 +320,7 @@ class JointQuantiles:
         cut = self.errors[root] / math.sqrt(2.0)
         return {q: float(q / root if q < root else (1 - q) / (1 - root)) * cut for q in self.levels}
 
-    def feasible(self, size: Size, among: Cells | None = None) -> bool:
+    def feasible(self, size: GroupSize, among: Cells | None = None) -> bool:
         """Tell if the data outweigh the other candidates wherever a value could leave the data.
 
         A draw between two cuts stays between them. The root and the outermost draws of each side can leave: they need
@@ -350,29 +350,29 @@ class JointQuantiles:
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
-    def edges(self, q: Fraction, drawn: Drawn) -> tuple[float, float]:
+    def edges(self, q: Fraction, drawn: JointDraw) -> tuple[float, float]:
         """The ends of the cell that a value is."""
         assert drawn.among is not None
         return edges_of(self.cells, drawn.among, drawn.values[q] // SLICES)
 
-    def said(self, drawn: Drawn) -> tuple[str, ...]:
+    def said(self, drawn: JointDraw) -> tuple[str, ...]:
         """Words on values drawn at the first or last candidate, which stand for all values beyond, and on ties."""
         assert drawn.among is not None
         found = [at_the_end(self.cells, drawn.among, drawn.values[q] // SLICES) for q in self.levels]
         found += [TIES] if self.wanted and drawn.size.tied is not False else []
         return tuple(dict.fromkeys(filter(None, found)))
 
-    def values_of(self, drawn: Drawn) -> tuple[float, ...]:
+    def values_of(self, drawn: JointDraw) -> tuple[float, ...]:
         """The values, in the order of the levels."""
         assert drawn.among is not None
         return tuple(float(drawn.among.value(drawn.values[q] // SLICES)) for q in self.levels)
 
-    def interval(self, q: Fraction, drawn: Drawn) -> tuple[float, float]:
+    def interval(self, q: Fraction, drawn: JointDraw) -> tuple[float, float]:
         """From the lower end to the upper end, cells included."""
         low, high = self.edges(q, drawn)
         return min(low, self._end(q, False, drawn)), max(high, self._end(q, True, drawn))
 
-    def _end(self, q: Fraction, upper: bool, drawn: Drawn) -> float:
+    def _end(self, q: Fraction, upper: bool, drawn: JointDraw) -> float:
         """An end; where it reaches beyond the next value, that value's end, which reaches further."""
         place, step = self.levels.index(q), 1 if upper else -1
         key = (q, upper)
@@ -384,18 +384,18 @@ class JointQuantiles:
         assert drawn.around is not None
         return drawn.around.edges(drawn.ends[key] // SLICES)[upper]
 
-    def estimates(self, drawn: Drawn) -> tuple[Estimate, ...]:
+    def estimates(self, drawn: JointDraw) -> tuple[Estimate, ...]:
         """One estimate for each level, in order; they rise with the level."""
         return tuple(self.estimate(q, drawn) for q in self.levels)
 
-    def inside(self, q: Fraction, drawn: Drawn) -> bool:
+    def inside(self, q: Fraction, drawn: JointDraw) -> bool:
         """Tell if both ends of a level were drawn, and neither stands for all beyond it."""
         if drawn.around is None:
             return False
         found = [drawn.ends.get((q, upper)) for upper in (False, True)]
         return all(at is not None and 0 < at // SLICES < drawn.around.cells.highest for at in found)
 
-    def estimate(self, q: Fraction, drawn: Drawn) -> Estimate:
+    def estimate(self, q: Fraction, drawn: JointDraw) -> Estimate:
         """The estimate of one level."""
         value = self.values_of(drawn)[self.levels.index(q)]
         low, high = self.interval(q, drawn)
@@ -454,7 +454,7 @@ def _descended(
 
 
 def joint_quantiles(
-    cells: Cells, levels: Sequence[Fraction], terms: Terms, epsilon: Fraction, *, interval: bool = True
+    cells: Cells, levels: Sequence[Fraction], terms: ColumnTerms, epsilon: Fraction, *, interval: bool = True
 ) -> JointQuantiles:
     """Quantiles at ``levels`` with the usual shares: 3/5 for values, every depth alike, and 2/5 for ends."""
     chosen = tuple(sorted(set(levels)))

@@ -42,9 +42,9 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
-from reticent.statistics.quantiles.quantile_step import Size
+from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.unbounded.clipping_radii import LADDER, Choice, climbed, distances, guess_share
-from reticent.statistics.unbounded.column_counts import Census, Terms
+from reticent.statistics.unbounded.column_counts import Census, ColumnTerms
 
 UNIT: Final = 1 << 10  # a value at the bend of psi is so many units
 CENSUS: Final = Fraction(1, 20)  # of epsilon
@@ -76,7 +76,7 @@ class Huber:
     """
 
     cells: Cells
-    terms: Terms
+    terms: ColumnTerms
     epsilon: Fraction
     bend: Fraction = Fraction(2)
 
@@ -129,7 +129,7 @@ class Huber:
     def draw(self, data: Counts, entropy: Entropy) -> Outcome[LocationEstimate]:
         """The estimate, or no reply where the data cannot outweigh the prior or hold a scale."""
         census, n = self.census, float(self.terms.values or 0)
-        size = Size(n, False, n) if census is None else census.draw(data, entropy)
+        size = GroupSize(n, False, n) if census is None else census.draw(data, entropy)
         if not self.guess.outweighs(self.cells, size) or 2.0 * self.scale.slack > size.surely:
             return NO_REPLY
         guess = self.guess.centre(self.cells, data, entropy)

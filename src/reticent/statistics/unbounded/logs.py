@@ -35,16 +35,17 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive, show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
-from reticent.statistics.column_step import Drawn, PlannedStep
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.column_step import GroupResult, PlannedStep
+from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.moments.basis import UNIT
 from reticent.statistics.moments.log_mean import LogStatistic
 from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.prepare import estimand
+from reticent.statistics.replies import Replies, of_any, passing
 from reticent.statistics.unbounded.clipped import moments_of, powers
-from reticent.statistics.unbounded.column_counts import Terms
-from reticent.statistics.unbounded.steps import EMPTY, Group, Groups, each_of, terms
+from reticent.statistics.unbounded.column_counts import ColumnTerms
+from reticent.statistics.unbounded.unbounded_step import EMPTY, Group, Groups, each_of, terms
 
 CELLS: Final[Cells] = cells_of(Real(), "logarithm")  # every binade is cut into 2^40: fine enough for any logarithm
 ROUNDING: Final = 2.0**-20  # of a logarithm, by its cell
@@ -74,7 +75,7 @@ class LogMeanEstimate:
 class LogMoments:
     """The mean of the logarithms of one column for ``epsilon``; values above 0 are cut to ``ends``."""
 
-    terms: Terms
+    terms: ColumnTerms
     epsilon: Fraction
     ends: tuple[Fraction, Fraction]
 
@@ -154,32 +155,44 @@ class LogPlan:
 
     made: LogMoments
     back: bool
+    positive: bool = False  # by the declared bounds
 
     @property
     def guarantee(self) -> Guarantee:
         return self.made.guarantee
 
-    def draw(self, data: Group, entropy: Entropy) -> Drawn:
+    def draw(self, data: Group, entropy: Entropy) -> GroupResult:
         match self.made.draw(data.counts, entropy):
             case Reply(found):
                 shown = exponential(found.estimate) if self.back else found.estimate
-                return Drawn((Reply(shown),), data.words([found.words]))
+                return GroupResult((Reply(shown),), data.words([found.words]))
             case NoReply():
-                return Drawn((NO_REPLY,), data.words([EMPTY]))
+                return GroupResult((NO_REPLY,), data.words([EMPTY]))
 
-    def expected(self, people: int) -> Expected:
+    def expected(self, people: int) -> ExpectedAccuracy:
         """For logarithms with a standard deviation of 1 about 0, or about the middle of bounds."""
         made, n = self.made, float(people)
         middle, half = made.scale
         place = min(max(-middle / half, -1.0), 1.0) if made.ends == REACH else 0.0
+        replies = self._replies(n)
         if too_few(n, made.moments.noise_of([1.0])):
-            return Expected(None, None, FEW)
+            return ExpectedAccuracy(None, None, FEW, replies)
         noise = half_width(NONE, made.moments.noise_of([-place, 1.0])) / n * half
         sampling = normal_half_width(made.terms.together / n)
         if not self.back:
-            return Expected(noise, sampling, "assumes logarithms with a standard deviation of 1")
+            return ExpectedAccuracy(noise, sampling, "assumes logarithms with a standard deviation of 1", replies)
         note = "as a share of the geometric mean; assumes logarithms with a standard deviation of 1"
-        return Expected(math.expm1(min(noise, FARTHEST)), math.expm1(min(sampling, FARTHEST)), note)
+        return ExpectedAccuracy(math.expm1(min(noise, FARTHEST)), math.expm1(min(sampling, FARTHEST)), note, replies)
+
+    def _replies(self, n: float) -> Replies:
+        """For values that are all above 0, and for those of which half are."""
+        drawn = self.made.moments.noise_of([1.0])
+        if self.positive:
+            return of_any(passing(lambda number: not too_few(number, drawn), n, drawn))
+        return tuple(
+            (shape, passing(lambda number: not too_few(number, drawn), n * share, drawn))
+            for shape, share in (("all above 0", 1.0), ("half above 0", 0.5))
+        )
 
 
 def exponential(found: Estimate) -> Estimate:
@@ -204,7 +217,9 @@ def log_mean(asked: LogStatistic, setting: Setting, epsilon: Fraction, *, geomet
             f"{asked.name}: the logarithms of its ends {show(ends[0])} and {show(ends[1])} are one double, so there is "
             "nothing to estimate between them. Nothing was charged."
         )
-    plan, rows = LogPlan(made, geometric), kept_rows(setting.schema.person, setting.per)
+    declared = setting.schema.column(asked.column)
+    positive = not isinstance(declared, Category) and declared.low is not None and declared.low > 0
+    plan, rows = LogPlan(made, geometric, positive), kept_rows(setting.schema.person, setting.per)
     if setting.units is not None and plan.expected(setting.units * rows).noise is None:
         raise QuestionError(
             f"{asked.name} gives no reply for {setting.units * rows:,} values at this \u03b5: a larger one, or more "

@@ -23,8 +23,8 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.intervals import Side, distance
-from reticent.statistics.unbounded.column_counts import Terms
-from reticent.statistics.unbounded.joint import Drawn, JointQuantiles, QuantileShares
+from reticent.statistics.unbounded.column_counts import ColumnTerms
+from reticent.statistics.unbounded.joint import JointDraw, JointQuantiles, QuantileShares
 
 QUARTILES: Final = (Fraction(1, 4), Fraction(3, 4))
 WITH_ENDS: Final = QuantileShares(Fraction(3, 20), Fraction(11, 20), Fraction(3, 10))
@@ -62,7 +62,7 @@ class QuantileRange:
             case NoReply():
                 return NO_REPLY
 
-    def _estimate(self, drawn: Drawn) -> Estimate:
+    def _estimate(self, drawn: JointDraw) -> Estimate:
         joint = self.joint
         low, _, high = joint.levels
         first, _, third = joint.values_of(drawn)
@@ -76,13 +76,13 @@ class QuantileRange:
             return self._of_ends(value, drawn)
         return distance(value, sides, n)
 
-    def _side(self, q: Fraction, drawn: Drawn) -> Side:
+    def _side(self, q: Fraction, drawn: JointDraw) -> Side:
         joint = self.joint
         (a, b), (least, most) = joint.interval(q, drawn), joint.edges(q, drawn)
         apart = b - a if joint.inside(q, drawn) else math.inf
         return Side(q, apart, drawn.shift[q], joint.own[q], joint.end_error, most - least, joint.passed[q])
 
-    def _of_ends(self, value: float, drawn: Drawn) -> Estimate:
+    def _of_ends(self, value: float, drawn: JointDraw) -> Estimate:
         """From the ends of both: where values are tied, or an end was drawn beyond all candidates."""
         joint = self.joint
         low, _, high = joint.levels
@@ -92,13 +92,13 @@ class QuantileRange:
         return Estimate(value, max(c - b, 0.0), max(d - a, 0.0), noise, sampling)
 
 
-def iqr(cells: Cells, terms: Terms, epsilon: Fraction, *, interval: bool = True) -> QuantileRange:
+def iqr(cells: Cells, terms: ColumnTerms, epsilon: Fraction, *, interval: bool = True) -> QuantileRange:
     """The distance of the quartiles."""
     return between(cells, *QUARTILES, terms, epsilon, interval=interval)
 
 
 def between(
-    cells: Cells, low: Fraction, high: Fraction, terms: Terms, epsilon: Fraction, *, interval: bool = True
+    cells: Cells, low: Fraction, high: Fraction, terms: ColumnTerms, epsilon: Fraction, *, interval: bool = True
 ) -> QuantileRange:
     """The distance between the quantiles at two levels."""
     levels = (low, (low + high) / 2, high)

@@ -24,7 +24,7 @@ FARTHEST: Final = 1 << 50  # cells further out count as the farthest, so that a 
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Part:
+class CandidateRange:
     """Values of the candidates ``first <= slice < stop``, by cell; slices are numbered ``cell * SLICES + j``."""
 
     cells: NDArray[np.int64]
@@ -46,12 +46,12 @@ def reachable(cells: Cells) -> Cells:
     return replace(cells, segments=tuple(kept))
 
 
-def whole(cells: Cells, data: Counts) -> Part:
+def whole(cells: Cells, data: Counts) -> CandidateRange:
     """All values; what lies beyond the candidates counts as the last of them."""
     held = np.clip(np.asarray(data.cells, dtype=np.int64), cells.lowest, cells.highest)
     merged, first = np.unique(held, return_index=True)
     counts = np.add.reduceat(np.asarray(data.counts, dtype=np.int64), first) if len(held) else np.zeros(0, np.int64)
-    return Part(merged, counts, cells.lowest * SLICES, (cells.highest + 1) * SLICES)
+    return CandidateRange(merged, counts, cells.lowest * SLICES, (cells.highest + 1) * SLICES)
 
 
 def before(count: int, slices: int, length: int) -> int:
@@ -59,7 +59,7 @@ def before(count: int, slices: int, length: int) -> int:
     return max(0, min(count, -((length - 2 * count * slices) // (2 * length))))
 
 
-def cut(part: Part, at: int) -> tuple[Part, Part]:
+def cut(part: CandidateRange, at: int) -> tuple[CandidateRange, CandidateRange]:
     """The part up to slice ``at``, and the part behind it."""
     cell, edge = at // SLICES, at + 1
     place = int(np.searchsorted(part.cells, cell))
@@ -76,10 +76,12 @@ def cut(part: Part, at: int) -> tuple[Part, Part]:
         if count > low:
             high_cells = np.append(np.int64(cell), high_cells)
             high_counts = np.append(np.int64(count - low), high_counts)
-    return Part(low_cells, low_counts, part.first, edge), Part(high_cells, high_counts, edge, part.stop)
+    return CandidateRange(low_cells, low_counts, part.first, edge), CandidateRange(
+        high_cells, high_counts, edge, part.stop
+    )
 
 
-def spread(part: Part) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def spread(part: CandidateRange) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The slices that hold values, ascending, and how many each holds."""
     start = np.maximum(part.cells * SLICES, part.first)
     length = np.minimum((part.cells + 1) * SLICES, part.stop) - start
@@ -100,7 +102,7 @@ def spread(part: Part) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return joined[order], held[order]
 
 
-def runs_of(cells: Cells, part: Part) -> Runs:
+def runs_of(cells: Cells, part: CandidateRange) -> Runs:
     """The runs of slices of one part, weighted as the cells they are slices of."""
     segments = [
         Segment(max(s.first * SLICES, part.first), min(s.stop * SLICES, part.stop), s.weight)
@@ -110,6 +112,6 @@ def runs_of(cells: Cells, part: Part) -> Runs:
     return runs(Cells(tuple(segments), None, True), Counts(*spread(part)))
 
 
-def _range(part: Part, cell: int) -> tuple[int, int]:
+def _range(part: CandidateRange, cell: int) -> tuple[int, int]:
     """The slices of one cell that belong to the part."""
     return max(cell * SLICES, part.first), min((cell + 1) * SLICES, part.stop)

@@ -41,9 +41,9 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
-from reticent.statistics.quantiles.quantile_step import Size
+from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.unbounded.clipping_radii import LADDER, Choice, climbed, distances
-from reticent.statistics.unbounded.column_counts import Terms
+from reticent.statistics.unbounded.column_counts import ColumnTerms
 
 MOST_OUTSIDE: Final = 0.75  # a radius nearer to the centre than that has no say
 STEPS: Final = 1 << 12  # candidates on either side of the middle
@@ -58,11 +58,11 @@ VALUE: Final = Fraction(2, 5)  # the rest goes to the two ends
 
 
 @dataclass(frozen=True)
-class TrimmedMean:
+class UnboundedTrimmedMean:
     """The mean without a share ``trim`` of values at either end, for ``epsilon``; n must be public."""
 
     cells: Cells
-    terms: Terms
+    terms: ColumnTerms
     epsilon: Fraction
     trim: Fraction = Fraction(1, 10)
 
@@ -116,7 +116,7 @@ class TrimmedMean:
     def draw(self, data: Counts, entropy: Entropy) -> Outcome[Estimate]:
         """The estimate, or no reply where the data cannot outweigh the prior or hold a radius."""
         n = float(self.terms.values or 0)
-        size = Size(n, False, n)
+        size = GroupSize(n, False, n)
         outside = self.outside
         if self.trimmed < 1 or outside > MOST_OUTSIDE or not self.guess.outweighs(self.cells, size):
             return NO_REPLY

@@ -1,0 +1,90 @@
+"""The text of a release as ``print`` shows it: a table of its answers, what they estimate, notes, and the guarantee."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from reticent.certificate.record import CertificateRecord
+from reticent.certificate.render.tables import label_words
+from reticent.data.format import plain
+from reticent.outcome import Reply
+from reticent.privacy.explain import sentence
+from reticent.statistics.answer import Answer, estimates, printed
+
+WIDTH: Final = 100  # characters of a line of words
+NAME: Final = 44  # characters of a name beside a number
+MOST: Final = 40  # numbers of one answer that are printed; the frame and the files have all
+HANGING: Final = 11
+HEADS: Final = ("answer", "interval", "± noise", "± sampling")
+
+Line: TypeAlias = tuple[str, tuple[str, ...]]  # a name and its numbers, none for a line of words
+
+
+def listing(certificate: CertificateRecord) -> str:
+    """The release as plain text: a line for each number, the names of groups under that of their answer.
+
+    An answer of more than forty numbers shows as many and says how many it left out.
+    """
+    answers = certificate.answers
+    guarantee = certificate.guarantee
+    lines = list(_table(answers))
+    for word, texts in (
+        ("estimates", estimates(answers)),
+        ("note", certificate.caveats),
+        ("guarantee", (sentence(guarantee.loss, guarantee.adjacency),)),
+    ):
+        for place, text in enumerate(texts):
+            lines += _hung("" if place else word, plain(text))
+    return "\n".join(lines)
+
+
+def _table(answers: Sequence[Answer]) -> Iterator[str]:
+    rows = [row for answer in answers for row in _rows(answer)]
+    if not rows:
+        return
+    numbers = [found for _, found in rows if found] or [("",) * len(HEADS)]
+    heads = (HEADS[0], f"{_level(answers)}{HEADS[1]}", *HEADS[2:])
+    name = max(len(text) for text, found in rows if found or len(text) <= NAME)
+    widths = [max(len(row[place]) for row in (heads, *numbers)) for place in range(len(HEADS))]
+    for text, found in (("", heads), *rows):
+        parts = (f"{part:>{width}}" for part, width in zip(found, widths, strict=False))
+        yield "  ".join([f"{text:<{name}}", *parts]).rstrip()
+
+
+def _rows(answer: Answer) -> Iterator[Line]:
+    single = len(answer.cells) == 1 and not answer.cells[0].label
+    if not single:
+        yield _cut(plain(answer.name), WIDTH), ()
+    for cell in answer.shown[:MOST]:
+        text = printed(cell, bare=answer.bare)
+        name = plain(answer.name if single else f"  {label_words(cell)}")
+        found = ("no reply", "", "", "") if text is None else (text.value, text.interval, text.noise, text.sampling)
+        if len(name) > NAME:  # on a line of its own
+            yield _cut(name, WIDTH), ()
+        yield name if len(name) <= NAME else "", found
+    if len(answer.cells) > MOST:
+        yield f"  … {len(answer.cells) - MOST:,} more: frame() has all", ()
+
+
+def _level(answers: Sequence[Answer]) -> str:
+    cells = [cell.outcome for answer in answers for cell in answer]
+    levels = {outcome.value.level for outcome in cells if isinstance(outcome, Reply)}
+    return f"{100 * levels.pop():g} % " if len(levels) == 1 else ""
+
+
+def _hung(word: str, text: str) -> list[str]:
+    """Words beside the one that names them, the lines that follow under the first."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=f"{word:<{HANGING}}",
+        subsequent_indent=" " * HANGING,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,0 +1,309 @@
+"""Panels of a figure: which answers share a pair of axes, which axes share a scale, and what stands beside them.
+
+    panels(certificate)    the panels of a release, in the order of its answers
+
+Answers of one kind and unit share an axis: a statistic states its kind, and the schema the unit of its column. Single
+numbers of one kind and unit share a panel. Groups of an answer have one of their own on the same scale, sorted by their
+values. A line shows the answer for all rows where the release has it. Groups of counts are a heat map where both sides
+are lists, and small multiples where one side is a scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+
+from reticent.certificate.record import CertificateRecord
+from reticent.certificate.render.tables import key_words, label_words, number
+from reticent.data.format import plain
+from reticent.errors import Refusal
+from reticent.outcome import Estimate, NoReply, Reply
+from reticent.statistics.answer import Answer, Cell
+
+if TYPE_CHECKING:
+    from reticent.statistics.statistic import Statistic
+    from reticent.synthesis.density import Density
+
+Form: TypeAlias = Literal["strip", "bars", "multiples", "map", "density"]
+MOST_ROWS: Final = 60
+MOST_BARS: Final = 1000
+MOST_MULTIPLES: Final = 12
+LARGEST: Final = 1e100  # beyond it a number is in the table only
+UNITS_OF: Final = {"share": "share", "rows": "rows", "persons": "persons"}
+ABOUT_ZERO: Final = "effect"
+
+
+@dataclass(frozen=True, slots=True)
+class PanelScale:
+    """Scale of an axis: panels of one ``key`` share it. ``zero`` is True where 0 is what numbers are compared with."""
+
+    key: tuple[str, ...]
+    label: str = ""
+    zero: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Content of one pair of axes, or of a row of small ones: the cells of an answer, or of several."""
+
+    form: Form
+    title: str
+    scale: PanelScale
+    names: tuple[str, ...] = ()
+    cells: tuple[Cell, ...] = ()
+    note: str = ""
+    reference: float | None = None
+    columns: tuple[str, ...] = ()  # of a map, and of the bars of small multiples; ``cells`` lie row by row
+    across: str = ""  # words at the horizontal axis of bars, and of a map
+    up: str = ""
+    density: Density | None = None
+
+    @property
+    def height(self) -> float:
+        """Inches, title and ticks included."""
+        match self.form:
+            case "strip":
+                return (
+                    0.27
+                    + 0.24 * max(len(self.cells), 1)
+                    + 0.2 * bool(self.title.strip())
+                    + 0.17 * bool(self.scale.label)
+                )
+            case "bars":
+                return 2.6
+            case "multiples":
+                return 0.35 + 1.45 * -(-len(self.names) // 3)
+            case "map":
+                return 0.95 + 0.24 * max(len(self.names), 3)
+            case "density":
+                return 3.1 if self.density is None or len(self.density.axes) == 1 else 4.2
+
+
+def panels(certificate: CertificateRecord) -> list[Panel]:
+    """The panels of a release. Single numbers of one scale stand together, where the first of them is."""
+    declared = certificate.document["columns"]
+    answers = certificate.answers
+    values = ((answer.name, _value(answer)) for answer in answers)
+    overall = {name: value for name, value in values if value is not None}
+    found: list[Panel] = []
+    for answer in answers:
+        for panel in _panels(answer, declared, overall):
+            place = next((at for at, one in enumerate(found) if _joins(one, panel)), None)
+            if place is None:
+                found.append(panel)
+            else:
+                found[place] = _joined(found[place], panel)
+    return found
+
+
+def noise_ends(estimate: Estimate) -> tuple[float, float]:
+    """Ends of the part due to noise, as it is drawn: within the interval, which was cut to what is possible."""
+    low, high = min(estimate.low, estimate.value), max(estimate.high, estimate.value)
+    return max(estimate.value - estimate.noise, low), min(estimate.value + estimate.noise, high)
+
+
+def drawable(cell: Cell) -> Estimate | None:
+    """The estimate of a cell, where it is a reply whose numbers fit an axis."""
+    match cell.outcome:
+        case Reply(estimate) if max(map(abs, (estimate.value, estimate.low, estimate.high))) < LARGEST:
+            return estimate
+        case _:
+            return None
+
+
+def cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+# --- which panel -----------------------------------------------------------------------------------------------------
+
+
+def _joins(one: Panel, other: Panel) -> bool:
+    """True for two panels of single numbers on one scale, whose rows have the names of their answers."""
+    single = one.form == other.form == "strip" and not (one.title or other.title)
+    return single and one.scale.key == other.scale.key and len(one.cells) < MOST_ROWS
+
+
+def _joined(one: Panel, other: Panel) -> Panel:
+    same = one.scale.label == other.scale.label
+    scale = one.scale if same else replace(one.scale, label=one.scale.key[-1])  # several columns of one unit
+    return replace(one, names=(*one.names, *other.names), cells=(*one.cells, *other.cells), scale=scale)
+
+
+def _panels(answer: Answer, declared: Mapping[str, Any], overall: Mapping[str, float]) -> Iterator[Panel]:
+    asked = _asked(answer.name)
+    if answer.law is not None:
+        yield from _laws(answer.name, cast("Density", answer.law), declared)  # an answer knows it by its protocol
+    elif answer.name.startswith("test(") and len(answer.cells) == 3:
+        yield _test(answer)
+    elif asked is not None and asked.axis == ABOUT_ZERO and len(answer.cells) > 1:
+        yield from _coefficients(answer, declared)
+    elif answer.name.startswith("histogram") and len(answer.cells) > 1:
+        yield from _counts(answer, asked, declared)
+    else:
+        yield _strip(answer, _scale(answer.name, asked, declared), overall)
+
+
+def _asked(name: str) -> Statistic | None:
+    """The statistic that an answer is of; None for one of a third party, or of a made-up name."""
+    from reticent.statistics.grammar import parse
+
+    try:
+        return parse(name).statistic
+    except Refusal:
+        return None
+
+
+def _value(answer: Answer) -> float | None:
+    if len(answer.cells) != 1 or answer.cells[0].label:
+        return None
+    estimate = drawable(answer.cells[0])
+    return None if estimate is None else estimate.value
+
+
+def _scale(name: str, asked: Statistic | None, declared: Mapping[str, Any]) -> PanelScale:
+    if asked is None or not asked.axis:
+        return PanelScale(("", name), _named(asked.columns[0], declared) if asked and asked.columns else "")
+    if asked.axis in UNITS_OF:
+        return PanelScale((asked.axis, UNITS_OF[asked.axis]), UNITS_OF[asked.axis])
+    column = asked.columns[0]
+    before = "spread of " if asked.axis == "spread" else ""
+    return PanelScale((asked.axis, _unit(column, declared) or column), f"{before}{_named(column, declared)}")
+
+
+def _unit(column: str, declared: Mapping[str, Any]) -> str:
+    found = declared.get(column, {}).get("unit")
+    return found if isinstance(found, str) else ""
+
+
+def _named(column: str, declared: Mapping[str, Any]) -> str:
+    """``age (years)``."""
+    unit = _unit(column, declared)
+    return plain(f"{column} ({unit})" if unit else column)
+
+
+def _strip(answer: Answer, scale: PanelScale, overall: Mapping[str, float]) -> Panel:
+    cells, name = answer.shown, plain(answer.name)
+    if len(cells) == 1 and not cells[0].label:
+        return Panel("strip", "", scale, (cut(name, 36),), cells)
+    every, _, group = answer.name.rpartition(" by ")
+    if every and group:
+        cells = tuple(sorted(cells, key=_by_value))
+    note = f"{len(cells) - MOST_ROWS} more in the table" if len(cells) > MOST_ROWS else ""
+    names = tuple(cut(label_words(cell), 28) for cell in cells[:MOST_ROWS])
+    return Panel("strip", cut(name, 60), scale, names, cells[:MOST_ROWS], note, overall.get(every))
+
+
+def _by_value(cell: Cell) -> tuple[bool, float]:
+    """Order of groups: by their values, the largest first, and those without one last."""
+    match cell.outcome:
+        case Reply(estimate):
+            return False, -estimate.value
+        case NoReply():
+            return True, 0.0
+
+
+def _test(answer: Answer) -> Panel:
+    """The effect of a test on its own scale; statistic and p-value, which have none, are said beside the name."""
+    said = [
+        f"{key_words(cell.label[0][1])} {number(cell.outcome.value.value)}"
+        for cell in answer.cells[1:]
+        if isinstance(cell.outcome, Reply)
+    ]
+    name = key_words(answer.cells[0].label[0][1])
+    scale = PanelScale(("test", answer.name), zero=True)
+    return Panel("strip", plain(answer.name), scale, (cut(name, 34),), answer.cells[:1], ", ".join(said))
+
+
+def _coefficients(answer: Answer, declared: Mapping[str, Any]) -> Iterator[Panel]:
+    """An axis for each slope, which has a unit of its own; those of the keys of a category share one."""
+    asked = _asked(answer.name)
+    assert asked is not None  # the caller looked
+    left = asked.columns[0]
+    unit = _unit(left, declared) or left
+    title = cut(plain(answer.name), 60)
+    rest: list[Cell] = []
+    for cell in answer.shown:
+        key = str(cell.label[-1][1]) if cell.label else ""
+        if key != "intercept" and key not in declared:
+            rest.append(cell)
+            continue
+        per = "" if key == "intercept" else f" per {_unit(key, declared) or key}"
+        scale = PanelScale(("slope", answer.name, key), plain(f"{unit}{per}"), zero=key != "intercept")
+        yield Panel("strip", title, scale, (cut(plain(key), 28),), (cell,))
+        title = " "  # said above the first
+    if rest:
+        names = tuple(cut(key_words(cell.label[-1][1]), 28) for cell in rest[:MOST_ROWS])
+        scale = PanelScale(("slope", answer.name), plain(unit), zero=True)
+        yield Panel("strip", title, scale, names, tuple(rest[:MOST_ROWS]))
+
+
+def _counts(answer: Answer, asked: Statistic | None, declared: Mapping[str, Any]) -> Iterator[Panel]:
+    """Bars of a histogram; of several groups a map where bins are of a list, else small multiples."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in answer.cells:
+        where = label_words(Cell(cell.label[:-1], cell.outcome))
+        groups.setdefault(where, []).append(Cell(cell.label[-1:], cell.outcome))
+    column = asked.columns[0] if asked is not None and asked.columns else ""
+    across = _named(column, declared) if column else ""
+    title = cut(plain(answer.name), 60)
+    rows = tuple(groups)
+    bins = tuple(_bin(cell) for cell in groups[rows[0]])
+    cells = tuple(cell for found in groups.values() for cell in found)
+    scale = PanelScale(("bars", answer.name))
+    even = len(cells) == len(rows) * len(bins)
+    if len(rows) == 1 or not even:
+        for where, found in groups.items():
+            said = f"{cut(plain(answer.name), 36)} · {cut(where, 22)}" if where else title
+            yield _bars(said, tuple(found), scale, across)
+        return
+    names = tuple(cut(row, 24) for row in rows)
+    listed = declared.get(column, {}).get("kind") == "category"
+    if (listed or len(rows) > MOST_MULTIPLES) and len(bins) <= MOST_ROWS:
+        kept = cells[: MOST_ROWS * len(bins)]
+        more = f"{len(rows) - MOST_ROWS} more in the table" if len(rows) > MOST_ROWS else ""
+        note = "; ".join(part for part in (_same_noise(kept), more) if part)
+        yield Panel("map", title, scale, names[:MOST_ROWS], kept, note, None, bins, across)
+    elif len(rows) <= MOST_MULTIPLES:
+        yield Panel("multiples", title, scale, names, cells, _crossed(cells, bins), None, bins, across)
+    else:
+        for where, found in groups.items():
+            yield _bars(f"{cut(plain(answer.name), 36)} · {cut(where, 22)}", tuple(found), scale, across)
+
+
+def _bars(title: str, cells: tuple[Cell, ...], scale: PanelScale, across: str) -> Panel:
+    notes = [f"{len(cells) - MOST_BARS} more in the table"] if len(cells) > MOST_BARS else []
+    note = "; ".join([*notes, *filter(None, [_crossed(cells, cells)])])
+    names = tuple(cut(_bin(cell), 28) for cell in cells[:MOST_BARS])
+    return Panel("bars", title, scale, names, cells[:MOST_BARS], note, across=across)
+
+
+def _crossed(cells: Sequence[Cell], bins: Sequence[object]) -> str:
+    silent = any(isinstance(cell.outcome, NoReply) for cell in cells)
+    return "× is no reply" if silent and (len(bins) > 40 or len(cells) > len(bins)) else ""
+
+
+def _bin(cell: Cell) -> str:
+    return cut(key_words(cell.label[0][1]) if len(cell.label) == 1 else label_words(cell), 28)
+
+
+def _same_noise(cells: Sequence[Cell]) -> str:
+    """The half-width of all numbers of a map, where it is one; and what a cross is."""
+    halves = {cell.outcome.value.noise for cell in cells if isinstance(cell.outcome, Reply)}
+    silent = any(isinstance(cell.outcome, NoReply) for cell in cells)
+    told = [f"each ± {number(math.ceil(halves.pop()))} by noise"] if len(halves) == 1 else []
+    return "; ".join([*told, *(["× is no reply"] if silent else [])])
+
+
+def _laws(name: str, found: Density, declared: Mapping[str, Any]) -> Iterator[Panel]:
+    """One panel for a density of one or two columns; one for each column of more, or of two with atoms."""
+    columns = [found.marginal(one.column) for one in found.axes] if len(found.axes) > 1 else []
+    single = any(one.atoms for one in found.axes)
+    parts = [*([found] if len(found.axes) <= 2 else []), *(columns if single or len(columns) > 2 else [])]
+    for part in parts:
+        told = f"{plain(name)} · {found.method}" if part is found else f"{plain(part.axes[0].column)} · {found.method}"
+        named = [_named(one.column, declared) for one in part.axes]
+        across, up = (named[0], named[1] if len(named) > 1 else "")
+        yield Panel("density", cut(told, 80), PanelScale(()), density=part, across=across, up=up)

@@ -1,0 +1,123 @@
+"""``init``: a study file to fill in, from names and types alone, or a key pair."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from reticent.cli import options
+from reticent.cli.options import write_new
+from reticent.cli.output import clean
+from reticent.cli.parser import PATH, Verb, argument
+
+if TYPE_CHECKING:
+    from reticent.cli.output import Voice
+
+
+@click.command("init", cls=Verb)
+@argument("file", type=PATH, required=False, metavar="FILE", help="A .csv, .csv.gz, .csv.zst or .parquet file.")
+@click.option("--out", type=PATH, metavar="STUDY", help="Where to write it; by default FILE.toml.")
+@click.option("--key", type=PATH, metavar="NAME", help="Write a key pair NAME.key and NAME.pub instead.")
+@click.option("--header-is-names", is_flag=True, help="The first line holds names, although one looks like a value.")
+@click.option("--delimiter", metavar="SIGN", help="Between the cells of a CSV file; by default as in its first line.")
+@click.option("--encoding", metavar="NAME", help="Of a CSV file, such as windows-1252.  [default: utf-8]")
+@click.option("--decimal", metavar="SIGN", help="The decimal sign of numbers.  [default: .]")
+@click.option("--dates", multiple=True, metavar="COLUMN", help="A column of dates or times. May be repeated.")
+@click.option(
+    "--thousands", default="", show_default=False, metavar="SIGN", help="The sign between groups of three digits."
+)
+@click.option("--na", multiple=True, metavar="TEXT", help="A text that counts as missing. May be repeated.")
+@options.as_json
+@click.pass_obj
+def init(
+    voice: Voice,
+    file: Path | None,
+    out: Path | None,
+    key: Path | None,
+    header_is_names: bool,
+    delimiter: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    dates: tuple[str, ...],
+    thousands: str,
+    na: tuple[str, ...],
+) -> None:
+    """Write a study file to fill in, from names and types alone; or a key pair with --key.
+
+    No row is read, so the decimal sign, the encoding and dates are asked for at a terminal, and assumed elsewhere.
+    Bounds are left empty on purpose: only you can state them without looking.
+    """
+    from reticent.data.files import delimiter_in
+    from reticent.data.format import Format
+    from reticent.data.source import names_of
+    from reticent.data.template import skeleton, skeleton_words
+
+    if (file is None) == (key is None):
+        raise click.BadParameter("Give a FILE, or --key NAME.")
+    if file is None:
+        assert key is not None
+        _keys(voice, key)
+        return
+    if out is None and glob.has_magic(file.name):
+        raise click.BadParameter("Several files have no one name: say --out STUDY.toml.")
+    seen = delimiter_in(file, encoding or "utf-8")
+    target = out or _beside(file)
+    if target.exists():  # before anything is asked
+        write_new(target, "", hint="Name another file: --out STUDY.toml")
+    encoding = _told(encoding, "Encoding", "utf-8", asked=seen is not None)
+    sign = delimiter or seen or ","
+    decimal = _told(decimal, "Decimal sign of numbers", "," if sign == ";" else ".", asked=seen is not None) or "."
+    if not dates and seen is not None:
+        listed = _told(None, "Columns of dates, with commas between", "none", asked=True) or ""
+        dates = () if listed == "none" else tuple(filter(None, map(str.strip, listed.split(","))))
+    form = Format(encoding or "utf-8", decimal, thousands, na)
+    header: Literal["names", "unsure"] = "names" if header_is_names else "unsure"
+    text = skeleton(file, delimiter=sign, form=form, header=header, dates=dates)
+    names = names_of(file, delimiter=sign, encoding=form.encoding)
+    if target.resolve().parent != file.resolve().parent:  # the source is named as seen from the study file
+        path = os.path.relpath(file.resolve(), target.resolve().parent)
+        text = text.replace(f"source = {_quoted(file.name)}", f"source = {_quoted(path)}", 1)
+    write_new(target, text, hint="Name another file: --out STUDY.toml")
+    voice.result(
+        {"verb": "init", "wrote": str(target), "columns": list(names), "delimiter": sign},
+        *skeleton_words(names, str(target), delimiter=sign, form=form, dates=dates).split("\n"),
+        f"Then: reticent check {target}",
+    )
+
+
+def _beside(file: Path) -> Path:
+    """The study file of a table: visits.toml of visits.csv.gz."""
+    from reticent.data.compression import bare
+
+    return bare(file).with_suffix(".toml")
+
+
+def _told(given: str | None, question: str, default: str, *, asked: bool) -> str | None:
+    """An option as it was given; else the answer at a terminal, where an empty line is the default; else None."""
+    if given is not None or not asked or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return given
+    sys.stderr.write(f"{clean(question)} [{default}]: ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip() or default
+
+
+def _keys(voice: Voice, name: Path) -> None:
+    from reticent.certificate.keys import make_keys
+
+    private, public = make_keys(name)
+    voice.result(
+        {"verb": "init", "private": str(private), "public": str(public)},
+        f"wrote {private} (keep it to yourself: it signs) and {public} (give it to everyone: it checks)",
+        f"sign with:   reticent release STUDY --key {private}",
+        f"check with:  reticent verify CERTIFICATE --key {public}",
+    )
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,82 @@
+"""Parts of the command line's parser: commands, groups, arguments with a help text, and types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+Declared = TypeVar("Declared", bound=Callable[..., Any] | click.Command)
+
+
+class TypedPath(click.Path):
+    """Path as it was typed. Whoever opens the file says what is wrong with it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return Path(value)
+
+
+class AtLeastOne(click.IntRange):
+    """Integer from 1 on."""
+
+    name = "integer"  # of a text that is none, click would say "is not a valid integer range"
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+
+class Number(click.types.FloatParamType):
+    """Decimal number."""
+
+    name = "number"
+
+
+PATH: Final = TypedPath()
+AT_LEAST_ONE: Final = AtLeastOne()
+NUMBER: Final = Number()
+
+
+class Argument(click.Argument):
+    """Positional parameter, whose text stands under ``Arguments`` in every supported version of click."""
+
+    def __init__(self, *given: Any, text: str, **settings: Any) -> None:
+        super().__init__(*given, **settings)
+        self.text = text
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        several = "..." if self.nargs != 1 else ""
+        return [f"{self.metavar if self.required else f'[{self.metavar}]'}{several}"]
+
+    def row(self) -> tuple[str, str]:
+        """Name and text, as ``--help`` shows them."""
+        return self.human_readable_name, f"{self.text}  [required]" if self.required else self.text
+
+
+def argument(name: str, *, metavar: str, help: str, **settings: Any) -> Callable[[Declared], Declared]:  # noqa: A002
+    """Declare a positional parameter of a command."""
+    return click.argument(name, cls=Argument, metavar=metavar, text=help, **settings)
+
+
+class Verb(click.Command):
+    """Command whose help lists arguments before options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [given.row() for given in self.get_params(ctx) if isinstance(given, Argument)]
+        if rows:
+            with formatter.section("Arguments"):
+                formatter.write_dl(rows)
+        with formatter.section("Options"):
+            options = (given for given in self.get_params(ctx) if isinstance(given, click.Option))
+            formatter.write_dl([row for given in options if (row := given.get_help_record(ctx)) is not None])
+
+    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write nothing: newer versions of click call this for the arguments, which stand before the options."""
+
+
+class Verbs(click.Group):
+    """Group whose commands keep the order in which they are declared."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)

@@ -1,0 +1,103 @@
+"""Tables of text without rules, as wide as a terminal: columns that may be folded give way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from unicodedata import combining, east_asian_width
+
+GAP: Final = 2  # blanks between columns
+LEAST: Final = 10  # columns of a terminal that a folded column keeps
+STYLES: Final = {"dim": "\x1b[2m", "bold": "\x1b[1m", "yellow": "\x1b[33m"}
+PLAIN: Final = "\x1b[0m"
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """Rows of text under heads, if there are any.
+
+    Attributes
+    ----------
+    right, folded : frozenset of int
+        Columns that are aligned to the right, and those whose text goes on in the next line.
+    first, head : str
+        Style of the first column and of the heads, a key of ``STYLES``, or nothing.
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+    folded: frozenset[int]
+    heads: tuple[str, ...] = ()
+    right: frozenset[int] = frozenset()
+    first: str = ""
+    head: str = ""
+
+    def lines(self, width: int, *, styled: bool) -> Iterator[str]:
+        """Lines of at most ``width`` columns, as far as the columns that are not folded leave room."""
+        widths = self._widths(width)
+        for row in ([self.heads] if self.heads else []) + list(self.rows):
+            parts = [
+                fold(text, size) if place in self.folded else [text]
+                for place, (text, size) in enumerate(zip(row, widths, strict=False))
+            ]
+            for line in range(max(map(len, parts), default=0)):
+                found = [
+                    self._set(part[line] if line < len(part) else "", size, place)
+                    for place, (part, size) in enumerate(zip(parts, widths, strict=False))
+                ]
+                if styled and row is self.heads and self.head:
+                    found = [_in_style(text, self.head) for text in found]
+                elif styled and self.first:
+                    found[0] = _in_style(found[0], self.first)
+                yield (" " * GAP).join(found).rstrip()
+
+    def _widths(self, width: int) -> list[int]:
+        listed = [self.heads, *self.rows]
+        count = max(map(len, listed))
+        widths = [max((size(row[place]) for row in listed if place < len(row)), default=0) for place in range(count)]
+        over = sum(widths) + GAP * (count - 1) - width
+        loose = [place for place in self.folded if place < count]
+        while over > 0 and loose:
+            widest = max(loose, key=lambda place: widths[place])
+            if widths[widest] <= LEAST:
+                break
+            widths[widest] -= 1
+            over -= 1
+        return widths
+
+    def _set(self, text: str, width: int, place: int) -> str:
+        blanks = " " * (width - size(text))
+        return blanks + text if place in self.right else text + blanks
+
+
+Passage: TypeAlias = str | TextTable  # of what a verb prints
+
+
+def _in_style(text: str, style: str) -> str:
+    return f"{STYLES[style]}{text}{PLAIN}" if text.strip() else text
+
+
+def size(text: str) -> int:
+    """Columns of a terminal that the longest line of ``text`` takes."""
+    return max(map(_size, text.split("\n")))
+
+
+def _size(line: str) -> int:
+    if line.isascii():
+        return len(line)
+    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in line)
+
+
+def fold(text: str, width: int) -> Sequence[str]:
+    """Lines of at most ``width`` columns, broken at blanks; a longer word is cut."""
+    found = []
+    for line in text.split("\n"):
+        rest = line
+        while _size(rest) > width:
+            most = next(end for end in range(len(rest), 0, -1) if end == 1 or _size(rest[:end]) <= width)
+            blank = rest.rfind(" ", 0, most + 1)
+            stop = blank if rest[: max(blank, 0)].strip() else most
+            found.append(rest[:stop].rstrip(" "))
+            rest = rest[stop:].lstrip(" ")
+        found.append(rest)
+    return found

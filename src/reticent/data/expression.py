@@ -1,0 +1,469 @@
+"""Expressions over the cells of one row: the condition of a filter, and the content of a computed column.
+
+    text --expression_text.read--> Tree --bind(tree, columns)--> Tree of a Type --evaluate(tree, row)--> Cell
+
+A tree is made of names of columns, numbers, keys, and operations (``expression_tree``). ``OPERATIONS`` is their one
+table: what each takes and gives, and its meaning. ``engines/formulas.py`` says it to an engine; tests compare the two.
+
+Total: no cell makes an operation fail, overflow or warn. A number is a finite double. A cell beyond the declared bounds
+of its column counts as the nearer bound. Of a column without bounds an infinite cell is missing, and so is any result
+that is not finite. Every operation on a missing cell is missing, except ``is missing``, ``coalesce``, ``case`` and the
+logic of Kleene: ``false and missing`` is false.
+
+Stability. A cell of the result depends on the cells of its own row and on public constants alone
+(docs/proofs/transformations.md).
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, TypeAlias, assert_never
+
+from reticent.data import expression_types as kinds
+from reticent.data.expression_tree import Application, ColumnName, KeyLiteral, NumberLiteral, Tree, key_text
+from reticent.data.expression_types import Labels, Numbers, Type, cut_labels, nearest_double, refusal
+from reticent.data.format import exact, exact_key, is_text
+from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Key, Real
+
+Cell: TypeAlias = float | str | bool | None  # of a category the text of its key
+Bound: TypeAlias = tuple[Tree, Type]
+DEEPEST: Final = 40  # levels of a tree: beyond it is a slip, or a way to stop a machine
+WIDEST: Final = 2_000  # nodes of a tree
+
+
+# --- operations -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One row of the table of operations.
+
+    Attributes
+    ----------
+    gives : str
+        The result in words, for the reference page.
+    least, most : int
+        How many operands; ``most`` None for any number.
+    kind : callable
+        From the types of the operands to that of the result; it refuses operands that do not fit.
+    meaning : callable
+        From the operands' cells to the result's.
+    strict : bool
+        A missing operand makes the result missing, and ``meaning`` is not asked.
+    takes : callable
+        From bound operands to those that the operation works on: a literal beside a category becomes its key.
+    in_pairs : bool
+        More than two operands are worked out two by two.
+    """
+
+    gives: str
+    least: int
+    most: int | None
+    kind: Callable[[Sequence[Type]], Type]
+    meaning: Callable[[Sequence[Cell]], Cell]
+    strict: bool = True
+    takes: Callable[[Sequence[Bound]], list[Bound]] = list
+    in_pairs: bool = False
+
+
+# --- meanings ---------------------------------------------------------------------------------------------------------
+
+
+def finite(x: float) -> float | None:
+    """A number, or missing where it is not finite."""
+    return x if math.isfinite(x) else None
+
+
+def _number(cell: Cell) -> float:
+    assert isinstance(cell, float)
+    return cell
+
+
+def _arithmetic(by: Callable[..., float]) -> Callable[[Sequence[Cell]], Cell]:
+    return lambda cells: finite(by(*map(_number, cells)))
+
+
+def _comparison(by: Callable[..., bool]) -> Callable[[Sequence[Cell]], Cell]:
+    return lambda cells: by(*cells)
+
+
+def _floor(x: float, step: float) -> float:
+    ratio = x / step
+    return math.floor(ratio) * step if math.isfinite(ratio) else math.inf
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0 else math.inf
+
+
+def _sqrt(x: float) -> float:
+    return math.sqrt(x) if x >= 0 else math.inf
+
+
+def _kleene(*, absorbing: bool) -> Callable[[Sequence[Cell]], Cell]:
+    def meaning(cells: Sequence[Cell]) -> Cell:
+        if absorbing in cells:
+            return absorbing
+        return None if None in cells else not absorbing
+
+    return meaning
+
+
+def _first(cells: Sequence[Cell]) -> Cell:
+    return next((cell for cell in cells if cell is not None), None)
+
+
+def _pick(cells: Sequence[Cell]) -> Cell:
+    pairs = zip(cells[:-1:2], cells[1:-1:2], strict=True)
+    return next((value for condition, value in pairs if condition is True), cells[-1])
+
+
+def _mapped(cells: Sequence[Cell]) -> Cell:
+    return dict(zip(cells[1::2], cells[2::2], strict=True)).get(cells[0])
+
+
+def _class(cells: Sequence[Cell]) -> Cell:
+    x, *edges = map(_number, cells)
+    keys = cut_labels([Fraction(edge) for edge in edges])
+    last = len(keys) - 1
+    return next(
+        (
+            key
+            for place, key in enumerate(keys)
+            if edges[place] <= x < edges[place + 1] or (place == last and x == edges[-1])
+        ),
+        None,
+    )
+
+
+# --- operands ---------------------------------------------------------------------------------------------------------
+
+
+def as_condition(found: Bound) -> Bound:
+    """A bound tree as a condition: of a category of true and false the key true."""
+    match found:
+        case (tree, Labels(among=(bool(), *_) as among)) if not isinstance(tree, KeyLiteral):
+            true = KeyLiteral(True)
+            return Application("=", (tree, true)), kinds.equality([Labels(among), Labels((True,))])
+        case _:
+            return found
+
+
+def _as_conditions(found: Sequence[Bound]) -> list[Bound]:
+    return [as_condition(one) for one in found]
+
+
+def _as_list(found: Sequence[Bound]) -> list[Bound]:
+    """Operands of ``in``: a value and a public list, of a category its keys."""
+    listed = _as_keys(found)
+    if not all(isinstance(one, KeyLiteral | NumberLiteral) for one, _ in listed[1:]):
+        raise refusal("in takes a public list of values; of columns write x = y or x = z.")
+    return listed
+
+
+def _as_cases(found: Sequence[Bound]) -> list[Bound]:
+    """Operands of ``case``: conditions and values in turn, and what else."""
+    if len(found) % 2 == 0:
+        raise refusal("case takes conditions, a value after each, and one value for all other rows.")
+    *values, other = _as_values([*found[1:-1:2], found[-1]])
+    pairs = zip(_as_conditions(found[:-1:2]), values, strict=True)
+    return [*(part for pair in pairs for part in pair), other]
+
+
+def _as_keys(found: Sequence[Bound]) -> list[Bound]:
+    """Operands beside a category: its keys, each of which must be listed."""
+    lists = [kind.among for one, kind in found if isinstance(kind, Labels) and not isinstance(one, KeyLiteral)]
+    if not lists:
+        if any(isinstance(one, KeyLiteral) for one, _ in found) and any(isinstance(kind, Numbers) for _, kind in found):
+            raise refusal("A number is compared with a number, which stands without quotes.")
+        return [*found]
+    among = lists[0]
+    return [
+        (one, kind) if isinstance(kind, Labels) and not isinstance(one, KeyLiteral) else _key(one, among)
+        for one, kind in found
+    ]
+
+
+def _as_pairs(found: Sequence[Bound]) -> list[Bound]:
+    """Operands of ``recode``: keys of its category, and new keys, of which a number is one as well."""
+    match found[0]:
+        case (_, Labels(among=among)):
+            old = [_key(one, among) for one, _ in found[1::2]]
+        case _:
+            raise refusal("recode takes a category; of numbers say cut or case.")
+    if len({*(one for one, _ in old)}) < len(old):
+        raise refusal("recode names a key twice.")
+    new = [_key(one, (int(one.value),)) if isinstance(one, NumberLiteral) else (one, kind) for one, kind in found[2::2]]
+    return [found[0], *(part for pair in zip(old, new, strict=False) for part in pair), *new[len(old) :]]
+
+
+def _as_values(found: Sequence[Bound]) -> list[Bound]:
+    """Values of which one is taken: beside integer keys a number is such a key."""
+    if not any(isinstance(kind, Labels) and type(kind.among[0]) is int for _, kind in found):
+        return [*found]
+    return [_key(one, (int(one.value),)) if isinstance(one, NumberLiteral) else (one, kind) for one, kind in found]
+
+
+def _key(one: Tree, among: Sequence[Key]) -> Bound:
+    """A literal as a key of the list."""
+    match one:
+        case KeyLiteral(key=key):
+            pass
+        case NumberLiteral(value=value) if value.denominator == 1:
+            key = int(value)
+        case _:
+            raise refusal("A category is compared with its keys, in quotes, or with another category.")
+    if type(among[0]) is bool and key in ("true", "false"):
+        key = key == "true"
+    if key not in among or type(key) is not type(among[0]):
+        near = difflib.get_close_matches(str(key), [str(known) for known in among], n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        listed = ", ".join(key_text(known) for known in among[:12]) + (", …" if len(among) > 12 else "")
+        quotes = "" if isinstance(among[0], str) else " They stand without quotes."
+        raise refusal(f"{key!r} is not among the listed keys: {listed}.{hint}{quotes}")
+    return KeyLiteral(key), Labels((key,))
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    "+": Operation("the sum", 2, 2, kinds.corners(lambda a, b: a + b, "+"), _arithmetic(lambda a, b: a + b)),
+    "-": Operation("the difference", 2, 2, kinds.corners(lambda a, b: a - b, "-"), _arithmetic(lambda a, b: a - b)),
+    "*": Operation("the product", 2, 2, kinds.corners(lambda a, b: a * b, "*"), _arithmetic(lambda a, b: a * b)),
+    "/": Operation("the quotient by a public number", 2, 2, kinds.divided, _arithmetic(lambda a, b: a / b)),
+    "abs": Operation("the absolute value", 1, 1, kinds.absolute, _arithmetic(abs)),
+    "least": Operation(
+        "the least of several numbers", 2, None, kinds.extreme(min, "least"), _arithmetic(min), in_pairs=True
+    ),
+    "greatest": Operation(
+        "the greatest of several numbers", 2, None, kinds.extreme(max, "greatest"), _arithmetic(max), in_pairs=True
+    ),
+    "clamp": Operation(
+        "the number moved to the nearer of two public bounds",
+        3,
+        3,
+        kinds.clamped,
+        _arithmetic(lambda x, a, b: min(max(x, a), b)),
+    ),
+    "floor": Operation("the next multiple of a public number, downwards", 2, 2, kinds.floored, _arithmetic(_floor)),
+    "log": Operation("the natural logarithm; missing unless above 0", 1, 1, kinds.logged, _arithmetic(_log)),
+    "sqrt": Operation("the square root; missing below 0", 1, 1, kinds.rooted, _arithmetic(_sqrt)),
+    "=": Operation("equal", 2, 2, kinds.equality, _comparison(operator.eq), takes=_as_keys),
+    "!=": Operation("not equal", 2, 2, kinds.inequality, _comparison(operator.ne), takes=_as_keys),
+    "<": Operation("below", 2, 2, kinds.ordered("<", kinds.below), _comparison(operator.lt)),
+    "<=": Operation("at most", 2, 2, kinds.ordered("<=", kinds.at_most), _comparison(operator.le)),
+    ">": Operation("above", 2, 2, kinds.ordered(">", lambda a, b: kinds.below(b, a)), _comparison(operator.gt)),
+    ">=": Operation("at least", 2, 2, kinds.ordered(">=", lambda a, b: kinds.at_most(b, a)), _comparison(operator.ge)),
+    "in": Operation(
+        "equal to one of a public list", 2, None, kinds.membership, lambda cells: cells[0] in cells[1:], takes=_as_list
+    ),
+    "and": Operation(
+        "every condition", 2, None, kinds.conjunction, _kleene(absorbing=False), strict=False, takes=_as_conditions
+    ),
+    "or": Operation(
+        "one condition or more", 2, None, kinds.disjunction, _kleene(absorbing=True), strict=False, takes=_as_conditions
+    ),
+    "not": Operation("the opposite condition", 1, 1, kinds.negation, lambda cells: not cells[0], takes=_as_conditions),
+    "is missing": Operation("no readable value", 1, 1, kinds.lack, lambda cells: cells[0] is None, strict=False),
+    "coalesce": Operation(
+        "the first value that is not missing", 1, None, kinds.coalesced, _first, strict=False, takes=_as_values
+    ),
+    "case": Operation(
+        "the value of the first true condition, or another", 3, None, kinds.choice, _pick, strict=False, takes=_as_cases
+    ),
+    "recode": Operation("a key for each listed key; others missing", 3, None, kinds.recoded, _mapped, takes=_as_pairs),
+    "lower": Operation(
+        "the key in lower case",
+        1,
+        1,
+        lambda types: kinds.text_map(types, "lower", str.lower),
+        lambda cells: str(cells[0]).lower(),
+    ),
+    "trim": Operation(
+        "the key without blanks around it",
+        1,
+        1,
+        lambda types: kinds.text_map(types, "trim", str.strip),
+        lambda cells: str(cells[0]).strip(),
+    ),
+    "left": Operation(
+        "the first characters of the key", 2, 2, kinds.beginning, lambda cells: str(cells[0])[: int(_number(cells[1]))]
+    ),
+    "cut": Operation("the class between public edges; outside them missing", 3, None, kinds.classes, _class),
+}
+
+
+# --- binding and evaluating -------------------------------------------------------------------------------------------
+
+
+def bind(tree: Tree, columns: Mapping[str, Column]) -> Bound:
+    """The tree over declared columns, with its type; a number is the shortest text of its double, or a key.
+
+    Raises
+    ------
+    QuestionError
+        An unknown column or key, operands that do not fit, a tree that is too deep or too wide.
+    """
+    return _bound(cleaned(tree), columns)
+
+
+def kind_of(tree: Tree, columns: Mapping[str, Column]) -> Type:
+    """The type of a tree that was bound before."""
+    return _bound(tree, columns)[1]
+
+
+def cleaned(tree: object) -> Tree:
+    """The same tree of plain texts, integers and fractions: nothing of a caller's class runs beside private values.
+
+    Raises
+    ------
+    QuestionError
+        What is no tree; one that is too deep or too wide; a key that cannot be written as UTF-8 text.
+    """
+    left = WIDEST
+
+    def clean(part: object, depth: int) -> Tree:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise refusal(f"An expression has at most {WIDEST:,} parts.")
+        if depth > DEEPEST:
+            raise refusal(f"An expression has at most {DEEPEST} levels.")
+        if type(part) is ColumnName and isinstance(part.column, str):
+            return ColumnName(exact(part.column))
+        if type(part) is NumberLiteral and type(part.value) is Fraction:
+            return part
+        if type(part) is KeyLiteral and isinstance(part.key, str | int):
+            key = exact_key(part.key)
+            if isinstance(key, str) and not is_text(key):
+                raise refusal("A text of an expression cannot be written as UTF-8.")
+            return KeyLiteral(key)  # type: ignore[arg-type]  # plain now
+        if type(part) is Application and isinstance(part.operation, str) and type(part.operands) is tuple:
+            operation = exact(part.operation)
+            if operation in OPERATIONS:
+                return Application(operation, tuple(clean(one, depth + 1) for one in part.operands))
+        raise refusal('A condition is text, such as "age >= 65", or made of rt.col("age").')
+
+    return clean(tree, 0)
+
+
+def _bound(tree: Tree, columns: Mapping[str, Column]) -> Bound:
+    match tree:
+        case ColumnName(column=column):
+            return tree, type_of(_column(column, columns))
+        case KeyLiteral(key=key):
+            return tree, Labels((key,))
+        case NumberLiteral(value=number):
+            double = nearest_double(number)
+            nearest = Fraction(double)
+            kind = Numbers(nearest, nearest, nearest.denominator == 1 and abs(nearest) <= EXACT_DOUBLE)
+            return NumberLiteral(Fraction(repr(double))), kind
+        case Application(operation=name, operands=operands):
+            operation = OPERATIONS[name]
+            if len(operands) < operation.least or (operation.most is not None and len(operands) > operation.most):
+                raise refusal(f"{name} takes {_count(operation)}, got {len(operands)}.")
+            found = operation.takes([_bound(one, columns) for one in operands])
+            if operation.in_pairs:
+                return _in_pairs(name, found)
+            return Application(name, tuple(one for one, _ in found)), operation.kind([kind for _, kind in found])
+        case _:
+            assert_never(tree)
+
+
+def _in_pairs(name: str, found: Sequence[Bound]) -> Bound:
+    """An operation on several numbers as one on pairs, so that no operand stands in a statement more than thrice."""
+    if len(found) > 2:
+        half = len(found) // 2
+        parts = (found[:half], found[half:])
+        found = [part[0] if len(part) == 1 else _in_pairs(name, part) for part in parts]
+    return Application(name, tuple(one for one, _ in found)), OPERATIONS[name].kind([kind for _, kind in found])
+
+
+def _count(operation: Operation) -> str:
+    least, most = operation.least, operation.most
+    return f"{least} or more operands" if most is None else "1 operand" if most == 1 else f"{most} operands"
+
+
+def _column(name: str, columns: Mapping[str, Column]) -> Column:
+    if name in columns:
+        return columns[name]
+    near = difflib.get_close_matches(name, columns, n=1) or [one for one in columns if one.startswith(name + "-")]
+    hint = f" Did you mean {quoted(near[0])}?" if near else ""
+    raise refusal(f"There is no column '{name}'.{hint} A text stands in quotes. Columns: {', '.join(columns)}.")
+
+
+def quoted(column: str) -> str:
+    """The name of a column as an expression writes it: between backticks unless it is a plain word."""
+    plain = column.isidentifier() and column.isascii() and column.lower() not in WORDS
+    return column if plain else "`{}`".format(column.replace("`", "``"))
+
+
+WORDS: Final = frozenset("and or not in is missing between case when then else end true false where by".split())  # noqa: SIM905
+
+
+def type_of(column: Column) -> Type:
+    """The type of a column's cells."""
+    match column:
+        case Category(among=among):
+            return Labels(among)
+        case Integer(low=None) | Integer(high=None):
+            return Numbers()
+        case Integer(low=low, high=high):
+            assert low is not None
+            assert high is not None
+            return Numbers(Fraction(low), Fraction(high), whole=True)
+        case Real(low=low, high=high):
+            return Numbers() if low is None or high is None else Numbers(Fraction(float(low)), Fraction(float(high)))
+        case _:
+            assert_never(column)
+
+
+def joined(word: str, *trees: Tree) -> Tree:
+    """Trees joined by ``and`` or ``or``, without brackets where one is joined by the same word already."""
+    parts: list[Tree] = []
+    for tree in trees:
+        parts += tree.operands if isinstance(tree, Application) and tree.operation == word else [tree]
+    return Application(word, tuple(parts))
+
+
+def columns_of(tree: Tree) -> tuple[str, ...]:
+    """The columns that a tree reads, each once, in the order they are named."""
+    match tree:
+        case ColumnName(column=column):
+            return (column,)
+        case Application(operands=operands):
+            return tuple(dict.fromkeys(column for one in operands for column in columns_of(one)))
+        case _:
+            return ()
+
+
+def cell_of(x: float | str | None, column: Column) -> Cell:
+    """A typed cell of a column as an expression takes it: finite, within the declared bounds."""
+    if not isinstance(x, float | int):
+        return x
+    kind = type_of(column)
+    if isinstance(kind, Numbers) and kind.low is not None and kind.high is not None:
+        x = min(max(x, float(kind.low)), float(kind.high))
+    return finite(float(x))
+
+
+def evaluate(tree: Tree, row: Mapping[str, Cell]) -> Cell:
+    """The value of a bound tree for one row of cells: the reference for every engine."""
+    match tree:
+        case ColumnName(column=column):
+            return row[column]
+        case KeyLiteral(key=key):
+            return key_text(key)
+        case NumberLiteral(value=number):
+            return float(number)
+        case Application(operation=name, operands=operands):
+            cells = [evaluate(one, row) for one in operands]
+            operation = OPERATIONS[name]
+            return None if operation.strict and None in cells else operation.meaning(cells)
+        case _:
+            assert_never(tree)

@@ -1,0 +1,390 @@
+"""Text of expressions: read and written, so that each writes what the other reads.
+
+    age >= 65 and ward in ("north", "south")        case when nights > 2 then cost / nights else 0 end
+    not x is missing      x between 0 and 9          recode(ward, "n" = "north", "s" = "south")    cut(age, 0:100:10)
+
+From loose to tight: ``or``, ``and``, ``not``, comparisons, ``+ -``, ``* /``, a sign. A text stands in quotes. A column
+whose name is no plain word stands between backticks: `hours-per-week` >= 40.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final, assert_never
+
+from reticent.data.expression import DEEPEST, OPERATIONS, WIDEST, WORDS, quoted
+from reticent.data.expression_tree import Application, ColumnName, KeyLiteral, NumberLiteral, Tree
+from reticent.data.expression_types import number_text, refusal
+from reticent.data.schema import Key
+
+LONGEST: Final = 20_000  # characters of a text
+STEPS: Final = 1_000  # edges of a range
+_TOKEN: Final = re.compile(
+    r"""\s*(?:
+      (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    | (?P<column>`(?:[^`]|``)*`)
+    | (?P<word>[^\W\d]\w*)
+    | (?P<sign><=|>=|<>|!=|==|[-+*/()<>=,:])
+    )""",
+    re.VERBOSE,
+)
+_HINTS: Final = {
+    "&": "Write and.",
+    "|": "Write or.",
+    "!": "Write not, or != between two values.",
+    "“": "A text stands in plain quotes.",
+    "„": "A text stands in plain quotes.",
+    "‘": "A text stands in plain quotes.",
+}
+_SAME: Final = {"==": "=", "<>": "!="}
+_COMPARING: Final = ("=", "!=", "<", "<=", ">", ">=")
+_FUNCTIONS: Final = tuple(name for name in OPERATIONS if name.isidentifier() and name not in WORDS)
+
+
+def read(text: str) -> Tree:
+    """The tree of a text.
+
+    Raises
+    ------
+    QuestionError
+        A text that is none, with the place where reading stopped.
+    """
+    if not isinstance(text, str):
+        raise refusal(f'A condition is text, such as "age >= 65", or made of rt.col("age"); got {type(text).__name__}.')
+    if len(text) > LONGEST:
+        raise refusal(f"An expression has at most {LONGEST:,} characters.")
+    reader = _Reader(text)
+    found = reader.disjunction()
+    reader.end()
+    return found
+
+
+class _Reader:
+    """Tokens of one text, read from the left."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = _tokens(text)
+        self.place = 0
+        self.depth = 0
+
+    # --- tokens -------------------------------------------------------------------------------------------------------
+
+    def sees(self, *words: str) -> bool:
+        """Tell if these signs or words stand next."""
+        ahead = self.tokens[self.place : self.place + len(words)]
+        return [token if kind == "sign" else token.lower() for kind, token in ahead if kind in ("sign", "word")] == [
+            *words
+        ]
+
+    def takes(self, *words: str) -> bool:
+        if self.sees(*words):
+            self.place += len(words)
+            return True
+        return False
+
+    def expects(self, sign: str) -> None:
+        if not self.takes(sign):
+            raise self.stop(f"{sign} is expected")
+
+    def end(self) -> None:
+        if self.place < len(self.tokens):
+            raise self.stop("the expression should end")
+
+    def stop(self, why: str) -> Exception:
+        where = f"before {self.tokens[self.place][1]}" if self.place < len(self.tokens) else "at its end"
+        return refusal(f"'{self.text}' cannot be read {where}: {why}.")
+
+    # --- from loose to tight ------------------------------------------------------------------------------------------
+
+    def disjunction(self) -> Tree:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise refusal(f"An expression has at most {DEEPEST} levels.")
+        found = self._joined(self.conjunction, "or")
+        self.depth -= 1
+        return found
+
+    def conjunction(self) -> Tree:
+        return self._joined(self.negation, "and")
+
+    def _joined(self, part: Callable[[], Tree], word: str) -> Tree:
+        found = [part()]
+        while self.takes(word):
+            found.append(part())
+        return found[0] if len(found) == 1 else Application(word, tuple(found))
+
+    def negation(self) -> Tree:
+        if self.takes("not"):
+            self.depth += 1
+            if self.depth > DEEPEST:
+                raise refusal(f"An expression has at most {DEEPEST} levels.")
+            found = Application("not", (self.negation(),))
+            self.depth -= 1
+            return found
+        return self.comparison()
+
+    def comparison(self) -> Tree:
+        left = self.sum()
+        for sign in ("==", "<>", *_COMPARING):
+            if self.takes(sign):
+                found = Application(_SAME.get(sign, sign), (left, self.sum()))
+                if any(self.sees(other) for other in ("==", "<>", *_COMPARING)):
+                    raise self.stop("write x >= 0 and x < 9, or x between 0 and 9")
+                return found
+        if self.sees("is", "null") or self.sees("is", "not", "null"):
+            raise self.stop("write x is missing, or x is not missing")
+        if self.takes("is", "missing"):
+            return Application("is missing", (left,))
+        if self.takes("is", "not", "missing"):
+            return Application("not", (Application("is missing", (left,)),))
+        if self.takes("in"):
+            return Application("in", (left, *self._listed()))
+        if self.takes("not", "in"):
+            return Application("not", (Application("in", (left, *self._listed())),))
+        if self.takes("between"):
+            return self._range(left)
+        if self.takes("not", "between"):
+            return Application("not", (self._range(left),))
+        return left
+
+    def _range(self, x: Tree) -> Tree:
+        low = self.sum()
+        self.expects("and")
+        return Application("and", (Application(">=", (x, low)), Application("<=", (x, self.sum()))))
+
+    def _listed(self) -> list[Tree]:
+        self.expects("(")
+        if self.takes(")"):
+            raise refusal("in () is true of nobody: list one value or more.")
+        found = [self.sum()]
+        while self.takes(","):
+            found.append(self.sum())
+        self.expects(")")
+        return found
+
+    def sum(self) -> Tree:
+        return self._chain(self.product, "+", "-")
+
+    def product(self) -> Tree:
+        return self._chain(self.signed, "*", "/")
+
+    def signed(self) -> Tree:
+        if self.takes("+"):
+            return self.signed()
+        if not self.takes("-"):
+            return self.single()
+        match self.signed():
+            case NumberLiteral(value=value):
+                return NumberLiteral(-value)
+            case other:
+                return Application("-", (NumberLiteral(Fraction(0)), other))
+
+    def _chain(self, part: Callable[[], Tree], *signs: str) -> Tree:
+        found = part()
+        count = 0
+        while (sign := next((sign for sign in signs if self.takes(sign)), None)) is not None:
+            count += 1
+            if count > DEEPEST:
+                raise refusal(f"An expression has at most {DEEPEST} levels: shorten it, or put parts in brackets.")
+            found = Application(sign, (found, part()))
+        return found
+
+    def single(self) -> Tree:
+        if self.place >= len(self.tokens):
+            raise self.stop("a column or a value is expected")
+        kind, token = self.tokens[self.place]
+        if self.takes("("):
+            found = self.disjunction()
+            self.expects(")")
+            return found
+        if kind == "sign":
+            raise self.stop("a column or a value is expected")
+        self.place += 1
+        match kind:
+            case "number":
+                return NumberLiteral(_number(token))
+            case "text":
+                return KeyLiteral(_unquoted(token))
+            case "column":
+                return ColumnName(token[1:-1].replace("``", "`"))
+            case _:
+                return self._word(token)
+
+    def _word(self, token: str) -> Tree:
+        word = token.lower()
+        if word in ("true", "false"):
+            return KeyLiteral(word == "true")
+        if word == "case":
+            return self._case()
+        if self.sees("("):
+            self.place += 1
+            return self._call(word, token)
+        if word in WORDS:
+            self.place -= 1
+            raise self.stop("a column or a value is expected")
+        return ColumnName(token)
+
+    def _case(self) -> Tree:
+        found: list[Tree] = []
+        while self.takes("when"):
+            found.append(self.disjunction())
+            self.expects("then")
+            found.append(self.disjunction())
+        if not found:
+            raise self.stop("when is expected")
+        if not self.takes("else"):
+            raise self.stop("else is expected: every case needs a value for all other rows")
+        found.append(self.disjunction())
+        self.expects("end")
+        return Application("case", tuple(found))
+
+    def _call(self, word: str, token: str) -> Tree:
+        if word not in _FUNCTIONS:
+            raise refusal(f"There is no function '{token}'. Functions: {', '.join(_FUNCTIONS)}.")
+        found = [self.disjunction() if word != "cut" else self.sum()]
+        while not self.takes(")"):
+            if word == "cut" and self.tokens[self.place : self.place + 1] and not self.sees(","):
+                found += self._edges()
+                continue
+            self.expects(",")
+            if word == "cut":
+                found += self._edges()
+            elif word == "recode":
+                found += self._pair()
+            else:
+                found.append(self.disjunction())
+        return Application(word, tuple(found))
+
+    def _pair(self) -> list[Tree]:
+        old = self.sum()
+        self.expects("=")
+        return [old, self.sum()]
+
+    def _edges(self) -> list[Tree]:
+        """One edge, or those of a range ``low:high:step``."""
+        first = self._edge()
+        if not self.takes(":"):
+            return [NumberLiteral(first)]
+        last = self._edge()
+        self.expects(":")
+        step = self._edge()
+        if step <= 0 or not first < last or (last - first) / step > STEPS:
+            raise refusal(f"edges low:high:step rise, and are at most {STEPS:,}: cut(age, 0:100:10).")
+        count = ((last - first) / step).__ceil__()
+        return [*(NumberLiteral(first + place * step) for place in range(count)), NumberLiteral(last)]
+
+    def _edge(self) -> Fraction:
+        match self.signed():
+            case NumberLiteral(value=value):
+                return value
+            case _:
+                raise self.stop("edges are public numbers")
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    place, end = 0, len(text.rstrip())
+    while place < end:
+        match = _TOKEN.match(text, place)
+        if match is None or match.lastgroup is None:
+            rest = text[place:].strip()
+            hint = next((f" {words}" for sign, words in _HINTS.items() if rest.startswith(sign)), "")
+            raise refusal(f"'{text}' cannot be read at {rest[:12]!r}.{hint}")
+        found.append((match.lastgroup, match.group(match.lastgroup)))
+        if len(found) > 4 * WIDEST:
+            raise refusal(f"An expression has at most {WIDEST:,} parts.")
+        place = match.end()
+    return found
+
+
+def _number(token: str) -> Fraction:
+    mantissa, _, exponent = token.lower().partition("e")
+    if len(mantissa) > 320 or len(exponent) > 4:
+        raise refusal("A number of an expression lies within 1e300 of zero.")
+    return Fraction(token)
+
+
+def _unquoted(token: str) -> str:
+    return re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+_TIGHT: Final = {
+    "or": 1,
+    "and": 2,
+    "not": 3,
+    **dict.fromkeys((*_COMPARING, "in", "is missing"), 4),
+    "+": 5,
+    "-": 5,
+    "*": 6,
+    "/": 6,
+}
+_ATOM: Final = 9
+
+
+def write(tree: Tree) -> str:
+    """The text that ``read`` reads as this tree."""
+    return _written(tree)[0]
+
+
+def _written(tree: Tree) -> tuple[str, int]:
+    """The text of a tree, and how tightly it holds together."""
+    match tree:
+        case ColumnName(column=column):
+            return quoted(column), _ATOM
+        case NumberLiteral(value=value):
+            text = number_text(value)
+            return text, _ATOM if value >= 0 else 7
+        case KeyLiteral(key=key):
+            return key_word(key), _ATOM
+        case Application(operation=name, operands=operands):
+            return _call_text(name, operands)
+        case _:
+            assert_never(tree)
+
+
+def _call_text(name: str, operands: tuple[Tree, ...]) -> tuple[str, int]:
+    tight = _TIGHT.get(name, _ATOM)
+    match name:
+        case "not":
+            return f"not {_within(operands[0], tight)}", tight
+        case "is missing":
+            return f"{_within(operands[0], 5)} is missing", tight
+        case "in":
+            return f"{_within(operands[0], 5)} in ({', '.join(_within(one, 5) for one in operands[1:])})", tight
+        case "case":
+            *pairs, other = map(write, operands)
+            whens = " ".join(f"when {when} then {then}" for when, then in zip(pairs[::2], pairs[1::2], strict=True))
+            return f"case {whens} else {other} end", _ATOM
+        case "recode":
+            first, *parts = (_within(one, 5) for one in operands)
+            pairs = [f"{old} = {new}" for old, new in zip(parts[::2], parts[1::2], strict=True)]
+            return f"recode({', '.join([first, *pairs])})", _ATOM
+        case "and" | "or":
+            return f" {name} ".join(_within(one, tight + 1) for one in operands), tight
+        case _ if name in _TIGHT:
+            left, right = operands
+            comparing = name in _COMPARING
+            return f"{_within(left, tight + comparing)} {name} {_within(right, tight + 1)}", tight
+        case _:
+            return f"{name}({', '.join(map(write, operands))})", _ATOM
+
+
+def _within(tree: Tree, tight: int) -> str:
+    text, own = _written(tree)
+    return text if own >= tight else f"({text})"
+
+
+def key_word(key: Key) -> str:
+    """A key as an expression writes it."""
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, int):
+        return str(key)
+    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

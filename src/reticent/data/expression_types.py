@@ -1,0 +1,324 @@
+"""Types of expressions: numbers in a public range, keys of a public list, truth values that bounds leave possible.
+
+One function for each operation takes the types of its operands and gives that of its result, or refuses them.
+Ranges follow by interval arithmetic from declared bounds alone: no cell is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+from reticent.data.expression_tree import Key
+from reticent.data.schema import EXACT_DOUBLE, LARGEST
+from reticent.errors import QuestionError
+from reticent.privacy.numbers import show
+
+SLACK: Final = Fraction(1, 1 << 40)  # libraries' logarithms differ in the last place
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Finite doubles within a public range, ends None where there is none; ``whole`` ones are integers within 2^53."""
+
+    low: Fraction | None = None
+    high: Fraction | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Keys of a public list."""
+
+    among: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Truth values that public bounds leave possible, missing aside."""
+
+    possible: frozenset[bool] = frozenset({True, False})
+
+
+Type: TypeAlias = Numbers | Labels | Truth
+
+
+def refusal(words: str) -> QuestionError:
+    """The refusal of an expression, before anything is charged."""
+    return QuestionError(f"{words} Nothing was charged.")
+
+
+def nearest_double(number: Fraction) -> float:
+    """The double that a public number stands for.
+
+    Raises
+    ------
+    QuestionError
+        A number too large for a double.
+    """
+    if abs(number) > LARGEST:
+        raise refusal("A number of an expression lies within 1e300 of zero.")
+    return float(number)
+
+
+def number_text(number: Fraction) -> str:
+    """The text of a public number: what was written, or the shortest text of the same double."""
+    text = show(number)
+    return text if "/" not in text and len(text) <= 17 else repr(nearest_double(number))
+
+
+# --- types of results -------------------------------------------------------------------------------------------------
+
+
+def numbers_of(types: Sequence[Type], operation: str) -> list[Numbers]:
+    found = [one for one in types if isinstance(one, Numbers)]
+    if len(found) < len(types):
+        raise refusal(f"{operation} takes numbers.")
+    return found
+
+
+def truths_of(types: Sequence[Type], operation: str) -> list[Truth]:
+    found = [one for one in types if isinstance(one, Truth)]
+    if len(found) < len(types):
+        raise refusal(f"{operation} takes conditions, such as x >= 3.")
+    return found
+
+
+def ranged(low: Fraction | None, high: Fraction | None, *, whole: bool) -> Numbers:
+    """The type of numbers with these ends: whole only where every integer between them is a double."""
+    if low is None or high is None or max(abs(low), abs(high)) > LARGEST:
+        return Numbers()
+    return Numbers(low, high, whole and max(abs(low), abs(high)) <= EXACT_DOUBLE)
+
+
+def corners(by: Callable[[Fraction, Fraction], Fraction], name: str) -> Callable[[Sequence[Type]], Type]:
+    """The range of + - * lies between the values at the corners."""
+
+    def kind(types: Sequence[Type]) -> Type:
+        a, b = numbers_of(types, name)
+        if a.low is None or a.high is None or b.low is None or b.high is None:
+            return Numbers()
+        found = [by(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+        return ranged(min(found), max(found), whole=a.whole and b.whole)
+
+    return kind
+
+
+def below(a: Numbers, b: Numbers) -> frozenset[bool]:
+    always = a.high is not None and b.low is not None and float(a.high) < float(b.low)
+    never = a.low is not None and b.high is not None and float(a.low) >= float(b.high)
+    return frozenset({True} if always else {False} if never else {True, False})
+
+
+def at_most(a: Numbers, b: Numbers) -> frozenset[bool]:
+    return frozenset(not one for one in below(b, a))
+
+
+def ordered(name: str, sure: Callable[[Numbers, Numbers], frozenset[bool]]) -> Callable[[Sequence[Type]], Type]:
+    """Bounds may leave one truth value of < <= > >= alone."""
+
+    def kind(types: Sequence[Type]) -> Type:
+        a, b = numbers_of(types, name)
+        return Truth(sure(a, b))
+
+    return kind
+
+
+def equality(types: Sequence[Type]) -> Type:
+    match types:
+        case (Numbers() as a, Numbers() as b):
+            apart = True not in at_most(a, b) or True not in at_most(b, a)
+            point = a.low is not None and a.low == a.high == b.low == b.high
+            return Truth(frozenset({False} if apart else {True} if point else {True, False}))
+        case (Labels(among=first), Labels(among=second)) if type(first[0]) is type(second[0]):
+            alone = len(first) == len(second) == 1
+            return Truth(frozenset({False} if not {*first} & {*second} else {True} if alone else {True, False}))
+        case _:
+            raise refusal("= compares a number with a number, or a category with its keys in quotes.")
+
+
+def inequality(types: Sequence[Type]) -> Type:
+    return negation([equality(types)])
+
+
+def membership(types: Sequence[Type]) -> Type:
+    possible = [one.possible for one in (equality([types[0], other]) for other in types[1:]) if isinstance(one, Truth)]
+    never = {False} if all(False in one for one in possible) else set()
+    return Truth(frozenset(never | {True for one in possible if True in one}))
+
+
+def negation(types: Sequence[Type]) -> Type:
+    (one,) = truths_of(types, "not")
+    return Truth(frozenset(not value for value in one.possible))
+
+
+def conjunction(types: Sequence[Type]) -> Type:
+    found = [one.possible for one in truths_of(types, "and")]
+    true, false = all(True in one for one in found), any(False in one for one in found)
+    return Truth(frozenset({True} if true else ()) | frozenset({False} if false else ()))
+
+
+def disjunction(types: Sequence[Type]) -> Type:
+    found = [one.possible for one in truths_of(types, "or")]
+    true, false = any(True in one for one in found), all(False in one for one in found)
+    return Truth(frozenset({True} if true else ()) | frozenset({False} if false else ()))
+
+
+def lack(types: Sequence[Type]) -> Type:
+    if isinstance(types[0], Truth):
+        raise refusal("is missing asks about a column or a number.")
+    return Truth()
+
+
+def absolute(types: Sequence[Type]) -> Type:
+    (one,) = numbers_of(types, "abs")
+    if one.low is None or one.high is None:
+        return Numbers()
+    least = Fraction(0) if one.low <= 0 <= one.high else min(abs(one.low), abs(one.high))
+    return ranged(least, max(abs(one.low), abs(one.high)), whole=one.whole)
+
+
+def extreme(pick: Callable[[list[Fraction]], Fraction], name: str) -> Callable[[Sequence[Type]], Type]:
+    def kind(types: Sequence[Type]) -> Type:
+        found = numbers_of(types, name)
+        lows, highs = (
+            [one.low for one in found if one.low is not None],
+            [one.high for one in found if one.high is not None],
+        )
+        if len(lows) < len(found) or len(highs) < len(found):
+            return Numbers()
+        return ranged(pick(lows), pick(highs), whole=all(one.whole for one in found))
+
+    return kind
+
+
+def clamped(types: Sequence[Type]) -> Type:
+    one, *ends = numbers_of(types, "clamp")
+    low, high = (public_number(end, "clamp goes between public numbers: clamp(x, 0, 100)") for end in ends)
+    if low >= high:
+        raise refusal("clamp goes between rising numbers: clamp(x, 0, 100).")
+    inside = [high if end is None else min(max(end, low), high) for end in (one.low, one.high)]
+    if one.low is None or one.high is None:
+        inside = [low, high]
+    return ranged(inside[0], inside[1], whole=one.whole and low.denominator == high.denominator == 1)
+
+
+def public_number(one: Type, words: str) -> Fraction:
+    """The public number that an operand must be."""
+    if not isinstance(one, Numbers) or one.low is None or one.low != one.high:
+        raise refusal(f"{words}; a column cannot stand there.")
+    return one.low
+
+
+def divided(types: Sequence[Type]) -> Type:
+    by, one = public_number(types[1], "/ divides by a public number, such as 10"), numbers_of(types, "/")[0]
+    if not float(by):
+        raise refusal("/ divides by a number that is not 0.")
+    if one.low is None or one.high is None:
+        return Numbers()
+    low, high = sorted((one.low / by, one.high / by))
+    return ranged(low, high, whole=False)
+
+
+def floored(types: Sequence[Type]) -> Type:
+    step, one = (
+        public_number(types[1], "floor goes down to a multiple of a public number"),
+        numbers_of(types, "floor")[0],
+    )
+    if step <= 0:
+        raise refusal("floor goes down to a multiple of a number above 0.")
+    if one.low is None or one.high is None:
+        return Numbers()
+    whole = step.denominator == 1
+    low, high = ((end / step).__floor__() * step for end in (one.low, one.high))
+    return ranged(low, high, whole=True) if whole else ranged(low - step, high + step, whole=False)
+
+
+def logged(types: Sequence[Type]) -> Type:
+    (one,) = numbers_of(types, "log")
+    if one.low is None or one.high is None or one.low <= 0:
+        return Numbers()
+    return Numbers(Fraction(math.log(one.low)) - SLACK, Fraction(math.log(one.high)) + SLACK)
+
+
+def rooted(types: Sequence[Type]) -> Type:
+    (one,) = numbers_of(types, "sqrt")
+    if one.low is None or one.high is None or one.high < 0:
+        return Numbers()
+    return Numbers(Fraction(math.sqrt(max(one.low, Fraction(0)))), Fraction(math.sqrt(one.high)))
+
+
+def coalesced(types: Sequence[Type]) -> Type:
+    return common(types, "coalesce")
+
+
+def choice(types: Sequence[Type]) -> Type:
+    """The type of ``case``: conditions and values in turn, and what else."""
+    truths_of(types[:-1:2], "case when")
+    return common([*types[1:-1:2], types[-1]], "case")
+
+
+def common(types: Sequence[Type], name: str) -> Type:
+    """The type that holds every one of several."""
+    numbers = [one for one in types if isinstance(one, Numbers)]
+    labels = [one for one in types if isinstance(one, Labels)]
+    truths = [one for one in types if isinstance(one, Truth)]
+    if len(numbers) == len(types):
+        ends = [end for one in numbers for end in (one.low, one.high)]
+        known = [end for end in ends if end is not None]
+        if len(known) < len(ends):
+            return Numbers()
+        return ranged(min(known), max(known), whole=all(one.whole for one in numbers))
+    if len(labels) == len(types):
+        keys = tuple(dict.fromkeys(key for one in labels for key in one.among))
+        if len({type(key) for key in keys}) > 1:
+            raise refusal(f"{name} gives keys of one kind: text, integers or truth values.")
+        return Labels(keys)
+    if len(truths) == len(types):
+        return Truth(frozenset().union(*(one.possible for one in truths)))
+    raise refusal(f"{name} gives numbers, keys or conditions, not a mixture.")
+
+
+def recoded(types: Sequence[Type]) -> Type:
+    """The type of ``recode``: a category, then keys and what becomes of them in turn."""
+    found = [one for one in types if isinstance(one, Labels)]
+    if len(found) < len(types) or len(types) % 2 == 0:
+        raise refusal('recode takes a category and pairs of keys: recode(ward, "n" = "north", "s" = "south").')
+    return common(types[2::2], "recode")
+
+
+def text_map(types: Sequence[Type], name: str, by: Callable[[str], str]) -> Type:
+    """The type of a function of text: what becomes of each listed key is public."""
+    match types[0]:
+        case Labels(among=(str(), *_) as among):
+            return Labels(tuple(dict.fromkeys(by(str(key)) for key in among)))
+        case _:
+            raise refusal(f"{name} takes a category of texts.")
+
+
+def beginning(types: Sequence[Type]) -> Type:
+    count = public_number(types[1], "left takes a public number of characters: left(code, 3)")
+    if count.denominator != 1 or count < 1:
+        raise refusal("left takes a whole number of characters, 1 or more: left(code, 3).")
+    return text_map(types[:1], "left", lambda text: text[: int(count)])
+
+
+def classes(types: Sequence[Type]) -> Type:
+    edges = [public_number(one, "cut takes public edges: cut(age, 0:100:10)") for one in types[1:]]
+    numbers_of(types[:1], "cut")
+    if any(a >= b for a, b in pairwise(edges)):
+        raise refusal("cut takes edges that rise: cut(age, 0 18 65 120).")
+    return Labels(cut_labels(edges))
+
+
+def cut_labels(edges: Sequence[Fraction]) -> tuple[str, ...]:
+    """The keys of the classes between edges: ``[0, 18)``, the last one with both its ends."""
+    last = len(edges) - 2
+    return tuple(
+        f"[{number_text(low)}, {number_text(high)}{']' if place == last else ')'}"
+        for place, (low, high) in enumerate(pairwise(edges))
+    )

@@ -1,0 +1,238 @@
+"""Formulas: expressions as Python writes them, ``rt.col("age") >= 65``.
+
+    (rt.col("age") >= 65) & rt.col("ward").isin(["north", "south"])        age >= 65 and ward in ("north", "south")
+
+A formula is public and holds no cell: it is made of names, numbers and keys, and its text is what ``repr`` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NoReturn, TypeAlias
+
+from reticent.data import expression_text
+from reticent.data.expression import joined
+from reticent.data.expression_tree import Application, ColumnName, KeyLiteral, NumberLiteral, Tree
+from reticent.data.expression_types import refusal
+from reticent.data.schema import Key
+from reticent.errors import QuestionError
+from reticent.privacy import numbers
+
+_BRACKETS = "Put each comparison in brackets: (x >= 65) & (y == 1). Python joins & and | before it compares."
+Operand: TypeAlias = "Expression | Key | float | Fraction"
+
+
+class Expression:
+    """An expression over the cells of one row. Make one with ``rt.col``, by operators, or from text.
+
+    Comparisons and ``&``, ``|``, ``~`` make conditions; ``+ - * /`` make numbers. In Python ``&`` and ``|`` bind
+    tighter than comparisons: put each comparison in brackets.
+    """
+
+    __slots__ = ("tree",)
+    __hash__ = None  # type: ignore[assignment]  # == makes a condition
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    def __repr__(self) -> str:
+        return expression_text.write(self.tree)
+
+    # --- conditions ---------------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return self._with("=", other)
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return self._with("!=", other)
+
+    def __lt__(self, other: Operand) -> Expression:
+        return self._with("<", other)
+
+    def __le__(self, other: Operand) -> Expression:
+        return self._with("<=", other)
+
+    def __gt__(self, other: Operand) -> Expression:
+        return self._with(">", other)
+
+    def __ge__(self, other: Operand) -> Expression:
+        return self._with(">=", other)
+
+    def __and__(self, other: Operand) -> Expression:
+        return Expression(joined("and", self.tree, tree_of(other)))
+
+    def __or__(self, other: Operand) -> Expression:
+        return Expression(joined("or", self.tree, tree_of(other)))
+
+    def __rand__(self, other: object) -> NoReturn:
+        raise refusal(_BRACKETS)
+
+    def __ror__(self, other: object) -> NoReturn:
+        raise refusal(_BRACKETS)
+
+    def __invert__(self) -> Expression:
+        return self._with("not")
+
+    def isin(self, values: Sequence[Key | float | Fraction]) -> Expression:
+        """True where the value is one of a public list."""
+        if isinstance(values, str) or not values:
+            raise refusal('isin takes a list of one value or more: rt.col("ward").isin(["north", "south"]).')
+        return self._with("in", *values)
+
+    def between(self, low: Operand, high: Operand) -> Expression:
+        """True from ``low`` to ``high``, both ends counted."""
+        return (self >= low) & (self <= high)
+
+    def is_missing(self) -> Expression:
+        """True where there is no readable value."""
+        return self._with("is missing")
+
+    # --- numbers ------------------------------------------------------------------------------------------------------
+
+    def __add__(self, other: Operand) -> Expression:
+        return self._with("+", other)
+
+    def __radd__(self, other: Operand) -> Expression:
+        return _formula(other)._with("+", self)
+
+    def __sub__(self, other: Operand) -> Expression:
+        return self._with("-", other)
+
+    def __rsub__(self, other: Operand) -> Expression:
+        return _formula(other)._with("-", self)
+
+    def __mul__(self, other: Operand) -> Expression:
+        return self._with("*", other)
+
+    def __rmul__(self, other: Operand) -> Expression:
+        return _formula(other)._with("*", self)
+
+    def __truediv__(self, other: Operand) -> Expression:
+        return self._with("/", other)
+
+    def __neg__(self) -> Expression:
+        return 0 - self
+
+    def __abs__(self) -> Expression:
+        return self._with("abs")
+
+    def least(self, *others: Operand) -> Expression:
+        """The least of this and others; missing where one of them is."""
+        return self._with("least", *others)
+
+    def greatest(self, *others: Operand) -> Expression:
+        """The greatest of this and others; missing where one of them is."""
+        return self._with("greatest", *others)
+
+    def clamp(self, low: Operand, high: Operand) -> Expression:
+        """The number moved to the nearer of two public bounds."""
+        return self._with("clamp", low, high)
+
+    def floor(self, step: Operand = 1) -> Expression:
+        """The next multiple of a public step, downwards."""
+        return self._with("floor", step)
+
+    def log(self) -> Expression:
+        """The natural logarithm; missing unless the number is above 0."""
+        return self._with("log")
+
+    def sqrt(self) -> Expression:
+        """The square root; missing below 0."""
+        return self._with("sqrt")
+
+    # --- keys and values ----------------------------------------------------------------------------------------------
+
+    def cut(self, edges: Sequence[Operand]) -> Expression:
+        """The class between public edges; missing outside them."""
+        return self._with("cut", *edges)
+
+    def recode(self, pairs: Mapping[Key, Key]) -> Expression:
+        """Another key for each listed one; missing for those that are not named."""
+        return self._with("recode", *(key for pair in pairs.items() for key in pair))
+
+    def lower(self) -> Expression:
+        """The key in lower case."""
+        return self._with("lower")
+
+    def trim(self) -> Expression:
+        """The key without blanks around it."""
+        return self._with("trim")
+
+    def left(self, count: int) -> Expression:
+        """The first characters of the key."""
+        return self._with("left", count)
+
+    def coalesce(self, *others: Operand) -> Expression:
+        """The value, or the first of others that is not missing."""
+        return self._with("coalesce", *others)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _with(self, operation: str, *others: object) -> Expression:
+        return Expression(Application(operation, (self.tree, *map(tree_of, others))))
+
+    def __bool__(self) -> NoReturn:
+        raise QuestionError(
+            "A condition has a value in each row and none by itself. Join conditions by & | ~, each in brackets, and "
+            "write x.between(0, 9) in place of 0 <= x <= 9."
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise QuestionError("A formula holds no values.")
+
+
+def col(name: str) -> Expression:
+    """A column, for conditions and computed columns: ``rt.col("age") >= 65``.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Expression
+        Public: it holds the name alone. The schema is looked at when the question is asked.
+    """
+    if type(name) is not str:
+        raise refusal(f'A column is named by text: rt.col("age"); got {type(name).__name__}.')
+    return Expression(ColumnName(name))
+
+
+def case(whens: Sequence[tuple[Expression, Operand]], otherwise: Operand) -> Expression:
+    """The value beside the first condition that is true, else another.
+
+    Parameters
+    ----------
+    whens : sequence of (condition, value)
+    otherwise : value
+        For rows in which no condition is true.
+
+    Returns
+    -------
+    Expression
+    """
+    parts = [tree_of(part) for pair in whens for part in pair]
+    return Expression(Application("case", (*parts, tree_of(otherwise))))
+
+
+def _formula(given: Operand) -> Expression:
+    return given if isinstance(given, Expression) else Expression(tree_of(given))
+
+
+def tree_of(given: object) -> Tree:
+    """The tree of a formula, a number or a key."""
+    match given:
+        case Expression(tree=tree):
+            return tree
+        case bool() | str():
+            return KeyLiteral(given)
+        case int() | float() | Fraction():
+            return NumberLiteral(numbers.read(given, "a number"))
+        case _:
+            raise refusal(f"An expression is made of columns, numbers and texts; got {type(given).__name__}.")
+
+
+def read(given: object) -> Tree:
+    """The tree of a condition or a column that is computed, from text or a formula."""
+    return given.tree if isinstance(given, Expression) else expression_text.read(given)  # type: ignore[arg-type]  # refused

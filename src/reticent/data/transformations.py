@@ -1,0 +1,139 @@
+"""Transformations of a table: a schema from a schema, with rows chosen by a condition or with a column computed.
+
+    filtered(schema, condition)                 the rows for which the condition is true; missing counts as false
+    computed(schema, name, expression)          one column more, whose bounds follow from the declared ones
+
+Stability (docs/proofs/transformations.md). A cell that is computed, and the choice of a row, depend on the cells of
+that row and on public constants. So tables that differ in the rows of one person still do so afterwards, and a person
+has no more rows than before. What is left of a person may be nothing: under substitution a filter makes the number of
+rows, and of persons who have one, private (``Person.filtered``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from reticent.data.expression import as_condition, bind, columns_of, joined
+from reticent.data.expression_text import write
+from reticent.data.expression_tree import Tree
+from reticent.data.expression_types import Labels, Numbers, Truth, Type, refusal
+from reticent.data.schema import Category, Column, Integer, Real, Schema
+
+MOST_KEYS = 1_000
+
+
+def filtered(schema: Schema, condition: Tree) -> Schema:
+    """The schema of the rows for which a condition is true.
+
+    Raises
+    ------
+    QuestionError
+        What is no condition, one that is false for every row that the schema allows, or one about the person column.
+    """
+    tree, kind = as_condition(bind(condition, schema.columns))
+    if not isinstance(kind, Truth):
+        raise refusal(f"'{write(tree)}' is no condition. Write for example: age >= 65.")
+    if True not in kind.possible:
+        raise refusal(f"'{write(tree)}' is false for every row that the declared bounds and lists allow.")
+    _refuse_person(schema, tree)
+    where = tree if schema.where is None else joined("and", schema.where, tree)
+    return replace(schema, where=where, person=replace(schema.person, filtered=True, typical=None))
+
+
+def computed(schema: Schema, name: str, expression: Tree, declared: Column | None = None) -> Schema:
+    """The schema with one computed column more.
+
+    Parameters
+    ----------
+    schema : Schema
+    name : str
+    expression : Tree
+    declared : Column, optional
+        Its declaration; by default the one that follows from those of the columns it reads.
+
+    Raises
+    ------
+    QuestionError
+        A name that is taken or read by the expression itself, operands that do not fit, the person column.
+    """
+    if name in schema.columns or name == schema.person.column:
+        raise refusal(f"There is a column '{name}' already.")
+    if name in columns_of(expression):
+        raise refusal(f"The column '{name}' refers to itself.")
+    tree, kind = bind(expression, schema.columns)
+    _refuse_person(schema, tree)
+    column = declaration(name, kind) if declared is None else _agreed(name, kind, declared)
+    read = columns_of(tree)
+    constant = bool(read) and all(schema.columns[one].constant for one in read)
+    if column.constant and not constant:
+        raise refusal(f"The column '{name}' is constant for a person only where every column it is made of is.")
+    column = replace(column, constant=constant)
+    return replace(
+        schema,
+        columns=MappingProxyType({**schema.columns, name: column}),
+        computed=MappingProxyType({**schema.computed, name: tree}),
+    )
+
+
+def described(schema: Schema, name: str, *, why: str = "", unit: str = "") -> Schema:
+    """The schema with words about a column whose declaration followed from others."""
+    column = schema.columns[name]
+    if isinstance(column, Category) and unit:
+        raise refusal(f"The column '{name}' is a category, which has no unit.")
+    told = replace(column, why=why) if isinstance(column, Category) else replace(column, why=why, unit=unit)
+    return replace(schema, columns=MappingProxyType({**schema.columns, name: told}))
+
+
+def unfiltered(schema: Schema) -> Schema:
+    """The schema of all rows."""
+    return replace(schema, where=None, person=replace(schema.person, filtered=False))
+
+
+def declaration(name: str, kind: Type) -> Column:
+    """The declaration that follows from a type. Rows that lack a cell lack the computed one."""
+    match kind:
+        case Numbers(low=low, high=high, whole=True) if low is not None and high is not None and low < high:
+            return Integer(int(low), int(high))
+        case Numbers(low=low, high=high) if low is not None and high is not None and float(low) < float(high):
+            return Real(low, high)
+        case Numbers(low=low, high=high) if low is not None and low == high:
+            raise refusal(f"The column '{name}' would have one value in every row.")
+        case Numbers():
+            return Real()
+        case Labels(among=among) if len(among) <= MOST_KEYS:
+            return Category(among)
+        case Labels():
+            raise refusal(f"The column '{name}' would have more than {MOST_KEYS:,} keys.")
+        case Truth():
+            return Category((False, True))
+
+
+def _agreed(name: str, kind: Type, declared: Column) -> Column:
+    """A declaration in the curator's words, where it fits what is computed."""
+    numeric = isinstance(kind, Numbers)
+    if numeric == isinstance(declared, Category):
+        raise refusal(f"The column '{name}' is computed as {'numbers' if numeric else 'keys'}, and declared otherwise.")
+    if isinstance(declared, Category) and not isinstance(kind, Numbers):
+        keys = kind.among if isinstance(kind, Labels) else (False, True)
+        if type(keys[0]) is not type(declared.among[0]):
+            raise refusal(f"The column '{name}' is computed as keys of another kind than it lists.")
+    return declared
+
+
+def _refuse_person(schema: Schema, tree: Tree) -> None:
+    if schema.person.column is not None and schema.person.column in columns_of(tree):
+        raise refusal(f"{schema.person.column} names the person: it stands in no expression.")
+
+
+def needed(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
+    """The columns to read for ``used`` and the condition, in the schema's order: computed ones by what they read."""
+    found: set[str] = set()
+    waiting = [*used, *(() if schema.where is None else columns_of(schema.where))]
+    while waiting:
+        name = waiting.pop()
+        if name in schema.computed:
+            waiting += columns_of(schema.computed[name])
+        found.add(name)
+    return tuple(name for name in schema.columns if name in found)

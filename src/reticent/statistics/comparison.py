@@ -1,0 +1,477 @@
+"""Comparisons of released numbers: differences, ratios and totals with 95 % intervals, and many cells at once.
+
+    find(answers, name)        the cells that a name stands for, with what tells how they depend on one another
+    difference, ratio, total   an answer about several cells
+    simultaneous               the same answers with intervals that hold together
+    discoveries                the tests, or cells, that differ from nothing at a stated rate of false discoveries
+
+All of it is post-processing of released numbers and costs nothing. Derivations: docs/theory/comparisons.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+from typing import Final, TypeAlias
+
+from reticent.data.schema import Key
+from reticent.errors import PublicParameterError, QuestionError, Refusal
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.statistics.answer import CLIPPED, Answer, Cell
+from reticent.statistics.error_law import ErrorLaw, combined
+from reticent.statistics.grammar import parse
+from reticent.statistics.intervals import LEVEL
+from reticent.statistics.moments.proportion import Proportion
+from reticent.statistics.statistic import Ask, Statistic
+
+Named: TypeAlias = "str | Statistic | Ask | tuple[str | Statistic | Ask | Key, ...]"
+
+SEPARATOR: Final = " · "
+LEAST_LEVEL: Final = 0.5  # a bound on probabilities below it is no interval
+SLIP: Final = 1e-5  # of a half-width: rounding between two ways to compute one
+DOUBLINGS: Final = 40
+P_VALUE: Final = (("test", "p-value"),)
+SAFE: Final = (
+    "how the sampling errors of these answers go together was not released: the interval allows for the worst that "
+    "their variances allow"
+)
+UNION: Final = (
+    "an interval of a part is known at 95 % alone: the ends are those of the parts together, and hold with the level "
+    "that is stated whatever the parts have in common"
+)
+APART: Final = "an interval of a part is known at 95 % alone: half-widths of independent parts add as their squares"
+NO_RATIO: Final = "no reply: the interval of the divisor has 0 in it"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedCell:
+    """One cell of an answer, with its place in the release."""
+
+    answer: Answer
+    cell: Cell
+
+    @property
+    def name(self) -> str:
+        return title(self.answer, self.cell)
+
+    @property
+    def estimand(self) -> str:
+        """The quantity that the cell estimates, with its group or bin."""
+        text, left = self.answer.estimand or self.answer.name, []
+        for column, key in self.cell.label:
+            general, own = f", in each group of {column}", f", in {column} {key}"
+            if general in text:
+                text = text.replace(general, own)
+            else:
+                left.append(f"{column} {key}")
+        return f"{text} ({', '.join(left)})" if left else text
+
+
+def title(answer: Answer, cell: Cell) -> str:
+    """The name of a cell: ``mean(cost) by ward · north``."""
+    where = ", ".join(str(key) for _, key in cell.label)
+    return f"{answer.name}{SEPARATOR}{where}" if where else answer.name
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def find(
+    answers: Mapping[str, Answer], named: Named, of: str | Statistic | Ask | None = None
+) -> tuple[ReleasedCell, ...]:
+    """The cells that a name stands for.
+
+    Parameters
+    ----------
+    answers : mapping of names to Answer
+    named : str, question, or tuple
+        The name of an answer stands for all of its cells. One cell is named as it is shown, ``mean(x) by g · a``, or by
+        a tuple, ``("mean(x) by g", "a")``. With ``of`` its keys are enough, ``"a"``.
+    of : str or question, optional
+        The answer whose groups or bins are named.
+
+    Raises
+    ------
+    QuestionError
+        No answer or no cell has this name.
+    """
+    if of is not None:
+        keys = named if isinstance(named, tuple) else (named,)
+        return _cells(_answer(answers, of), keys)
+    if isinstance(named, tuple):
+        if not named:
+            raise QuestionError("Name an answer, with the keys of its cell after it.")
+        first, *rest = named
+        return _cells(_answer(answers, first), rest)
+    if isinstance(named, str) and named not in answers:
+        for answer in answers.values():
+            found = [cell for cell in answer if cell.label and title(answer, cell) == named]
+            if found:
+                return tuple(ReleasedCell(answer, cell) for cell in found)
+    return _cells(_answer(answers, named), ())
+
+
+def one(answers: Mapping[str, Answer], named: Named, of: str | Statistic | Ask | None = None) -> ReleasedCell:
+    """The only cell that a name stands for.
+
+    Raises
+    ------
+    QuestionError
+        It stands for none or for several.
+    """
+    found = find(answers, named, of)
+    if len(found) != 1:
+        shown = ", ".join(", ".join(str(key) for _, key in part.cell.label) for part in found[:6])
+        raise QuestionError(f"{found[0].answer.name} has {len(found)} cells: {shown}. Name one of them.")
+    return found[0]
+
+
+def _answer(answers: Mapping[str, Answer], named: object) -> Answer:
+    if isinstance(named, Statistic | Ask):
+        text = named.name
+    elif isinstance(named, str):
+        text = named if named in answers else _spelt(named)
+    else:
+        raise QuestionError(f"an answer is named by text or by its question, got {named!r}")
+    if text not in answers:
+        raise QuestionError(f"This release has no answer '{named}'. It has: {', '.join(answers)}.")
+    return answers[text]
+
+
+def _spelt(text: str) -> str:
+    try:
+        return parse(text).name
+    except Refusal:
+        return text
+
+
+def _cells(answer: Answer, keys: Sequence[object]) -> tuple[ReleasedCell, ...]:
+    texts = [str(key) for key in keys]
+    found = [cell for cell in answer if set(texts) <= {str(key) for _, key in cell.label}]
+    exact = [cell for cell in found if [str(key) for _, key in cell.label] == texts]
+    chosen = exact or found
+    if not chosen:
+        shown = ", ".join(SEPARATOR.join(str(key) for _, key in cell.label) for cell in answer.cells[:8])
+        raise QuestionError(f"{answer.name} has no cell {', '.join(texts)}. It has: {shown}.")
+    return tuple(ReleasedCell(answer, cell) for cell in chosen)
+
+
+# --- dependence -------------------------------------------------------------------------------------------------------
+
+
+def apart(one: ReleasedCell, other: ReleasedCell) -> bool:
+    """Tell if the two cells are of different people: of different groups of one column, each person in one of them."""
+    if not (one.answer.apart and other.answer.apart):
+        return False
+    here, there = _asked(one.answer.name), _asked(other.answer.name)
+    if here is None or there is None or here.groups != there.groups or not isinstance(here.groups, str):
+        return False
+    return dict(one.cell.label).get(here.groups) != dict(other.cell.label).get(here.groups)
+
+
+def covariance(one: ReleasedCell, other: ReleasedCell) -> float | None:
+    """Covariance of the sampling errors of two cells with known laws; None where it is not known.
+
+    It is 0 where a cell is a number of this table, and for different people. Shares of two values of one category have
+    that of their counts. A group and all have the variance of the group times its share of the people.
+    """
+    first, second = one.cell.error, other.cell.error
+    if first is None or second is None or first.sampling is None or second.sampling is None or apart(one, other):
+        return 0.0
+    here, there = _asked(one.answer.name), _asked(other.answer.name)
+    if here is None or there is None or here.unit != there.unit or not (first.size and second.size):
+        return None
+    if here.condition != there.condition:
+        return None
+    if here.statistic == there.statistic and (here.groups is None) != (there.groups is None):
+        group, whole = (first, second) if there.groups is None else (second, first)
+        assert group.sampling is not None
+        return max(group.sampling.estimate, 0.0) * min(group.size / whole.size, 1.0)
+    shares = isinstance(here.statistic, Proportion) and isinstance(there.statistic, Proportion)
+    same_rows = here.statistic.columns == there.statistic.columns and here.groups == there.groups
+    if shares and same_rows and here.statistic != there.statistic and one.cell.label == other.cell.label:
+        return -max(first.value, 0.0) * max(second.value, 0.0) / (0.5 * (first.size + second.size))
+    return None
+
+
+@lru_cache(maxsize=256)
+def _asked(name: str) -> Ask | None:
+    """The question of an answer; None for one of an extension, whose words are not known here."""
+    try:
+        return parse(name)
+    except Refusal:
+        return None
+
+
+# --- comparisons ------------------------------------------------------------------------------------------------------
+
+
+def difference(one: ReleasedCell, other: ReleasedCell) -> Answer:
+    """The first cell less the second."""
+    return _linear(
+        f"difference({one.name}, {other.name})", f"{one.estimand}, less {other.estimand}", (1.0, -1.0), (one, other)
+    )
+
+
+def total(parts: Sequence[ReleasedCell]) -> Answer:
+    """The sum of cells.
+
+    Raises
+    ------
+    QuestionError
+        There are none, or one stands there twice.
+    """
+    if not parts:
+        raise QuestionError("A total needs at least one answer.")
+    names = [part.name for part in parts]
+    whole = {part.answer.name for part in parts}
+    if len(whole) == 1 and len(parts) == len(parts[0].answer.cells):
+        shown = parts[0].answer.name
+        estimand = f"sum over all {len(parts)} cells of {parts[0].answer.estimand or shown}"
+    else:
+        shown = ", ".join(names)
+        estimand = "sum of " + "; ".join(part.estimand for part in parts)
+    return _linear(f"total({shown})", estimand, (1.0,) * len(parts), parts)
+
+
+def ratio(one: ReleasedCell, other: ReleasedCell) -> Answer:
+    """The first cell divided by the second, by the method of Fieller; no reply where the divisor may be 0."""
+    _distinct((one, other))
+    name, estimand = f"ratio({one.name}, {other.name})", f"{one.estimand}, divided by {other.estimand}"
+    parts = (one, other)
+    if not _replied(parts):
+        return _result(name, estimand, parts, NO_REPLY, ())
+    above, below = one.cell.error, other.cell.error
+    if above is None or below is None:
+        return _result(name, estimand, parts, *_corners(one, other))
+    shared = covariance(one, other)
+    if abs(below.value) <= max(below.half_width(), replace(below, step=0.0).half_width() + 0.5 * below.step):
+        return _result(name, estimand, parts, NO_REPLY, (NO_RATIO,))
+    centre = above.value / below.value
+
+    def law(at: float) -> ErrorLaw:
+        """The law of the dividend less ``at`` times the divisor."""
+        return combined((1.0, -at), (above, below), {(0, 1): shared})
+
+    def outside(at: float) -> bool:
+        found = law(at)
+        return abs(found.value) > found.half_width()
+
+    near, scale = law(centre), abs(below.value)
+    usual = near.half_width() / scale
+    low, high = (_edge(centre, direction * usual, outside) for direction in (-1.0, 1.0))
+    if not math.isfinite(high - low):
+        return _result(name, estimand, parts, NO_REPLY, (NO_RATIO,))
+    estimate = Estimate(centre, low, high, near.noise / scale, near.sampled / scale)
+    return _result(name, estimand, parts, Reply(estimate), (SAFE,) if shared is None else ())
+
+
+def _edge(centre: float, usual: float, outside: Callable[[float], bool]) -> float:
+    """The end of an interval about ``centre``, which is near ``usual`` off it; infinite where it is not found."""
+    if usual == 0.0:
+        return centre
+    inner, outer = 0.0, 1.0
+    for _ in range(DOUBLINGS):
+        if outside(centre + outer * usual):
+            break
+        inner, outer = outer, 2.0 * outer
+    else:
+        return math.copysign(math.inf, usual)
+    for _ in range(18):
+        middle = 0.5 * (inner + outer)
+        inner, outer = (inner, middle) if outside(centre + middle * usual) else (middle, outer)
+    return centre + outer * usual
+
+
+def _linear(name: str, estimand: str, weights: Sequence[float], parts: Sequence[ReleasedCell]) -> Answer:
+    _distinct(parts)
+    if not _replied(parts):
+        return _result(name, estimand, parts, NO_REPLY, ())
+    known = [(w, part, law) for w, part in zip(weights, parts, strict=True) if (law := part.cell.error) is not None]
+    open_ones = [(w, part) for w, part in zip(weights, parts, strict=True) if part.cell.error is None]
+    found: list[tuple[Estimate, Sequence[ReleasedCell]]] = []
+    notes: tuple[str, ...] = ()
+    law = None
+    if known:
+        pairs = {(i, j): covariance(known[i][1], known[j][1]) for i, j in combinations(range(len(known)), 2)}
+        law = combined([w for w, _, _ in known], [law for _, _, law in known], pairs)
+        notes = (SAFE,) if None in pairs.values() else ()
+        radius = law.half_width()
+        together = Estimate(law.value, law.value - radius, law.value + radius, law.noise, law.sampled)
+        if not open_ones:
+            return _result(name, estimand, parts, Reply(together), notes, law)
+        found.append((together, [part for _, part, _ in known]))
+    found += [(_times(w, _estimate(part)), [part]) for w, part in open_ones]
+    return _result(name, estimand, parts, *_added(found, notes))
+
+
+def _added(
+    terms: Sequence[tuple[Estimate, Sequence[ReleasedCell]]], notes: tuple[str, ...]
+) -> tuple[Outcome[Estimate], tuple[str, ...]]:
+    """The sum of estimates whose laws are not all known, with the words that say how its interval was made."""
+    independent = all(
+        apart(one, other) for (_, here), (_, there) in combinations(terms, 2) for one in here for other in there
+    )
+    estimates = [estimate for estimate, _ in terms]
+    value = sum(e.value for e in estimates)
+    below, above = [e.value - e.low for e in estimates], [e.high - e.value for e in estimates]
+    noise, sampling = [e.noise for e in estimates], [e.sampling for e in estimates]
+    if independent:
+        whole = Estimate(
+            value,
+            value - math.hypot(*below),
+            value + math.hypot(*above),
+            math.hypot(*noise),
+            math.hypot(*sampling),
+        )
+        return Reply(whole), (*notes, APART)
+    level = 1.0 - sum(1.0 - e.level for e in estimates)
+    if level < LEAST_LEVEL:
+        raise QuestionError(
+            f"{len(estimates)} intervals that are known at 95 % alone say too little together: their total would hold "
+            f"with probability {max(level, 0.0):.2g}. Take fewer of them."
+        )
+    whole = Estimate(value, value - sum(below), value + sum(above), sum(noise), sum(sampling), round(level, 6))
+    return Reply(whole), (*notes, UNION)
+
+
+def _corners(one: ReleasedCell, other: ReleasedCell) -> tuple[Outcome[Estimate], tuple[str, ...]]:
+    """The ratio of two estimates from the ends of their intervals."""
+    above, below = _estimate(one), _estimate(other)
+    if below.low <= 0.0 <= below.high:
+        return NO_REPLY, (NO_RATIO,)
+    ends = [a / b for a in (above.low, above.high) for b in (below.low, below.high)]
+    value = above.value / below.value
+    noise = (above.noise + abs(value) * below.noise) / abs(below.value)
+    sampling = (above.sampling + abs(value) * below.sampling) / abs(below.value)
+    level = round(above.level + below.level - 1.0, 6)
+    return Reply(Estimate(value, min(ends), max(ends), noise, sampling, level)), (UNION,)
+
+
+def _distinct(parts: Sequence[ReleasedCell]) -> None:
+    names = [part.name for part in parts]
+    for part in parts:
+        if names.count(part.name) > 1:
+            raise QuestionError(f"{part.name} is named twice. Name each once.")
+        if not part.answer.has_interval(part.cell):
+            raise QuestionError(f"{part.name} has no interval, so nothing that is made of it has one.")
+
+
+def _replied(parts: Sequence[ReleasedCell]) -> bool:
+    return all(isinstance(part.cell.outcome, Reply) for part in parts)
+
+
+def _estimate(part: ReleasedCell) -> Estimate:
+    assert isinstance(part.cell.outcome, Reply)  # looked at before
+    return part.cell.outcome.value
+
+
+def _times(weight: float, e: Estimate) -> Estimate:
+    if weight > 0:
+        return e
+    return Estimate(-e.value, -e.high, -e.low, e.noise, e.sampling, e.level)
+
+
+def _result(
+    name: str,
+    estimand: str,
+    parts: Sequence[ReleasedCell],
+    outcome: Outcome[Estimate],
+    notes: Iterable[str],
+    law: ErrorLaw | None = None,
+) -> Answer:
+    """The answer, with the caveats of its parts: what clipping or caps changed in them, they change in it."""
+    own = dict.fromkeys(text for part in parts for text in part.answer.caveats if law is None or text != CLIPPED)
+    return Answer(name, (Cell((), outcome, law),), (*own, *notes), estimand=estimand)
+
+
+# --- many at once -----------------------------------------------------------------------------------------------------
+
+
+def simultaneous(answers: Sequence[Answer], level: float = LEVEL) -> tuple[Answer, ...]:
+    """The answers with intervals that all hold together with probability ``level``, by Sidak's inequality.
+
+    Raises
+    ------
+    QuestionError
+        A cell has no law of its error, so its interval is known at 95 % alone.
+    PublicParameterError
+        A level that is no probability.
+    """
+    _probability(level, "level")
+    cells = [(answer, cell) for answer in answers for cell in answer if isinstance(cell.outcome, Reply)]
+    for answer, cell in cells:
+        if cell.error is None:
+            raise QuestionError(
+                f"{title(answer, cell)} has an interval at 95 % alone, so none that holds together with others. Take "
+                "counts, sums, histograms, means with bounds, proportions, and their differences and totals."
+            )
+    each = level ** (1.0 / max(len(cells), 1))
+    note = f"the {len(cells)} intervals hold together with probability {level:g}"
+    return tuple(
+        replace(answer, cells=tuple(_wider(cell, each, level) for cell in answer), caveats=(*answer.caveats, note))
+        for answer in answers
+    )
+
+
+def _wider(cell: Cell, each: float, level: float) -> Cell:
+    if not isinstance(cell.outcome, Reply) or cell.error is None:
+        return cell
+    e, law = cell.outcome.value, cell.error
+    radius, usual = law.half_width(each), law.half_width()
+    low, high = law.value - radius, law.value + radius
+    if e.low > law.value - usual * (1.0 - SLIP):  # it stands at the least possible value
+        low, high = max(low, e.low), max(high, e.low)
+    if e.high < law.value + usual * (1.0 - SLIP):
+        low, high = min(low, e.high), min(high, e.high)
+    factor = radius / usual if usual else 1.0
+    return replace(cell, outcome=Reply(Estimate(e.value, low, high, factor * e.noise, factor * e.sampling, level)))
+
+
+def discoveries(answers: Sequence[Answer], *, rate: float, null: float | None) -> tuple[str, ...]:
+    """The names of tests, or of cells that differ from ``null``, at this rate of false discoveries.
+
+    Independent p-values are held against Benjamini's and Hochberg's line, others against Benjamini's and Yekutieli's,
+    which holds for any dependence.
+
+    Raises
+    ------
+    QuestionError
+        There is nothing to be tested.
+    PublicParameterError
+        A rate that is no probability.
+    """
+    _probability(rate, "rate")
+    parts = [ReleasedCell(answer, cell) for answer in answers for cell in answer if isinstance(cell.outcome, Reply)]
+    if null is None:
+        tested = [(part.answer.name, _estimate(part).value, part) for part in parts if part.cell.label == P_VALUE]
+        if not tested:
+            raise QuestionError("There is no test among these answers. Say null=… to hold cells against a number.")
+    else:
+        tested = [
+            (part.name, law.exceeds(abs(law.value - null)), part)
+            for part in parts
+            if (law := part.cell.error) is not None
+        ]
+        if not tested:
+            raise QuestionError("No cell among these answers has a known law of its error, so none has a p-value.")
+    independent = null is not None and all(_independent(a, b) for (_, _, a), (_, _, b) in combinations(tested, 2))
+    count = len(tested)
+    line = rate if independent else rate / sum(1.0 / k for k in range(1, count + 1))
+    ordered = sorted(p for _, p, _ in tested)
+    passed = [k for k, p in enumerate(ordered, 1) if p <= line * k / count]
+    most = ordered[passed[-1] - 1] if passed else -1.0
+    return tuple(name for name, p, _ in tested if p <= most)
+
+
+def _independent(one: ReleasedCell, other: ReleasedCell) -> bool:
+    """Tell if the errors of two cells of a release are independent."""
+    return covariance(one, other) == 0.0
+
+
+def _probability(value: float, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
+        raise PublicParameterError(f"{name} must be above 0 and below 1, got {value!r}")

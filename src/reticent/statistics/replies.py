@@ -1,0 +1,111 @@
+"""Probability of a reply for public shapes of the columns, which a plan tells before any row is read.
+
+The chance of a reply for the file itself would be an answer of its own. A statistic states it for shapes that are
+public: from the law of its noise where a released number decides, else from made-up tables of each shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+Replies: TypeAlias = tuple[tuple[str, float], ...]  # shapes, and the probability of a reply for each
+
+ANY: Final = "any shape"
+USUAL: Final = "usual"  # normal, as plans and rehearsals assume
+HEAPED: Final = "heaped"  # many values are equal
+ALWAYS: Final[Replies] = ((ANY, 1.0),)
+NEVER: Final[Replies] = ((ANY, 0.0),)
+LIKELY: Final = 0.5  # below it for every shape a release is refused
+TERMS: Final = 512
+FAR: Final = 40.0  # scales of noise, beyond which its probability counts as nothing
+
+
+def of_any(chance: float) -> Replies:
+    """The same probability for all shapes."""
+    return ((ANY, chance),)
+
+
+def of_tables(replies: int, tables: int) -> float:
+    """The probability by so many replies on so many made-up tables, which are too few to tell it from 0 or 1."""
+    return (replies + 0.5) / (tables + 1.0)
+
+
+def most(replies: Replies) -> float | None:
+    """The greatest probability of all shapes; None where none is stated."""
+    return max((chance for _, chance in replies), default=None)
+
+
+def hopeless(replies: Replies) -> bool:
+    """Tell if no reply is likelier than a reply for every shape that is stated."""
+    return bool(replies) and all(chance < LIKELY for _, chance in replies)
+
+
+def joined(first: Replies, one: str, second: Replies, other: str) -> Replies:
+    """The probabilities of two public numbers of rows, named ``one`` and ``other`` where they differ."""
+    if first == second or not first or not second:
+        return first or second
+    return (*_named(first, one), *_named(second, other))
+
+
+def _named(replies: Replies, which: str) -> Replies:
+    return tuple((which if shape == ANY else f"{shape}, {which}", chance) for shape, chance in replies)
+
+
+def passing(holds: Callable[[float], bool], number: float, scales: Sequence[float]) -> float:
+    """P(holds(number + noise)), for a condition that holds from some number on.
+
+    Parameters
+    ----------
+    holds : callable
+        The rule of a release: it decides by a released number alone.
+    number : float
+        The true number, as a plan supposes it.
+    scales : sequence of float
+        Those of the independent Laplace parts of the noise; none where the number is public.
+    """
+    widths = [abs(scale) for scale in scales if scale]
+    if not widths:
+        return 1.0 if holds(number) else 0.0
+    reach = FAR * sum(widths)
+    if holds(number - reach):
+        return 1.0
+    if not holds(number + reach):
+        return 0.0
+    low, high = number - reach, number + reach
+    for _ in range(24):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return beyond(high - number, widths)
+
+
+def beyond(distance: float, widths: Sequence[float]) -> float:
+    """P(noise >= distance) of a sum of independent Laplace parts, by the series of ``intervals.half_width``."""
+    if distance < 0.0:
+        return 1.0 - beyond(-distance, widths)
+    if len(widths) == 1:
+        return 0.5 * math.exp(-distance / widths[0])
+    period = 20.0 * max(widths) * math.sqrt(len(widths))
+    if distance >= period:
+        return 0.0
+    within = distance / period
+    for k in range(1, TERMS + 1):
+        u = k * (math.pi / period)
+        falls = math.prod(1.0 + (width * u) ** 2 for width in widths)
+        within += (2.0 / math.pi) * math.sin(u * distance) / (k * falls)
+    return min(max(0.5 * (1.0 - within), 0.0), 1.0)
+
+
+def normally(number: float, least: float, deviation: float) -> float:
+    """P(number + noise >= least) for noise that is nearly normal."""
+    if deviation <= 0.0:
+        return 1.0 if number >= least else 0.0
+    return 0.5 * math.erfc((least - number) / (deviation * math.sqrt(2.0)))
+
+
+def shown(chance: float) -> str:
+    """A probability as a plan prints it, to three digits; certainty is printed where it is exact."""
+    if chance in (0.0, 1.0):
+        return f"{chance:.0f}"
+    return f"{min(max(chance, 0.001), 0.999):.3f}".removeprefix("0")

@@ -1,0 +1,452 @@
+"""Preparation of a question without bounds: the choice of its mechanism and its price. No row is read.
+
+By group a plan is made for one row added or removed, at the part of epsilon that one of a person's rows has. Group
+privacy lifts it to a person at the end (``planned``). The methods of "auto" were measured: docs/theory/unbounded.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, TypeAlias, assert_never
+
+from reticent.data.candidates import Cells
+from reticent.data.query import Keys, Per, PresentValues, Query, Ranks, kept_rows
+from reticent.data.table import Counts, QueryResult
+from reticent.entropy import Entropy
+from reticent.errors import QuestionError
+from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
+from reticent.privacy.convert import as_approx, rho_within
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import show
+from reticent.statistics import public_facts, ranks
+from reticent.statistics.answer import NO_ENDS, Answer, Label
+from reticent.statistics.column_step import GroupResult, PlannedStep
+from reticent.statistics.context import ExpectedAccuracy, Setting, Step
+from reticent.statistics.estimand import kept, subject
+from reticent.statistics.intervals import FEW
+from reticent.statistics.magnitude import reach
+from reticent.statistics.moments.mean import Mean
+from reticent.statistics.options import CoinPress as CoinPressOptions
+from reticent.statistics.possible import possible
+from reticent.statistics.quantiles.iqr import Iqr
+from reticent.statistics.quantiles.rank_statistic import RankStatistic
+from reticent.statistics.replies import LIKELY, Replies, of_any
+from reticent.statistics.robust.location import Location
+from reticent.statistics.robust.trimmed_mean import TrimmedMean
+from reticent.statistics.unbounded import expected
+from reticent.statistics.unbounded.clipped import ClippedMean
+from reticent.statistics.unbounded.coinpress import CoinPressEstimate, CoinPressMean
+from reticent.statistics.unbounded.column_counts import ROW, ColumnTerms
+from reticent.statistics.unbounded.joint import JointQuantiles, joint_quantiles
+from reticent.statistics.unbounded.location import Huber
+from reticent.statistics.unbounded.quantile_range import QuantileRange
+from reticent.statistics.unbounded.quantile_range import iqr as spread_of
+from reticent.statistics.unbounded.tails import near
+from reticent.statistics.unbounded.trimmed import UnboundedTrimmedMean as Inverse
+
+Made: TypeAlias = ClippedMean | CoinPressMean | JointQuantiles | QuantileRange | Huber | Inverse
+Asked: TypeAlias = Mean | RankStatistic | Iqr | TrimmedMean | Location
+
+MANY: Final = 3  # levels from which on joint quantiles win without intervals, too
+FARTHEST: Final = Fraction(10**100)
+JOINTLY: Final = "by joint exponential mechanisms"
+BEYOND: Final = "no reply where the values cannot outweigh the public candidates at this ε"
+EMPTY: Final = "no reply where the noisy number of values is too small to divide by"
+
+
+# --- a plan ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The values of one group, and its public name; empty where there is one group alone."""
+
+    label: str
+    counts: Counts
+
+    def words(self, said: Sequence[str]) -> tuple[str, ...]:
+        """Prefix words with the name of the group they are about."""
+        return tuple(f"{self.label}: {text}" if self.label else text for text in said)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnResult:
+    """Result of one draw: estimates, words beside them, and the estimand if only the draw determines it."""
+
+    estimates: list[Estimate]
+    words: tuple[str, ...] = ()
+    estimand: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """One of this package's statistics about one column.
+
+    ``bounds`` are those of the column or the question; None if there are none. ``levels`` are in the order asked.
+    ``values`` names the column, or its averages by person. ``cap`` is the clause on the rows kept of a person.
+    """
+
+    made: Made
+    bounds: tuple[Fraction, Fraction] | None
+    levels: tuple[Fraction, ...] = ()
+    values: str = "the column"
+    cap: str = ""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.made.guarantee
+
+    def draw(self, data: Group, entropy: Entropy) -> GroupResult:
+        match self._drawn(data.counts, entropy):
+            case NoReply():
+                return GroupResult((NO_REPLY,) * max(len(self.levels), 1), data.words([self._declined]))
+            case Reply(told):
+                named = data.words([f"{told.estimand}{self.cap}"] if told.estimand else [])
+                replies = tuple(Reply(estimate) for estimate in told.estimates)
+                return GroupResult(replies, data.words(told.words), "".join(named))
+
+    def _drawn(self, counts: Counts, entropy: Entropy) -> Outcome[ColumnResult]:
+        """The estimates, in the order asked, and what they say of themselves."""
+        match self.made:
+            case ClippedMean():
+                match self.made.draw(counts, entropy):
+                    case Reply(cut):
+                        return Reply(ColumnResult([cut.estimate], cut.words, cut.estimand(self.values)))
+                    case NoReply():
+                        return NO_REPLY
+            case JointQuantiles():
+                match self.made.draw(counts, entropy):
+                    case Reply(drawn):
+                        found = dict(zip(self.made.levels, self.made.estimates(drawn), strict=True))
+                        return Reply(ColumnResult([found[level] for level in self.levels], self.made.said(drawn)))
+                    case NoReply():
+                        return NO_REPLY
+            case Huber():
+                match self.made.draw(counts, entropy):
+                    case Reply(located):
+                        return Reply(ColumnResult([located.estimate], (), located.estimand(self.values)))
+                    case NoReply():
+                        return NO_REPLY
+            case CoinPressMean():
+                match self.made.draw(counts, entropy):
+                    case Reply(pressed):
+                        return Reply(ColumnResult([pressed.estimate], (), self._pressed(self.made, pressed)))
+                    case NoReply():
+                        return NO_REPLY
+            case QuantileRange():
+                match self.made.told(counts, entropy):
+                    case Reply((distance, words)):
+                        return Reply(ColumnResult([distance], words))
+                    case NoReply():
+                        return NO_REPLY
+            case Inverse():
+                match self.made.draw(counts, entropy):
+                    case Reply(estimate):
+                        return Reply(ColumnResult([estimate]))
+                    case NoReply():
+                        return NO_REPLY
+            case _:
+                assert_never(self.made)
+
+    def _pressed(self, made: CoinPressMean, found: CoinPressEstimate) -> str:
+        """Estimand of CoinPress: the population mean if its declared premises hold, else a mean of clipped values."""
+        told = near(made.centre, made.radius, made.deviation)
+        return (
+            f"population mean of {self.values}, {told}; else mean of values cut to [{found.low:.6g}, {found.high:.6g}]"
+        )
+
+    @property
+    def made_cells(self) -> Cells:
+        """The candidates of the column."""
+        return self.made.joint.cells if isinstance(self.made, QuantileRange) else self.made.cells
+
+    @property
+    def _declined(self) -> str:
+        return EMPTY if isinstance(self.made, CoinPressMean) else BEYOND
+
+    def expected(self, people: int) -> ExpectedAccuracy:
+        """For a normal column: in its standard deviations without bounds, of a sixth of the range with them."""
+        replies = self._replies(float(people))
+        widths = _widths(self.made, float(people)) if replies[0][1] >= LIKELY else None
+        if widths is None:
+            return ExpectedAccuracy(None, None, FEW, replies)
+        noise, sampling = widths
+        if isinstance(self.made, CoinPressMean):
+            return ExpectedAccuracy(noise, sampling, "assumes the standard deviation declared", replies)
+        more = expected.for_tail(self.made, float(people)) if isinstance(self.made, ClippedMean) else 0.0
+        if self.bounds is None:
+            allowed = f"; \u00b1 {more:.2g} more for the declared tail" if more else ""
+            note = f"in standard deviations of the column, normal; may give no reply{reach(self.made_cells)}{allowed}"
+            return ExpectedAccuracy(noise, sampling, note, replies)
+        unit = float(self.bounds[1] - self.bounds[0]) / 6.0
+        allowed = f"; \u00b1 {more * unit:.2g} more for the declared tail" if more else ""
+        note = f"assumes a standard deviation of 1/6 of the range, normal; may give no reply{allowed}"
+        return ExpectedAccuracy(noise * unit, sampling * unit, note, replies)
+
+    def _replies(self, n: float) -> Replies:
+        spread = None if self.bounds is None else float(self.bounds[1] - self.bounds[0]) / 6.0
+        match self.made:
+            case ClippedMean():
+                return expected.of_clipped(self.made, n)
+            case CoinPressMean():
+                return expected.of_pressed(self.made, n)
+            case JointQuantiles():
+                return expected.of_size(self.made, n, spread)
+            case QuantileRange():
+                return expected.of_size(self.made.joint, n, spread)
+            case Huber():
+                return expected.of_huber(self.made, n)
+            case Inverse():
+                return of_any(0.0 if expected.of_trimmed(self.made, n) is None else 1.0)
+            case _:
+                assert_never(self.made)
+
+
+def _widths(made: Made, n: float) -> expected.Widths:
+    match made:
+        case ClippedMean():
+            return expected.of_mean(made, n)
+        case CoinPressMean():
+            return expected.of_coinpress(made, n)
+        case JointQuantiles():
+            return expected.of_quantiles(made, n)
+        case QuantileRange():
+            return expected.of_spread(made, n)
+        case Huber():
+            return expected.of_location(made, n)
+        case Inverse():
+            return expected.of_trimmed(made, n)
+        case _:
+            assert_never(made)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Selector of the part of a result that a plan reads: the counts of each group, with the group's name."""
+
+    keys: Keys | None
+
+    def __call__(self, result: QueryResult) -> Sequence[Group]:
+        if self.keys is None:
+            return [Group("", counts) for counts in result.ranks]
+        return [Group(f"{self.keys.column} {key}", c) for key, c in zip(self.keys.among, result.ranks, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDelta:
+    """A step in zero-concentrated privacy, charged at the delta of its question."""
+
+    inner: PlannedStep[Group]
+    delta: Fraction
+
+    estimand: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return self.inner.queries
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return as_approx(self.inner.guarantee, self.delta)
+
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
+        return self.inner.answer(results, entropy)
+
+    def expected(self, people: int) -> ExpectedAccuracy:
+        return self.inner.expected(people)
+
+
+# --- questions -------------------------------------------------------------------------------------------------------
+
+
+def mean(asked: Mean, setting: Setting, epsilon: Fraction) -> Step:
+    """The mean without bounds: clipped where the data reach, or CoinPress.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: what the method needs and was not said; too few people for this epsilon.
+    """
+    assert not isinstance(asked.method, str)
+    if not asked.interval:
+        raise QuestionError(
+            f"mean(…, method={asked.method.word}) always has its interval: leave interval=no out. Nothing was charged."
+        )
+    if isinstance(asked.method, CoinPressOptions):
+        return _coinpress(asked, asked.method, setting, epsilon)
+    cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
+    about, each = terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon)
+    made = ClippedMean(cells, about, each, tail=asked.method.tail, bounds=bounds)
+    return _step(
+        asked,
+        ColumnPlan(
+            made, bounds, values=subject(asked.column, setting.per), cap=kept(setting.per, setting.schema.person)
+        ),
+        setting,
+    )
+
+
+def _coinpress(asked: Mean, near: CoinPressOptions, setting: Setting, epsilon: Fraction) -> NamedDelta:
+    _refuse_far(asked.name, near.centre, near.radius, near.deviation, 1 / near.deviation)
+    if setting.delta is None:
+        raise QuestionError(
+            f"{asked.name} needs a δ: say delta, such as 1e-9, in the question where it is planned from a width. "
+            "Nothing was charged."
+        )
+    cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
+    about = terms(asked.column, setting, setting.per)
+    rho = rho_within(epsilon, setting.delta) / _lifts(setting.per, setting) ** 2
+    made = CoinPressMean(cells, about, rho, near.centre, near.radius, near.deviation)
+    plan = ColumnPlan(
+        made, bounds, values=subject(asked.column, setting.per), cap=kept(setting.per, setting.schema.person)
+    )
+    return NamedDelta(_step(asked, plan, setting), setting.delta)
+
+
+def joint_wins(levels: int, *, interval: bool) -> bool:
+    """Tell if "auto" draws quantiles together: their intervals are then two draws and not two for each level."""
+    return levels > 1 and (interval or levels >= MANY)
+
+
+def quantiles(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
+    """Several quantiles by joint exponential mechanisms.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: for one level; too few people for this epsilon.
+    """
+    if len(asked.levels) < 2:
+        raise QuestionError("joint quantiles are two or more levels; one is drawn by itself. Nothing was charged.")
+    cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
+    about, each = terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon)
+    made = joint_quantiles(cells, asked.levels, about, each, interval=asked.interval)
+    inner = tuple((("level", show(level)),) for level in asked.levels)
+    return _step(asked, ColumnPlan(made, bounds, asked.levels), setting, *_manner(asked), inner=inner)
+
+
+def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
+    """The distance of the quartiles by joint exponential mechanisms.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: too few people for this epsilon.
+    """
+    cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
+    about, each = terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon)
+    made = spread_of(cells, about, each, interval=asked.interval)
+    return _step(asked, ColumnPlan(made, bounds), setting, *_manner(asked))
+
+
+def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
+    """The trimmed mean by inverse sensitivity, where the number of values is public.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: where that number is private, with what to declare or ask instead; too few people.
+    """
+    about = terms(asked.column, setting, setting.per)
+    cells, bounds = ranks.candidates(asked.column, None, None, setting)
+    if about.values is None:
+        raise QuestionError(
+            f"{asked.name} without a δ needs a public number of values: adjacency substitute, one row each or "
+            "per=person, a value for missing ones (missing = …), and no groups. "
+            f"location({asked.column}) needs none of these, and trimmed_mean({asked.column}, method=TM) a δ instead. "
+            "Nothing was charged."
+        )
+    made = Inverse(cells, about, each_of(setting.per, setting, epsilon), asked.trim)
+    words = ("by the exponential mechanism on values to change",) if asked.method == "auto" else ()
+    return _step(asked, ColumnPlan(made, bounds), setting, *words)
+
+
+def location(asked: Location, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
+    """Huber's location.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: too few people for this epsilon.
+    """
+    cells, bounds = ranks.candidates(asked.column, None, None, setting)
+    made = Huber(cells, terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon), asked.bend)
+    return _step(
+        asked,
+        ColumnPlan(
+            made, bounds, values=subject(asked.column, setting.per), cap=kept(setting.per, setting.schema.person)
+        ),
+        setting,
+    )
+
+
+# --- what they share -------------------------------------------------------------------------------------------------
+
+
+def terms(column: str, setting: Setting, per: Per) -> ColumnTerms:
+    """Whose difference is hidden from a plan: a person's, or one row's where it is run on every group by itself."""
+    alike = kept_rows(setting.schema.person, per)
+    if setting.keys is not None:
+        return ColumnTerms(ROW, alike=alike)
+    return ColumnTerms(
+        setting.neighbours, public_facts.public_size(PresentValues(column, None, per), setting), most=alike
+    )
+
+
+def _lifts(per: Per, setting: Setting) -> int:
+    """Rows between neighbours of a plan that is made for one row."""
+    return (
+        1 if setting.keys is None else public_facts.lifts(kept_rows(setting.schema.person, per, setting.keys), setting)
+    )
+
+
+def each_of(per: Per, setting: Setting, epsilon: Fraction) -> Fraction:
+    """Epsilon of one plan: the price of the question divided by the lift from a row to a person."""
+    return epsilon / _lifts(per, setting)
+
+
+def _manner(asked: RankStatistic | Iqr) -> tuple[str, ...]:
+    chosen = (JOINTLY,) if asked.method == "auto" else ()
+    return chosen if asked.interval else (*chosen, NO_ENDS)
+
+
+def _refuse_far(name: str, *numbers: Fraction) -> None:
+    """Refuse public numbers whose squares doubles do not hold: intervals are made of variances."""
+    if any(abs(number) > FARTHEST for number in numbers):
+        raise QuestionError(f"{name}: its public numbers must lie within 1e100 of zero. Nothing was charged.")
+
+
+def _step(
+    asked: Asked,
+    plan: ColumnPlan,
+    setting: Setting,
+    *words: str,
+    inner: tuple[Label, ...] = ((),),
+) -> PlannedStep[Group]:
+    """The plan as a step, unless so few people could not have a reply."""
+    person = setting.schema.person
+    _refuse_far(asked.name, *(plan.bounds or ()))
+    if setting.units is not None:
+        most = setting.units * kept_rows(person, setting.per)
+        if plan.expected(most).noise is None:
+            raise QuestionError(
+                f"{asked.name} at this ε would be a guess: {most:,} values cannot outweigh the public candidates. "
+                "A larger ε, more people, or bounds known without the file help. Nothing was charged."
+            )
+    return PlannedStep(
+        public_facts.title(asked, setting),
+        Ranks(asked.column, setting.keys, setting.per),
+        Groups(setting.keys),
+        plan,
+        setting,
+        kept_rows(person, setting.per, setting.keys),
+        public_facts.labels(setting.keys, inner),
+        (*public_facts.caveats_of(asked.column, plan.bounds, setting, setting.per), *words),
+        possible=possible(asked, setting),
+    )

@@ -1,0 +1,143 @@
+"""Comparisons of the answers of a release: differences, ratios, totals, and many answers at once. Free.
+
+Each takes released numbers alone, so that it works on a release that was read from its file as well.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from reticent.errors import QuestionError
+
+if TYPE_CHECKING:
+    from reticent.statistics.answer import Answer
+    from reticent.statistics.comparison import Named
+    from reticent.statistics.statistic import Ask, Statistic
+
+
+class Comparisons(ABC):
+    """The verbs that compare answers with a name."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _by_name(self) -> Mapping[str, Answer]: ...
+
+    def difference(self, one: Named, other: Named, *, of: str | Statistic | Ask | None = None) -> Answer:
+        """The first answer less the second, with a 95 % interval that knows what the two have in common. Free.
+
+        Parameters
+        ----------
+        one, other : str, question or tuple
+            An answer with one cell; a cell by its name as it is shown, ``"mean(cost) by ward · north"``, or by its
+            answer and keys, ``("mean(cost) by ward", "north")``.
+        of : str or question, optional
+            The answer whose groups or bins ``one`` and ``other`` then are: ``difference("north", "south", of=...)``.
+
+        Returns
+        -------
+        Answer
+            No reply where a part is none. Its estimand and caveats are those of its parts.
+
+        Raises
+        ------
+        QuestionError
+            A name stands for no cell, for several, or for one without an interval.
+        """
+        from reticent.statistics import comparison
+
+        first, second = (comparison.one(self._by_name(), name, of) for name in (one, other))
+        return comparison.difference(first, second)
+
+    def ratio(self, one: Named, other: Named, *, of: str | Statistic | Ask | None = None) -> Answer:
+        """The first answer divided by the second, with a 95 % interval; named as in ``difference``. Free.
+
+        It is no reply where the divisor may be 0.
+
+        Raises
+        ------
+        QuestionError
+            As in ``difference``.
+        """
+        from reticent.statistics import comparison
+
+        first, second = (comparison.one(self._by_name(), name, of) for name in (one, other))
+        return comparison.ratio(first, second)
+
+    def total(self, parts: Sequence[Named] = (), *, of: str | Statistic | Ask | None = None) -> Answer:
+        """The sum of answers or cells, with a 95 % interval; named as in ``difference``. Free.
+
+        Parameters
+        ----------
+        parts : sequence of names
+            An answer with several cells stands for all of them.
+        of : str or question, optional
+            The answer whose groups or bins ``parts`` are; without parts all of its cells.
+
+        Raises
+        ------
+        QuestionError
+            As in ``difference``; nothing is named.
+        """
+        from reticent.statistics import comparison
+
+        if isinstance(parts, str):
+            raise QuestionError('name the parts of a total in a list: ["a", "b"]')
+        if not parts and of is not None:
+            return comparison.total(comparison.find(self._by_name(), of))
+        return comparison.total([part for name in parts for part in comparison.find(self._by_name(), name, of)])
+
+    def simultaneous(
+        self, answers: Sequence[str | Statistic | Ask | Answer] = (), *, level: float = 0.95
+    ) -> tuple[Answer, ...]:
+        """The answers with wider intervals, which all hold together with probability ``level``. Free.
+
+        Parameters
+        ----------
+        answers : sequence of names or answers
+            Differences and totals of this release can be among them; by default all answers of the release.
+        level : float
+
+        Raises
+        ------
+        QuestionError
+            An answer has an interval at 95 % alone: a quantile, a variance, a ratio.
+        """
+        from reticent.statistics import comparison
+
+        return comparison.simultaneous(self._chosen(answers), level)
+
+    def discoveries(
+        self, answers: Sequence[str | Statistic | Ask | Answer] = (), *, rate: float = 0.05, null: float | None = None
+    ) -> tuple[str, ...]:
+        """The names of the tests that are significant, where a share ``rate`` of those named may be false. Free.
+
+        Parameters
+        ----------
+        answers : sequence of names or answers
+            By default all answers of the release.
+        rate : float
+            The expected share of false discoveries.
+        null : float, optional
+            Hold every cell with a known law against this number, and not the tests of the release.
+
+        Raises
+        ------
+        QuestionError
+            There is nothing to be tested.
+        """
+        from reticent.statistics import comparison
+
+        return comparison.discoveries(self._chosen(answers), rate=rate, null=null)
+
+    def _chosen(self, answers: Sequence[str | Statistic | Ask | Answer]) -> list[Answer]:
+        from reticent.statistics import comparison
+        from reticent.statistics.answer import Answer
+
+        if isinstance(answers, str):
+            raise QuestionError('name answers in a list: ["a", "b"]')
+        named = self._by_name()
+        found = [one if isinstance(one, Answer) else comparison.find(named, one)[0].answer for one in answers]
+        return found or list(named.values())

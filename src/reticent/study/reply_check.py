@@ -1,0 +1,118 @@
+"""Refusal of answers that would most likely be no reply, by public facts alone: no row is read, nothing is charged.
+
+An answer is hopeless where a reply is less likely than none for every public shape of its column that its statistic
+states. It is refused where the number of persons is public or declared. Where it is private, a plan can only suppose
+one, so a warning says what it supposed. Whoever named the method, or said ``try_anyway``, is not refused.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reticent.data.schema import Person
+from reticent.errors import QuestionError, Refusal
+from reticent.statistics.context import Step
+from reticent.statistics.replies import Replies, hopeless, most, shown
+from reticent.statistics.shares import ASSUMED
+from reticent.statistics.statistic import Ask
+from reticent.study.allocation import PreparedRelease
+
+TIMES: Final = (2, 4, 8, 16, 32, 64)  # of the loss, tried for what would help
+ENOUGH: Final = 0.9  # the probability of a reply that help is to reach
+ANYWAY: Final = "try_anyway = true in the [[release]], --try-anyway or rt.Record(try_anyway=True)"
+
+
+@dataclass(frozen=True, slots=True)
+class UnlikelyAnswer:
+    """An answer that would most likely be no reply, with the probability of a reply by shape."""
+
+    asked: Ask
+    replies: Replies
+
+    def __str__(self) -> str:
+        return (
+            f"{self.asked.name} (P(reply) {shown(most(self.replies) or 0.0)}: no reply {self.asked.statistic.declines})"
+        )
+
+
+def unlikely(prepared: PreparedRelease, people: int) -> tuple[UnlikelyAnswer, ...]:
+    """The answers that would most likely be no reply of so many persons, but for methods asked for by name."""
+    found = [
+        UnlikelyAnswer(item, step.expected(people).replies) for item, step in pairs_of(prepared) if item.is_checked
+    ]
+    return tuple(one for one in found if hopeless(one.replies))
+
+
+def pairs_of(prepared: PreparedRelease) -> Iterator[tuple[Ask, Step]]:
+    """Questions with their steps."""
+    return zip(prepared.asked, prepared.steps, strict=True)
+
+
+def refusal(found: Sequence[UnlikelyAnswer], people: int, person: Person, help_: str) -> str:
+    """The words of a refusal: the answers, what would help, and how to go on."""
+    listed = "; ".join(map(str, found))
+    helps = [help_] if help_ else ["a larger ε"]
+    helps += ["fewer groups"] if any(one.asked.groups is not None for one in found) else []
+    helps += (
+        ["bounds known without the file"] if any("candidates" in one.asked.statistic.declines for one in found) else []
+    )
+    helps += ["more people"]
+    rows = f" of at most {person.rows} rows each" if person.rows > 1 else ""
+    return (
+        f"Most likely no reply, by public facts, with {people:,} people{rows}: {listed}. "
+        f"What helps: {', '.join(helps)}. To ask all the same: {ANYWAY}. "
+        "Nothing was charged."
+    )
+
+
+def check_replies(
+    prepared: PreparedRelease, person: Person, people: int | None, dearer: Callable[[int], PreparedRelease]
+) -> None:
+    """Refuse a release with answers that would most likely be no reply; warn where the number of people is private.
+
+    Parameters
+    ----------
+    prepared
+        The steps, with their questions.
+    people : int or None
+        The public or declared number of persons.
+    dearer : callable
+        The same questions at so many times the loss, or a refusal.
+
+    Raises
+    ------
+    QuestionError
+        Before any row is read.
+    """
+    found = unlikely(prepared, ASSUMED if people is None else people)
+    if not found:
+        return
+    if people is None:
+        listed = "; ".join(map(str, found))
+        warnings.warn(
+            f"No reply is likely even with {ASSUMED:,} people: {listed}. [person] people = … declares their number, "
+            "and then this is refused before it is charged.",
+            stacklevel=4,
+        )
+        return
+    raise QuestionError(refusal(found, people, person, _enough(people, found, dearer)))
+
+
+def _enough(people: int, found: Sequence[UnlikelyAnswer], dearer: Callable[[int], PreparedRelease]) -> str:
+    """The least of a few multiples of the loss at which replies are nearly sure, in words; empty for none."""
+    names = {one.asked.name for one in found}
+    for times in TIMES:
+        try:
+            again = dearer(times)
+        except Refusal:
+            return ""
+        if all(_nearly_sure(item, step, people) for item, step in pairs_of(again) if item.name in names):
+            return f"about {times} times the ε"
+    return ""
+
+
+def _nearly_sure(asked: Ask, step: Step, people: int) -> bool:
+    return (most(step.expected(people).replies) or 0.0) >= ENOUGH

@@ -1,0 +1,86 @@
+"""Tables of the terminal: folded columns, alignment, wide signs and styles."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from reticent.cli import layout
+from reticent.cli.table import TextTable, fold, size
+
+ROWS = (("count", "20,187", "95 % of such intervals hold the truth"), ("mean(visits)", "2.86", "–"))
+TABLE = layout.columns(("statistic", "answer", "note"), ROWS, right=[1], wrap=[2])
+
+
+def lines(table: TextTable, width: int) -> list[str]:
+    return list(table.lines(width, styled=False))
+
+
+def test_no_line_is_broken_where_there_is_room() -> None:
+    assert lines(TABLE, 4000) == [
+        "statistic     answer  note",
+        "count         20,187  95 % of such intervals hold the truth",
+        "mean(visits)    2.86  –",
+    ]
+
+
+def test_a_narrow_terminal_folds_the_columns_that_may_be() -> None:
+    assert lines(TABLE, 42) == [
+        "statistic     answer  note",
+        "count         20,187  95 % of such",
+        "                      intervals hold the",
+        "                      truth",
+        "mean(visits)    2.86  –",
+    ]
+
+
+@pytest.mark.parametrize("width", [1, 12, 20, 33, 60])
+def test_nothing_is_lost_at_any_width(width: int) -> None:
+    found = lines(TABLE, width)
+    assert sorted(" ".join(found).split()) == sorted(" ".join(lines(TABLE, 4000)).split())
+
+
+def test_the_lines_of_a_field_hang_beside_its_word() -> None:
+    table = layout.fields([("note", "one two three"), ("", "four\nfive")])
+    assert lines(table, 16) == ["note  one two", "      three", "      four", "      five"]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "found"),
+    [
+        ("one two", 7, ["one two"]),
+        ("one two", 6, ["one", "two"]),
+        ("  site 3", 6, ["  site", "3"]),
+        ("abcdefgh", 3, ["abc", "def", "gh"]),
+        ("町町町", 4, ["町町", "町"]),
+        ("", 5, [""]),
+    ],
+)
+def test_text_is_broken_at_blanks_and_long_words_are_cut(text: str, width: int, found: list[str]) -> None:
+    assert list(fold(text, width)) == found
+
+
+def test_wide_and_combining_signs_are_counted_as_a_terminal_shows_them() -> None:
+    assert [size(text) for text in ("ab", "町", "e\u0301", "a\nbcd")] == [2, 2, 1, 3]
+
+
+@pytest.mark.parametrize(("quiet", "escapes"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_a_terminal_shows_styles_and_its_width_is_kept(quiet: dict[str, str], escapes: bool) -> None:
+    master, slave = os.openpty()
+    program = (
+        "import sys; from reticent.cli import layout, output\n"
+        "output.write([layout.fields([('note', 'long ' * 30)])], sys.stdout)"
+    )
+    settings = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TERM")}
+    subprocess.run(
+        [sys.executable, "-c", program], stdout=slave, env={**settings, "COLUMNS": "40", **quiet}, check=True
+    )
+    os.close(slave)
+    shown = os.read(master, 10_000).decode()
+    os.close(master)
+    assert ("\x1b[2mnote" in shown) is escapes
+    plain = shown.replace("\x1b[2m", "").replace("\x1b[0m", "").splitlines()
+    assert (max(map(len, plain)), len(plain)) == (40, 5)

@@ -1,0 +1,201 @@
+"""The figure of a release: which answers share an axis, what stands beside it, and that it is drawn in lines."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.certificate.answer_json import answer_to_json
+from reticent.certificate.certificate import Certificate
+from reticent.certificate.render import figure as drawing
+from reticent.certificate.render.figure import bar, figure, pdf, svg
+from reticent.certificate.render.panels import noise_ends, panels
+from reticent.errors import PublicParameterError, SpecError
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.statistics.answer import Answer, Cell
+from reticent.study.release import Release
+from tests.unit.test_certificate_example import document
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+AGE = {"kind": "integer", "low": "0", "high": "99", "unit": "years"}
+COLUMNS = {
+    "age": AGE,
+    "since": AGE,
+    "cost": {"kind": "real", "unit": "dollars"},
+    "ward": {"kind": "category", "among": ["a", "b", "c"]},
+    "sex": {"kind": "category", "among": ["f", "m"]},
+}
+
+
+def reply(value: float, half: float = 1.0) -> Reply[Estimate]:
+    return Reply(Estimate(value, value - half, value + half, half / 2, half / 2))
+
+
+def one(name: str, outcome: Outcome[Estimate]) -> Answer:
+    return Answer(name, (Cell((), outcome),))
+
+
+def made(*asked: Answer) -> Certificate:
+    answers = [answer_to_json(answer) for answer in asked]
+    return Certificate.of({**document(), "columns": COLUMNS, "answers": answers})
+
+
+def by(name: str, values: dict[str, Outcome[Estimate]]) -> Answer:
+    return Answer(f"{name} by ward", tuple(Cell((("ward", key),), outcome) for key, outcome in values.items()))
+
+
+def test_the_noise_is_drawn_within_the_interval() -> None:
+    """An interval cut to what is possible, or with one short side, as those of medians: the noise is cut alike."""
+    from matplotlib.collections import LineCollection
+
+    short = Estimate(10.6, 10.25, 10.65, 0.15, 0.05)
+    assert noise_ends(short) == pytest.approx((10.45, 10.65))
+    drawn = bar(Cell((), Reply(short)))
+    assert drawn is not None
+    assert drawn.left >= drawn.low
+    assert drawn.right <= drawn.high
+    (axes,) = figure(made(one("median(cost)", Reply(short)))).axes
+    thick, thin = (found.get_segments()[0][:, 0] for found in axes.collections if isinstance(found, LineCollection))
+    assert thin[0] <= thick[0] < thick[1] <= thin[1]
+
+
+def test_answers_of_one_kind_and_unit_share_an_axis() -> None:
+    asked = [one("mean(age)", reply(40)), one("mean(cost)", reply(9)), one("median(since)", reply(7))]
+    spread = [one("sd(age)", reply(3)), one("count", reply(100)), one("persons", reply(90))]
+    names = [panel.names for panel in panels(made(*asked, *spread, one("quantile(age, 0.9)", NO_REPLY)))]
+    assert names == [
+        ("mean(age)", "median(since)", "quantile(age, 0.9)"),
+        ("mean(cost)",),
+        ("sd(age)",),
+        ("count",),
+        ("persons",),
+    ]
+
+
+def test_axes_name_columns_and_units() -> None:
+    asked = [one("mean(age)", reply(40)), one("mean(cost)", reply(9)), one("sd(cost)", reply(3))]
+    found = figure(made(*asked, one("proportion(sex)", reply(0.5, 0.1)), one("count", reply(10)))).axes
+    assert [axes.get_xlabel() for axes in found] == [
+        *("age (years)", "cost (dollars)", "spread of cost (dollars)", "share", "rows")
+    ]
+    both = figure(made(one("mean(age)", reply(40)), one("median(since)", reply(7)))).axes
+    assert [axes.get_xlabel() for axes in both] == ["years"]
+
+
+def test_groups_are_sorted_and_stand_beside_the_answer_for_all_rows() -> None:
+    groups = by("mean(age)", {"a": reply(30), "b": NO_REPLY, "c": reply(50)})
+    release = made(one("mean(age)", reply(40)), groups)
+    overall, panel = panels(release)
+    assert panel.names == ("ward c", "ward a", "ward b")
+    assert panel.reference == 40.0
+    first, second = figure(release).axes
+    assert first.get_xlim() == second.get_xlim()
+    assert overall.reference is None
+    assert [float(np.ravel(line.get_xdata())[0]) for line in dashed(second)] == [40.0]
+    assert "dashed: all groups together" in svg(release)
+
+
+def dashed(axes: Axes) -> list[Line2D]:
+    return [line for line in axes.get_lines() if line.is_dashed()]
+
+
+def test_effects_are_drawn_from_zero_and_each_slope_has_its_unit() -> None:
+    cells = tuple(Cell((("coefficient", key),), reply(value, 0.1)) for key, value in (("intercept", 5), ("age", 3)))
+    keys = (Cell((("coefficient", "ward b"),), reply(4, 0.1)), Cell((("coefficient", "ward c"),), reply(2, 0.1)))
+    found = panels(made(Answer("regress(cost ~ age + ward)", (*cells, *keys))))
+    assert [panel.scale.label for panel in found] == ["dollars", "dollars per years", "dollars"]
+    assert [panel.scale.zero for panel in found] == [False, True, True]
+    assert [panel.names for panel in found] == [("intercept",), ("age",), ("ward b", "ward c")]
+    drawn = figure(made(Answer("regress(cost ~ age + ward)", (*cells, *keys)))).axes
+    assert [axes.get_xlim()[0] <= 0 for axes in drawn] == [False, True, True]
+
+
+def table(rows: str, bins: str, inner: str = "bin") -> Answer:
+    cells = [
+        Cell((("sex", row), (inner, key)), reply(10 * at + place) if (row, key) != ("m", bins[0]) else NO_REPLY)
+        for at, row in enumerate(rows)
+        for place, key in enumerate(bins)
+    ]
+    return Answer("histogram(ward) by sex" if inner == "ward" else "histogram(age) by sex", tuple(cells))
+
+
+def test_a_two_way_table_is_a_map_with_its_numbers() -> None:
+    from matplotlib.collections import QuadMesh
+
+    release = made(table("fm", "abc", "ward"))
+    (panel,) = panels(release)
+    assert (panel.form, panel.columns, panel.note) == ("map", ("a", "b", "c"), "each ± 1 by noise; × is no reply")
+    axes = figure(release).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["0", "1", "2", "×", "11", "12"]
+    assert any(isinstance(found, QuadMesh) for found in axes.collections)
+
+
+def test_a_histogram_by_group_is_small_multiples_of_one_height() -> None:
+    release = made(table("fmx", "abcd"))
+    (panel,) = panels(release)
+    assert panel.form == "multiples"
+    found = figure(release).axes
+    assert [axes.get_title(loc="left") for axes in found] == [
+        "histogram(age) by sex   (× is no reply)\nsex f",
+        "sex m",
+        "sex x",
+    ]
+    assert len({axes.get_ylim() for axes in found}) == 1
+    assert found[-1].get_xlabel() == "age (years)"
+
+
+@cache
+def released(*asked: str) -> Release:
+    rows = {"x": np.arange(3000) % 97, "y": np.arange(3000) % 89}
+    columns = {"x": rt.integer(0, 100, unit="weeks"), "y": rt.integer(0, 100)}
+    return rt.study(rows, adjacency="add_remove", columns=columns, budget="10").release([*asked], epsilon="5")
+
+
+def test_a_density_has_its_unit_and_its_distribution_function_with_both_bands() -> None:
+    from matplotlib.collections import PolyCollection
+
+    drawn = figure(released("density(x)").certificate).axes
+    curve, running = (axes for axes in drawn if axes.get_xlabel() == "x (weeks)")
+    assert curve.get_ylabel() == "probability of each whole number"
+    assert running.get_ylabel() == "probability up to a value"
+    assert sum(isinstance(found, PolyCollection) for found in running.collections) == 2
+    assert "band: privacy noise" in svg(released("density(x)").certificate)
+
+
+def test_figures_are_lines_and_text_without_pixels() -> None:
+    for release in (made(table("fm", "abc", "ward")), released("density(x, y)").certificate):
+        assert "<image" not in svg(release)
+        assert pdf(release).startswith(b"%PDF")
+        assert b"/CreationDate" not in pdf(release)
+        assert b"/Subtype /Image" not in pdf(release)
+
+
+def test_a_release_is_saved_as_pdf(tmp_path: object) -> None:
+    (path,) = released("mean(x)").save(f"{tmp_path}/one", files=[".pdf"])
+    assert path.read_bytes().startswith(b"%PDF")
+
+
+def test_colours_stay_apart_in_grey() -> None:
+    from matplotlib.colors import to_rgb
+
+    def light(colour: str) -> float:
+        return float(np.dot(to_rgb(colour), (0.2126, 0.7152, 0.0722)))
+
+    for one_colour, other in ((drawing.DOT, drawing.NOISE), (drawing.BOTH, drawing.NOISE), (drawing.DOT, drawing.BAR)):
+        assert abs(light(one_colour) - light(other)) > 0.3
+
+
+def test_a_unit_is_declared_in_a_study_file_or_in_python_and_certified(tmp_path: object) -> None:
+    certificate = released("mean(x)").certificate
+    assert certificate.document["columns"]["x"]["unit"] == "weeks"
+    assert "unit" not in released("mean(y)").certificate.document["columns"]["y"]
+    for wrong in ("x" * 41, "a\nb", 7):
+        with pytest.raises((PublicParameterError, SpecError), match="unit"):
+            rt.real(0, 1, unit=wrong)  # type: ignore[arg-type]  # what a caller may hand

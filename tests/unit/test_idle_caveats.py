@@ -1,0 +1,97 @@
+"""Caveats that the released numbers show to change nothing are said nowhere, and their numbers are kept.
+
+An interval at 95 % misses a share of 0 in one release of 40, and then the caveat is told. So these releases have a loss
+at which the noise of a share, of epsilon 8 or more, is 0 in all runs but one in 1,000.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.certificate.certificate import Certificate
+from reticent.data.schema import Column
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.statistics.shares import IDLE, idle
+
+CUT = "count as the nearer bound"
+LARGE = rt.Record(override="made-up rows, and noise that is 0")
+
+
+@pytest.mark.parametrize(
+    ("share", "silent"),
+    [
+        (Reply(Estimate(0.0, 0.0, 0.01, 0.01, 0.0)), True),
+        (Reply(Estimate(0.004, 0.0, 0.009, 0.005, 0.0)), True),
+        (Reply(Estimate(0.004, 0.001, 0.007, 0.003, 0.0)), False),
+        (Reply(Estimate(0.0, 0.0, 0.011, 0.011, 0.0)), False),
+        (NO_REPLY, False),
+        (None, False),
+    ],
+)
+def test_a_share_is_idle_where_it_may_be_none_and_is_at_most_one_percent(
+    share: Outcome[Estimate] | None, silent: bool
+) -> None:
+    assert idle(share) is silent
+    assert IDLE == 0.01
+
+
+def people(rows: int, most: int) -> rt.Study:
+    who = np.repeat(np.arange(3000), rows)
+    return rt.study(
+        {"who": who, "x": who % 101},
+        adjacency="add_remove",
+        person="who",
+        rows_each=most,
+        columns={"x": rt.integer(0, 100)},
+        budget="400",
+        override="a test",
+    )
+
+
+def test_a_cap_that_caps_nobody_is_not_told_and_its_share_is_kept() -> None:
+    made = people(2, 2).release(["mean(x)", "count"], epsilon="200", record=LARGE)
+    assert "counts and means are of capped rows" not in repr(made)
+    assert "rows of each person count" not in repr(made)
+    again = Certificate.of(made.certificate.document).answers
+    for answer in (*made.answers, *again):
+        assert isinstance(answer.capped, Reply)
+        assert answer.capped.value.high <= 0.01
+    assert made.certificate.document["answers"][0]["capped"]["outcome"] == "reply"
+
+
+def test_a_cap_that_caps_everybody_is_told() -> None:
+    made = people(3, 2).release(["mean(x)"], epsilon="8")
+    assert "% of people had more than 2 rows: counts and means are of capped rows" in " ".join(repr(made).split())
+    assert "at most 2 rows of each person count" in repr(made)
+
+
+def test_a_share_of_incomplete_rows_that_may_be_none_is_not_told_and_is_kept() -> None:
+    for missing, told in ((0, False), (900, True)):
+        x = [None] * missing + [float(k % 97) for k in range(3000 - missing)]
+        made = rt.study(
+            {"x": x}, adjacency="add_remove", columns={"x": rt.real(0, 100)}, budget="400", override="a"
+        ).release(["mean(x)"], epsilon="200", record=LARGE)
+        assert ("of rows have a missing or unreadable x" in " ".join(repr(made).split())) is told
+        assert made["mean(x)"].incomplete is not None
+        assert "missing or unreadable" in made["mean(x)"].estimand or "readable x" in made["mean(x)"].estimand
+
+
+def test_bounds_that_cut_no_quantile_are_not_told() -> None:
+    rows = {"x": [*range(101)] * 50, "y": [0] * 4000 + [100] * 1050, "g": ["a", "b"] * 2525}
+    columns: dict[str, Column] = {"x": rt.integer(0, 100), "y": rt.integer(0, 100), "g": rt.category(["a", "b"])}
+    made = rt.study(rows, adjacency="add_remove", columns=columns, budget="40", override="a").release(
+        ["median(x)", "median(y)", "mean(x)", "iqr(x)", "median(x) by g"], epsilon="10"
+    )
+    cut = {answer.name: any(CUT in text for text in answer.caveats) for answer in made.answers}
+    assert cut == {"median(x)": False, "median(y)": True, "mean(x)": True, "iqr(x)": True, "median(x) by g": False}
+
+
+def test_a_caveat_of_every_group_is_told_once() -> None:
+    rows = {"x": [7] * 4000, "g": ["a", "b"] * 2000}
+    columns: dict[str, Column] = {"x": rt.integer(0, 100), "g": rt.category(["a", "b"])}
+    made = rt.study(rows, adjacency="add_remove", columns=columns, budget="10").release(["median(x) by g"], epsilon="5")
+    found = [text for text in made["median(x) by g"].caveats if "many values are equal" in text]
+    assert len(found) == 1
+    assert found[0].startswith("many values are equal")

@@ -1,0 +1,79 @@
+"""Progress: rows and time left at a terminal alone, after two seconds, and nothing of it stays."""
+
+from __future__ import annotations
+
+import io
+import time
+from pathlib import Path
+
+import pytest
+
+from reticent.cli import progress
+from reticent.cli.output import Voice
+from reticent.cli.progress import Progress, clock, line
+from reticent.data.columns import Reading
+from reticent.data.query import Rows
+from reticent.data.schema import Person, Schema, real
+from reticent.data.table import open_table
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_has_a_bar_where_the_whole_is_known() -> None:
+    assert line(65.2, 0, 0.0) == "1:05"
+    assert line(10, 1_200_000, 0.25) == f"{'█' * 6}{'░' * 18}  25%  1,200,000 rows  0:30 left"
+    assert clock(59.6) == "1:00"
+
+
+def test_it_is_drawn_after_a_while_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "TICK", 0.001)
+    stream = Terminal()
+    bar = Progress(stream)
+    bar.stage("read … ")
+    bar.rows(7, 0.5)
+    until = time.monotonic() + 10
+    while "7 rows" not in stream.getvalue() and time.monotonic() < until:
+        time.sleep(0.001)
+    bar.stop()
+    assert "50%  7 rows" in stream.getvalue()
+    assert stream.getvalue().endswith("read … ")
+
+
+def test_nothing_is_drawn_of_a_short_run() -> None:
+    stream = Terminal()
+    bar = Progress(stream)
+    bar.stage("read … ")
+    bar.stop()
+    assert stream.getvalue() == "read … "
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
+def test_only_a_terminal_that_is_not_quiet_is_told_of_rows(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr", stream)
+    assert Voice().at_terminal is stream.isatty()
+    assert not Voice(quiet=True).at_terminal
+    voice = Voice(quiet=True)
+    voice.stage("read")
+    voice.rows(5, 0.5)
+    voice.end_line()
+    assert stream.getvalue() == ""
+
+
+def test_whoever_watches_a_table_is_told_of_all_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n" + "1\n" * 150_000)
+    seen: list[tuple[int, float]] = []
+    table = open_table(
+        tmp_path / "t.csv", Schema({"x": real()}, Person("add_remove")), seen=lambda *told: seen.append(told)
+    )
+    table.run([Rows()], bytes(32))
+    assert seen[-1] == (150_000, 1.0)
+    assert [count for count, _ in seen] == sorted(count for count, _ in seen)
+    assert "0." not in repr(Reading(0.5))
