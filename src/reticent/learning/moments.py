@@ -25,8 +25,9 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.learning.classifiers import Classifier, indices
 from reticent.learning.clipping import REST, ReachDescent
-from reticent.learning.estimator import Estimator, Work
+from reticent.learning.estimator import Work
 from reticent.learning.fit_release import Circumstances, price_of
+from reticent.learning.transformers import Transformer
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.price import Noise, Price, deviation, noisy
@@ -131,23 +132,6 @@ class GaussianNB(Classifier):
     def predict_log_proba(self, X: object) -> Floats:
         """Logarithms of the chances."""
         return np.asarray(np.log(self.predict_proba(X)))
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class Transformer(Estimator):
-    """Transformer: ``transform`` of rows the caller holds; the base of all transformers."""
-
-    def fit_transform(self, X: object, y: object = None) -> Floats:
-        """Fit, then transform the same rows, which the caller holds."""
-        self.fit(X, y)
-        return self.transform(X)
-
-    def transform(self, X: object) -> Floats:
-        """Rows of shape (n, columns) in the new units; a row that lacks a value lacks them all."""
-        return self._moved(self._moving(X))
-
-    def _moved(self, rows: Floats) -> Floats:
-        raise TypeError("a transformer says how rows are moved")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -265,6 +249,9 @@ class PCA(Transformer):
 
         return Work(plan.guarantee, draw, counts=True)
 
+    def _names_out(self, names: NDArray[np.object_]) -> NDArray[np.object_]:
+        return np.array([f"pca{place}" for place in range(len(self.components_))], dtype=object)
+
     def _moved(self, rows: Floats) -> Floats:
         return weighed((rows - self.mean_) / self.half_, self.components_, np.zeros(len(self.components_)))
 
@@ -274,4 +261,4 @@ class PCA(Transformer):
         return np.asarray(found @ self.components_ * self.half_ + self.mean_)
 
 
-__all__ = ["PrincipalAxes", "GaussianNB", "ClassMoments", "PCA", "StandardScaler", "Transformer"]
+__all__ = ["PrincipalAxes", "GaussianNB", "ClassMoments", "PCA", "StandardScaler"]

@@ -28,7 +28,7 @@ from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.classifiers import Classifier
-from reticent.learning.estimator import APART, Estimator, PriceRefusal, Work, not_fitted, refuse_prices, same_as, worded
+from reticent.learning.estimator import APART, PriceRefusal, Work, not_fitted, refuse_prices, same_as, worded
 from reticent.learning.fit_release import Bounds, bought, columns_of, names_of, price_of, read_bounds
 from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
@@ -36,6 +36,7 @@ from reticent.learning.handles import Handle, PublicRows
 from reticent.learning.held_arrays import held
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page
+from reticent.learning.transformers import NamedOutput
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.privacy import compose
@@ -71,7 +72,7 @@ class FrameLike(Protocol):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Clip(Estimator):
+class Clip(NamedOutput):
     """Move every value to the nearer of public ``bounds``: row by row, so it learns nothing and charges nothing.
 
     In a pipeline it stands before a private estimator, whose bounds are the same or wider.
@@ -119,6 +120,7 @@ class Clip(Estimator):
         """A handle with narrower bounds, or rows of shape (n, columns) moved to them; missing values stay missing.
 
         A pandas frame stays one, so that the names of its columns reach the model; whatever else comes out as an array.
+        Where ``set_output`` asks for a table, that comes out.
         """
         if not self.__sklearn_is_fitted__():
             raise not_fitted(self)
@@ -136,9 +138,9 @@ class Clip(Estimator):
         self._width(kept.columns)
         found, _ = kept.read()
         moved = np.clip(found, low, high)
-        if isinstance(rows, FrameLike):
+        if self._output is None and isinstance(rows, FrameLike):
             return type(rows)(moved, index=rows.index, columns=rows.columns)
-        return moved
+        return self._framed(moved, rows)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
