@@ -252,11 +252,11 @@ def chances(_folder: Path) -> None:
 
 def own_mechanism(folder: Path) -> None:
     """Draw the two laws of the page's mechanism at the neighbours it names."""
-    names = page("how-to/own_mechanism", folder, 2)
-    figure, axes = plain("Output law of Bounded(1, 20)", "output", "probability")
-    for exact, shift, colour in ((0, -0.2, DOT), (1, 0.2, "#7db8e8")):
-        masses = [names["mass"](0.5, 20, (exact,), (y,)) for y in range(21)]
-        axes.bar([y + shift for y in range(21)], masses, 0.4, color=colour, label=f"exact count {exact}")
+    specimen = page("how-to/own_mechanism", folder, 1)["SPECIMENS"][1]
+    figure, axes = plain("Staircase noise, sensitivity 4, epsilon 1/2", "output", "probability")
+    for (exact,), shift, colour in ((specimen.here, -0.2, DOT), (specimen.there, 0.2, "#7db8e8")):
+        masses = [specimen.mass((exact,), (y,)) for y in range(-10, 25)]
+        axes.bar([y + shift for y in range(-10, 25)], masses, 0.4, color=colour, label=f"exact count {exact}")
     axes.legend(frameon=False)
     keep(figure, "own_mechanism")
 

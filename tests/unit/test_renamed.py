@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +40,12 @@ OLD: dict[str, tuple[Callable[[], object], str]] = {
     "key": (lambda: ANY.Study.synthesize(study(), "x", epsilon=1, key="k"), "record=rt.Record(key=…)"),
     "method": (lambda: ANY.Study.synthesize(study(), "x", epsilon=1, method="series"), "rt.density"),
 }
+
+
+@pytest.mark.parametrize(("old", "today"), [("sklearn", "reticent.learning"), ("audit", "reticent.conformance")])
+def test_the_import_of_an_old_module_is_refused_with_the_new_one(old: str, today: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=rf"gone since 0\.2\.0.*from {today} import"):
+        importlib.import_module(f"reticent.{old}")
 
 
 @pytest.mark.parametrize("old", OLD)
