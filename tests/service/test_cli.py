@@ -330,6 +330,7 @@ def test_json_has_the_documented_fields(released: Path, study: Path) -> None:
         "`explain WORD`": ("explain", "delta"),
         "`explain CERTIFICATE`": ("explain", certificate),
         "`verify`": ("verify", certificate),
+        "`compare`": ("compare", certificate, "--discoveries", "--null", "1"),
         "`audit`": ("audit", str(study), *table4, "--triples", "33"),
         "`ledger amend`": ("ledger", "amend", str(study), "--reason", "as before"),
         "`withdraw`": ("withdraw", str(study), "r-0001", "--reason", "wrong"),

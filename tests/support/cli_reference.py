@@ -19,6 +19,7 @@ VERBS: Final = (
     "rehearse",
     "release",
     "synth",
+    "compare",
     "ledger show",
     "ledger verify",
     "ledger export",

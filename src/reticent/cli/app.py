@@ -19,6 +19,7 @@ FILES: Final[dict[str, str]] = {
     "rehearse": "plan:rehearse",
     "release": "release:release",
     "synth": "synth:synth",
+    "compare": "compare:compare",
     "explain": "ledgers:explain",
     "verify": "ledgers:verify",
     "withdraw": "upkeep:withdraw",

@@ -168,7 +168,7 @@ TEXTS: Final = {
     "exit-codes": """
         0   done; every question was answered
         2   the command line could not be understood
-        3   released, with at least one no reply
+        3   released, or compared, with at least one no reply
         4   refused: the budget does not cover it; nothing was charged
         5   refused: the study file, the question or the ledger file; nothing was read, nothing was charged
         6   a check failed (verify, ledger verify, a certificate that cannot be read), or audit found something

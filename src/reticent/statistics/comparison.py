@@ -1,5 +1,6 @@
 """Comparisons of released numbers: differences, ratios and totals with 95 % intervals, and many cells at once.
 
+    read_comparison(text)      the verb and the parts of ``difference(a, b)``
     find(answers, name)        the cells that a name stands for, with what tells how they depend on one another
     difference, ratio, total   an answer about several cells
     simultaneous               the same answers with intervals that hold together
@@ -11,6 +12,7 @@ All of it is post-processing of released numbers and costs nothing. Derivations:
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -30,6 +32,7 @@ from reticent.statistics.statistic import Ask, Statistic
 Named: TypeAlias = "str | Statistic | Ask | tuple[str | Statistic | Ask | Key, ...]"
 
 SEPARATOR: Final = " · "
+COMPARISON: Final = re.compile(r"^(difference|total|ratio)\((.+)\)$", re.DOTALL)
 LEAST_LEVEL: Final = 0.5  # a bound on probabilities below it is no interval
 SLIP: Final = 1e-5  # of a half-width: rounding between two ways to compute one
 DOUBLINGS: Final = 40
@@ -77,6 +80,23 @@ def title(answer: Answer, cell: Cell) -> str:
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
+
+
+def read_comparison(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """The verb and the parts of a text such as ``difference(mean(x), mean(y))``; None where it is no comparison."""
+    found = COMPARISON.match(text.strip())
+    return None if found is None else (found[1], _split(found[2]))
+
+
+def _split(text: str) -> tuple[str, ...]:
+    """The parts of a list with commas, none of which stands in brackets."""
+    parts, depth, start = [], 0, 0
+    for place, sign in enumerate(text):
+        depth += (sign in "([") - (sign in ")]")
+        if sign == "," and depth == 0:
+            parts.append(text[start:place].strip())
+            start = place + 1
+    return (*parts, text[start:].strip())
 
 
 def find(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reticent.errors import QuestionError
@@ -88,6 +89,34 @@ class Comparisons(ABC):
         if not parts and of is not None:
             return comparison.total(comparison.find(self._by_name(), of))
         return comparison.total([part for name in parts for part in comparison.find(self._by_name(), name, of)])
+
+    def compare(self, text: str, *, of: str | Statistic | Ask | None = None) -> Answer:
+        """The comparison that a text asks, ``difference(mean(x), mean(y))``, or the cells that it names. Free.
+
+        Parameters
+        ----------
+        text : str
+            Its parts are named as in ``difference``.
+        of : str or question, optional
+            The answer whose groups or bins the parts are.
+
+        Raises
+        ------
+        QuestionError
+            As in ``difference``; a difference or ratio of other than two.
+        """
+        from reticent.statistics import comparison
+
+        found = comparison.read_comparison(text)
+        if found is None:
+            cells = comparison.find(self._by_name(), text, of)
+            return replace(cells[0].answer, cells=tuple(part.cell for part in cells))
+        verb, parts = found
+        if verb == "total":
+            return self.total(parts, of=of)
+        if len(parts) != 2:
+            raise QuestionError(f"a {verb} is of two answers, got {len(parts)}: {text}")
+        return (self.difference if verb == "difference" else self.ratio)(*parts, of=of)
 
     def simultaneous(
         self, answers: Sequence[str | Statistic | Ask | Answer] = (), *, level: float = 0.95

@@ -7,7 +7,6 @@ scales. So "each half-width is at most what is wanted" is a convex set of epsilo
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,13 +14,12 @@ from typing import Final
 
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
-from reticent.statistics.comparison import SEPARATOR
+from reticent.statistics.comparison import SEPARATOR, read_comparison
 from reticent.statistics.context import Step
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.least_epsilon import GRID, MOST
 
-COMPARED: Final = re.compile(r"^(difference|total|ratio)\((.+)\)$", re.DOTALL)
 NORMAL: Final = 1.959963984540054
 STEP: Final = 1e-3  # of the logarithm of an epsilon
 
@@ -55,26 +53,15 @@ def linked_width(name: str, width: float) -> LinkedWidth | None:
     QuestionError
         A ratio, whose width depends on the answers; a difference of other than two.
     """
-    found = COMPARED.match(name.strip())
+    found = read_comparison(name)
     if found is None:
         return None
-    verb, parts = found[1], _split(found[2])
+    verb, parts = found
     if verb == "ratio":
         raise QuestionError(f"{name} is as wide as its answers make it: want widths of its parts. Nothing was charged.")
     if verb == "difference" and len(parts) != 2:
         raise QuestionError(f"{name} is a difference of two answers, got {len(parts)}")
     return LinkedWidth(name, parts, width)
-
-
-def _split(text: str) -> tuple[str, ...]:
-    """The parts of a list with commas, none of which stands in brackets."""
-    parts, depth, start = [], 0, 0
-    for place, sign in enumerate(text):
-        depth += (sign in "([") - (sign in ")]")
-        if sign == "," and depth == 0:
-            parts.append(text[start:place].strip())
-            start = place + 1
-    return (*parts, text[start:].strip())
 
 
 def least_epsilons(
