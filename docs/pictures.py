@@ -261,6 +261,23 @@ def own_mechanism(folder: Path) -> None:
     keep(figure, "own_mechanism")
 
 
+def found_groups(_folder: Path) -> None:
+    """Draw the probability that a key is listed, by its number of persons, for one and for five keys of a person."""
+    from fractions import Fraction
+
+    from reticent import Adjacency
+    from reticent.mechanisms.key_selection import key_list
+
+    figure, axes = plain("Probability that a key is listed, at ε 1 and δ 1e-6", "persons of the key", "P(listed)")
+    for groups, color in ((1, DOT), (5, "#c8552b")):
+        made = key_list(Adjacency("add_remove"), Fraction(1), Fraction(1, 10**6), groups=groups)
+        persons = range(101)
+        words = "one key" if groups == 1 else f"up to {groups} keys"
+        axes.step(persons, [float(made.chance(n)) for n in persons], where="mid", color=color, label=f"{words} each")
+    axes.legend(frameon=False)
+    keep(figure, "found_groups")
+
+
 def reply(folder: Path) -> None:
     """Draw the chance of a reply of the page's test against the lead of the first value."""
     test = page("how-to/propose_test_release", folder)["test"]
@@ -297,6 +314,7 @@ PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "together": together,
     "own_mechanism": own_mechanism,
     "reply": reply,
+    "found_groups": found_groups,
 }
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reticent.entropy import Replayed
 from reticent.exact.alias_tables import PRODUCT, ROOMY, AliasTable, Law, Shape, _alias, build, scratch
-from reticent.exact.coins import bernoulli, bernoulli_exp, resumed, uniform
+from reticent.exact.coins import bernoulli, bernoulli_exp, dyadic, resumed, uniform
 from reticent.exact.exponential_bounds import exp_bounds, exp_floor
 from reticent.exact.gaussian import SLACK, WideGaussian, _exp_table, gaussian_tables
 from reticent.exact.laplace import laplace_tables
@@ -268,6 +268,11 @@ def test_bernoulli_over_all_coins() -> None:
     assert got["lost"] <= 4
     assert bernoulli(0, Tape([], WIDTH, [0])) is False
     assert bernoulli(1, Tape([], WIDTH, [0])) is True
+
+
+@pytest.mark.parametrize("over", [0, 1, 12, 31, 32])
+def test_dyadic_over_all_coins_takes_the_same_coins_whatever_its_probability(over: int) -> None:
+    assert sum(dyadic(over, 5, Tape([], WIDTH, [drawn])) for drawn in range(32)) == over
 
 
 @pytest.mark.parametrize("bits", [8, 64, 200])

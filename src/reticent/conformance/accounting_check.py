@@ -322,6 +322,24 @@ def nearest(rate: Fraction, sensitivity: int, kind: str) -> Law:
     return tuple((p / sum(here), q / sum(there)) for p, q in zip(here, there, strict=True))
 
 
+def selected(epsilon: Fraction, delta: Fraction) -> list[Law]:
+    """A key listed or not for n persons and n - 1, by the closed form of the optimal rule, where its pieces meet."""
+    grown, extra = _decimal(epsilon).exp(), _decimal(delta)
+    steps = ((grown + 2 * extra - 1) / (extra * (grown + 1))).ln() / _decimal(epsilon)
+    turn = 1 + max(0, int(steps))
+    most = extra * (grown**turn - 1) / (grown - 1)
+
+    def chance(n: int) -> Decimal:
+        if n <= turn:
+            return extra * (grown**n - 1) / (grown - 1)
+        left = grown ** (turn - n)
+        return min(Decimal(1), (1 - left) * (1 + extra / (grown - 1)) + left * most)
+
+    places = {n for n in (1, 2, turn // 2, turn, turn + 1, turn + 2) if n >= 1}
+    both = [(chance(n), chance(n - 1)) for n in sorted(places)]
+    return [((p, q), (1 - p, 1 - q)) for p, q in both]
+
+
 # --- which law belongs to a node --------------------------------------------------------------------------------------
 
 
@@ -408,6 +426,8 @@ def _of_leaf(leaf: Guarantee) -> NeighbourLaws | None:
         case "gaussian_scalar":
             shifts = range(1, int(given["sensitivity"]) + 1)
             return _either(gaussian(given["variance"], shift) for shift in shifts)
+        case "key_selection":
+            return _either(selected(given["epsilon"], given["delta"]))
         case compose.PUBLIC.name:
             return _either([((Decimal(1), Decimal(1)),)])
         case _:

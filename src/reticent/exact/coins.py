@@ -111,6 +111,13 @@ def bernoulli(p: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bool:
     return uniform(chance.denominator, entropy, width) < chance.numerator
 
 
+def dyadic(over: int, places: int, entropy: Entropy) -> bool:
+    """True with probability ``over`` / 2**``places``, on ``places`` bits whatever the probability is."""
+    if type(entropy) is Oracle:
+        return bool(entropy.one(Bernoulli(Fraction(over, 1 << places))))
+    return uniform(1 << places, entropy) < over
+
+
 def bernoulli_exp(x: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bool:
     """True with probability exp(-x), for a rational x >= 0.
 

@@ -13,6 +13,7 @@ from reticent.mechanisms import (
     hadamard,
     hashing,
     kary,
+    key_selection,
     ks,
     laplace,
     local_mean,
@@ -40,6 +41,7 @@ CENTRAL: Final[tuple[ModuleType, ...]] = (
     smooth,
     sparse_vector,
     objective,
+    key_selection,
 )
 LOCAL: Final[tuple[ModuleType, ...]] = (
     randomized_response,
