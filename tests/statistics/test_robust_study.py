@@ -27,7 +27,7 @@ from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.robust.plans import CountedPlan, FixedSizePlan
-from reticent.study.allocation import keys_of
+from reticent.study.formulas import keys_of
 from tests.support.stat_fake import Fake, answered, schema_of
 
 ERROR = 1e-3

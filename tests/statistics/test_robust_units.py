@@ -32,7 +32,7 @@ from reticent.statistics.quantiles.quantile_step import MAGNITUDE_SHARE, Quantil
 from reticent.statistics.robust import plans
 from reticent.statistics.robust.answers import StepUnit
 from reticent.statistics.robust.plans import CENSUS, CountedPlan, FixedSizePlan, MagnitudePlan
-from reticent.study.allocation import keys_of
+from reticent.study.formulas import keys_of
 from tests.statistics.test_coverage import too_low
 from tests.support.stat_fake import Fake, answered, schema_of
 

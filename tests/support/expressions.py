@@ -130,7 +130,7 @@ class Maker:
         tree, keys = ColumnName(name), self.keyed[name]
         if depth <= 0 or self.chance.random() < 0.4:
             return tree, keys
-        word = self.pick("recode", "lower", "trim", "left", "cut", "coalesce", "case")
+        word = self.pick("recode", "lower", "trim", "left", "cut", "coalesce", "case", "cross")
         text = isinstance(keys[0], str)
         match word:
             case "recode":
@@ -148,6 +148,10 @@ class Maker:
                 edges = sorted({self.constant().value for _ in range(4)} | {Fraction(0), Fraction(50)})
                 found = Application(word, (self.number(depth - 1), *map(NumberLiteral, edges)))
                 kind = OPERATIONS[word].kind([Numbers(), *map(_kind, found.operands[1:])])
+            case "cross":
+                other = self.chance.choice([*self.keyed])
+                found = Application(word, (tree, ColumnName(other)))
+                kind = OPERATIONS[word].kind([type_of(self.columns[name]), type_of(self.columns[other])])
             case "case":
                 found = Application(word, (self.truth(depth - 1), tree, tree))
                 kind = Labels(keys)

@@ -115,7 +115,7 @@ def _limit(dice: KeyedDice) -> tuple[Cost, str]:
 
 
 def _asked(schema: Schema, dice: KeyedDice, kinds: Sequence[type[Statistic]]) -> Ask:
-    from reticent.study.allocation import keys_of
+    from reticent.study.formulas import keys_of
 
     kind = dice.pick(kinds)
     asked = Ask(kind.made_up(dice), unit=dice.pick(("row", "row", "person")) if kind.takes_per else "row")

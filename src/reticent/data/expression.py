@@ -26,7 +26,7 @@ from typing import Final, TypeAlias, assert_never
 
 from reticent.data import expression_types as kinds
 from reticent.data.expression_tree import Application, ColumnName, KeyLiteral, NumberLiteral, Tree, key_text
-from reticent.data.expression_types import Labels, Numbers, Type, cut_labels, nearest_double, refusal
+from reticent.data.expression_types import Labels, Numbers, Type, cross_text, cut_labels, nearest_double, refusal
 from reticent.data.format import exact, exact_key, is_text
 from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Key, Real
 
@@ -139,6 +139,11 @@ def _class(cells: Sequence[Cell]) -> Cell:
         ),
         None,
     )
+
+
+def _side_by_side(cells: Sequence[Cell]) -> Cell:
+    texts = [str(int(cell)) if isinstance(cell, float) else key_text(cell) for cell in cells if cell is not None]
+    return texts[0] if len(texts) == 1 else ", ".join(map(cross_text, texts))
 
 
 # --- operands ---------------------------------------------------------------------------------------------------------
@@ -295,6 +300,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         "the first characters of the key", 2, 2, kinds.beginning, lambda cells: str(cells[0])[: int(_number(cells[1]))]
     ),
     "cut": Operation("the class between public edges; outside them missing", 3, None, kinds.classes, _class),
+    "cross": Operation("the keys side by side, as one key", 1, None, kinds.crossed, _side_by_side),
 }
 
 

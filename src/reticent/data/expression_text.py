@@ -10,7 +10,7 @@ whose name is no plain word stands between backticks: `hours-per-week` >= 40.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final, assert_never
 
@@ -31,6 +31,9 @@ _TOKEN: Final = re.compile(
     )""",
     re.VERBOSE,
 )
+_PIECE: Final = re.compile(
+    r"""(?<!\w)"(?:[^"\\]|\\.)*"|(?<!\w)'(?:[^'\\]|\\.)*'|`[^`]*`|.""", re.DOTALL
+)  # an apostrophe within a word is no quote
 _HINTS: Final = {
     "&": "Write and.",
     "|": "Write or.",
@@ -60,6 +63,32 @@ def read(text: str) -> Tree:
     found = reader.disjunction()
     reader.end()
     return found
+
+
+def divided(text: str, sign: str = ",") -> list[str]:
+    """The parts of a text between signs that stand outside brackets and quotes."""
+    found, depth = [""], 0
+    for match in _PIECE.finditer(text):
+        piece = match.group()
+        depth += (piece == "(") - (piece == ")")
+        if piece == sign and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += piece
+    return [part.strip() for part in found]
+
+
+def column_text(given: str | Tree) -> str:
+    """The text by which a question names a column or an expression in its place.
+
+    A name stands as it is. An equation stands in brackets: without them it would be taken for an option.
+    """
+    if isinstance(given, str):
+        return given
+    if isinstance(given, ColumnName):
+        return given.column
+    text = write(given)
+    return f"({text})" if isinstance(given, Application) and given.operation == "=" else text
 
 
 class _Reader:
@@ -274,8 +303,7 @@ class _Reader:
         step = self._edge()
         if step <= 0 or not first < last or (last - first) / step > STEPS:
             raise refusal(f"edges low:high:step rise, and are at most {STEPS:,}: cut(age, 0:100:10).")
-        count = ((last - first) / step).__ceil__()
-        return [*(NumberLiteral(first + place * step) for place in range(count)), NumberLiteral(last)]
+        return [*map(NumberLiteral, _range(first, last, step))]
 
     def _edge(self) -> Fraction:
         match self.signed():
@@ -283,6 +311,13 @@ class _Reader:
                 return value
             case _:
                 raise self.stop("edges are public numbers")
+
+
+def _range(low: Fraction, high: Fraction, step: Fraction) -> list[Fraction]:
+    """The edges from low to high in steps, the last of which may be shorter."""
+    if not low < high or (high - low) / step > STEPS:
+        return []
+    return [*(low + place * step for place in range(((high - low) / step).__ceil__())), high]
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -365,6 +400,8 @@ def _call_text(name: str, operands: tuple[Tree, ...]) -> tuple[str, int]:
             first, *parts = (_within(one, 5) for one in operands)
             pairs = [f"{old} = {new}" for old, new in zip(parts[::2], parts[1::2], strict=True)]
             return f"recode({', '.join([first, *pairs])})", _ATOM
+        case "cut" if (edges := _range_text(operands[1:])) is not None:
+            return f"cut({write(operands[0])}, {edges})", _ATOM
         case "and" | "or":
             return f" {name} ".join(_within(one, tight + 1) for one in operands), tight
         case _ if name in _TIGHT:
@@ -373,6 +410,16 @@ def _call_text(name: str, operands: tuple[Tree, ...]) -> tuple[str, int]:
             return f"{_within(left, tight + comparing)} {name} {_within(right, tight + 1)}", tight
         case _:
             return f"{name}({', '.join(map(write, operands))})", _ATOM
+
+
+def _range_text(operands: Sequence[Tree]) -> str | None:
+    """Edges at one distance as ``low:high:step``, where that says the same; None where they are few or uneven."""
+    edges = [one.value for one in operands if isinstance(one, NumberLiteral)]
+    if len(edges) < max(4, len(operands)):
+        return None
+    texts = [number_text(value) for value in (edges[0], edges[-1], edges[1] - edges[0])]
+    low, high, step = map(Fraction, texts)
+    return ":".join(texts) if step > 0 and _range(low, high, step) == edges else None
 
 
 def _within(tree: Tree, tight: int) -> str:

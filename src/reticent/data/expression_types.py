@@ -10,14 +10,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from functools import lru_cache
+from itertools import pairwise, product
+from math import prod
 from typing import Final, TypeAlias
 
-from reticent.data.expression_tree import Key
+from reticent.data.expression_tree import Key, key_text
 from reticent.data.schema import EXACT_DOUBLE, LARGEST
 from reticent.errors import QuestionError
 from reticent.privacy.numbers import show
 
+MOST_CELLS: Final = 100_000  # groups of a product
+MOST_INTEGERS: Final = 1_000  # of a range whose every integer is a group
 SLACK: Final = Fraction(1, 1 << 40)  # libraries' logarithms differ in the last place
 
 
@@ -322,3 +326,52 @@ def cut_labels(edges: Sequence[Fraction]) -> tuple[str, ...]:
         f"[{number_text(low)}, {number_text(high)}{']' if place == last else ')'}"
         for place, (low, high) in enumerate(pairwise(edges))
     )
+
+
+def crossed(types: Sequence[Type]) -> Type:
+    """The type of ``cross``: the product of public lists, written side by side."""
+    lists = tuple(map(part_keys, types))
+    if len(lists) == 1:
+        return Labels(lists[0])
+    if (cells := prod(map(len, lists))) > MOST_CELLS:
+        raise refusal(
+            f"The groups are {' x '.join(f'{len(one):,}' for one in lists)} = {cells:,}, and at most {MOST_CELLS:,} "
+            "can be asked for. Cut more coarsely, or take a column less."
+        )
+    return Labels(_side_by_side(tuple(tuple(map(cross_text, one)) for one in lists)))
+
+
+@lru_cache(maxsize=16)
+def _side_by_side(lists: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    return tuple(map(", ".join, product(*lists)))
+
+
+def part_keys(one: Type) -> tuple[Key, ...]:
+    """The public keys of one part of a product: listed ones, true and false, or the integers of a short range."""
+    match one:
+        case Labels(among=among):
+            return among
+        case Truth():
+            return (False, True)
+        case Numbers(low=low, high=high, whole=True) if low is not None and high is not None:
+            first, last = math.ceil(low), math.floor(high)
+            if last - first < MOST_INTEGERS:
+                return tuple(range(first, last + 1))
+            raise refusal(
+                f"Groups of the integers {first} to {last} are more than {MOST_INTEGERS:,}. Cut them, such as "
+                "cut(x, 0:100:10)."
+            )
+        case _:
+            raise refusal(
+                "Groups have public keys: those of a category, integers between declared bounds, or classes, such as "
+                "cut(x, 0:100:10)."
+            )
+
+
+def cross_text(key: Key) -> str:
+    """A key as a part of a product: in quotes where a comma of its own would be taken for that between parts."""
+    text = key_text(key)
+    if not any(sign in text for sign in ',"\\'):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

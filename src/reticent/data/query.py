@@ -20,12 +20,16 @@ all neighbours of small tables.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from reticent.data.schema import LARGEST, SMALLEST, FixedPointGrid, Key, Person
 from reticent.errors import PublicParameterError
+from reticent.outcome import restore
 
 if TYPE_CHECKING:
     from reticent.data.order_statistics import Needs
@@ -38,17 +42,39 @@ POWER_ONE = 1 << 30  # the integer that stands for 1 in powers two and above
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Public groups: the column and the values asked for. ``touch`` is the most groups one person can be in."""
+    """Public groups: the column and the values asked for. ``touch`` is the most groups one person can be in.
+
+    ``parts`` are the names and keys of the columns whose product ``among`` is, in order; none of one column.
+    """
 
     column: str
     among: tuple[Key, ...]
     touch: int
+    parts: tuple[tuple[str, tuple[Key, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         if self.touch < 1:
             raise PublicParameterError(f"groups one person may be in must be >= 1, got {self.touch}")
         if not self.among or len(set(self.among)) != len(self.among):
             raise PublicParameterError("groups must be a list of different values, at least one")
+        if self.parts and prod(len(keys) for _, keys in self.parts) != len(self.among):
+            raise PublicParameterError("groups of several columns are all of their product")
+
+    @property
+    def title(self) -> str:
+        """The columns, as a question names them behind ``by``."""
+        return ", ".join(name for name, _ in self.parts) or self.column
+
+    @property
+    def labels(self) -> tuple[tuple[tuple[str, Key], ...], ...]:
+        """The label of each group: of a product one key of each column."""
+        if not self.parts:
+            return tuple(((self.column, key),) for key in self.among)
+        names = [name for name, _ in self.parts]
+        return tuple(tuple(zip(names, keys, strict=True)) for keys in product(*(keys for _, keys in self.parts)))
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,6 +284,8 @@ class _QueryExpressions:
         if isinstance(self.schema.columns[keys.column], Integer):
             column = whole_text(column)
         rows = rows.mutate(key=column)
+        if keys.parts:  # every key of a product is asked for
+            return rows.filter(rows.key.notnull())
         return rows.filter(rows.key.isin([key_text(key) for key in keys.among]))
 
     def _few_groups(self, rows: Table, keys: Keys, bound: int) -> Table:

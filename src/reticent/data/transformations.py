@@ -11,17 +11,23 @@ rows, and of persons who have one, private (``Person.filtered``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from types import MappingProxyType
+from typing import Final
 
 from reticent.data.expression import as_condition, bind, columns_of, joined
 from reticent.data.expression_text import write
 from reticent.data.expression_tree import Tree
 from reticent.data.expression_types import Labels, Numbers, Truth, Type, refusal
 from reticent.data.schema import Category, Column, Integer, Real, Schema
+from reticent.privacy.numbers import show
 
-MOST_KEYS = 1_000
+MOST_KEYS: Final = 1_000
+SHORT: Final = 12  # characters of a bound
+DIGITS: Final = 4  # of the width of a range, that a derived bound has where it would be longer
 
 
 def filtered(schema: Schema, condition: Tree) -> Schema:
@@ -42,7 +48,9 @@ def filtered(schema: Schema, condition: Tree) -> Schema:
     return replace(schema, where=where, person=replace(schema.person, filtered=True, typical=None))
 
 
-def computed(schema: Schema, name: str, expression: Tree, declared: Column | None = None) -> Schema:
+def computed(
+    schema: Schema, name: str, expression: Tree, declared: Column | None = None, *, most_keys: int = MOST_KEYS
+) -> Schema:
     """The schema with one computed column more.
 
     Parameters
@@ -52,6 +60,8 @@ def computed(schema: Schema, name: str, expression: Tree, declared: Column | Non
     expression : Tree
     declared : Column, optional
         Its declaration; by default the one that follows from those of the columns it reads.
+    most_keys : int
+        Most keys of such a declaration.
 
     Raises
     ------
@@ -64,7 +74,7 @@ def computed(schema: Schema, name: str, expression: Tree, declared: Column | Non
         raise refusal(f"The column '{name}' refers to itself.")
     tree, kind = bind(expression, schema.columns)
     _refuse_person(schema, tree)
-    column = declaration(name, kind) if declared is None else _agreed(name, kind, declared)
+    column = declaration(name, kind, most_keys) if declared is None else _agreed(name, kind, declared)
     read = columns_of(tree)
     constant = bool(read) and all(schema.columns[one].constant for one in read)
     if column.constant and not constant:
@@ -91,23 +101,31 @@ def unfiltered(schema: Schema) -> Schema:
     return replace(schema, where=None, person=replace(schema.person, filtered=False))
 
 
-def declaration(name: str, kind: Type) -> Column:
+def declaration(name: str, kind: Type, most_keys: int = MOST_KEYS) -> Column:
     """The declaration that follows from a type. Rows that lack a cell lack the computed one."""
     match kind:
         case Numbers(low=low, high=high, whole=True) if low is not None and high is not None and low < high:
             return Integer(int(low), int(high))
         case Numbers(low=low, high=high) if low is not None and high is not None and float(low) < float(high):
-            return Real(low, high)
+            return Real(*_shortened(low, high))
         case Numbers(low=low, high=high) if low is not None and low == high:
             raise refusal(f"The column '{name}' would have one value in every row.")
         case Numbers():
             return Real()
-        case Labels(among=among) if len(among) <= MOST_KEYS:
+        case Labels(among=among) if len(among) <= most_keys:
             return Category(among)
         case Labels():
-            raise refusal(f"The column '{name}' would have more than {MOST_KEYS:,} keys.")
+            raise refusal(f"The column '{name}' would have more than {most_keys:,} keys.")
         case Truth():
             return Category((False, True))
+
+
+def _shortened(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+    """Bounds of a computed column of at most so many digits as people read, moved outwards where they have more."""
+    if len(show(low)) <= SHORT and len(show(high)) <= SHORT:
+        return low, high
+    step = Fraction(10) ** (math.floor(math.log10(high - low)) - DIGITS)
+    return (low / step).__floor__() * step, (high / step).__ceil__() * step
 
 
 def _agreed(name: str, kind: Type, declared: Column) -> Column:

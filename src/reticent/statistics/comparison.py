@@ -19,12 +19,13 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Final, TypeAlias
 
+from reticent.data.expression_text import divided
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.statistics.answer import CLIPPED, Answer, Cell
 from reticent.statistics.error_law import ErrorLaw, combined
-from reticent.statistics.grammar import parse
+from reticent.statistics.grammar import parse, spelt
 from reticent.statistics.intervals import LEVEL
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.statistic import Ask, Statistic
@@ -151,21 +152,14 @@ def one(answers: Mapping[str, Answer], named: Named, of: str | Statistic | Ask |
 
 def _answer(answers: Mapping[str, Answer], named: object) -> Answer:
     if isinstance(named, Statistic | Ask):
-        text = named.name
+        text = spelt(named.name, answers)
     elif isinstance(named, str):
-        text = named if named in answers else _spelt(named)
+        text = spelt(named, answers)
     else:
         raise QuestionError(f"an answer is named by text or by its question, got {named!r}")
     if text not in answers:
         raise QuestionError(f"This release has no answer '{named}'. It has: {', '.join(answers)}.")
     return answers[text]
-
-
-def _spelt(text: str) -> str:
-    try:
-        return parse(text).name
-    except Refusal:
-        return text
 
 
 def _cells(answer: Answer, keys: Sequence[object]) -> tuple[ReleasedCell, ...]:
@@ -189,7 +183,9 @@ def apart(one: ReleasedCell, other: ReleasedCell) -> bool:
     here, there = _asked(one.answer.name), _asked(other.answer.name)
     if here is None or there is None or here.groups != there.groups or not isinstance(here.groups, str):
         return False
-    return dict(one.cell.label).get(here.groups) != dict(other.cell.label).get(here.groups)
+    first, second = dict(one.cell.label), dict(other.cell.label)
+    names = [here.groups] if here.groups in first else divided(here.groups)
+    return [first.get(name) for name in names] != [second.get(name) for name in names]
 
 
 def covariance(one: ReleasedCell, other: ReleasedCell) -> float | None:

@@ -7,18 +7,19 @@ A refusal names the option and what it may be. Which options a method has, and h
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from operator import index
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, SupportsIndex, TypeAlias, get_args
 
 import attrs
 
+from reticent.data.formula import Expression
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.estimand import kept
 from reticent.statistics.options import Words, check_bounds, check_word, read_high, read_low, whole, whole_of
-from reticent.statistics.statistic import Dice, Statistic
+from reticent.statistics.statistic import Dice, Statistic, read_column
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
@@ -45,12 +46,13 @@ HOW: Final[Mapping[str, str]] = {  # the words of an estimand for each method
 NONE: Final = "none"  # of atoms: none, and none are sought
 
 
-def columns_of(columns: str | Iterable[str]) -> tuple[str, ...]:
+def columns_of(columns: str | Expression | Iterable[str | Expression]) -> tuple[str, ...]:
     """The names, of one column or several."""
-    named = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, Iterable) else ()
-    if not isinstance(columns, str | Iterable) or not all(isinstance(name, str) for name in named):
+    named = (columns,) if isinstance(columns, str | Expression) else columns
+    named = tuple(named) if isinstance(named, Iterable) else (None,)
+    if not all(isinstance(name, str | Expression) for name in named):
         raise QuestionError('density is of a column, or a list of columns: density("x"), density(["x", "y"])')
-    return named
+    return tuple(read_column(name) for name in named if name is not None)
 
 
 def _whole_or_auto(number: SupportsIndex | Private | None, name: str) -> int | Private | None:
@@ -325,6 +327,9 @@ class DensityOf(Statistic):
     @property
     def columns(self) -> tuple[str, ...]:
         return () if self.atoms.missing else self.names
+
+    def renamed(self, of: Callable[[str], str]) -> DensityOf:
+        return attrs.evolve(self, names=tuple(map(of, self.names)))
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from reticent.data.expression_text import column_text
+from reticent.data.expression_tree import Application
 from reticent.data.query import Per
 from reticent.data.schema import Category, Person, Schema
 from reticent.privacy.numbers import show
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 def among_groups(setting: Setting) -> str:
     """The part of an estimand that says that each group has its own."""
-    return "" if setting.keys is None else f", in each group of {setting.keys.column}"
+    return "" if setting.keys is None else f", in each group of {setting.keys.title}"
 
 
 def levels_in_words(levels: tuple[Fraction, ...]) -> str:
@@ -80,4 +82,14 @@ def listed(names: Sequence[str], last: str) -> str:
 def _by_kind(columns: Sequence[str], schema: Schema) -> tuple[list[str], list[str]]:
     """Columns of numbers, and those of categories, whose values are listed."""
     categories = [name for name in columns if isinstance(schema.column(name), Category)]
-    return [name for name in columns if name not in categories], categories
+    parts = [part for name in categories for part in _parts(name, schema)]
+    return [name for name in columns if name not in categories], list(dict.fromkeys(parts))
+
+
+def _parts(name: str, schema: Schema) -> tuple[str, ...]:
+    """A column, or those whose keys stand side by side in it."""
+    match schema.computed.get(name):
+        case Application(operation="cross", operands=operands):
+            return tuple(map(column_text, operands))
+        case _:
+            return (name,)

@@ -3,7 +3,7 @@
     count    persons    mean(mdvis)    quantile(x, 0.9)    quantiles(x, 0.1 0.5 0.9)    histogram(mdvis, edges=0:50:5)
     proportion(hlthg, value=1)    mean(x, per=person, epsilon=0.1)    iqr(disea, low=0, high=60)    mean(mdvis) by site
     scale(x, method=S, mode=paper)    trimmed_mean(x, trim=0.1)    location(x)    regress(y ~ a + b, method=R_H)
-    test(y ~ g, kind=ranks)    mean(cost) where age >= 65 by ward
+    test(y ~ g, kind=ranks)    mean(cost - paid) where age >= 65 by ward, cut(age, 0:100:10)
 
 A verb and its options are those of a registered statistic. Text is public: a refusal may quote it.
 """
@@ -11,13 +11,14 @@ A verb and its options are those of a registered statistic. Text is public: a re
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
 
 from reticent.data import expression_text
-from reticent.errors import QuestionError
+from reticent.data.expression_text import column_text, divided
+from reticent.errors import QuestionError, Refusal
 from reticent.statistics.options import unknown
 from reticent.statistics.registry import ALL
 from reticent.statistics.statistic import Ask, Statistic, options_of
@@ -33,7 +34,7 @@ _NEXT: Final = re.compile(
 
 
 def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
-    """The question of a text, with the column after ``by``, if any.
+    """The question of a text, with the columns after ``by``, if any.
 
     Parameters
     ----------
@@ -75,6 +76,33 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         named.get("delta"),
         None if condition is None else expression_text.read(condition),
     )
+
+
+def spelt(text: str, names: Collection[str]) -> str:
+    """The name that a text asks for, in whatever spelling; a text that names nothing stands as it is."""
+    if text in names:
+        return text
+    try:
+        asked = parse(text)
+        if asked.name in names:
+            return asked.name
+        return next((name for name in names if _normal(parse(name)) == _normal(asked)), text)
+    except Refusal:
+        return text
+
+
+def _normal(asked: Ask) -> str:
+    """A name in which every text that reads as an expression is spelt as one."""
+    groups = ", ".join(map(_canonical, divided(asked.groups))) if isinstance(asked.groups, str) else None
+    return attrs.evolve(asked, statistic=asked.statistic.renamed(_canonical), groups=groups).name
+
+
+def _canonical(name: str) -> str:
+    try:
+        tree = expression_text.read(name)
+    except QuestionError:
+        return name
+    return column_text(tree)
 
 
 def _clauses(text: str) -> tuple[str, str | None, str | None, str | None] | None:
@@ -127,7 +155,7 @@ def _arguments(inner: str) -> tuple[list[str], dict[str, str]]:
     plain: list[str] = []
     named: dict[str, str] = {}
     last = ""
-    for part in (piece.strip() for piece in inner.split(",")):
+    for part in divided(inner):
         option = re.fullmatch(r"([A-Za-z_]+)\s*=\s*(.*)", part, re.DOTALL)
         if option:
             last = option.group(1)

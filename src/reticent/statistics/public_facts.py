@@ -24,13 +24,13 @@ def name_of(text: str, setting: Setting) -> str:
 def title(asked: Statistic, setting: Setting) -> str:
     """The name of an answer: the question's text, with its unit of analysis, its filter and its groups."""
     text = name_of(asked.text(setting.per), setting)
-    return text if setting.keys is None else f"{text} by {setting.keys.column}"
+    return text if setting.keys is None else f"{text} by {setting.keys.title}"
 
 
 def labels(keys: Keys | None, inner: tuple[Label, ...] = ((),)) -> tuple[Label, ...]:
     if keys is None:
         return inner
-    return tuple(((keys.column, key), *label) for key in keys.among for label in inner)
+    return tuple((*group, *label) for group in keys.labels for label in inner)
 
 
 def stands_in(column: Column) -> bool:

@@ -14,14 +14,14 @@ the step that answers it; the algorithm is imported when that step is made. ``re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 import attrs
 
 from reticent.data.expression import cleaned, joined
-from reticent.data.expression_text import write
+from reticent.data.expression_text import column_text, write
 from reticent.data.expression_tree import Tree
 from reticent.data.formula import Expression, read
 from reticent.data.query import Keys, Per
@@ -161,6 +161,22 @@ class Statistic(ABC):
         """Unnamed arguments that stand first in the text form."""
         return self.columns
 
+    def renamed(self, of: Callable[[str], str]) -> Statistic:
+        """The same statistic with each name of a column replaced; one without columns is itself."""
+        return self
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names of columns, or texts of expressions in their place."""
+        found: list[str] = []
+
+        def note(name: str) -> str:
+            found.append(name)
+            return name
+
+        self.renamed(note)
+        return tuple(found)
+
     def __str__(self) -> str:
         return self.name
 
@@ -214,9 +230,9 @@ class Statistic(ABC):
         """The statistic of the rows for which a condition is true, such as ``"age >= 65"``."""
         return Ask(self).where(condition)
 
-    def by(self, column: str) -> Ask:
-        """The statistic in each public group of a category column."""
-        return Ask(self).by(column)
+    def by(self, *columns: str | Expression) -> Ask:
+        """The statistic in each public group of a column, or of each combination of several."""
+        return Ask(self).by(*columns)
 
     def per(self, unit: Per) -> Ask:
         """The statistic of rows, or of each person's mean, so that every person weighs the same."""
@@ -227,8 +243,10 @@ class Statistic(ABC):
         return Ask(self).at(epsilon, delta=delta)
 
 
-def read_column(column: str) -> str:
-    """The name of a column."""
+def read_column(column: str | Expression) -> str:
+    """The name of a column, or the text of an expression in its place."""
+    if isinstance(column, Expression):
+        return column_text(cleaned(column.tree))
     if type(column) is not str:
         raise QuestionError(f'a column is named by plain text, such as "age", got {column!r}')
     return column
@@ -245,6 +263,9 @@ class OfColumn(Statistic, ABC):
     def columns(self) -> tuple[str, ...]:
         return (self.column,)
 
+    def renamed(self, of: Callable[[str], str]) -> OfColumn:
+        return attrs.evolve(self, column=of(self.column))
+
 
 def read_statistic(statistic: Statistic) -> Statistic:
     """A statistic, and nothing that only looks like one."""
@@ -256,8 +277,15 @@ def read_statistic(statistic: Statistic) -> Statistic:
 def read_groups(groups: object) -> str | Keys:
     """The column of groups, or its public keys."""
     if not isinstance(groups, str | Keys):
-        raise QuestionError(f'groups are those of one category column, named as text: by("g"), got {groups!r}')
+        raise QuestionError(f'groups are those of columns, named as text: by("g") or by("g", "h"), got {groups!r}')
     return groups
+
+
+def read_clause(columns: Sequence[str | Expression]) -> str:
+    """Columns and expressions as the text behind ``by``."""
+    if not columns:
+        raise QuestionError('by names a column or more: by("g").')
+    return ", ".join(map(read_column, columns))
 
 
 def read_condition(condition: Tree | None) -> Tree | None:
@@ -273,7 +301,8 @@ class Ask:
     ----------
     statistic : Statistic
     groups : str, Keys or None
-        The column whose public values are the groups; ``Keys`` once the schema has said which values it has.
+        The columns whose public values are the groups, with commas between them; ``Keys`` once the schema has said
+        which values they have.
     unit : "row" or "person"
         "person" averages the rows of each person first.
     epsilon, delta : Fraction or None
@@ -305,11 +334,11 @@ class Ask:
                 "median, S for an iqr, TM for a trimmed mean. Nothing was charged."
             )
 
-    def by(self, column: str) -> Ask:
-        """The same question in each public group of a category column."""
+    def by(self, *columns: str | Expression) -> Ask:
+        """The same question in each public group of a column, or of each combination of several."""
         if self.groups is not None:
-            raise QuestionError(f"{self.name} is grouped already: ask for one column of groups")
-        return attrs.evolve(self, groups=read_groups(column))
+            raise QuestionError(f'{self.name} is grouped already: name all columns at once, by("g", "h")')
+        return attrs.evolve(self, groups=read_clause(columns))
 
     def where(self, condition: str | Expression) -> Ask:
         """The same question of the rows for which a condition is true, too."""
@@ -345,7 +374,7 @@ class Ask:
         chosen = "" if self.condition is None else f" where {write(self.condition)}"
         if self.groups is None:
             return text + chosen
-        return f"{text}{chosen} by {self.groups.column if isinstance(self.groups, Keys) else self.groups}"
+        return f"{text}{chosen} by {self.groups.title if isinstance(self.groups, Keys) else self.groups}"
 
     @property
     def is_checked(self) -> bool:

@@ -17,6 +17,7 @@ from reticent.statistics.prepare import prepare
 from reticent.statistics.shares import SHARE
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import CAVEAT_SHARE, Question, caveat_is_due, deltas
+from reticent.study.formulas import extended
 from reticent.study.incomplete import due
 from reticent.study.linked_widths import LinkedWidth, least_epsilons, linked_width
 
@@ -71,6 +72,9 @@ def wanted(
         raise QuestionError(
             "A width of filtered rows cannot be wanted: how many pass is private. Say epsilon. Nothing was charged."
         )
+    declared, schema = schema, extended(schema, asked)
+    if schema is not declared:
+        known = NOTHING
     offered = deltas(asked, Cost(delta=within.delta))
     public = people if schema.person.adjacency == "substitute" else schema.person.people
     bought = due(asked, schema, public, known)

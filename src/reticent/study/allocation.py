@@ -20,7 +20,7 @@ from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.data.expression_text import write
 from reticent.data.expression_tree import Tree
 from reticent.data.query import Keys
-from reticent.data.schema import Category, Column, Key, Person, Schema
+from reticent.data.schema import Category, Column, Person, Schema
 from reticent.data.transformations import filtered
 from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
@@ -43,6 +43,7 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.incomplete import IncompleteStep
 from reticent.statistics.prepare import prepare
 from reticent.statistics.statistic import Ask, Statistic, ask, ours
+from reticent.study.formulas import extended, resolved
 from reticent.study.incomplete import NO_SHARES, ReleaseShares, beside, place_of_count
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class PreparedRelease:
 
     They come with the cap's caveat if one is needed, and with the shares of incomplete rows beside the answers.
     ``extensions`` are those that answer or prove a part, and ``notes`` are caveats of the whole release that public
-    facts give. ``asked`` are the questions of the steps.
+    facts give. ``asked`` are the questions of the steps. ``schema`` has the columns that they compute, if any do.
     """
 
     steps: tuple[Step, ...]
@@ -102,6 +103,11 @@ class PreparedRelease:
     notes: tuple[str, ...] = ()
     asked: tuple[Ask, ...] = ()
     filtered: tuple[View, ...] = ()
+    schema: Schema | None = None
+
+    def schema_of(self, view: View) -> Schema | None:
+        """The schema of the rows of a view; None for that of the study."""
+        return view.schema or self.schema
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -179,41 +185,9 @@ def _understood(question: Question, schema: Schema, groups: Keys | None, extensi
         check_known(asked.statistic, extensions)
     else:
         asked = parse(question) if isinstance(question, str) else ask(question)
-    if asked.keys is not None:  # whoever made them: the schema says which groups there are
-        return attrs.evolve(asked, groups=keys_of(schema, asked.keys.column, asked.keys.among, asked.keys.touch))
-    if isinstance(asked.groups, str):
-        if groups is not None:
-            raise QuestionError("this study is grouped already: ask without 'by'")
-        return attrs.evolve(asked, groups=keys_of(schema, asked.groups))
-    return attrs.evolve(asked, groups=groups)
-
-
-def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, groups: int | None = None) -> Keys:
-    """Public groups of a category column.
-
-    A person may be in as many groups as they have kept rows, unless the study file says the column is constant per
-    person. ``groups`` states a smaller public bound, which is then enforced.
-    """
-    declared = schema.column(column)
-    if not isinstance(declared, Category):
-        raise QuestionError(
-            f"The groups of '{column}' might name someone. List them: [columns.{column}] kind = \"category\", "
-            "among = [...]."
-        )
-    chosen = declared.among if among is None else tuple(among)
-    for key in chosen:
-        if key not in declared.among:
-            listed = ", ".join(map(str, declared.among))
-            raise QuestionError(f"{key!r} is not among the declared values of {column}: {listed}.")
-    chosen = tuple(declared.among[declared.among.index(key)] for key in chosen)  # True == 1: take the declared spelling
-    if not chosen or len(set(chosen)) != len(chosen):
-        raise QuestionError(f"name each group of {column} once, and at least one of them")
-    touch = 1 if declared.constant else min(len(chosen), schema.person.rows)
-    if groups is not None:
-        if type(groups) is not int or groups < 1:
-            raise PublicParameterError(f"groups must be a whole number >= 1, got {groups!r}")
-        touch = min(touch, groups)
-    return Keys(column, chosen, touch)
+    if isinstance(asked.groups, str) and groups is not None:
+        raise QuestionError("this study is grouped already: ask without 'by'")
+    return resolved(attrs.evolve(asked, groups=asked.groups or groups), schema)
 
 
 def settle(
@@ -238,6 +212,9 @@ def settle(
     """
     if units == 0:
         raise QuestionError("The table has no people, which is public here. Nothing was charged.")
+    declared, schema = schema, extended(schema, asked)
+    if schema is not declared:
+        known = NOTHING  # earlier shares are of declared columns
     charged: Currency = "approximate" if within.rho is None and currency == "approximate" else "zcdp"
     noises = tuple(noise for one in extensions for noise in one.on_integers.items())
     schemas = {item.condition: schema if item.condition is None else filtered(schema, item.condition) for item in asked}
@@ -274,7 +251,13 @@ def settle(
     besides = [step for view in (everyone, *views.values()) for step in view.besides]
     whole = _together([step.guarantee for step in (*in_order, *besides)], within, currency)
     found = PreparedRelease(
-        in_order, everyone.caveat, whole, everyone.beside, asked=tuple(asked), filtered=tuple(views.values())
+        in_order,
+        everyone.caveat,
+        whole,
+        everyone.beside,
+        asked=tuple(asked),
+        filtered=tuple(views.values()),
+        schema=None if schema is declared else schema,
     )
     epsilon, delta = epsilon_delta(whole.loss)
     within.admit(ptr.chargeable(whole).loss, epsilon)
@@ -543,7 +526,7 @@ def kind_words(column: Column) -> str:
 def description(title: str, schema: Schema, budget: Loss, groups: Keys | None) -> str:
     """Text form of a study: its title, columns, neighbours, budget and groups, without a fact from its rows."""
     columns = ", ".join(f"{name} ({kind_words(column)})" for name, column in schema.columns.items())
-    grouped = f"\n  by       {groups.column}" if groups is not None else ""
+    grouped = f"\n  by       {groups.title}" if groups is not None else ""
     if schema.where is not None:
         grouped = f"\n  where    {write(schema.where)}{grouped}"
     return (

@@ -34,7 +34,7 @@ from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, QueryResult, Table
 from reticent.data.transformations import needed
 from reticent.entropy import Entropy, SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, bare
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Receipt
 from reticent.ledger.faults import note_fault, protected_log
 from reticent.ledger.fingerprint import note_head
@@ -81,9 +81,9 @@ class Release(Comparisons):
 
     def __getitem__(self, name: str | Statistic | Ask) -> Answer:
         """The answer of a name, of a question, or of another spelling of its text."""
-        found = name if isinstance(name, str) else name.name
-        if found not in self._answers and isinstance(name, str):
-            found = _spelt(name)
+        from reticent.statistics.grammar import spelt
+
+        found = spelt(name if isinstance(name, str) else name.name, self._answers)
         if found not in self._answers:
             raise QuestionError(f"This release has no answer '{name}'. It has: {', '.join(self._answers)}.")
         return self._answers[found]
@@ -209,16 +209,6 @@ class Release(Comparisons):
         return (_reopened, (self._answers, self.caveats, self.certificate))
 
 
-def _spelt(text: str) -> str:
-    """The name of the question that a text asks; the text itself where it cannot be read."""
-    from reticent.statistics.grammar import parse
-
-    try:
-        return parse(text).name
-    except Refusal:
-        return text
-
-
 def _reopened(answers: dict[str, Answer], caveats: tuple[str, ...], certificate: Certificate) -> Release:
     return Release(tuple(answers.values()), caveats, certificate)
 
@@ -327,7 +317,8 @@ def draw(
     on_stage("read")
     key, views = entropy.bits(256).to_bytes(32), prepared.views
     read = [
-        _read(table, [*(prepared.steps[place] for place in view.places), *view.besides], key, view) for view in views
+        _read(table, [*(prepared.steps[place] for place in view.places), *view.besides], key, prepared.schema_of(view))
+        for view in views
     ]
     on_stage("draw")
     found = {place: results for view, results in zip(views, read, strict=True) for place in view.places}
@@ -350,10 +341,10 @@ def draw(
     return tuple(drawn), (*noted, *prepared.notes)
 
 
-def _read(table: Table, steps: Sequence[Step], key: bytes, view: View) -> dict[Query, QueryResult]:
+def _read(table: Table, steps: Sequence[Step], key: bytes, schema: Schema | None) -> dict[Query, QueryResult]:
     """The exact integers of the steps of one view, each query run once."""
     queries: list[Query] = list(dict.fromkeys(query for step in steps for query in step.queries))
-    found = table.run(queries, key, view.schema)
+    found = table.run(queries, key, schema)
     return dict(zip(queries, found, strict=True))
 
 
@@ -381,7 +372,7 @@ def certified(
 ) -> dict[str, object]:
     """The document of a certificate, version 1. Fields may be added, never removed or given a new meaning."""
     used = {name for view in prepared.views for name in _columns_of(prepared, view, schema)}
-    columns = columns_to_json(schema, used)
+    columns = columns_to_json(prepared.schema or schema, used)
     found = stated(VERSION, prepared.guarantee, receipt.charge, columns, about, receipt, ledger)
     if prepared.extensions:
         from reticent.statistics.extensions import to_json
@@ -394,7 +385,8 @@ def _columns_of(prepared: PreparedRelease, view: View, schema: Schema) -> tuple[
     """The declared columns that the steps of a view are about, its filter's and those behind computed ones included."""
     steps = (*(prepared.steps[place] for place in view.places), *view.besides)
     asked = set().union(*(_columns(query) for step in steps for query in step.queries))
-    return needed(view.schema or schema, [name for name in schema.columns if name in asked])
+    seen = prepared.schema_of(view) or schema
+    return needed(seen, [name for name in seen.columns if name in asked])
 
 
 def _columns(query: Query) -> set[str]:

@@ -141,15 +141,15 @@ class Study:
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
-    def by(self, column: str, *, among: Sequence[Key] | None = None, groups: int | None = None) -> Study:
+    def by(self, *columns: str | Expression, among: Sequence[Key] | None = None, groups: int | None = None) -> Study:
         """The same study, asked by group: every answer then has one cell per public group.
 
         Parameters
         ----------
-        column : str
-            A category column of the study file.
+        *columns : str or Expression
+            A column of keys, or several: then each combination of their keys is a group.
         among : sequence, optional
-            The groups wanted; by default all declared values.
+            The groups of one column that are wanted; by default all declared values.
         groups : int, optional
             Most groups one person may be in, if fewer than their rows allow; enforced, and the price falls with it.
 
@@ -158,9 +158,10 @@ class Study:
         Study
             With the same ledger.
         """
-        from reticent.study.allocation import keys_of
+        from reticent.statistics.statistic import read_clause
+        from reticent.study.formulas import keys_of
 
-        return replace(self, _groups=keys_of(self.schema, column, among, groups))
+        return replace(self, _groups=keys_of(self.schema, read_clause(columns), among, groups))
 
     def where(self, condition: str | Expression) -> Study:
         """The same study of the rows for which a condition is true: every answer, session and density is of them.

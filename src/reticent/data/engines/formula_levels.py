@@ -18,7 +18,7 @@ from reticent.data.engines.casts import key_text, with_stand_in
 from reticent.data.engines.formulas import call, literal, operand
 from reticent.data.expression import kind_of
 from reticent.data.expression_tree import Application, ColumnName, Tree
-from reticent.data.expression_types import Truth
+from reticent.data.expression_types import Labels, Truth
 from reticent.data.schema import Category, Schema
 from reticent.data.transformations import needed
 
@@ -71,10 +71,12 @@ class FormulaLevels:
         """The cell of a computed column; a condition becomes the key "true" or "false"."""
         tree = self.computed[name]
         x = self.value(rows, tree)
-        if isinstance(kind_of(tree, self.schema.columns), Truth):
+        kind = kind_of(tree, self.schema.columns)
+        if isinstance(kind, Truth):
             x = ibis.cases((x, "true"), (~x, "false"), else_=ibis.null("string"))
         declared = self.schema.columns[name]
-        among = declared.among if isinstance(declared, Category) else ()
+        listed = isinstance(kind, Labels) and isinstance(declared, Category) and kind.among == declared.among
+        among = declared.among if isinstance(declared, Category) and not listed else ()
         return ibis.ifelse(x.isin([key_text(key) for key in among]), x, ibis.null("string")) if among else x
 
     def views(self, rows: Table) -> dict[str, Table]:

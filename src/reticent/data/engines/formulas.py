@@ -10,15 +10,16 @@ import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never
 
 import ibis
 
-from reticent.data.engines.casts import clamp, double
+from reticent.data.engines.casts import clamp, double, whole_text
 from reticent.data.expression import OPERATIONS, Cell, kind_of, type_of
 from reticent.data.expression_tree import KeyLiteral, NumberLiteral, Tree, key_text
-from reticent.data.expression_types import Labels, Numbers, cut_labels
+from reticent.data.expression_types import Labels, Numbers, Truth, Type, cross_text, cut_labels
 from reticent.data.schema import EXACT_DOUBLE, Column
 
 Expr: TypeAlias = Any  # Ibis is not typed; expressions never leave ``plan`` but as SQL text
@@ -105,6 +106,8 @@ def call(name: str, found: Sequence[Expr], operands: Sequence[Tree], columns: Ma
             return _mapped(x, list(zip(pairs[::2], pairs[1::2], strict=True)))
         case "cut", (x, *_):
             return _class(x, [float(_value(one)) for one in operands[1:]])
+        case "cross", _:
+            return _side_by_side(found, operands, columns)
         case (("lower" | "trim" | "left"), (x, *_)):
             return _renamed(name, x, operands, columns)
         case _:
@@ -148,6 +151,28 @@ def _class(x: Expr, edges: Sequence[float]) -> Expr:
         for place, (low, high) in enumerate(pairwise(edges))
     ]
     return ibis.cases(*found, else_=ibis.null("string"))
+
+
+def _side_by_side(found: Sequence[Expr], operands: Sequence[Tree], columns: Mapping[str, Column]) -> Expr:
+    """Keys joined by commas; null where one is."""
+    texts = [_key(x, kind_of(one, columns), alone=len(found) == 1) for x, one in zip(found, operands, strict=True)]
+    return reduce(lambda a, b: a + ", " + b, texts)
+
+
+def _key(x: Expr, kind: Type, *, alone: bool) -> Expr:
+    """The text of a key, as a part of several."""
+    match kind:
+        case Numbers():
+            return whole_text(x)
+        case Truth():
+            return ibis.cases((x, "true"), (~x, "false"), else_=ibis.null("string"))
+        case Labels(among=among):
+            told = [(key_text(key), cross_text(key)) for key in among]
+            if alone or all(old == new for old, new in told):
+                return x
+            return _mapped(x, [(ibis.literal(old, "string"), ibis.literal(new, "string")) for old, new in told])
+        case _:
+            assert_never(kind)
 
 
 def _renamed(name: str, x: Expr, operands: Sequence[Tree], columns: Mapping[str, Column]) -> Expr:

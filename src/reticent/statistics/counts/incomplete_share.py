@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
+from reticent.data.formula import Expression
 from reticent.errors import PublicParameterError
 from reticent.statistics.estimand import capped, odd_cells
-from reticent.statistics.statistic import Dice, Statistic
+from reticent.statistics.statistic import Dice, Statistic, read_column
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
 
 
-def _names(columns: str | Iterable[str]) -> tuple[str, ...]:
+def _names(columns: str | Expression | Iterable[str | Expression]) -> tuple[str, ...]:
     """The names of one column or several."""
-    return (columns,) if isinstance(columns, str) else tuple(columns)
+    return tuple(map(read_column, (columns,) if isinstance(columns, str | Expression) else columns))
 
 
 @attrs.frozen
@@ -48,6 +49,9 @@ class IncompleteShare(Statistic):
     def columns(self) -> tuple[str, ...]:
         """None: it counts odd cells itself."""
         return ()
+
+    def renamed(self, of: Callable[[str], str]) -> IncompleteShare:
+        return attrs.evolve(self, of=tuple(map(of, self.of)))
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -14,13 +14,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 import attrs
 
+from reticent.data.expression_text import divided
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, positive, read, show
@@ -78,7 +79,7 @@ def read_comparison(formula: str | Comparison) -> Comparison:
     """The comparison of its text."""
     if isinstance(formula, Comparison):
         return formula
-    parts = [part.strip() for part in str(formula).split("~")]
+    parts = divided(str(formula), "~")
     if not isinstance(formula, str) or len(parts) > 2 or not all(parts):
         raise QuestionError(f"'{formula}' cannot be read. Write for example: test(\"income ~ sex\").")
     return Comparison(parts[0], parts[1] if len(parts) == 2 else None)
@@ -216,6 +217,9 @@ class HypothesisTest(Statistic):
     @property
     def columns(self) -> tuple[str, ...]:
         return (self.column,) if self.on is None else (self.column, self.on)
+
+    def renamed(self, of: Callable[[str], str]) -> HypothesisTest:
+        return attrs.evolve(self, formula=Comparison(of(self.column), None if self.on is None else of(self.on)))
 
     @property
     def arguments(self) -> tuple[str, ...]:

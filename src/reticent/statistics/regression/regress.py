@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import attrs
 
+from reticent.data.expression_text import divided
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.estimand import kept
@@ -35,21 +36,22 @@ class Formula:
             raise PublicParameterError("a regression has one column left of ~, and others on its right, each once")
 
     def __str__(self) -> str:
-        return f"{self.y} ~ {' + '.join([*([] if self.intercept else ['0']), *self.on])}"
+        terms = [name if len(divided(name, "+")) == 1 else f"({name})" for name in self.on]
+        return f"{self.y} ~ {' + '.join([*([] if self.intercept else ['0']), *terms])}"
 
 
 def read_formula(formula: str | Formula) -> Formula:
     """The formula of its text."""
     if isinstance(formula, Formula):
         return formula
-    match = re.fullmatch(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*", formula) if isinstance(formula, str) else None
-    if match is None:
+    sides = divided(formula, "~") if isinstance(formula, str) else []
+    if len(sides) != 2 or not all(sides):
         raise QuestionError(f"'{formula}' cannot be read. Write for example: regress(\"y ~ a + b\").")
-    terms = [term.strip() for term in match.group(2).split("+")]
+    terms = divided(sides[1], "+")
     constants = [term for term in terms if term in ("0", "1")]
     if len(constants) > 1 or not all(terms):
         raise QuestionError(f"'{formula}' cannot be read: name each column once, and at most one of 0 and 1.")
-    return Formula(match.group(1), tuple(term for term in terms if term not in ("0", "1")), "0" not in constants)
+    return Formula(sides[0], tuple(term for term in terms if term not in ("0", "1")), "0" not in constants)
 
 
 def robust_regression(columns: int, *, intercept: bool, delta: bool) -> Literal["R_H", "theil_sen", "tukey"]:
@@ -117,6 +119,9 @@ class Regression(Statistic):
     @property
     def columns(self) -> tuple[str, ...]:
         return (self.y, *self.on)
+
+    def renamed(self, of: Callable[[str], str]) -> Regression:
+        return attrs.evolve(self, formula=Formula(of(self.y), tuple(map(of, self.on)), self.intercept))
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -231,7 +231,8 @@ class Groups:
     def __call__(self, result: QueryResult) -> Sequence[Group]:
         if self.keys is None:
             return [Group("", counts) for counts in result.ranks]
-        return [Group(f"{self.keys.column} {key}", c) for key, c in zip(self.keys.among, result.ranks, strict=True)]
+        named = [", ".join(f"{name} {key}" for name, key in label) for label in self.keys.labels]
+        return [Group(name, c) for name, c in zip(named, result.ranks, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

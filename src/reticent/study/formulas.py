@@ -1,0 +1,168 @@
+"""Expressions of questions: each becomes a computed column of the schema, whose name is the expression's text.
+
+    resolved(asked, schema)     a question whose expressions are in canonical text and whose groups are public keys
+    extended(schema, asked)     the schema with the columns that questions compute; a name that is declared is itself
+    keys_of(schema, groups)     the public keys of groups: of one column, or the product of several
+
+``by ward, month(admitted)`` is one computed column, ``cross(ward, month(admitted))``, so that the reach of a person is
+counted over the whole product.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+import attrs
+
+from reticent.data import expression_text
+from reticent.data.expression import bind
+from reticent.data.expression_text import column_text, divided
+from reticent.data.expression_tree import Application, ColumnName, Tree
+from reticent.data.expression_types import MOST_CELLS, Labels, part_keys, refusal
+from reticent.data.query import Keys
+from reticent.data.schema import Category, Integer, Key, Schema
+from reticent.data.transformations import computed
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.statistics.statistic import Ask
+
+CROSS = "cross"
+
+
+def resolved(asked: Ask, schema: Schema) -> Ask:
+    """The question with canonical names, over public keys that the schema knows."""
+    statistic = asked.statistic.renamed(lambda name: name_of(name, schema))
+    if asked.keys is not None:  # whoever made them: the schema says which groups there are
+        keys: Keys | None = keys_of(schema, asked.keys.column, asked.keys.among, asked.keys.touch)
+    else:
+        keys = keys_of(schema, asked.groups) if isinstance(asked.groups, str) else None
+    return attrs.evolve(asked, statistic=statistic, groups=keys)
+
+
+def extended(schema: Schema, asked: Sequence[Ask]) -> Schema:
+    """The schema with one computed column for each expression of resolved questions."""
+    for item in asked:
+        for name in (*item.statistic.named, *([] if item.keys is None else [item.keys.column])):
+            if name not in schema.columns:
+                schema = _with(schema, name, tree_of(name, schema))
+    return schema
+
+
+def name_of(name: str, schema: Schema) -> str:
+    """The canonical name of a column or of an expression in its place."""
+    return column_text(tree_of(name, schema))
+
+
+def tree_of(name: str, schema: Schema) -> Tree:
+    """A declared column, or the expression of the declared columns that a text says.
+
+    Raises
+    ------
+    QuestionError
+        A text that is neither, with the declared column it may mean.
+    """
+    if name in schema.columns:
+        return ColumnName(name)
+    try:
+        tree = expression_text.read(name)
+        if isinstance(tree, ColumnName):
+            schema.column(tree.column)
+            return tree
+        bind(tree, schema.columns)
+    except QuestionError:
+        if difflib.get_close_matches(name, schema.columns) or not any(sign in name for sign in "()+*/<>="):
+            schema.column(name)  # refused, with the names that there are
+        raise
+    if not isinstance(tree, Application):
+        schema.column(name)
+    return tree
+
+
+def keys_of(schema: Schema, groups: str, among: Sequence[Key] | None = None, touch: int | None = None) -> Keys:
+    """Public groups of a column of keys, or of the product of several.
+
+    A person may be in as many groups as they have kept rows; in one, where every column is declared constant
+    for a person. ``touch`` states a smaller public bound, which is then enforced.
+
+    Raises
+    ------
+    QuestionError
+        Groups that are not public; more of them than can be asked for.
+    PublicParameterError
+        A bound that is no number of groups.
+    """
+    trees = [ColumnName(groups)] if groups in schema.columns else _parts(groups, schema)
+    if any(isinstance(tree, ColumnName) and tree.column == schema.person.column for tree in trees):
+        raise refusal(f"{schema.person.column} names the person: groups of it would be people.")
+    for tree in trees:
+        if isinstance(tree, ColumnName) and not _listed(schema, tree.column):
+            raise QuestionError(
+                f"The groups of '{tree.column}' might name someone. List them: [columns.{tree.column}] kind = "
+                f'"category", among = [...]. Numbers are cut: by cut({tree.column}, 0:100:10).'
+            )
+    whole = trees[0] if len(trees) == 1 else Application(CROSS, tuple(trees))
+    if isinstance(whole, ColumnName) and isinstance(schema.columns[whole.column], Category):
+        return _keys_of_one(schema, whole.column, among, touch)
+    kinds = [bind(tree, schema.columns)[1] for tree in trees]
+    if len(trees) == 1 and isinstance(kinds[0], Labels):
+        name = column_text(whole)
+        return _keys_of_one(_with(schema, name, whole), name, among, touch)
+    whole = Application(CROSS, tuple(trees))
+    name, lists = column_text(whole), tuple(map(part_keys, kinds))
+    parts = tuple((column_text(tree), keys) for tree, keys in zip(trees, lists, strict=True))
+    declared = _with(schema, name, whole).column(name)
+    assert isinstance(declared, Category)
+    if among is not None and tuple(among) != declared.among:
+        raise QuestionError(f"groups of {name} are all of the product: among is for one column.")
+    return Keys(name, declared.among, _touch(declared, schema, declared.among, touch), parts)
+
+
+def _with(schema: Schema, name: str, tree: Tree) -> Schema:
+    return computed(schema, name, tree, most_keys=MOST_CELLS)
+
+
+def _listed(schema: Schema, column: str) -> bool:
+    """Tell if the keys of a declared column are public."""
+    declared = schema.columns[column]
+    return isinstance(declared, Category) or (isinstance(declared, Integer) and declared.low is not None)
+
+
+def _parts(groups: str, schema: Schema) -> list[Tree]:
+    """The columns and expressions of a clause: ``ward, month(admitted)``, or their product as it is named."""
+    if not all(divided(groups)):
+        raise QuestionError(f"by {groups} has an empty place between commas.")
+    trees = [tree_of(part, schema) for part in divided(groups)]
+    if len(trees) == 1 and isinstance(trees[0], Application) and trees[0].operation == CROSS:
+        trees = list(trees[0].operands)
+    for tree in trees:
+        if trees.count(tree) > 1:
+            raise QuestionError(f"by {groups} names {column_text(tree)} twice.")
+    return trees
+
+
+def _keys_of_one(schema: Schema, column: str, among: Sequence[Key] | None, touch: int | None) -> Keys:
+    """Keys of one column with a public list, or some of them."""
+    declared = schema.column(column)
+    assert isinstance(declared, Category)
+    chosen = declared.among if among is None else tuple(among)
+    for key in chosen:
+        if key not in declared.among:
+            listed = ", ".join(map(str, declared.among))
+            raise QuestionError(f"{key!r} is not among the declared values of {column}: {listed}.")
+    chosen = tuple(declared.among[declared.among.index(key)] for key in chosen)  # True == 1: take the declared spelling
+    if not chosen or len(set(chosen)) != len(chosen):
+        raise QuestionError(f"name each group of {column} once, and at least one of them")
+    return Keys(column, chosen, _touch(declared, schema, chosen, touch))
+
+
+def _touch(declared: Category, schema: Schema, chosen: Sequence[Key], groups: int | None) -> int:
+    """The most groups that one person can be in."""
+    most = 1 if declared.constant else min(len(chosen), schema.person.rows)
+    if groups is None:
+        return most
+    if type(groups) is not int or groups < 1:
+        raise PublicParameterError(f"groups must be a whole number >= 1, got {groups!r}")
+    return min(most, groups)
+
+
+__all__ = ["extended", "keys_of", "name_of", "resolved", "tree_of"]
