@@ -204,6 +204,10 @@ def filters(folder: Path) -> None:
     release(page("how-to/filters", folder)["release"], folder, "filters")
 
 
+def sql(folder: Path) -> None:
+    release(page("how-to/sql", folder)["found"].release, folder, "sql")
+
+
 def no_reply(folder: Path) -> None:
     import reticent as rt
 
@@ -305,6 +309,7 @@ PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "teaching": teaching,
     "odds": odds,
     "filters": filters,
+    "sql": sql,
     "groups": groups,
     "compare_answers": compare_answers,
     "no_reply": no_reply,

@@ -323,6 +323,7 @@ def test_json_has_the_documented_fields(released: Path, study: Path) -> None:
         "`plan`": ("plan", str(study), *table4),
         "`rehearse`": ("rehearse", str(study), "--ask", "count", "--epsilon", "1", "--people", "9"),
         "`release`": ("release", str(study), "--ask", "count", "--epsilon", "0.1"),
+        "`sql`": ("sql", str(study), "SELECT COUNT(*) FROM study", "--epsilon", "0.1", "--force"),
         "`synth`": ("synth", str(study), "--columns", "age", "--epsilon", "0.1"),
         "`ledger show`": ("ledger", "show", ledger),
         "`ledger verify`": ("ledger", "verify", ledger),

@@ -18,6 +18,7 @@ VERBS: Final = (
     "plan",
     "rehearse",
     "release",
+    "sql",
     "synth",
     "compare",
     "ledger show",

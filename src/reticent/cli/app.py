@@ -18,6 +18,7 @@ FILES: Final[dict[str, str]] = {
     "plan": "plan:plan",
     "rehearse": "plan:rehearse",
     "release": "release:release",
+    "sql": "sql:sql",
     "synth": "synth:synth",
     "compare": "compare:compare",
     "explain": "ledgers:explain",
@@ -102,7 +103,7 @@ def app(ctx: click.Context) -> None:
     """Publish statistics about people without exposing any one of them.
 
     Start with `reticent demo`, or with your own file: `reticent init FILE`.
-    Only `release` and `synth` read rows and spend budget.
+    Only `release`, `sql` and `synth` read rows and spend budget.
     """
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())

@@ -13,6 +13,7 @@ from reticent.statistics.answer import printed
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer, Cell
+    from reticent.study.selection import Selection
 
 ASK_WHY: Final = "It could not be shown that no one person matters. See: reticent explain no-reply"
 AGAIN: Final = (
@@ -63,6 +64,16 @@ def answers(found: Iterable[Answer], truth: Truth | None = None) -> TextTable:
     if truth is not None:
         heads.append("truth")
     return columns(heads, rows, right=range(1, 6), wrap=[0])
+
+
+def selection(found: Selection) -> TextTable:
+    """The rows of a SELECT, each number with its interval."""
+    from reticent.sql.output import GroupKey
+    from reticent.sql.result import texts_of
+
+    outputs = found.statement.outputs
+    right = (place for place, (_, output) in enumerate(outputs) if not isinstance(output, GroupKey))
+    return columns([clean(name) for name, _ in outputs], texts_of(found.rows), right=right, wrap=[0])
 
 
 def label(cell: Cell) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reticent.data.spec import ReleaseSpec
     from reticent.ledger import Line
     from reticent.study.release import Release
+    from reticent.study.selection import Selection
     from reticent.study.study import Study
 
 SUFFIXES = (".csv", ".json", ".html", ".svg")
@@ -84,7 +85,7 @@ def release(
     voice.spends = True
     opened = with_ledger(study_of(study, extensions), study, ledger)
     item = asked_of(opened, named, ask, epsilon, delta, rho)
-    stem = _stem(out, item)
+    stem = stem_for(out, item)
     suffixes = (*SUFFIXES, ".xlsx") if xlsx else SUFFIXES
     ready(opened, item, stem, force=force, same_people=same_people, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
@@ -101,10 +102,10 @@ def release(
             record=Record(item.name, who, key, reason, try_anyway or item.try_anyway),
             audit="quick" if audit else None,
         )
-    _publish(voice, made, _received(stem, made.receipt), suffixes, force=force)
+    publish(voice, made, received(stem, made.receipt), suffixes, force=force)
 
 
-def _stem(out: Path | None, item: ReleaseSpec) -> Path:
+def stem_for(out: Path | None, item: ReleaseSpec) -> Path:
     """The stem of the files: of the release's name, as told, or by the receipt in a folder that was told."""
     if out is None:
         return Path(stem_of(item.name))
@@ -114,7 +115,7 @@ def _stem(out: Path | None, item: ReleaseSpec) -> Path:
         return out  # refused with its words where files are looked for
 
 
-def _received(stem: Path, receipt: str) -> Path:
+def received(stem: Path, receipt: str) -> Path:
     return stem.with_name(stem.name.replace(RECEIPT, receipt))
 
 
@@ -217,7 +218,15 @@ def ask_first(voice: Voice, study: Study, item: ReleaseSpec, reason: str) -> Non
     confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)
 
 
-def _publish(voice: Voice, made: Release, stem: Path, suffixes: Sequence[str], *, force: bool) -> None:
+def publish(
+    voice: Voice,
+    made: Release,
+    stem: Path,
+    suffixes: Sequence[str],
+    *,
+    force: bool,
+    selection: Selection | None = None,
+) -> None:
     """Write the files, then print; the answers are printed even where they cannot be written.
 
     A name that was taken since it was looked at keeps its file; then these have the receipt in theirs.
@@ -234,7 +243,7 @@ def _publish(voice: Voice, made: Release, stem: Path, suffixes: Sequence[str], *
         written = [str(path) for path in save(made.certificate, stem, suffixes, put)]
     except OSError:
         written = []
-    show(voice, made, written)
+    show(voice, made, written, selection)
     if not written:
         voice.say(
             f"The files could not be written. {voice.charged} stays spent: what is printed here is the only copy. "
@@ -244,7 +253,7 @@ def _publish(voice: Voice, made: Release, stem: Path, suffixes: Sequence[str], *
     raise click.exceptions.Exit(exit_codes.DONE if made.replied else exit_codes.NO_REPLY)
 
 
-def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
+def show(voice: Voice, made: Release, written: Sequence[str], selection: Selection | None = None) -> None:
     """A release on standard output, what surrounds it on standard error."""
     from reticent.certificate.verify import audit_words
     from reticent.privacy.explain import as_data, sentence
@@ -256,7 +265,7 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
     left, approved = (words(loss) for loss in (made.certificate.left, made.certificate.approved))
     ending = [
         *layout.under("estimates", estimates(made.answers)),
-        *layout.under("note", made.certificate.caveats),
+        *layout.under("note", (*(() if selection is None else selection.notes), *made.certificate.caveats)),
     ]
     if not made.replied:
         ending.append(("no reply", layout.ASK_WHY))
@@ -270,7 +279,7 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
     voice.say(f"   {made.receipt}")
     voice.result(
         {
-            "verb": "release",
+            "verb": "release" if selection is None else "sql",
             "release": made.receipt,
             "name": document["name"],
             "charged": document["charged"],
@@ -282,9 +291,10 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
             "caveats": list(made.certificate.caveats),
             "files": list(written),
             "audit": document["audit"],
+            **({} if selection is None else {"columns": selection.columns()}),
         },
         *([title] if title else []),
-        layout.answers(made.answers),
+        layout.answers(made.answers) if selection is None else layout.selection(selection),
         layout.fields(ending),
     )
     if not made.replied:

@@ -399,21 +399,7 @@ class Round:
     def wrong(
         self, values: Floats, targets: NDArray[np.generic], test: NDArray[np.bool_], entropy: Entropy
     ) -> NDArray[np.int64]:
-        """Test rows that each candidate labels wrong.
-
-        Parameters
-        ----------
-        values : array of shape (n, columns), float
-        targets : array of shape (n,)
-        test : array of shape (n,), bool
-            Rows that are scored.
-        entropy : Entropy
-
-        Returns
-        -------
-        array of shape (candidates,), int
-            Exact numbers of rows.
-        """
+        """Test rows that each candidate labels wrong."""
         found, there = [], np.asarray(np.isfinite(values[test]).all(axis=1), np.bool_)
         for one, work in zip(self.made, self.works, strict=True):
             work.draw(values[~test], targets[~test], entropy)

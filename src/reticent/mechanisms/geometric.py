@@ -96,18 +96,7 @@ def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
 
 
 def mass(scale: float, centre: int, output: int) -> float:
-    """P(centre + Z = output).
-
-    Parameters
-    ----------
-    scale : float
-        In integers.
-    centre, output : int
-
-    Returns
-    -------
-    float
-    """
+    """P(centre + Z = output)."""
     ratio = math.exp(-1 / scale)
     return (1 - ratio) / (1 + ratio) * ratio ** abs(output - centre)
 

@@ -58,23 +58,7 @@ def answer_of(rho: Fraction, neighbours: Adjacency) -> Gaussian:
 
 
 def answer(made: Gaussian, rows: GridRows, question: Question, size: RowCount, entropy: Entropy) -> Estimate:
-    """The mean of ``question`` with noise; the interval's noise part is that of a normal of the same variance.
-
-    Parameters
-    ----------
-    made : Gaussian
-    rows : GridRows
-        Private rows, as whole steps.
-    question : Question
-    size : RowCount
-        The number of rows, public or noisy.
-    entropy : Entropy
-
-    Returns
-    -------
-    Estimate
-        A mean in [0, 1].
-    """
+    """The mean of ``question`` with noise; the interval's noise part is that of a normal of the same variance."""
     (moved,) = gate.draw(made, (apart(question, rows, MIDDLE),), entropy)
     return estimate(MIDDLE, moved, size, NORMAL * math.sqrt(made.variance))
 
@@ -152,11 +136,6 @@ def session_prices(
     Returns
     -------
     Prices
-
-    Raises
-    ------
-    PublicParameterError
-        For a number out of its range, or more positives than questions.
     """
     named = read(delta, "delta")
     given = {"questions": questions, "positives": positives, "people": people, "rows": rows}

@@ -67,10 +67,8 @@ def holdout(
         How many overfitted answers may be corrected, >= 1. With n rows a round has sigma = 2 rounds / (epsilon n).
     threshold : number
         How far training and holdout may be apart before the holdout is shown, in (0, 1).
-    purpose : str
-        Of the session, for the ledger and the certificate.
-    record : Record, optional
-        Name, person who asks, signing key and override, for the ledger and the certificate.
+    purpose, record : optional
+        As for a release.
 
     Returns
     -------
@@ -129,14 +127,8 @@ def sparse_vector(
 
     Parameters
     ----------
-    study : Study
-        Whose rows the questions are about. Its ledger is charged.
-    columns : sequence of str
-        Numeric columns with bounds that the questions will be about.
-    purpose : str
-        Of the session, for the ledger and the certificate.
-    record : Record, optional
-        Name, person who asks, signing key and override, for the ledger and the certificate.
+    study, columns, purpose, record
+        As for ``holdout``.
     epsilon : number
         Of the whole session, charged now.
     positives : int
@@ -205,14 +197,8 @@ def leaderboard(
 
     Parameters
     ----------
-    study : Study
-        Whose rows the questions are about. Its ledger is charged.
-    columns : sequence of str
-        Numeric columns with bounds that the questions will be about.
-    purpose : str
-        Of the session, for the ledger and the certificate.
-    record : Record, optional
-        Name, person who asks, signing key and override, for the ledger and the certificate.
+    study, columns, purpose, record
+        As for ``holdout``.
     epsilon : number
         Of the whole board, charged now.
     improvements : int
@@ -274,14 +260,8 @@ def noisy_answers(
 
     Parameters
     ----------
-    study : Study
-        Whose rows the questions are about. Its ledger is charged.
-    columns : sequence of str
-        Numeric columns with bounds that the questions will be about.
-    purpose : str
-        Of the session, for the ledger and the certificate.
-    record : Record, optional
-        Name, person who asks, signing key and override, for the ledger and the certificate.
+    study, columns, purpose, record
+        As for ``holdout``.
     rho : number
         Of the whole session, in zCDP, charged now.
     answers : int

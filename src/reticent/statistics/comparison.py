@@ -257,32 +257,69 @@ def ratio(one: ReleasedCell, other: ReleasedCell) -> Answer:
     """The first cell divided by the second, by the method of Fieller; no reply where the divisor may be 0."""
     _distinct((one, other))
     name, estimand = f"ratio({one.name}, {other.name})", f"{one.estimand}, divided by {other.estimand}"
-    parts = (one, other)
+    return quotient(name, estimand, Terms(((1.0, one),)), Terms(((1.0, other),)))
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """A weighted sum of cells, with a public constant."""
+
+    cells: tuple[tuple[float, ReleasedCell], ...]
+    constant: float = 0.0
+
+
+def weighted(name: str, estimand: str, terms: Terms) -> Answer:
+    """A weighted sum of cells, each named once, plus a public constant, under a name of the caller's."""
+    found = _linear(name, estimand, [weight for weight, _ in terms.cells], [part for _, part in terms.cells])
+    if not terms.constant:
+        return found
+    (cell,) = found.cells
+    if not isinstance(cell.outcome, Reply):
+        return found
+    e, moved = cell.outcome.value, terms.constant
+    estimate = replace(e, value=e.value + moved, low=e.low + moved, high=e.high + moved)
+    law = None if cell.error is None else replace(cell.error, value=cell.error.value + moved)
+    return replace(found, cells=(Cell(cell.label, Reply(estimate), law),))
+
+
+def quotient(name: str, estimand: str, above: Terms, below: Terms) -> Answer:
+    """One weighted sum divided by another, which may share cells; no reply where the divisor may be 0."""
+    parts = tuple({part.name: part for _, part in (*above.cells, *below.cells)}.values())
+    _distinct(parts)
     if not _replied(parts):
         return _result(name, estimand, parts, NO_REPLY, ())
-    above, below = one.cell.error, other.cell.error
-    if above is None or below is None:
-        return _result(name, estimand, parts, *_corners(one, other))
-    shared = covariance(one, other)
-    if abs(below.value) <= max(below.half_width(), replace(below, step=0.0).half_width() + 0.5 * below.step):
-        return _result(name, estimand, parts, NO_REPLY, (NO_RATIO,))
-    centre = above.value / below.value
+    laws = [part.cell.error for part in parts]
+    known = [law for law in laws if law is not None]
+    if len(known) < len(laws):
+        return _result(name, estimand, parts, *_corners(weighted(name, "", above), weighted(name, "", below)))
+    over, under = (
+        [sum(weight for weight, one in terms.cells if one.name == part.name) for part in parts]
+        for terms in (above, below)
+    )
+    pairs = {(i, j): covariance(parts[i], parts[j]) for i, j in combinations(range(len(parts)), 2)}
 
     def law(at: float) -> ErrorLaw:
         """The law of the dividend less ``at`` times the divisor."""
-        return combined((1.0, -at), (above, below), {(0, 1): shared})
+        found = combined([a - at * b for a, b in zip(over, under, strict=True)], known, pairs)
+        return replace(found, value=found.value + above.constant - at * below.constant)
+
+    divisor = combined(under, known, pairs)
+    divisor = replace(divisor, value=divisor.value + below.constant)
+    if abs(divisor.value) <= max(divisor.half_width(), replace(divisor, step=0.0).half_width() + 0.5 * divisor.step):
+        return _result(name, estimand, parts, NO_REPLY, (NO_RATIO,))
+    centre = law(0.0).value / divisor.value
 
     def outside(at: float) -> bool:
         found = law(at)
         return abs(found.value) > found.half_width()
 
-    near, scale = law(centre), abs(below.value)
+    near, scale = law(centre), abs(divisor.value)
     usual = near.half_width() / scale
     low, high = (_edge(centre, direction * usual, outside) for direction in (-1.0, 1.0))
     if not math.isfinite(high - low):
         return _result(name, estimand, parts, NO_REPLY, (NO_RATIO,))
     estimate = Estimate(centre, low, high, near.noise / scale, near.sampled / scale)
-    return _result(name, estimand, parts, Reply(estimate), (SAFE,) if shared is None else ())
+    return _result(name, estimand, parts, Reply(estimate), (SAFE,) if None in pairs.values() else ())
 
 
 def _edge(centre: float, usual: float, outside: Callable[[float], bool]) -> float:
@@ -354,9 +391,9 @@ def _added(
     return Reply(whole), (*notes, UNION)
 
 
-def _corners(one: ReleasedCell, other: ReleasedCell) -> tuple[Outcome[Estimate], tuple[str, ...]]:
+def _corners(one: Answer, other: Answer) -> tuple[Outcome[Estimate], tuple[str, ...]]:
     """The ratio of two estimates from the ends of their intervals."""
-    above, below = _estimate(one), _estimate(other)
+    above, below = one.estimate, other.estimate
     if below.low <= 0.0 <= below.high:
         return NO_REPLY, (NO_RATIO,)
     ends = [a / b for a in (above.low, above.high) for b in (below.low, below.high)]
@@ -386,9 +423,9 @@ def _estimate(part: ReleasedCell) -> Estimate:
 
 
 def _times(weight: float, e: Estimate) -> Estimate:
-    if weight > 0:
-        return e
-    return Estimate(-e.value, -e.high, -e.low, e.noise, e.sampling, e.level)
+    low, high = sorted((weight * e.low, weight * e.high))
+    size = abs(weight)
+    return Estimate(weight * e.value, low, high, size * e.noise, size * e.sampling, e.level)
 
 
 def _result(

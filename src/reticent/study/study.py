@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
+    from reticent.study.selection import Selection
     from reticent.study.synthetic import Synthetic
 
 P = ParamSpec("P")
@@ -204,12 +205,8 @@ class Study:
         ----------
         questions : sequence of statistics or text
             ``[rt.mean("x"), "median(y)"]``.
-        epsilon, rho : number, optional
-            Total of the release, or the total in zCDP; not both.
-        delta : number, optional
-            Only where something needs it.
-        override : str
-            The reason for an epsilon above 10.
+        epsilon, rho, delta, override : optional
+            As for ``release``.
         people : int, optional
             How many people to assume; by default the declared number, else 10,000, and the plan says so.
         rows : number, optional
@@ -254,14 +251,8 @@ class Study:
 
         Parameters
         ----------
-        questions : sequence of statistics or text
-            ``[rt.mean("x"), "median(y)"]``.
-        epsilon, rho : number, optional
-            Total of the release, or the total in zCDP; not both.
-        delta : number, optional
-            Only where something needs it.
-        override : str
-            The reason for an epsilon above 10. Nothing is charged.
+        questions, epsilon, rho, delta, override
+            As for ``plan``; nothing is charged.
         people : int
             Number of made-up persons, >= 1.
         rows : number, optional
@@ -301,16 +292,8 @@ class Study:
         ----------
         questions : Plan, or sequence of statistics or text
             What ``plan`` returned, whose cost is settled, or questions as it takes them.
-        epsilon, rho : number, optional
-            Total of the release, or the total in zCDP; not beside a plan, which has its own.
-        delta : number, optional
-            Only where something needs it.
-        people : int, optional
-            Number of people to assume; not beside a plan.
-        want : mapping of name to half-width, optional
-            Half-widths of the noise at 95 %, by answer; not beside a plan.
-        override : str
-            The reason for an epsilon above 10; not beside a plan.
+        epsilon, rho, delta, people, want, override
+            As for ``plan``; not beside a plan, which has its own.
         triples : int
             How many pairs, each with one tape of noise, extremes first.
 
@@ -361,8 +344,7 @@ class Study:
         delta : number, optional
             Only where something needs it; a spare delta is not charged.
         want : mapping of name to half-width, optional
-            Each named answer gets the least epsilon whose noise has this half-width, at 95 %. It needs a public number
-            of people: substitution, or ``people`` in the study.
+            As for ``plan``; needs a public number of people: substitution, or ``people`` in the study.
         purpose : str
             Of the release, for the ledger and the certificate.
         record : Record, optional
@@ -440,6 +422,48 @@ class Study:
             note_release(source, ledger, release.receipt)
         return release
 
+    @_current("study.sql")
+    def sql(
+        self,
+        statement: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        purpose: str = "",
+        record: Record | None = None,
+    ) -> Selection:
+        """Publish what a SELECT asks: its aggregates are released, its arithmetic on them is free.
+
+        ``study.plan(statement)`` says what it costs and gives; ``study.rehearse(statement)`` asks made-up rows.
+
+        Parameters
+        ----------
+        statement : str
+            ``SELECT ward, AVG(cost) FROM study WHERE age >= 65 GROUP BY ward``.
+        epsilon, rho, delta, purpose, record : optional
+            As for ``release``; epsilon and delta may stand in the options of the statement.
+
+        Returns
+        -------
+        Selection
+            Rows of released numbers with intervals; its ``release`` has the certificate.
+
+        Raises
+        ------
+        Refusal
+            Before any row is read; nothing was charged.
+        Fault
+            After the charge; the charge stays.
+        """
+        from reticent.study.selection import cost_of, selected, statement_of
+
+        found = statement_of(statement, self.schema, self._place)
+        epsilon, rho, delta = cost_of(found, epsilon, rho, delta)
+        return selected(
+            found, self.release(found.asks, epsilon=epsilon, rho=rho, delta=delta, purpose=purpose, record=record)
+        )
+
     @_current("study.synthesize")
     def synthesize(
         self,
@@ -462,16 +486,8 @@ class Study:
             ``good_for`` compares the rows with; a question has its own method, atoms and checks.
         rows : int, optional
             How many; by default the released number of records. Drawing rows is free.
-        epsilon, rho : number, optional
-            Total of the release, or the total in zCDP; not both.
-        delta : number, optional
-            Only where something needs it.
-        purpose : str
-            Of the release, for the ledger and the certificate.
-        record : Record, optional
-            Name, person who asks, signing key and override, for the ledger and the certificate.
-        audit : int or "quick", optional
-            Number of made-up pairs of neighbours that the plan runs on before the charge; "quick" is 50.
+        epsilon, rho, delta, purpose, record, audit
+            As for ``release``.
 
         Returns
         -------
@@ -646,6 +662,11 @@ class Study:
     def _understood(self, questions: Sequence[Question]) -> tuple[Ask, ...]:
         from reticent.study.allocation import understand
 
+        if isinstance(questions, str):
+            from reticent.study.selection import is_select, statement_of
+
+            if is_select(questions):
+                questions = statement_of(questions, self.schema, self._place).asks
         return understand(questions, self.schema, self._groups, self.extensions)
 
     def _known(self) -> EarlierShares:

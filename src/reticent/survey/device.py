@@ -37,19 +37,7 @@ LISTED: Final = 20  # answers that a refusal repeats
 
 
 def one(design: Design, truth: Truth, entropy: Entropy) -> str:
-    """The token for one truth; see ``Design.randomize``.
-
-    Parameters
-    ----------
-    design : Design
-    truth : str, bool or number
-        An answer that the design lists.
-    entropy : Entropy
-
-    Returns
-    -------
-    str
-    """
+    """The token for one truth; see ``Design.randomize``."""
     made = design.mechanism
     if isinstance(made, LocalMean):
         return token(design, made.sample(_in_cells(design, made, truth), entropy))
@@ -69,19 +57,7 @@ def check(design: Design, truth: Truth) -> None:
 
 
 def many(design: Design, truths: Sequence[Truth] | NDArray[np.generic], entropy: Entropy) -> NDArray[np.generic]:
-    """One randomized answer for each truth; see ``Design.randomize_many``.
-
-    Parameters
-    ----------
-    design : Design
-    truths : sequence, or array of shape (n,)
-    entropy : Entropy
-
-    Returns
-    -------
-    array of shape (n,)
-        Tokens, in the order of the truths.
-    """
+    """One randomized answer for each truth; see ``Design.randomize_many``."""
     made = design.mechanism
     array = _vector(truths)
     if isinstance(made, LocalMean):

@@ -23,8 +23,7 @@ class GeometricMean(LogStatistic):
     ----------
     column : str
     low, high : number, optional
-        Above 0, in the unit of the column and known without the file. Values beyond count as the nearer one. By
-        default those of the study where they are above 0, else 2^-20 and 2^60.
+        As for ``log_mean``.
     """
 
     verb: ClassVar[str] = "geometric_mean"

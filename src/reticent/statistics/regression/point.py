@@ -46,13 +46,8 @@ class Point:
 
     Attributes
     ----------
-    frame : Frame
-        The columns, scaled into [-1, 1].
-    price : Price
-    people : int or None
-        A public number of rows.
-    clip : Fraction or None
-        Length of the longest row without the constant; None for what bounds allow.
+    frame, price, people, clip
+        As for ``LeastSquares``.
     """
 
     frame: Frame
@@ -118,7 +113,7 @@ class Point:
 
     @property
     def noise_of_rows(self) -> float | None:
-        """No noise of its own: the curvature counts the rows whose errors are not cut."""
+        """As for ``LeastSquares``: the curvature counts the rows whose errors are not cut."""
         return None
 
     @cached_property
@@ -153,7 +148,7 @@ class Point:
 
     @property
     def noise_of_sums(self) -> NoisySums:
-        """The curvature and the slope of no rows, with their noise."""
+        """As for ``LeastSquares``."""
         assert self.plan.curved is not None
         size = len(self.frame.features)
         return self._sums(

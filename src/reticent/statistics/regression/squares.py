@@ -60,8 +60,7 @@ class LeastSquares:
     complete : bool
         Whether it is public that each of these rows lacks nothing.
     clip : Fraction or None
-        Length of the longest row without the constant: a sum of sizes where the price is pure, else Euclidean. None
-        for what bounds allow.
+        As for ``Products``.
 
     Guarantee
     ---------

@@ -1,0 +1,211 @@
+"""Rows of a SELECT, computed from the answers of its release. Free: no row of the study is read for them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from reticent.data.format import plain
+from reticent.data.schema import Key
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.sql.output import GroupKey, IntervalEnd, Output, Quotient, WeightedSum, names_of
+from reticent.sql.statement import ReleasedCondition, SelectStatement
+from reticent.statistics.answer import Answer, Cell, Label, printed
+from reticent.statistics.comparison import ReleasedCell, Terms, quotient, weighted
+
+CHOSEN: Final = (
+    "rows were chosen or sorted by released numbers: of chosen rows alone the intervals hold less often than stated"
+)
+COMPARES: Final[Mapping[str, Callable[[object, object], bool]]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,  # type: ignore[dict-item]  # of two numbers, or two texts
+    "<=": operator.le,  # type: ignore[dict-item]
+    ">": operator.gt,  # type: ignore[dict-item]
+    ">=": operator.ge,  # type: ignore[dict-item]
+}
+
+Value: TypeAlias = Key | float | Answer | None  # of an end None where there is no reply
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedRow:
+    """One row of a result: the label of its group, and a value for each output."""
+
+    label: Label
+    values: tuple[Value, ...]
+
+
+def rows_of(statement: SelectStatement, answers: Mapping[str, Answer]) -> tuple[SelectedRow, ...]:
+    """The rows of a statement, chosen, sorted and cut as it says.
+
+    Parameters
+    ----------
+    statement : SelectStatement
+    answers : mapping of str to Answer
+        The answers of its questions by name.
+    """
+    first = answers[statement.asks[0].name]
+    labels: Sequence[Label] = [cell.label for cell in first] if statement.groups else [()]
+    rows = [_Row(label, answers) for label in labels]
+    if statement.having is not None:
+        rows = [row for row in rows if row.holds(statement.having)]
+    for output, descending in reversed(statement.order):
+        rows.sort(key=lambda row: _place(row.value(output), descending=descending))
+    if statement.limit is not None:
+        rows = rows[: statement.limit]
+    return tuple(SelectedRow(row.label, tuple(row.value(output) for _, output in statement.outputs)) for row in rows)
+
+
+class _Row:
+    """The released numbers of one group."""
+
+    def __init__(self, label: Label, answers: Mapping[str, Answer]) -> None:
+        self.label = label
+        self.answers = answers
+
+    def value(self, output: Output, name: str = "") -> Value:
+        match output:
+            case GroupKey(place=place):
+                return self.label[place][1]
+            case IntervalEnd(of=of, end=end):
+                found = self.value(of)
+                assert isinstance(found, Answer)
+                match found.outcome:
+                    case Reply(estimate):
+                        return float(getattr(estimate, end))
+                    case _:
+                        return None
+            case WeightedSum(weights=((one, weight),), constant=constant) if weight == 1 and not constant:
+                part = self._cell(one)
+                return Answer(name or one, (Cell((), part.cell.outcome, part.cell.error),), part.answer.caveats)
+            case WeightedSum():
+                return weighted(name, name, self._terms(output))
+            case Quotient(above=above, below=below):
+                return quotient(name, name, self._terms(above), self._terms(below))
+
+    def holds(self, choice: ReleasedCondition) -> bool:
+        """True if a condition is true of the released numbers; what is no reply fulfils none."""
+        return self._truth(choice) is True
+
+    def _truth(self, choice: ReleasedCondition) -> bool | None:
+        """The truth by the logic of SQL, None where a part is no reply."""
+        if choice.word in COMPARES:
+            one, other = (self._compared(part) for part in choice.operands)
+            if one is None or other is None:
+                return None
+            if isinstance(one, str) != isinstance(other, str):
+                return False
+            return COMPARES[choice.word](one, other)
+        found = [self._truth(part) for part in choice.operands if isinstance(part, ReleasedCondition)]
+        if choice.word == "not":
+            return None if found[0] is None else not found[0]
+        decides = choice.word == "or"
+        if decides in found:
+            return decides
+        return None if None in found else not decides
+
+    def _compared(self, part: ReleasedCondition | Output | str) -> Key | float | None:
+        if isinstance(part, str):
+            return part
+        assert not isinstance(part, ReleasedCondition)
+        return _plain(self.value(part))
+
+    def _terms(self, found: WeightedSum) -> Terms:
+        cells = tuple((float(weight), self._cell(name)) for name, weight in found.weights)
+        return Terms(cells, float(found.constant))
+
+    def _cell(self, name: str) -> ReleasedCell:
+        answer = self.answers[name]
+        (cell,) = [cell for cell in answer if cell.label == self.label]
+        return ReleasedCell(answer, cell)
+
+
+def _plain(value: Value) -> Key | float | None:
+    """A value to be compared: of an answer its estimate."""
+    if not isinstance(value, Answer):
+        return value
+    match value.outcome:
+        case Reply(estimate):
+            return estimate.value
+        case _:
+            return None
+
+
+def _place(value: Value, *, descending: bool) -> tuple[bool, float, str]:
+    """The place of a row in an order, what is no reply last."""
+    found = _plain(value)
+    if found is None:
+        return True, 0.0, ""
+    if isinstance(found, str):
+        return False, 0.0, "".join(chr(0x10FFFF - ord(c)) for c in found) + "\U0010ffff" if descending else found
+    return False, -float(found) if descending else float(found), ""
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+
+def columns_of(statement: SelectStatement, rows: Sequence[SelectedRow]) -> dict[str, list[object]]:
+    """The columns of a data frame: of each number its value and the ends of its interval.
+
+    Where a number is no reply its three cells are null, and ``no_reply`` names it.
+    """
+    found: dict[str, list[object]] = {}
+    for place, (name, output) in enumerate(statement.outputs):
+        values = [row.values[place] for row in rows]
+        if isinstance(output, GroupKey | IntervalEnd):
+            found[name] = [*values]
+            continue
+        outcomes = [_outcome(value) for value in values]
+        for column, field in zip(names_of(name, output), ("value", "low", "high"), strict=True):
+            found[column] = [
+                getattr(outcome.value, field) if isinstance(outcome, Reply) else None for outcome in outcomes
+            ]
+    found["no_reply"] = [", ".join(_lacking(statement, row)) for row in rows]
+    return found
+
+
+def _outcome(value: Value) -> Outcome[Estimate]:
+    return value.outcome if isinstance(value, Answer) else NO_REPLY
+
+
+def _lacking(statement: SelectStatement, row: SelectedRow) -> Iterator[str]:
+    for (name, _), value in zip(statement.outputs, row.values, strict=True):
+        if _plain(value) is None:
+            yield name
+
+
+def texts_of(rows: Sequence[SelectedRow]) -> tuple[tuple[str, ...], ...]:
+    """The rows as people read them: each number with its interval."""
+    return tuple(tuple(map(_text, row.values)) for row in rows)
+
+
+def listed(statement: SelectStatement, rows: Sequence[SelectedRow]) -> str:
+    """The rows as aligned text."""
+    lines = [[plain(name) for name, _ in statement.outputs], *texts_of(rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    keys = [isinstance(output, GroupKey) for _, output in statement.outputs]
+    return "\n".join(
+        "  ".join(
+            f"{part:<{width}}" if key else f"{part:>{width}}"
+            for part, width, key in zip(line, widths, keys, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _text(value: Value) -> str:
+    match value:
+        case Answer(cells=(cell,)):
+            text = printed(cell, bare=value.bare)
+            return "no reply" if text is None else f"{text.value} ({text.interval})"
+        case None:
+            return "no reply"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return plain(str(value))

@@ -1,0 +1,245 @@
+"""Scalars of SQL: what is computed from the cells of one row, as an expression of this package.
+
+An operator or function stands in ``_OPERATIONS`` or has a reading of its own. Anything else is refused by name.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+from reticent.data.expression import joined
+from reticent.data.expression_tree import Application, ColumnName, KeyLiteral, NumberLiteral, Tree
+from reticent.sql.syntax import name_of, parts, refusal
+
+ONE: Final = NumberLiteral(Fraction(1))
+
+# nodes with the operation, and the parts that hold its operands in order
+_OPERATIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "add": ("+", ("this", "expression")),
+    "sub": ("-", ("this", "expression")),
+    "mul": ("*", ("this", "expression")),
+    "div": ("/", ("this", "expression")),
+    "eq": ("=", ("this", "expression")),
+    "neq": ("!=", ("this", "expression")),
+    "lt": ("<", ("this", "expression")),
+    "lte": ("<=", ("this", "expression")),
+    "gt": (">", ("this", "expression")),
+    "gte": (">=", ("this", "expression")),
+    "abs": ("abs", ("this",)),
+    "ln": ("log", ("this",)),
+    "sqrt": ("sqrt", ("this",)),
+    "lower": ("lower", ("this",)),
+    "trim": ("trim", ("this",)),
+    "left": ("left", ("this", "expression")),
+    "least": ("least", ("this", "expressions")),
+    "greatest": ("greatest", ("this", "expressions")),
+    "coalesce": ("coalesce", ("this", "expressions")),
+}
+_INSTEAD: Final[Mapping[str, str]] = {
+    "like": "list the keys: ward IN ('north', 'south'), or LEFT(code, 3) = 'I21'",
+    "ilike": "list the keys: ward IN ('north', 'south')",
+    "cast": "declare the column as what it is, in the study",
+    "trycast": "declare the column as what it is, in the study",
+    "mod": "cut classes: CASE WHEN x < 10 THEN …",
+    "dpipe": "group by both columns",
+    "upper": "LOWER(x)",
+    "log": "LN(x), the natural logarithm",
+    "rand": "the noise is drawn by the release",
+    "exists": "count with a condition",
+    "null": "x IS NULL, or COALESCE(x, 0)",
+}
+
+
+def tree_of(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    """The expression of a scalar over named columns.
+
+    Parameters
+    ----------
+    node : node of SQLGlot
+    columns : mapping of str to Tree
+        What each name of the table, or of a subquery, stands for.
+
+    Raises
+    ------
+    QuestionError
+        A word that no expression has, with what to write instead; an unknown column.
+    """
+    reading = _READINGS.get(node.key)
+    if reading is not None:
+        return reading(node, columns)
+    if node.key in _OPERATIONS:
+        operation, names = _OPERATIONS[node.key]
+        parts(node, *names)
+        found: list[Any] = []
+        for name in names:
+            value = node.args.get(name)
+            found += value if isinstance(value, list) else [value]
+        return Application(operation, tuple(tree_of(one, columns) for one in found))
+    raise refusal(unknown(node))
+
+
+def unknown(node: Any) -> str:
+    """The words for a node that is not allowed, with what to write instead."""
+    word = node.key
+    if word == "anonymous":
+        return f"There is no function {str(node.this).upper()} here."
+    hint = f" Write instead: {_INSTEAD[word]}." if word in _INSTEAD else ""
+    return f"{_TITLES.get(word, word.upper())} is not allowed in an expression of a row.{hint}"
+
+
+_TITLES: Final[Mapping[str, str]] = {
+    "window": "A window (OVER)",
+    "subquery": "A subquery inside an expression",
+    "dpipe": "||",
+    "mod": "%",
+    "null": "NULL",
+    "select": "A subquery inside an expression",
+}
+
+
+def column_of(name: str, columns: Mapping[str, Tree], *, quoted: bool) -> str:
+    """The spelling of a column; without double quotes capitals do not matter where that leaves one."""
+    if name in columns:
+        return name
+    alike = [] if quoted else [one for one in columns if one.lower() == name.lower()]
+    if len(alike) == 1:
+        return alike[0]
+    lower = {one.lower(): one for one in columns}
+    near = difflib.get_close_matches(name.lower(), lower, n=1)
+    hint = f" Did you mean {lower[near[0]]}?" if near else ""
+    quotes = " A text stands in single quotes." if quoted else ""
+    raise refusal(f"There is no column '{name}'.{hint}{quotes} Columns: {', '.join(columns)}.")
+
+
+def _column(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    parts(node, "this", "table")
+    if node.this.key == "star":
+        raise refusal("* stands in COUNT(*) alone.")
+    return columns[column_of(name_of(node.this), columns, quoted=bool(node.this.args.get("quoted")))]
+
+
+def _literal(node: Any, _: Mapping[str, Tree]) -> Tree:
+    parts(node, "this", "is_string")
+    if node.args.get("is_string"):
+        return KeyLiteral(str(node.this))
+    return NumberLiteral(number_of(node))
+
+
+def number_of(node: Any) -> Fraction:
+    """The public number of a literal."""
+    if node.key == "neg":
+        parts(node, "this")
+        return -number_of(node.this)
+    if node.key == "paren":
+        parts(node, "this")
+        return number_of(node.this)
+    try:
+        if node.key == "literal" and not node.args.get("is_string") and len(str(node.this)) <= 40:
+            found = Decimal(str(node.this))
+            if found.is_finite() and abs(found.adjusted()) <= 300:
+                return Fraction(found)
+    except ArithmeticError:
+        pass
+    raise refusal("A public number stands here, such as 0.5.")
+
+
+def _boolean(node: Any, _: Mapping[str, Tree]) -> Tree:
+    parts(node, "this")
+    return KeyLiteral(bool(node.this))
+
+
+def _paren(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    parts(node, "this")
+    return tree_of(node.this, columns)
+
+
+def _negative(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    parts(node, "this")
+    inner = tree_of(node.this, columns)
+    if isinstance(inner, NumberLiteral):
+        return NumberLiteral(-inner.value)
+    return Application("-", (NumberLiteral(Fraction(0)), inner))
+
+
+def _logic(word: str) -> Callable[[Any, Mapping[str, Tree]], Tree]:
+    def reading(node: Any, columns: Mapping[str, Tree]) -> Tree:
+        parts(node, "this", "expression")
+        return joined(word, tree_of(node.this, columns), tree_of(node.expression, columns))
+
+    return reading
+
+
+def _not(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    parts(node, "this")
+    return Application("not", (tree_of(node.this, columns),))
+
+
+def _is(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    parts(node, "this", "expression")
+    match node.expression.key:
+        case "null":
+            return Application("is missing", (tree_of(node.this, columns),))
+        case "boolean":
+            found = Application("=", (tree_of(node.this, columns), KeyLiteral(bool(node.expression.this))))
+            return Application("and", (found, Application("not", (Application("is missing", (found.operands[0],)),))))
+        case _:
+            raise refusal("IS asks for NULL, TRUE or FALSE.")
+
+
+def _between(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    parts(node, "this", "low", "high")
+    x, low, high = (tree_of(node.args[name], columns) for name in ("this", "low", "high"))
+    return joined("and", Application(">=", (x, low)), Application("<=", (x, high)))
+
+
+def _among(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    parts(node, "this", "expressions")
+    if not node.expressions:
+        raise refusal("IN takes a list of public values, at least one.")
+    return Application("in", tuple(tree_of(one, columns) for one in (node.this, *node.expressions)))
+
+
+def _case(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    parts(node, "this", "ifs", "default")
+    if node.args.get("default") is None:
+        raise refusal("CASE needs an ELSE: what the other rows have.")
+    subject = node.args.get("this")
+    found: list[Tree] = []
+    for one in node.args["ifs"]:
+        parts(one, "this", "true")
+        condition = tree_of(one.this, columns)
+        if subject is not None:
+            condition = Application("=", (tree_of(subject, columns), condition))
+        found += [condition, tree_of(one.args["true"], columns)]
+    return Application("case", (*found, tree_of(node.args["default"], columns)))
+
+
+def _floor(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    parts(node, "this")
+    return Application("floor", (tree_of(node.this, columns), ONE))
+
+
+_READINGS: Final[Mapping[str, Callable[[Any, Mapping[str, Tree]], Tree]]] = {
+    "column": _column,
+    "literal": _literal,
+    "boolean": _boolean,
+    "paren": _paren,
+    "neg": _negative,
+    "and": _logic("and"),
+    "or": _logic("or"),
+    "not": _not,
+    "is": _is,
+    "between": _between,
+    "in": _among,
+    "case": _case,
+    "floor": _floor,
+}
+
+
+def stored(columns: Mapping[str, object]) -> dict[str, Tree]:
+    """The columns of a table, each standing for itself."""
+    return {name: ColumnName(name) for name in columns}

@@ -1,0 +1,543 @@
+"""A SELECT as questions to a study, and what is computed from their answers.
+
+    SELECT ward, AVG(cost), SUM(cost) / COUNT(*) FROM study WHERE age >= 65 GROUP BY ward HAVING COUNT(*) > 20
+
+    questions   mean(cost), sum(cost), count, each where age >= 65 by ward
+    outputs     the group, a weighted sum of answers, a quotient of two such sums
+
+What stands in WHERE, GROUP BY or an aggregate is computed from rows, by the expressions of a study. What stands around
+aggregates, and in HAVING, ORDER BY and LIMIT, is computed from released numbers and costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from reticent.data.expression import joined
+from reticent.data.expression_text import column_text, write
+from reticent.data.expression_tree import Application, ColumnName, Tree
+from reticent.data.formula import Expression
+from reticent.sql.output import (
+    GroupKey,
+    IntervalEnd,
+    Output,
+    Quotient,
+    WeightedSum,
+    divided,
+    names_of,
+    plus,
+    product,
+    times,
+)
+from reticent.sql.scalar import number_of, stored, tree_of, unknown
+from reticent.sql.syntax import TABLE, name_of, parts, refusal, select
+from reticent.statistics.grammar import KINDS
+from reticent.statistics.statistic import Ask
+
+if TYPE_CHECKING:
+    from reticent.data.schema import Schema
+
+MOST_OUTPUTS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedCondition:
+    """A condition of HAVING on released numbers: ``word`` joins choices, or compares two outputs."""
+
+    word: str
+    operands: tuple[ReleasedCondition | Output | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectStatement:
+    """The questions and outputs of a SELECT.
+
+    Attributes
+    ----------
+    text : str
+    asks : tuple of Ask
+        The questions, each once.
+    outputs : tuple of pairs
+        The name and content of each column of the result.
+    groups : tuple of str
+        What the rows are grouped by.
+    having : ReleasedCondition or None
+    order : tuple of pairs
+        Outputs that rows are sorted by, and True where the greatest comes first.
+    limit : int or None
+    cost : mapping of str to str
+        Epsilon and delta, where the statement names them.
+    """
+
+    text: str
+    asks: tuple[Ask, ...]
+    outputs: tuple[tuple[str, Output], ...]
+    groups: tuple[str, ...] = ()
+    having: ReleasedCondition | None = None
+    order: tuple[tuple[Output, bool], ...] = ()
+    limit: int | None = None
+    cost: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RowView:
+    """Rows that a SELECT reads: what its names stand for, and which rows there are."""
+
+    columns: Mapping[str, Tree]
+    condition: Tree | None = None
+    names: frozenset[str] = frozenset()
+
+
+def read(text: str, schema: Schema, tables: Sequence[str] = (TABLE,)) -> SelectStatement:
+    """The questions and outputs of a statement.
+
+    Parameters
+    ----------
+    text : str
+    schema : Schema
+    tables : sequence of str
+        The names that stand for the table of the study.
+
+    Raises
+    ------
+    QuestionError
+        What cannot be read, is not allowed, or names no column; nothing is read or charged.
+    """
+    tree, options = select(text)
+    try:
+        return _StatementReader(schema, tuple(tables), options).statement(text, tree)
+    except RecursionError:
+        raise refusal("The statement is too deep.") from None
+
+
+class _StatementReader:
+    """One statement on its way: the questions found so far."""
+
+    def __init__(self, schema: Schema, tables: tuple[str, ...], options: Mapping[str, str]) -> None:
+        self.schema = schema
+        self.tables = tables
+        self.asks: dict[str, Ask] = {}
+        self.rows = RowView({})
+        self.groups: tuple[Tree, ...] = ()
+        self.cost = _cost(options, schema)
+
+    def statement(self, text: str, node: Any) -> SelectStatement:
+        parts(node, "expressions", "from_", "where", "group", "having", "order", "limit", "with_")
+        self.rows = self._source(node, {})
+        if node.args.get("where") is not None:
+            self.rows = _narrowed(self.rows, self._condition(node.args["where"], self.rows))
+        columns = [_named(one) for one in node.expressions]
+        if len(columns) > MOST_OUTPUTS:
+            raise refusal(f"A statement has at most {MOST_OUTPUTS} outputs.")
+        self.groups = self._groups(node.args.get("group"), columns)
+        if any(one.key == "star" for _, one in columns):
+            raise refusal(
+                "Rows cannot be released: * is allowed in COUNT(*) and in subqueries. Ask COUNT, AVG, MEDIAN."
+            )
+        outputs = tuple((name or _title(one), self._output(one)) for name, one in columns)
+        names = [found for name, output in outputs for found in names_of(name, output)]
+        for name in names:
+            if names.count(name) > 1:
+                raise refusal(f"Two columns are called {name}: name one with AS.")
+        aliases = {name.lower(): output for name, output in outputs}
+        having, order, limit = (node.args.get(name) for name in ("having", "order", "limit"))
+        found = SelectStatement(
+            text,
+            (),
+            outputs,
+            tuple(map(write, self.groups)),
+            None if having is None else self._choice(_only(having, "this"), aliases),
+            () if order is None else tuple(self._sorted(one, aliases) for one in _listed(order)),
+            None if limit is None else _limit(limit),
+            self.cost,
+        )
+        if not self.asks:
+            raise refusal(
+                "The statement has no aggregate, and rows cannot be released. Ask COUNT(*), AVG(x), MEDIAN(x)."
+            )
+        return replace(found, asks=tuple(self.asks.values()))
+
+    # --- rows -----------------------------------------------------------------------------------------------------
+
+    def _source(self, node: Any, known: Mapping[str, RowView]) -> RowView:
+        """The rows of FROM: the table of the study, a subquery, or a name from WITH."""
+        within = dict(known)
+        given = node.args.get("with_")
+        if given is not None:
+            parts(given, "expressions")
+            for one in given.expressions:
+                parts(one, "this", "alias")
+                name = _alias(one.args.get("alias"))
+                within[name.lower()] = replace(self._view(one.this, within), names=frozenset({name.lower()}))
+        source = node.args.get("from_")
+        if source is None:
+            raise refusal(f"The statement names no table: FROM {self.tables[0]}.")
+        parts(source, "this")
+        table = source.this
+        alias = _alias(table.args.get("alias")).lower()
+        match table.key:
+            case "subquery":
+                parts(table, "this", "alias")
+                found = self._view(table.this, within)
+                return replace(found, names=frozenset({alias} - {""}))
+            case "table" if table.args.get("db") is None and table.args.get("catalog") is None:
+                parts(table, "this", "alias")
+                if table.this.key != "identifier":
+                    raise refusal(f"A table stands by its name: FROM {self.tables[0]}.")
+                name = name_of(table.this)
+            case "table":
+                raise refusal(f"There is one table here: FROM {self.tables[0]}.")
+            case _:
+                raise refusal(f"{table.key.upper()} stands for no table here: FROM {self.tables[0]}.")
+        if name.lower() in within:
+            found = within[name.lower()]
+        elif name.lower() in [one.lower() for one in self.tables]:
+            found = RowView(stored(self.schema.columns))
+        else:
+            raise refusal(f"There is no table '{name}'. Write FROM {self.tables[0]}.")
+        return replace(found, names=frozenset({alias or name.lower()}))
+
+    def _view(self, node: Any, known: Mapping[str, RowView]) -> RowView:
+        """The rows of a subquery, which names columns and filters, and does nothing else."""
+        if node.key != "select":
+            raise refusal(f"A subquery is a SELECT of rows; this one is {node.key.upper()}.")
+        for word in ("group", "having", "order", "limit", "distinct"):
+            if node.args.get(word):
+                raise refusal(f"{word.upper()} is not allowed in a subquery: it names columns and filters rows.")
+        parts(node, "expressions", "from_", "where", "with_")
+        rows = self._source(node, known)
+        if node.args.get("where") is not None:
+            rows = _narrowed(rows, self._condition(node.args["where"], rows))
+        columns: dict[str, Tree] = {}
+        for one in node.expressions:
+            name, inner = _named(one)
+            if inner.key == "star":
+                parts(inner)
+                columns |= rows.columns
+                continue
+            self._check_tables(inner, rows)
+            if inner.key in AGGREGATES:
+                raise refusal("A subquery names columns and filters rows; aggregates stand in the outer SELECT.")
+            tree = tree_of(inner, rows.columns)
+            if not name and not isinstance(tree, ColumnName):
+                raise refusal("Name what a subquery computes: cost / 100 AS euros.")
+            columns[name or _title(inner)] = tree
+        return RowView(columns, rows.condition)
+
+    def _condition(self, node: Any, rows: RowView) -> Tree:
+        inner = _only(node, "this")
+        self._check_tables(inner, rows)
+        for one in inner.walk():
+            if one.key in AGGREGATES:
+                raise refusal("WHERE is about one row: a condition on an aggregate stands in HAVING.")
+        return tree_of(inner, rows.columns)
+
+    def _check_tables(self, node: Any, rows: RowView) -> None:
+        for one in node.walk():
+            if one.key == "column" and one.args.get("table") is not None:
+                table = name_of(one.args["table"])
+                if table.lower() not in rows.names:
+                    raise refusal(f"There is no table '{table}' here.")
+
+    def _groups(self, node: Any, columns: Sequence[tuple[str, Any]]) -> tuple[Tree, ...]:
+        if node is None:
+            return ()
+        parts(node, "expressions")
+        found: list[Tree] = []
+        aliases = {name.lower(): one for name, one in columns if name}
+        for one in node.expressions:
+            inner = one
+            if one.key == "literal" and not one.args.get("is_string"):
+                place = number_of(one)
+                if place.denominator != 1 or not 1 <= place <= len(columns):
+                    raise refusal(f"GROUP BY {one.this}: the SELECT has {len(columns)} columns.")
+                inner = columns[int(place) - 1][1]
+            elif one.key == "column" and one.args.get("table") is None:
+                name = name_of(one.this).lower()
+                if name in aliases and name not in {known.lower() for known in self.rows.columns}:
+                    inner = aliases[name]
+            if any(part.key in AGGREGATES for part in inner.walk()):
+                raise refusal("GROUP BY takes columns and expressions of one row, no aggregate.")
+            self._check_tables(inner, self.rows)
+            tree = tree_of(inner, self.rows.columns)
+            if tree not in found:
+                found.append(tree)
+        return tuple(found)
+
+    # --- outputs --------------------------------------------------------------------------------------------------
+
+    def _output(self, node: Any) -> Output:
+        """A column of the result."""
+        self._check_tables(node, self.rows)
+        if node.key == "anonymous" and str(node.this).upper() in ENDS:
+            parts(node, "this", "expressions")
+            (inner,) = node.expressions if len(node.expressions) == 1 else (None,)
+            if inner is None:
+                raise refusal(f"{str(node.this).upper()} takes one number.")
+            found = self._output(inner)
+            if not isinstance(found, WeightedSum | Quotient):
+                raise refusal(f"{str(node.this).upper()} takes an aggregate, or arithmetic on aggregates.")
+            return IntervalEnd(found, ENDS[str(node.this).upper()])
+        if not any(one.key in AGGREGATES for one in node.walk()) and node.key not in ("literal", "neg"):
+            return self._key(node)
+        return self._number(node)
+
+    def _key(self, node: Any) -> GroupKey:
+        tree = tree_of(node, self.rows.columns)
+        if tree not in self.groups:
+            raise refusal(f"{write(tree)} stands in no GROUP BY and in no aggregate, and rows cannot be released.")
+        return GroupKey(self.groups.index(tree))
+
+    def _number(self, node: Any) -> WeightedSum | Quotient:
+        """Arithmetic on aggregates: a weighted sum of them, or a quotient of two."""
+        match node.key:
+            case "paren":
+                return self._number(_only(node, "this"))
+            case "neg":
+                return times(self._number(_only(node, "this")), Fraction(-1))
+            case "literal":
+                return WeightedSum((), number_of(node))
+            case "add" | "sub":
+                parts(node, "this", "expression")
+                return plus(
+                    self._number(node.this), self._number(node.expression), Fraction(1 if node.key == "add" else -1)
+                )
+            case "mul":
+                parts(node, "this", "expression")
+                return product(self._number(node.this), self._number(node.expression))
+            case "div":
+                parts(node, "this", "expression")
+                return divided(self._number(node.this), self._number(node.expression))
+            case word if word in AGGREGATES:
+                ask = AGGREGATES[word](self, node)
+                return WeightedSum(((self._asked(ask), Fraction(1)),))
+            case _:
+                raise refusal(unknown(node).replace("an expression of a row", "arithmetic on aggregates"))
+
+    def _asked(self, ask: Ask) -> str:
+        """Keep a question about the rows of the statement; its name, which those of equal questions share."""
+        if self.rows.condition is not None:
+            ask = ask.where(Expression(self.rows.condition))
+        if self.groups:
+            ask = ask.by(*map(Expression, self.groups))
+        return self.asks.setdefault(ask.name, ask).name
+
+    # --- aggregates -----------------------------------------------------------------------------------------------
+
+    def of_column(self, verb: str, node: Any) -> Ask:
+        """A statistic of what an aggregate is of."""
+        inner = _only(node, "this", *(name for name in ("quantile",) if name in node.args))
+        if inner is None or inner.key == "star":
+            raise refusal(f"{node.key.upper()} takes a column.")
+        if inner.key == "distinct":
+            raise refusal(f"{node.key.upper()}(DISTINCT …) is no statistic here: COUNT(DISTINCT person) is.")
+        if inner.key in AGGREGATES or any(one.key in AGGREGATES for one in inner.walk()):
+            raise refusal("An aggregate is of a column, not of another aggregate.")
+        return Ask(KINDS[verb].read({"column": column_text(tree_of(inner, self.rows.columns))}))
+
+    def count(self, node: Any) -> Ask:
+        inner = _only(node, "this", "expressions")
+        if node.args.get("expressions"):
+            raise refusal("COUNT takes *, one column, or DISTINCT and the person.")
+        if inner is None or inner.key == "star":
+            if inner is not None:
+                parts(inner)
+            return Ask(KINDS["count"].read({}))
+        if inner.key != "distinct":
+            lack = Application("is missing", (tree_of(inner, self.rows.columns),))
+            return Ask(KINDS["count"].read({})).where(Expression(Application("not", (lack,))))
+        parts(inner, "expressions")
+        person = self.schema.person.column
+        names = [name_of(one.this) for one in inner.expressions if one.key == "column"]
+        if person is None or [name.lower() for name in names] != [person.lower()]:
+            known = "each row is one person: COUNT(*)" if person is None else f"COUNT(DISTINCT {person})"
+            raise refusal(f"COUNT(DISTINCT …) counts persons: {known}. How many values there are is no statistic.")
+        return Ask(KINDS["persons"].read({}))
+
+    def within_group(self, node: Any) -> Ask:
+        """``PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)``."""
+        parts(node, "this", "expression")
+        if node.this.key not in ("percentilecont", "percentiledisc"):
+            raise refusal("WITHIN GROUP goes with PERCENTILE_CONT.")
+        level, (ordered,) = number_of(_only(node.this, "this")), _one(_listed(node.expression))
+        parts(ordered, "this", "desc")
+        if ordered.args.get("desc"):
+            level = 1 - level
+        return self._quantile(ordered.this, level)
+
+    def percentile(self, node: Any) -> Ask:
+        parts(node, "this", "expression", "quantile")
+        level = node.args.get("expression") or node.args.get("quantile")
+        if level is None:
+            raise refusal("Write PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x).")
+        return self._quantile(node.this, number_of(level))
+
+    def _quantile(self, node: Any, level: Fraction) -> Ask:
+        column = column_text(tree_of(node, self.rows.columns))
+        return Ask(KINDS["quantile"].read({"column": column, "level": str(level)}))
+
+    def filtered(self, node: Any) -> Ask:
+        """``AVG(x) FILTER (WHERE …)``."""
+        parts(node, "this", "expression")
+        if node.this.key not in AGGREGATES:
+            raise refusal("FILTER goes with an aggregate.")
+        return AGGREGATES[node.this.key](self, node.this).where(Expression(self._condition(node.expression, self.rows)))
+
+    def counted(self, node: Any) -> Ask:
+        """``COUNT_IF(condition)``."""
+        condition = tree_of(_only(node, "this"), self.rows.columns)
+        return Ask(KINDS["count"].read({})).where(Expression(condition))
+
+    def extreme(self, node: Any) -> Ask:
+        level = "0.01" if node.key == "min" else "0.99"
+        raise refusal(
+            f"{node.key.upper()} is one person's value. Ask PERCENTILE_CONT({level}) WITHIN GROUP (ORDER BY …)."
+        )
+
+    # --- released numbers -----------------------------------------------------------------------------------------
+
+    def _choice(self, node: Any, aliases: Mapping[str, Output]) -> ReleasedCondition:
+        match node.key:
+            case "paren":
+                return self._choice(_only(node, "this"), aliases)
+            case "not":
+                return ReleasedCondition("not", (self._choice(_only(node, "this"), aliases),))
+            case "and" | "or":
+                parts(node, "this", "expression")
+                return ReleasedCondition(
+                    node.key, tuple(self._choice(one, aliases) for one in (node.this, node.expression))
+                )
+            case "between":
+                parts(node, "this", "low", "high")
+                x, low, high = (self._released(node.args[name], aliases) for name in ("this", "low", "high"))
+                return ReleasedCondition("and", (ReleasedCondition(">=", (x, low)), ReleasedCondition("<=", (x, high))))
+            case word if word in COMPARISONS:
+                parts(node, "this", "expression")
+                return ReleasedCondition(
+                    COMPARISONS[word], (self._compared(node.this, aliases), self._compared(node.expression, aliases))
+                )
+            case _:
+                raise refusal("HAVING compares released numbers: HAVING COUNT(*) > 20.")
+
+    def _compared(self, node: Any, aliases: Mapping[str, Output]) -> Output | str:
+        if node.key == "literal" and node.args.get("is_string"):
+            return str(node.this)
+        return self._released(node, aliases)
+
+    def _released(self, node: Any, aliases: Mapping[str, Output]) -> Output:
+        """An output by its name, or one that is computed for a choice alone."""
+        if node.key == "column" and node.args.get("table") is None:
+            name = name_of(node.this).lower()
+            if name in aliases:
+                return aliases[name]
+        return self._output(node)
+
+    def _sorted(self, node: Any, aliases: Mapping[str, Output]) -> tuple[Output, bool]:
+        parts(node, "this", "desc")
+        if node.this.key == "literal" and not node.this.args.get("is_string"):
+            place, outputs = number_of(node.this), list(aliases.values())
+            if place.denominator != 1 or not 1 <= place <= len(outputs):
+                raise refusal(f"ORDER BY {node.this.this}: the SELECT has {len(outputs)} columns.")
+            return outputs[int(place) - 1], bool(node.args.get("desc"))
+        return self._released(node.this, aliases), bool(node.args.get("desc"))
+
+
+AGGREGATES: Final[Mapping[str, Callable[[_StatementReader, Any], Ask]]] = {
+    "count": _StatementReader.count,
+    "countif": _StatementReader.counted,
+    "sum": lambda reader, node: reader.of_column("sum", node),
+    "avg": lambda reader, node: reader.of_column("mean", node),
+    "variance": lambda reader, node: reader.of_column("variance", node),
+    "variancepop": lambda reader, node: reader.of_column("variance", node),
+    "stddev": lambda reader, node: reader.of_column("sd", node),
+    "stddevsamp": lambda reader, node: reader.of_column("sd", node),
+    "stddevpop": lambda reader, node: reader.of_column("sd", node),
+    "median": lambda reader, node: reader.of_column("median", node),
+    "withingroup": _StatementReader.within_group,
+    "percentilecont": _StatementReader.percentile,
+    "percentiledisc": _StatementReader.percentile,
+    "approxquantile": _StatementReader.percentile,
+    "filter": _StatementReader.filtered,
+    "min": _StatementReader.extreme,
+    "max": _StatementReader.extreme,
+}
+COMPARISONS: Final = {"eq": "=", "neq": "!=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+ENDS: Final = {"INTERVAL_LOW": "low", "INTERVAL_HIGH": "high"}
+
+
+# --- parts of nodes -------------------------------------------------------------------------------------------
+
+
+def _only(node: Any, name: str, *others: str) -> Any:
+    """One part of a node that has no other, but for those named."""
+    parts(node, name, *others)
+    return node.args.get(name)
+
+
+def _listed(node: Any) -> Sequence[Any]:
+    parts(node, "expressions")
+    return list(node.expressions)
+
+
+def _one(found: Sequence[Any]) -> Sequence[Any]:
+    if len(found) != 1:
+        raise refusal("One column is sorted by here.")
+    return found
+
+
+def _alias(node: Any) -> str:
+    """The name after AS, empty without one."""
+    if node is None:
+        return ""
+    if node.key == "tablealias":
+        return name_of(_only(node, "this"))
+    return name_of(node)
+
+
+def _named(node: Any) -> tuple[str, Any]:
+    """A column of a SELECT with its name after AS."""
+    if node.key != "alias":
+        return "", node
+    parts(node, "this", "alias")
+    return _alias(node.args.get("alias")), node.this
+
+
+def _title(node: Any) -> str:
+    """The name of a column without one: its own, or its text in lower case."""
+    if node.key == "column":
+        return name_of(node.this)
+    return str(node.sql(dialect="duckdb")).lower()[:60]
+
+
+def _limit(node: Any) -> int:
+    found = number_of(_only(node, "expression"))
+    if found.denominator != 1 or found < 0:
+        raise refusal("LIMIT takes a whole number.")
+    return int(found)
+
+
+def _narrowed(rows: RowView, condition: Tree) -> RowView:
+    both = condition if rows.condition is None else joined("and", rows.condition, condition)
+    return replace(rows, condition=both)
+
+
+def _cost(options: Mapping[str, str], schema: Schema) -> dict[str, str]:
+    """Epsilon and delta of the options, whose other words must agree with the study."""
+    found = {name: options[name] for name in ("epsilon", "delta") if name in options}
+    for name, given in options.items():
+        match name:
+            case "epsilon" | "delta":
+                pass
+            case "privacy_unit_column":
+                if given != schema.person.column:
+                    told = "each row is one person" if schema.person.column is None else schema.person.column
+                    raise refusal(f"privacy_unit_column is {told}, as the study declares.")
+            case "max_groups_contributed" | "max_rows_contributed":
+                if given != str(schema.person.rows):
+                    raise refusal(f"{name} is {schema.person.rows}, as the study declares.")
+            case _:
+                raise refusal(f"There is no option {name}: write epsilon, delta.")
+    return found

@@ -1,0 +1,108 @@
+"""Syntax trees of SQL: one statement of bounded size, and what a node may hold.
+
+SQLGlot reads the text and does nothing else. No text of a statement reaches an engine. A node is taken apart by
+``parts``, which refuses whatever the caller did not name: flags such as those of ``GROUP BY ALL`` stand in no type.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from reticent.errors import QuestionError
+
+LONGEST: Final = 20_000
+DEEPEST: Final = 60
+TABLE: Final = "study"
+_PRIVATE: Final = re.compile(
+    r"\s*SELECT\s+WITH\s+(?:DIFFERENTIAL_PRIVACY|ANONYMIZATION)(?:\s+OPTIONS\s*\(([^()]*)\))?", re.IGNORECASE
+)
+_OPTION: Final = re.compile(r"\s*(\w+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]+))\s*", re.IGNORECASE)
+
+QUIET: Final = frozenset({"big_int", "safe", "typed", "nulls_first", "_type", "zone", "unabbreviate"})
+
+
+def refusal(words: str) -> QuestionError:
+    """The refusal of a statement, before anything is charged."""
+    return QuestionError(f"{words} Nothing was charged.")
+
+
+def select(text: str) -> tuple[object, dict[str, str]]:
+    """The syntax tree of a statement, with the options of ``SELECT WITH DIFFERENTIAL_PRIVACY``.
+
+    Raises
+    ------
+    QuestionError
+        What is no single SELECT, or is too long or too deep.
+    """
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    if type(text) is not str:
+        raise refusal(f"A statement is plain text, got {text!r}.")
+    if len(text) > LONGEST:
+        raise refusal(f"A statement has at most {LONGEST:,} characters.")
+    _check_depth(text)
+    plain, options = _without_options(text)
+    try:
+        found = [one for one in sqlglot.parse(plain, read="duckdb") if one is not None]
+    except (SqlglotError, RecursionError, ValueError) as error:
+        raise refusal(f"The statement cannot be read{_place(error)}.") from None
+    if len(found) != 1:
+        raise refusal("Write one statement, which begins with SELECT or WITH.")
+    (tree,) = found
+    if isinstance(tree, exp.Union | exp.Intersect | exp.Except):
+        raise refusal("UNION, INTERSECT and EXCEPT join what no release joins: ask two statements.")
+    if type(tree) is not exp.Select:
+        raise refusal(f"A statement begins with SELECT or WITH; {tree.key.upper()} asks for no statistic.")
+    return tree, options
+
+
+def parts(node: object, *named: str) -> None:
+    """Refuse a node that holds more than the parts named."""
+    for name, value in node.args.items():  # type: ignore[attr-defined]  # a node of SQLGlot, which has no types
+        if name in named or name in QUIET or value is None or value is False or value == []:
+            continue
+        word = name.rstrip("_").replace("_", " ").upper()
+        raise refusal(f"{word} is not allowed in {node.key.upper()} here: no release gives it.")  # type: ignore[attr-defined]
+
+
+def name_of(node: object) -> str:
+    """The text of an identifier."""
+    parts(node, "this", "quoted")
+    return str(node.this)  # type: ignore[attr-defined]
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if depth > DEEPEST:
+            raise refusal(f"A statement has at most {DEEPEST} brackets inside one another.")
+    if len(re.findall(r"\bcase\b|\bnot\b|--?|~", text, re.IGNORECASE)) > LONGEST // 50:
+        raise refusal("The statement has too many parts.")
+
+
+def _place(error: Exception) -> str:
+    found = getattr(error, "errors", None)
+    if not found or found[0].get("line") is None:
+        return ""
+    return f" near line {found[0]['line']}, character {found[0]['col']}"
+
+
+def _without_options(text: str) -> tuple[str, dict[str, str]]:
+    """The statement as plain SELECT, and the options of GoogleSQL's clause."""
+    match = _PRIVATE.match(text)
+    if match is None:
+        return text, {}
+    options: dict[str, str] = {}
+    for part in filter(str.strip, (match.group(1) or "").split(",")):
+        option = _OPTION.fullmatch(part)
+        if option is None:
+            raise refusal(f"'{part.strip()}' is no option: write epsilon = 1.")
+        name = option.group(1).lower()
+        if name in options:
+            raise refusal(f"{name} is given twice.")
+        options[name] = next(group for group in option.groups()[1:] if group is not None)
+    return "SELECT" + text[match.end() :], options

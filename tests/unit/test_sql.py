@@ -1,0 +1,209 @@
+"""SELECT statements as questions: what each word asks, and what no word gives."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from fractions import Fraction
+
+import pytest
+
+from reticent.data.schema import Category, Integer, Person, Real, Schema
+from reticent.errors import QuestionError, Refusal
+from reticent.sql.output import GroupKey, IntervalEnd, Quotient, WeightedSum
+from reticent.sql.statement import SelectStatement, read
+
+SCHEMA = Schema(
+    {
+        "cost": Real(Fraction(0), Fraction(1000)),
+        "age": Integer(0, 120),
+        "Ward": Category(("north", "south")),
+        "old": Category((False, True)),
+    },
+    Person("add_remove", "who", 3),
+)
+
+
+def asks(text: str) -> list[str]:
+    return [str(ask) for ask in read(text, SCHEMA, ("study", "visits")).asks]
+
+
+def refused(text: str) -> str:
+    with pytest.raises(QuestionError) as caught:
+        read(text, SCHEMA)
+    assert str(caught.value).endswith("Nothing was charged.")
+    return str(caught.value)
+
+
+AGGREGATES = {
+    "count(*)": "count",
+    "COUNT(cost)": "count where not cost is missing",
+    "count(distinct who)": "persons",
+    "count_if(age > 3)": "count where age > 3",
+    "sum(cost)": "sum(cost)",
+    "avg(age)": "mean(age)",
+    "var_samp(cost)": "variance(cost)",
+    "variance(cost)": "variance(cost)",
+    "stddev(cost)": "sd(cost)",
+    "median(cost)": "median(cost)",
+    "percentile_cont(0.9) within group (order by cost)": "quantile(cost, 0.9)",
+    "percentile_cont(0.9) within group (order by cost desc)": "quantile(cost, 0.1)",
+    "quantile_cont(cost, 0.25)": "quantile(cost, 0.25)",
+    "avg(cost) filter (where age between 18 and 65)": "mean(cost) where age >= 18 and age <= 65",
+    "avg(v.COST)": "mean(cost)",
+}
+
+
+@pytest.mark.parametrize(("sql", "question"), AGGREGATES.items())
+def test_each_aggregate_is_a_question(sql: str, question: str) -> None:
+    assert asks(f"select {sql} from visits v") == [question]
+
+
+CONDITIONS = {
+    "age >= 65": "age >= 65",
+    "ward = 'north'": 'Ward = "north"',
+    "ward in ('north', 'south') and not old": 'Ward in ("north", "south") and not old',
+    "ward not in ('north')": 'not Ward in ("north")',
+    "cost is null or age is not null": "cost is missing or not age is missing",
+    "case when age > 3 then cost else 0 end > 2": "case when age > 3 then cost else 0 end > 2",
+    "case ward when 'north' then 1 else 2 end = 1": 'case when Ward = "north" then 1 else 2 end = 1',
+    "coalesce(cost, 0) + abs(age - 3) * 2 < 9.5": "coalesce(cost, 0) + abs(age - 3) * 2 < 9.5",
+    "ln(cost) > sqrt(age) / 2": "log(cost) > sqrt(age) / 2",
+    "left(ward, 1) <> 's'": 'left(Ward, 1) != "s"',
+    "(old is true) or -age < -5": "old = true and not old is missing or 0 - age < -5",
+    "floor(cost) = 3": "floor(cost, 1) = 3",
+}
+
+
+@pytest.mark.parametrize(("sql", "condition"), CONDITIONS.items())
+def test_each_condition_is_an_expression(sql: str, condition: str) -> None:
+    assert asks(f"select count(*) from study where {sql}") == [f"count where {condition}"]
+
+
+def test_groups_are_named_by_column_place_or_alias() -> None:
+    for group in ("ward", "1", "w", "study.ward"):
+        found = read(f"select ward as w, avg(cost) from study group by {group}", SCHEMA)
+        assert found.outputs[0] == ("w", GroupKey(0))
+        assert [str(ask) for ask in found.asks] == ["mean(cost) by Ward"]
+
+
+def test_arithmetic_on_aggregates_is_a_weighted_sum_or_a_quotient() -> None:
+    text = (
+        "select sum(cost) / count(*) q, 2 * avg(age) - avg(cost) / 4 + 1 d, count(*) / 10 t, interval_low(avg(age)) l"
+    )
+    found = read(text + ", 1 + sum(cost) / count(*) from study", SCHEMA)
+    q, d, t, low, last = (output for _, output in found.outputs)
+    assert q == Quotient(WeightedSum((("sum(cost)", Fraction(1)),)), WeightedSum((("count", Fraction(1)),)))
+    assert d == WeightedSum((("mean(age)", Fraction(2)), ("mean(cost)", Fraction(-1, 4))), Fraction(1))
+    assert t == WeightedSum((("count", Fraction(1, 10)),))
+    assert low == IntervalEnd(WeightedSum((("mean(age)", Fraction(1)),)), "low")
+    assert isinstance(last, Quotient)
+    assert dict(last.above.weights) == {"sum(cost)": 1, "count": 1}
+    assert len(found.asks) == 4  # each once, however often it stands there
+
+
+def test_subqueries_name_columns_and_filter_rows() -> None:
+    text = """with old_ones as (select *, cost / 100 as euros from study where age >= 65),
+              dear as (select euros as e, ward from old_ones where euros > 1)
+              select ward, median(e) from (select * from dear where ward = 'north') d group by d.ward"""
+    assert asks(text) == ['median(cost / 100) where age >= 65 and cost / 100 > 1 and Ward = "north" by Ward']
+
+
+def test_the_clause_of_googlesql_is_read() -> None:
+    options = "epsilon = 0.5, delta=1e-9, privacy_unit_column='who'"
+    text = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options}) COUNT(*) FROM study"
+    found = read(text, SCHEMA)
+    assert dict(found.cost) == {"epsilon": "0.5", "delta": "1e-9"}
+    assert "privacy_unit_column is who" in refused(text.replace("'who'", "cost"))
+    assert "no option max_bytes" in refused(text.replace("delta", "max_bytes"))
+
+
+REFUSED = {
+    "select * from study": "Rows cannot be released",
+    "select count(* exclude (age)) from study": "EXCEPT",
+    "select cost from study": "cannot be released",
+    "select ward, count(*) from study": "stands in no GROUP BY",
+    "select 1 from study": "no aggregate",
+    "select count(*)": "names no table",
+    "select count(*) from 'd.parquet'": "no table 'd.parquet'",
+    "select count(*) from other.study": "one table here",
+    "select count(*) from study, study s2": "JOINS",
+    "select count(*) from study join b using (who)": "JOINS",
+    "select count(*) from study tablesample 10%": "SAMPLE",
+    "select count(*) from read_csv('x')": "by its name",
+    "select count(*) from study group by all": "ALL",
+    "select distinct count(*) from study": "DISTINCT",
+    "select count(*) from study qualify 1": "QUALIFY",
+    "select avg(cost) over () from study": "window",
+    "select avg(distinct cost) from study": "COUNT(DISTINCT person)",
+    "select count(distinct ward) from study": "counts persons",
+    "select min(cost) from study": "PERCENTILE_CONT(0.01)",
+    "select max(cost) from study": "PERCENTILE_CONT(0.99)",
+    "select avg(avg(cost)) from study": "not of another aggregate",
+    "select sum(cost) * count(*) from study": "multiplied by numbers",
+    "select count(*) / 0 from study": "divides by 0",
+    "select count(*) / (sum(cost) / count(*)) from study": "divided by a number",
+    "select count(*) from study where count(*) > 3": "HAVING",
+    "select count(*) from study where ward like 'n%'": "IN ('north', 'south')",
+    "select count(*) from study where cast(ward as int) = 3": "declare the column",
+    "select count(*) from study where age % 2 = 0": "cut classes",
+    "select count(*) from study where cost = null": "IS NULL",
+    "select count(*) from study where age in (select age from study)": "QUERY",
+    "select count(*) from study where getenv('HOME') = 'x'": "GETENV",
+    "select getenv('HOME') from study": "GETENV",
+    "select count(*) from study where wrad = 'north'": "Did you mean Ward?",
+    "select count(*) from study where \"ward\" = 'north'": "no column 'ward'",
+    "select count(*) from study where case when age > 3 then true end": "ELSE",
+    "select count(*) from study limit 2.5": "whole number",
+    "select count(*) from study limit 2 offset 1": "OFFSET",
+    "select count(*) as n, avg(age) as n from study": "Two columns are called n",
+    "select count(*) as n, avg(age) as n_low from study": "n_low",
+    "select count(*) from (select count(*) c from study) t": "outer SELECT",
+    "select count(*) from (select * from study limit 5) t": "LIMIT",
+    "select count(*) from (select cost / 2 from study) t": "Name what a subquery computes",
+    "select count(*) from study union all select count(*) from study": "UNION",
+    "select x.cost, count(*) from study group by 1": "no table 'x'",
+    "copy study to 'x'": "no statistic",
+    "drop table study": "no statistic",
+    "select count(*) from study; select count(*) from study": "one statement",
+    "": "one statement",
+    "select count(*) from study where " + "(" * 400 + "age > 3" + ")" * 400: "brackets",
+    "select count(*) from study where " + " and ".join(["age > 3"] * 3000): "at most",
+    "pragma version": "no statistic",
+}
+
+
+@pytest.mark.parametrize(("sql", "words"), REFUSED.items())
+def test_what_no_release_gives_is_refused_in_words(sql: str, words: str) -> None:
+    assert words in refused(sql)
+
+
+TEXT = r"""
+select count(*) avg(cost) sum(age) from study where group by having order limit ( ) , ward age cost
+'north' 3 0.5 - * / + = < >= and or not in is null between case when then else end distinct as x study.
+with over interval_low median filter within union join null true '' ; -- /* */ " 1e999 0x1 \ :: ? $1 @ %
+|| like array[1] {'a':1} exists any all lambda x -> unnest pivot qualify sample cast try extract date
+interval '1' day
+"""
+PIECES = TEXT.split()
+
+
+@pytest.mark.parametrize("count", [2_000, pytest.param(100_000, marks=pytest.mark.audit, id="many")])
+def test_scrambled_statements_end_in_a_statement_or_in_words(count: int) -> None:
+    """Statements with pieces dropped, doubled and put elsewhere: nothing but a statement or a typed refusal."""
+    dice = random.Random(20081)
+    good = [
+        *(f"select ward , {a} from study group by ward" for a in AGGREGATES),
+        *(f"select count(*) from study where {c}" for c in CONDITIONS),
+    ]
+    read_well = 0
+    for _ in range(count):
+        words = dice.choice(good).replace("(", " ( ").replace(")", " ) ").split()
+        for _ in range(dice.randrange(4)):
+            place = dice.randrange(len(words))
+            words[place : place + dice.randrange(2)] = [dice.choice(PIECES)] * dice.randrange(3)
+            words = words or ["select"]
+        with suppress(Refusal):
+            assert isinstance(read(" ".join(words), SCHEMA), SelectStatement)
+            read_well += 1
+    assert read_well > count / 10
