@@ -36,8 +36,10 @@ from reticent.data import query as asked_of
 from reticent.data.candidates import cells_of
 from reticent.data.engines import casts
 from reticent.data.files import CsvFile, ParquetFiles
+from reticent.data.json_lines import JsonLines
 from reticent.data.query import Keys, OrderedValues, Query, Ranks, Records, Tally, stability
 from reticent.data.schema import Column, Person, Schema, category, integer, real
+from reticent.data.spreadsheet import Spreadsheet
 from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy, Replayed, SystemEntropy
 from reticent.mechanisms import gate
@@ -567,8 +569,11 @@ def numbers_only_where_all_are(rows: Any) -> Any:
     return pa.table([guessed(column) for column in rows.columns], names=rows.column_names)
 
 
+FILES: dict[type[Any], str] = {CsvFile: "csv", ParquetFiles: "parquet", JsonLines: "lines", Spreadsheet: "workbook"}
+
+
 @pytest.mark.wide
-@pytest.mark.parametrize("kind", [CsvFile, ParquetFiles])
+@pytest.mark.parametrize("kind", FILES)
 @pytest.mark.parametrize(
     "change", [without_the_last_of_an_even_number, without_repeated_rows, numbers_only_where_all_are]
 )
@@ -578,7 +583,7 @@ def test_a_reader_of_files_that_looks_at_other_rows_is_found(
     schema = Schema(COLUMNS, Person("add_remove", "who", 2))
     assert list(uneven(schema)) == []
     read_as_broken(broken, kind, change)
-    form = "csv" if kind is CsvFile else "parquet"
+    form = FILES[kind]
     assert form in {found for found, _ in uneven(schema)}
     assert [found.words.split(":")[0] for found in findings(["count"], triples=4) if found.kind == "reader"] == [form]
 

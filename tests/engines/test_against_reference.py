@@ -7,6 +7,7 @@ words among numbers, persons without a name, more rows than the cap.
 from __future__ import annotations
 
 import csv
+import json
 import math
 import random
 from collections.abc import Callable
@@ -286,6 +287,27 @@ def as_csv(rows: list[Row], folder: Path) -> object:
     return path
 
 
+def as_json_lines(rows: list[Row], folder: Path) -> object:
+    path = folder / "t.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    return path
+
+
+def as_workbook(rows: list[Row], folder: Path) -> object:
+    """As Excel has it: an infinite number is a text, since no cell holds one."""
+    import openpyxl
+
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("rows")
+    sheet.append([*arrays(rows)])
+    for row in rows:
+        sheet.append(
+            [repr(cell) if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in row.values()]
+        )
+    book.save(folder / "t.xlsx")
+    return folder / "t.xlsx"
+
+
 def as_arrow(rows: list[Row], folder: Path) -> object:
     import pyarrow as pa
 
@@ -333,6 +355,8 @@ SOURCES: list[Callable[[list[Row], Path], object]] = [
     as_dict,
     as_numpy,
     as_csv,
+    as_json_lines,
+    as_workbook,
     as_arrow,
     as_parquet,
     as_pandas,

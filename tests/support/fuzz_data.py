@@ -8,9 +8,14 @@ from __future__ import annotations
 import datetime
 import decimal
 import io
+import json
 import random
+import tempfile
+import zipfile
 from collections.abc import Callable, Sequence
+from csv import DictReader as reader
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 import reticent as rt
@@ -19,6 +24,7 @@ from reticent.study.release import Release
 from tests.support.fuzz_bytes import NUMBERS, TEXTS, odd_bytes, spoiled
 from tests.support.fuzz_kit import Canaries, Room, Tried, Trouble, debts, released, run_here, shown, size, tried
 from tests.support.fuzz_study import BASE, rows_csv
+from tests.support.workbooks import workbook as by_hand
 
 ASKS: Final = (
     "count", "persons", "mean(age)", "sum(cost)", "median(age)", "histogram(age, edges=0:100:10)", "sd(cost)",
@@ -27,6 +33,8 @@ ASKS: Final = (
 STUDIES: Final = {
     "csv": BASE,
     "parquet": BASE.replace("rows.csv", "rows.parquet").replace("rows.ledger", "parquet.ledger"),
+    "workbook": BASE.replace("rows.csv", "rows.xlsx").replace("rows.ledger", "workbook.ledger"),
+    "lines": BASE.replace("rows.csv", "rows.jsonl").replace("rows.ledger", "lines.ledger"),
     "public": BASE.replace("add_remove", "substitute")
     .replace("rows.ledger", "public.ledger")
     .replace("rows.csv", "open.csv"),
@@ -54,12 +62,12 @@ def one(chance: random.Random, room: Room) -> list[Trouble]:
         return _in_memory(chance, room)
     if way < 0.2:
         return _without_names(chance, room)
-    name = "parquet" if way < 0.4 else chance.choice(["csv", "csv", "public", "each", "written"])
+    name = "parquet" if way < 0.4 else chance.choice([*["csv"] * 2, *MAKERS, "public", "each", "written"])
     study = rt.open(room.work / f"{name}.toml")
     source = room.work / study.spec.source.rsplit("/", 1)[1]
-    source.write_bytes(parquet(chance, room.canaries) if name == "parquet" else csv(chance, room.canaries))
+    source.write_bytes(MAKERS.get(name, csv)(chance, room.canaries))
     ask = chance.sample(ASKS, chance.randrange(1, 4))
-    if chance.random() < 0.05:
+    if chance.random() < 0.05 and name != "workbook":  # its first row may be spoiled away
         ran = run_here(["init", source.name, "--out", "new.toml", *["--json"] * chance.randrange(2)])
         return ran.troubles() + room.swept(ran.said, source)
     if chance.random() < 0.08:
@@ -131,6 +139,46 @@ def cell(chance: random.Random) -> str:
         [*NUMBERS, *TEXTS, "9" * 200_000, '"' * 7, "1,2,3", "2026-01-01", "0x1F", "1e308", " 7 ", "７", "TRUE"]
     )
     return chance.choice([text, text, f'"{text}"', f'"{text}', text.replace('"', '""')])
+
+
+# --- JSON lines and workbooks -----------------------------------------------------------------------------------------
+
+
+def json_lines(chance: random.Random, canaries: Canaries) -> bytes:
+    """Lines with odd fields, then bytes spoiled half of the time."""
+    odd: list[Any] = [*TEXTS, None, True, [1], {"a": 1}, 1e300, float("nan"), float("inf"), 10**40]
+    rows: list[dict[str, Any]] = list(reader(io.StringIO(rows_csv(canaries))))
+    for _ in range(chance.choice([0, 1, 9])):
+        row = chance.choice(rows)
+        row[chance.choice([*row])] = chance.choice(odd)
+    whole = "\n".join(json.dumps(row) for row in rows).encode()
+    return spoiled(whole, chance) if chance.random() < 0.5 else whole
+
+
+def workbook(chance: random.Random, canaries: Canaries) -> bytes:
+    """A workbook with odd cells, then bytes of it or of a part spoiled most of the time."""
+    rows = [line.split(",") for line in rows_csv(canaries).splitlines()]
+    cells = [[_xml_cell(chance, text) for text in row] for row in rows[1:]]
+    head = "".join(f'<c t="str"><v>{name}</v></c>' for name in rows[0])
+    sheet = f"<row>{head}</row>" + "".join(f"<row>{''.join(row)}</row>" for row in cells)
+    with tempfile.TemporaryDirectory() as folder:
+        path = by_hand(Path(folder) / "t.xlsx", sheet, texts="<si><t>a</t></si>", formats=("yyyy-mm-dd",))
+        whole = path.read_bytes()
+        with zipfile.ZipFile(path) as package:
+            parts = {name: package.read(name) for name in package.namelist()}
+    if chance.random() < 0.4:
+        return spoiled(whole, chance)
+    name = chance.choice(sorted(parts))
+    said = io.BytesIO()
+    with zipfile.ZipFile(said, "w") as package:
+        for part, content in {**parts, name: spoiled(parts[name], chance)}.items():
+            package.writestr(part, content)
+    return said.getvalue()
+
+
+def _xml_cell(chance: random.Random, text: str) -> str:
+    kind = chance.choice(["str", "str", "n", "n", "s", "b", "d", "e", "unheard"]) if chance.random() < 0.2 else "str"
+    return f'<c t="{kind}" s="{chance.choice((0, 1, 99))}"><v>{text}</v></c>'
 
 
 # --- Parquet ----------------------------------------------------------------------------------------------------------
@@ -223,6 +271,13 @@ class Sour:
 
     def __float__(self) -> float:
         raise OverflowError(self._word)
+
+
+MAKERS: Final[dict[str, Callable[[random.Random, Canaries], bytes]]] = {
+    "parquet": parquet,
+    "workbook": workbook,
+    "lines": json_lines,
+}
 
 
 def _in_memory(chance: random.Random, room: Room) -> list[Trouble]:

@@ -378,7 +378,7 @@ def test_init_writes_names_and_types_and_no_bounds(tmp_path: Path) -> None:
         "an odd.name": "category",
     }
     for private in ("77123", "9.75", "0.25", "2 rows"):
-        assert private not in text + skeleton_words(names_of(tmp_path / "t.parquet"), "t.toml")
+        assert private not in text + skeleton_words(names_of(tmp_path / "t.parquet"), "t.toml", kind="parquet")
     assert NO_PERSON in words(text, tmp_path)
 
 

@@ -61,13 +61,14 @@ class Snapshot:
     def digest(self, columns: Sequence[str]) -> str:
         """The digest of everything declared that the share of these columns depends on."""
         person, form = self.schema.person, self.schema.format
+        sheet = [form.sheet] if form.sheet else []  # a digest of before there were sheets stays what it was
         return digest_of(
             canonical(
                 {
                     "snapshot": self.word,
                     "source": self.source,
                     "person": [person.adjacency, person.column, person.rows],
-                    "format": [form.encoding, form.decimal, form.thousands, list(form.na), self.delimiter],
+                    "format": [form.encoding, form.decimal, form.thousands, list(form.na), self.delimiter, *sheet],
                     "columns": {name: self._declared(name) for name in sorted(columns)},
                 }
             )

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 
 @click.command("init", cls=Verb)
-@argument("file", type=PATH, required=False, metavar="FILE", help="A .csv, .csv.gz, .csv.zst or .parquet file.")
+@argument("file", type=PATH, required=False, metavar="FILE", help="A file that holds a table.")
 @click.option("--out", type=PATH, metavar="STUDY", help="Where to write it; by default FILE.toml.")
 @click.option("--key", type=PATH, metavar="NAME", help="Write a key pair NAME.key and NAME.pub instead.")
 @click.option("--header-is-names", is_flag=True, help="The first line holds names, although one looks like a value.")
+@click.option("--sheet", default="", show_default=False, metavar="NAME", help="Of a workbook with several sheets.")
 @click.option("--delimiter", metavar="SIGN", help="Between the cells of a CSV file; by default as in its first line.")
 @click.option("--encoding", metavar="NAME", help="Of a CSV file, such as windows-1252.  [default: utf-8]")
 @click.option("--decimal", metavar="SIGN", help="The decimal sign of numbers.  [default: .]")
@@ -41,6 +42,7 @@ def init(
     out: Path | None,
     key: Path | None,
     header_is_names: bool,
+    sheet: str,
     delimiter: str | None,
     encoding: str | None,
     decimal: str | None,
@@ -53,6 +55,7 @@ def init(
     No row is read, so the decimal sign, the encoding and dates are asked for at a terminal, and assumed elsewhere.
     Bounds are left empty on purpose: only you can state them without looking.
     """
+    from reticent.data.file_kinds import kind_of
     from reticent.data.files import delimiter_in
     from reticent.data.format import Format
     from reticent.data.source import names_of
@@ -76,17 +79,18 @@ def init(
     if not dates and seen is not None:
         listed = _told(None, "Columns of dates, with commas between", "none", asked=True) or ""
         dates = () if listed == "none" else tuple(filter(None, map(str.strip, listed.split(","))))
-    form = Format(encoding or "utf-8", decimal, thousands, na)
+    form = Format(encoding or "utf-8", decimal, thousands, na, sheet)
     header: Literal["names", "unsure"] = "names" if header_is_names else "unsure"
     text = skeleton(file, delimiter=sign, form=form, header=header, dates=dates)
-    names = names_of(file, delimiter=sign, encoding=form.encoding)
+    names = names_of(file, delimiter=sign, encoding=form.encoding, sheet=sheet)
     if target.resolve().parent != file.resolve().parent:  # the source is named as seen from the study file
         path = os.path.relpath(file.resolve(), target.resolve().parent)
         text = text.replace(f"source = {_quoted(file.name)}", f"source = {_quoted(path)}", 1)
     write_new(target, text, hint="Name another file: --out STUDY.toml")
+    words = skeleton_words(names, str(target), kind=kind_of(file), delimiter=sign, form=form, dates=dates)
     voice.result(
         {"verb": "init", "wrote": str(target), "columns": list(names), "delimiter": sign},
-        *skeleton_words(names, str(target), delimiter=sign, form=form, dates=dates).split("\n"),
+        *words.split("\n"),
         f"Then: reticent check {target}",
     )
 

@@ -130,8 +130,10 @@ def format_to_json(spec: Spec) -> dict[str, object]:
 
 def _layout(spec: Spec) -> tuple[str, ...]:
     """Reading of text in the source: all of it in CSV files, else numbers and missing values."""
+    from reticent.data.file_kinds import kind_of
+
     form = spec.schema.format
-    if Path(spec.source).suffix.lower() in {".parquet", ".pq"}:
+    if kind_of(Path(spec.source)) != "csv":
         return () if form.plain and not form.na else (f"text is read as: {form.words().partition(', ')[2]}",)
     return (f"the file is read as: cells between '{spec.delimiter}', {form.words()}",)
 

@@ -1,4 +1,4 @@
-"""Made-up rows through the readers of real tables: arrays, Arrow, CSV and Parquet.
+"""Made-up rows through the readers of real tables: arrays, Arrow, CSV, JSON lines, workbooks and Parquet.
 
     engine()                            opens tables of families on one engine that is started once
     opened(form, made, place, folder)   one table of a family, written in a form and opened as a study's would be
@@ -13,7 +13,10 @@ are cut short, too long, not UTF-8, or quoted over several lines. Some have a ce
 from __future__ import annotations
 
 import csv
+import html
 import io
+import json
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,7 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
-from reticent.conformance.neighbours import Cell, Family, KeyedDice, MemoizedTable, families, stored
+from reticent.conformance.neighbours import Cell, Family, KeyedDice, MemoizedTable, Row, families, stored
 from reticent.data.engines.duckdb import Limits, Session, session
 from reticent.data.files import LONGEST_CELL
 from reticent.data.schema import Schema
@@ -32,12 +35,20 @@ from reticent.data.table import EngineFailure, QueryResult, Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Form: TypeAlias = Literal["arrays", "csv", "parquet", "text", "arrow"]
+Form: TypeAlias = Literal["arrays", "csv", "parquet", "text", "arrow", "lines", "workbook"]
 Fault: TypeAlias = Literal["none", "short", "more", "bytes", "wide"]
 Read: TypeAlias = list[tuple[object, ...]]
 
 FORMS: Final[tuple[Form, ...]] = ("arrays", "parquet", "csv", "text")  # in which families are opened, in turn
-EACH: Final[tuple[Form, ...]] = ("arrays", "text", "arrow", "csv", "parquet")  # in which rows are read one by one
+EACH: Final[tuple[Form, ...]] = (
+    "arrays",
+    "text",
+    "arrow",
+    "csv",
+    "parquet",
+    "lines",
+    "workbook",
+)  # in which rows are read one by one
 FAULTS: Final[tuple[Fault, ...]] = ("none", "none", "short", "more", "bytes", "wide")  # of a line of a CSV file
 MOST: Final = 24  # rows that are read one by one
 GROUP: Final = 3  # rows of a row group in a Parquet file
@@ -48,8 +59,8 @@ ODD_TEXTS: Final[tuple[str, ...]] = ('a "quoted" one', "two\nlines", "a,b", "\r"
 def opened(form: Form, made: Family, place: int, folder: Path) -> Source:
     """One table of a family as a source; files are written to ``folder``.
 
-    ``arrays`` has columns in their storage, ``text`` the same with every column as text, ``csv`` one file, ``parquet``
-    two files read as one pattern.
+    ``arrays`` has columns in their storage, ``text`` the same with every column as text. ``csv``, ``lines`` and
+    ``workbook`` are one file each, ``parquet`` two files read as one pattern.
     """
     match form:
         case "arrays":
@@ -61,6 +72,10 @@ def opened(form: Form, made: Family, place: int, folder: Path) -> Source:
         case "csv":
             lines = [record([row[name] for name in made.storage]) for row in made.tables[place]]
             return open_source(_csv(folder, made, lines), made.schema)
+        case "lines":
+            return open_source(_lines_of(folder, made, made.tables[place]), made.schema)
+        case "workbook":
+            return open_source(_workbook(folder, made, made.tables[place]), made.schema)
         case "parquet":
             return open_source(_parquet(folder, _arrow(made, place)), made.schema)
 
@@ -85,6 +100,53 @@ def _csv(folder: Path, made: Family, lines: Sequence[bytes]) -> Path:
     path = folder / "table.csv"
     path.write_bytes(record(list(made.storage)) + b"".join(lines))
     return path
+
+
+def _lines_of(folder: Path, made: Family, rows: Sequence[Row]) -> Path:
+    path = folder / "table.jsonl"
+    lines = (json.dumps({name: row[name] for name in made.storage}) for row in rows)
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return path
+
+
+def _workbook(folder: Path, made: Family, rows: Sequence[Row]) -> Path:
+    """A workbook of the parts that a sheet needs, its texts shared."""
+    cells: list[list[Cell]] = [[*made.storage], *([row[name] for name in made.storage] for row in rows)]
+    texts = [*dict.fromkeys(cell for row in cells for cell in row if isinstance(cell, str))]
+    sheet = "".join(f"<row>{''.join(_cell(cell, texts) for cell in row)}</row>" for row in cells)
+    relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    parts = {
+        "_rels/.rels": f'<R><Relationship Id="a" Type="{relations}/officeDocument" Target="xl/workbook.xml"/></R>',
+        "xl/workbook.xml": f'<w xmlns:r="{relations}"><sheet name="rows" r:id="a"/></w>',
+        "xl/_rels/workbook.xml.rels": f'<R><Relationship Id="a" Type="{relations}/worksheet" Target="rows.xml"/>'
+        f'<Relationship Id="b" Type="{relations}/sharedStrings" Target="texts.xml"/></R>',
+        "xl/rows.xml": f"<w><sheetData>{sheet}</sheetData></w>",
+        "xl/texts.xml": f"<s>{''.join(f'<si><t>{_escaped(text)}</t></si>' for text in texts)}</s>",
+    }
+    path = folder / "table.xlsx"
+    with zipfile.ZipFile(path, "w") as package:
+        for name, text in parts.items():
+            package.writestr(name, text)
+    return path
+
+
+def _cell(cell: Cell, texts: Sequence[str]) -> str:
+    match cell:
+        case None:
+            return '<c><f>""</f></c>'
+        case str():
+            return f'<c t="s"><v>{texts.index(cell)}</v></c>'
+        case bool():
+            return f'<c t="b"><v>{int(cell)}</v></c>'
+        case _:
+            return f"<c><v>{cell!r}</v></c>"
+
+
+def _escaped(text: str) -> str:
+    """A text as Excel writes it: characters that XML lacks by their number."""
+    text = text.replace("_x", "_x005F_x").encode("utf-8", "replace").decode()
+    text = "".join(c if c in "\t\n" or c >= " " else f"_x{ord(c):04X}_" for c in text)
+    return html.escape(text)
 
 
 def _arrow(made: Family, place: int) -> pa.Table:

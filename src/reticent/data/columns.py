@@ -140,6 +140,17 @@ def empty_batches(size: int) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([pa.nulls(min(BATCH, size - first), pa.int64())], names=["none"])
 
 
+def texts_of(cells: Sequence[str]) -> pa.Array:
+    """A column of texts; one that is empty, or not text, is a missing cell."""
+    import pyarrow as pa
+
+    try:
+        "".join(cells).encode()
+        return pa.array([cell or None for cell in cells], pa.string())
+    except UnicodeEncodeError:
+        return pa.array([cell if cell and is_utf8(cell) else None for cell in cells], pa.string())
+
+
 def is_utf8(cell: str) -> bool:
     try:
         cell.encode()

@@ -28,9 +28,9 @@ from reticent.data.columns import (
     Storage,
     check_names,
     empty_batches,
-    is_utf8,
     normal,
     storage_of,
+    texts_of,
     wanted,
 )
 from reticent.data.header import check_form, delimiter_of, first_line
@@ -39,6 +39,9 @@ from reticent.errors import SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from reticent.data.json_lines import JsonLines
+    from reticent.data.spreadsheet import Spreadsheet
 
 LONGEST_CELL: Final = 131_072  # characters
 BLOCK: Final = 1 << 24  # characters
@@ -76,7 +79,7 @@ class CsvFile:
                     yield from empty_batches(len(block))
                     continue
                 columns = [[row[at] if len(row) > at else "" for row in block] for at in where]
-                yield pa.RecordBatch.from_arrays([_texts(column) for column in columns], names=list(names))
+                yield pa.RecordBatch.from_arrays([texts_of(column) for column in columns], names=list(names))
 
 
 class _LongRecord(Exception):
@@ -187,16 +190,6 @@ class _Records:
         return cells
 
 
-def _texts(cells: list[str]) -> pa.Array:
-    import pyarrow as pa
-
-    try:
-        "".join(cells).encode()
-        return pa.array([cell or None for cell in cells], pa.string())
-    except UnicodeEncodeError:
-        return pa.array([cell if cell and is_utf8(cell) else None for cell in cells], pa.string())
-
-
 @dataclass(frozen=True, slots=True)
 class ParquetFiles:
     """One or several Parquet files of the same columns, read one after the other."""
@@ -227,11 +220,25 @@ class ParquetFiles:
                     yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
-def open_files(path: Path, schema: Schema, delimiter: str) -> CsvFile | ParquetFiles:
-    if is_parquet(path):
+def open_files(path: Path, schema: Schema, delimiter: str) -> CsvFile | JsonLines | ParquetFiles | Spreadsheet:
+    from reticent.data.file_kinds import kind_of
+
+    kind = kind_of(path)
+    if schema.format.sheet and kind != "workbook":
+        raise SpecError(f"{path.name} is no workbook, and has no sheet: leave [study] sheet out. Nothing was read.")
+    if kind == "parquet":
         files = parquet_files(path)
         fields = [parquet_schema(file) for file in files]
         return ParquetFiles(path.resolve(), files, storage_of(fields, schema, path.name))
+    check_file(path)
+    if kind == "workbook":
+        from reticent.data.spreadsheet import open_spreadsheet
+
+        return open_spreadsheet(path.resolve(), schema)
+    if kind == "json lines":
+        from reticent.data.json_lines import open_json_lines
+
+        return open_json_lines(path.resolve(), schema)
     encoding = schema.format.encoding
     header = header_of(path, delimiter, encoding)
     check_names(header, schema, f"the header of {path.name}")
@@ -239,18 +246,18 @@ def open_files(path: Path, schema: Schema, delimiter: str) -> CsvFile | ParquetF
 
 
 def delimiter_in(path: Path, encoding: str) -> str | None:
-    """The delimiter that the header line of a CSV file shows; None for a Parquet file, which has none."""
-    if is_parquet(path):
+    """The delimiter that the header line of a CSV file shows; None for another file, which has none."""
+    from reticent.data.file_kinds import kind_of
+
+    kind = kind_of(path)
+    if kind == "parquet":
         return None
-    _check_file(path)
-    return delimiter_of(first_line(path, encoding))
+    check_file(path)
+    return delimiter_of(first_line(path, encoding)) if kind == "csv" else None
 
 
-def is_parquet(path: Path) -> bool:
-    return path.suffix.lower() in {".parquet", ".pq"}
-
-
-def _check_file(path: Path) -> None:
+def check_file(path: Path) -> None:
+    """Refuse a path that is no file that can be read more than once."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -267,7 +274,7 @@ def _check_file(path: Path) -> None:
 
 def parquet_files(path: Path) -> tuple[Path, ...]:
     if not glob.has_magic(str(path)) or path.exists():
-        _check_file(path)
+        check_file(path)
         return (path.resolve(),)
     # a folder may itself be called "[a]"; only a pattern is read as one
     folder = glob.escape(str(path.parent)) if path.parent.is_dir() else str(path.parent)
@@ -275,7 +282,7 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
     if not files:
         raise SpecError(f"No file fits {path.name}. Nothing was read.")
     for file in files:
-        _check_file(file)
+        check_file(file)
     return files
 
 
@@ -296,7 +303,7 @@ def header_of(path: Path, delimiter: str, encoding: str = "utf-8") -> tuple[str,
     SpecError
         For a line that is no header. The words repeat nothing of it, since it may be a person's.
     """
-    _check_file(path)
+    check_file(path)
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise SpecError("delimiter must be one character, such as ',' or ';'")
     line = first_line(path, encoding)

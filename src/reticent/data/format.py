@@ -17,6 +17,7 @@ another for the print, so that names are kept as plain str.
 from __future__ import annotations
 
 import codecs
+import math
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reticent.errors import PublicParameterError, SpecError
+from reticent.outcome import restore
 
 LATIN: Final = frozenset(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17)))
 ENCODINGS: Final = frozenset({"utf-8", "ascii", "mac-roman", "koi8-r", "koi8-u"}) | LATIN
@@ -36,6 +38,7 @@ MOST_WORDS: Final = 100
 BLANK: Final = r"[ \t\r\n]*"
 LONGEST_NAME: Final = 128
 LONGEST_TITLE: Final = 2_000
+LONGEST_SHEET: Final = 31  # which Excel sets
 TURNS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 BREAKS: Final = ("Cc", "Zl", "Zp")  # categories of Unicode: control characters, ends of a line or paragraph
 
@@ -56,15 +59,23 @@ class Format:
         The sign between groups of three digits, or empty. A space stands for every kind of space, "'" for both
         apostrophes.
     na : tuple of str
+    sheet : str
+        Of a workbook with several; empty for its only one.
     """
 
     encoding: str = "utf-8"
     decimal: str = "."
     thousands: str = ""
     na: tuple[str, ...] = ()
+    sheet: str = ""
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoding", _known_encoding(self.encoding))
+        if len(self.sheet) > LONGEST_SHEET or not on_one_line(self.sheet):
+            raise PublicParameterError(f"sheet is the name of a sheet: at most {LONGEST_SHEET} characters on one line")
         if self.decimal not in (".", ","):
             raise PublicParameterError('decimal is "." or ","')
         if self.thousands not in THOUSANDS or self.thousands == self.decimal:
@@ -100,6 +111,13 @@ class Format:
         for sign in self.separators:
             text = text.replace(sign, "")
         return float(text.strip(" \t\r\n").replace(self.decimal, ".")) + 0.0
+
+    def spelled(self, number: float) -> str | None:
+        """A number as the source would write it, 7.0 as 7; None for NaN."""
+        if math.isnan(number):
+            return None
+        whole = number.is_integer() and abs(number) < 2**53
+        return str(int(number)) if whole else repr(number).replace(".", self.decimal)
 
     @property
     def missing_numbers(self) -> tuple[float, ...]:
@@ -154,9 +172,6 @@ def is_text(word: str) -> bool:
     return "\x00" not in word
 
 
-PLAIN: Final = Format()
-
-
 # --- names and titles -------------------------------------------------------------------------------------------------
 
 
@@ -200,3 +215,6 @@ def plain(text: str) -> str:
         return text
     acts = (*BREAKS, "Cs")
     return "".join("\N{REPLACEMENT CHARACTER}" if c in TURNS or unicodedata.category(c) in acts else c for c in text)
+
+
+PLAIN: Final = Format()

@@ -6,7 +6,6 @@ through their text, so that one odd cell is one missing cell and not an error th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +23,7 @@ from reticent.data.columns import (
     unfit,
     wanted,
 )
-from reticent.data.format import exact
+from reticent.data.format import PLAIN, exact
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
@@ -153,9 +152,7 @@ def _text(cell: object) -> str | None:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float):
-        if math.isnan(cell):
-            return None
-        return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
+        return PLAIN.spelled(cell)
     text = cell.decode() if isinstance(cell, bytes) else str(cell)
     return text if is_utf8(text) else None
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from reticent.data.columns import Reading, Storage
-from reticent.data.files import header_of, is_parquet, open_files, parquet_files, parquet_schema
+from reticent.data.files import check_file, header_of, open_files, parquet_files, parquet_schema
 from reticent.data.format import check_plain_names
 from reticent.data.memory import is_pandas, open_arrays, open_pandas, open_stream, select
 from reticent.data.schema import Schema
@@ -52,7 +52,7 @@ class Source(Protocol):
 
 
 def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
-    """The source behind a path (CSV, Parquet, glob of Parquet) or a table in memory. No row is read.
+    """The source behind a path (a file, or a glob of Parquet files) or a table in memory. No row is read.
 
     Raises
     ------
@@ -73,20 +73,30 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "arrow"):
         return open_stream(source, schema, lambda names: select(source, names))
     raise SpecError(
-        f"A {type(source).__name__} is not a table this version can read. Give a path to .csv or .parquet, a dict of "
+        f"A {type(source).__name__} is not a table this version can read. Give a path to a file, a dict of "
         "arrays, or a pandas, Polars, Arrow or DuckDB table."
     )
 
 
-def names_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8") -> dict[str, str]:
+def names_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = "") -> dict[str, str]:
     """Names and, for Parquet, types: what ``init`` may look at. ``""`` where the file states no type."""
-    return dict(fields_of(path, delimiter=delimiter, encoding=encoding))
+    return dict(fields_of(path, delimiter=delimiter, encoding=encoding, sheet=sheet))
 
 
-def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8") -> list[tuple[str, str]]:
-    """Names with types as ``names_of`` has them, a name that is there twice included."""
-    if is_parquet(path):
+def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = "") -> list[tuple[str, str]]:
+    """Names with types as ``names_of`` has them, a name that is there twice included; none for JSON lines."""
+    from reticent.data.file_kinds import kind_of
+
+    kind = kind_of(path)
+    if kind == "parquet":
         fields = parquet_schema(parquet_files(path)[0])
         check_plain_names(fields.names, f"The schema of {path.name}")
         return [(field.name, str(field.type)) for field in fields]
+    check_file(path)
+    if kind == "json lines":
+        return []
+    if kind == "workbook":
+        from reticent.data.spreadsheet import spreadsheet_header
+
+        return [(name, "") for name in spreadsheet_header(path, sheet)]
     return [(name, "") for name in header_of(path, delimiter, encoding)]

@@ -40,7 +40,10 @@ Numbers: TypeAlias = tuple[Fraction | None, Fraction | None, Fraction | None]  #
 NUMERIC: Final = ("kind", "from", "low", "high", "why", "missing", "resolution", "constant", "complete", "unit")
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("study", "person", "budget", "columns", "release"),
-    "study": ("title", "source", "ledger", "snapshot", "delimiter", "encoding", "decimal", "thousands", "na", "where"),
+    "study": (
+        *("title", "source", "sheet", "ledger", "snapshot"),
+        *("delimiter", "encoding", "decimal", "thousands", "na", "where"),
+    ),
     "person": ("column", "adjacency", "people", "rows"),
     "budget": ("epsilon", "delta", "rho", "approved", "ends", "override"),
     "real": NUMERIC,
@@ -237,7 +240,7 @@ def _problems(tables: Tables, folder: Path) -> tuple[str, ...]:
 def _source(study: Tables, folder: Path) -> str:
     source = _text(study, "source", "[study]")
     if not source:
-        raise SpecError('[study] source = "…" is missing: a .csv or .parquet file.')
+        raise SpecError('[study] source = "…" is missing: a file that holds a table, such as visits.csv.')
     if source.lower().startswith(("postgres://", "postgresql://")):
         raise SpecError("Postgres sources are not in this version: export the table to Parquet. Nothing was read.")
     if "\x00" in source:
@@ -289,7 +292,7 @@ def _format(study: Tables) -> Format:
     words = study.get("na", [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise SpecError('[study] na must list texts, such as na = ["NA", "-999"]')
-    told = {key: _text(study, key, "[study]") for key in ("encoding", "decimal", "thousands")}
+    told = {key: _text(study, key, "[study]") for key in ("encoding", "decimal", "thousands", "sheet")}
     try:
         return Format(**{key: text for key, text in told.items() if text is not None}, na=tuple(words))
     except PublicParameterError as error:
@@ -586,7 +589,9 @@ def _shown(found: object) -> str:
 
 def warnings(spec: Spec) -> tuple[str, ...]:
     """Warnings of ``check`` about a study file, independent of the rows."""
-    parquet = Path(spec.source).suffix.lower() in {".parquet", ".pq"}
+    from reticent.data.file_kinds import kind_of
+
+    typed = kind_of(Path(spec.source)) == "parquet"
     said = _about_the_study(spec)
     listed = [name for name, column in spec.schema.columns.items() if isinstance(column, Category)]
     for complete in (False, True):
@@ -608,7 +613,7 @@ def warnings(spec: Spec) -> tuple[str, ...]:
                     f"columns.{name}: {key} = {show(bound)} is oddly exact. If it is the file's {key}est value, it is "
                     "one person's value. Say in 'why' where it comes from."
                 )
-        if not parquet:
+        if not typed:
             kind = "integers" if isinstance(column, Integer) else "numbers"
             said.append(f"Values of {name} that are not {kind} {_instead(column)}.")
     return tuple(said)

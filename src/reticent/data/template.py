@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from reticent.data.compression import bare
+from reticent.data.file_kinds import FileKind, kind_of
 from reticent.data.format import PLAIN, Format
 from reticent.data.header import check_header
 from reticent.data.source import fields_of
@@ -27,7 +28,7 @@ def skeleton(
     header: Literal["names", "unsure"] = "unsure",
     dates: Sequence[str] = (),
 ) -> str:
-    """A study file to fill in, from the header or the Parquet schema alone; bounds are left out on purpose.
+    """A study file to fill in, from the header or the schema of the file alone; bounds are left out on purpose.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def skeleton(
         Where the source is missing or no table, or its first line looks like a row, or a date is no column of it.
     """
     path = Path(source)
-    fields = fields_of(path, delimiter=delimiter, encoding=form.encoding)
+    fields = fields_of(path, delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)
     if header == "unsure":
         check_header([name for name, _ in fields], f"The first line of {path.name}")
     names = dict(fields)
@@ -75,6 +76,7 @@ def skeleton(
     return (
         head
         + COLUMNS
+        + (FIELDS if kind_of(path) == "json lines" else "")
         + (NAMELESS if "" in names else "")
         + body
         + '\n[[release]]\nname = "first"\n# epsilon = "0.5"\nask = ["count"]\n'
@@ -85,6 +87,10 @@ COLUMNS: Final = (
     "\n# Columns. Delete those that nothing is asked of: a column that does not stand here is never read.\n"
     "# No kind is a date or a time: declare a number (days, years) or a category (months) made of it, or delete it.\n"
 )
+FIELDS: Final = (
+    "# JSON lines have no header: names of fields stand in the rows, which were not read. Name those that you need.\n\n"
+    '# [columns.age]\n# kind = "integer"\n# low  = …\n# high = …\n'
+)
 NAMELESS: Final = (
     "# The first column has no name: R and pandas write the names of rows there. It is left out, and never read.\n"
 )
@@ -92,8 +98,20 @@ NAMELESS: Final = (
 
 def _written(delimiter: str, form: Format) -> str:
     """The lines of [study] that say how the file is written, where that is not as by default."""
-    told = {"delimiter": delimiter, "encoding": form.encoding, "decimal": form.decimal, "thousands": form.thousands}
-    usual = {"delimiter": ",", "encoding": PLAIN.encoding, "decimal": PLAIN.decimal, "thousands": PLAIN.thousands}
+    told = {
+        "sheet": form.sheet,
+        "delimiter": delimiter,
+        "encoding": form.encoding,
+        "decimal": form.decimal,
+        "thousands": form.thousands,
+    }
+    usual = {
+        "sheet": "",
+        "delimiter": ",",
+        "encoding": PLAIN.encoding,
+        "decimal": PLAIN.decimal,
+        "thousands": PLAIN.thousands,
+    }
     lines = [f"{key} = {_quoted(text)}\n" for key, text in told.items() if text != usual[key]]
     if form.na:
         lines.append(f"na = [{', '.join(map(_quoted, form.na))}]\n")
@@ -115,12 +133,28 @@ def _skeleton_column(name: str, kind: str) -> str:
 
 
 def skeleton_words(
-    names: Mapping[str, str], wrote: str, *, delimiter: str = ",", form: Format = PLAIN, dates: Sequence[str] = ()
+    names: Mapping[str, str],
+    wrote: str,
+    *,
+    kind: FileKind = "csv",
+    delimiter: str = ",",
+    form: Format = PLAIN,
+    dates: Sequence[str] = (),
 ) -> str:
     """The words of ``init``: what it did, what it assumed since it read no row, and what only the curator can say."""
     columns = f"{len(names):,} column{'' if len(names) == 1 else 's'}"
     said = []
-    if any(names.values()):
+    if kind == "json lines":
+        said.append(
+            f"wrote {wrote}, without columns: names of fields stand in the rows of JSON lines, and no row was read. "
+            "Name those that you need."
+        )
+    elif kind == "workbook":
+        said += [
+            f"wrote {wrote}: {columns}, names from the first row of the sheet. No other row was read.",
+            "Numbers, dates and truth values are read as the workbook holds them.",
+        ]
+    elif kind == "parquet":
         said.append(
             f"wrote {wrote}: {columns}, names and types from the Parquet schema. No row was read, and the minima, "
             "maxima and row counts that a Parquet footer holds were not shown: they are private values."

@@ -79,12 +79,17 @@ def _source(source: Path, spec: Spec) -> Iterator[Diagnosis]:
 
 def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     """Findings about the names of columns: no other part of the source is read."""
+    from reticent.data.file_kinds import kind_of
     from reticent.data.source import names_of
 
+    form = spec.schema.format
     try:
-        names = set(names_of(source, delimiter=spec.delimiter, encoding=spec.schema.format.encoding))
+        names = set(names_of(source, delimiter=spec.delimiter, encoding=form.encoding, sheet=form.sheet))
     except Refusal as problem:
         yield Diagnosis("header", "failed", str(problem))
+        return
+    if kind_of(source) == "json lines":
+        yield Diagnosis("header", "ok", "names of fields stand in the rows: they are not looked at")
         return
     person = spec.schema.person.column
     missing = [name for name in (*spec.schema.stored, *([] if person is None else [person])) if name not in names]

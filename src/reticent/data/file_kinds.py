@@ -1,0 +1,47 @@
+"""Kinds of files that hold tables, told by the ending of the name alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from reticent.data.compression import bare
+from reticent.errors import SpecError
+
+FileKind: TypeAlias = Literal["csv", "json lines", "parquet", "workbook"]
+
+KINDS: Final[dict[str, FileKind]] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".xlsx": "workbook",
+    ".xlsm": "workbook",
+    ".jsonl": "json lines",
+    ".ndjson": "json lines",
+}
+TEXT: Final = ("csv", "json lines")
+OTHERS: Final = {
+    ".xls": "Save it as .xlsx.",
+    ".xlsb": "Save it as .xlsx.",
+    ".ods": "Save it as .xlsx.",
+    ".numbers": "Export it as .xlsx.",
+    ".rds": "Write it as .parquet or .csv.",
+    ".rdata": "Write it as .parquet or .csv.",
+    ".json": "Write one object a line, and call it .jsonl.",
+}
+
+
+def kind_of(path: Path) -> FileKind:
+    """The kind of a file; CSV where the ending says nothing else.
+
+    Raises
+    ------
+    SpecError
+        For the endings of other tables, with what to do.
+    """
+    ending = bare(path).suffix.lower()
+    if ending in OTHERS:
+        raise SpecError(f"{path.name} is of a kind that is not read. {OTHERS[ending]} Nothing was read.")
+    found = KINDS.get(ending, "csv")
+    if found not in TEXT and ending != path.suffix.lower():
+        raise SpecError(f"{path.name} is compressed, which only files of text may be. Unpack it. Nothing was read.")
+    return found
