@@ -87,9 +87,14 @@ def ways() -> Iterator[Way]:
     yield Way(learning.LinearRegression, {}, y="y")
     yield Way(learning.HuberRegressor, {"solver": "descent", "steps": STEPS}, y="y")
     yield Way(learning.QuantileRegressor, {"solver": "descent", "steps": STEPS}, ("x", "g"), "y")
-    yield Way(learning.LogisticRegression, {"solver": "descent", "steps": STEPS}, y="g", how="intervals")
+    yield Way(
+        learning.LogisticRegression, {"solver": "descent", "steps": STEPS, "intervals": "yes"}, y="g", how="intervals"
+    )
     yield Way(learning.LogisticRegression, {"intervals": "yes"}, y="g", how="perturbed with intervals", pure=True)
     yield Way(learning.LogisticRegression, {"solver": "descent", "steps": STEPS}, y="c", how="three classes")
+    even = {"class_weight": "balanced", "solver": "descent", "steps": STEPS}
+    yield Way(learning.LogisticRegression, even, y="c", how="balanced")
+    yield Way(learning.LinearSVC, {"class_weight": "balanced"}, y="g", how="balanced and perturbed", pure=True)
     yield Way(learning.LinearSVC, {"solver": "descent", "steps": STEPS}, ("x", "g"), "c")
     for kind, y in ((learning.LogisticRegression, "g"), (learning.LinearSVC, "g"), (learning.HuberRegressor, "y")):
         yield Way(kind, {"solver": "objective"}, y=y, how="objective perturbed", pure=True)

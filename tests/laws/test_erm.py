@@ -79,6 +79,14 @@ def problem(loss: Loss, n: int, width: int, key: int) -> Problem:
     return Problem(loss, rows, y)
 
 
+def weighed(loss: Loss, n: int, width: int, key: int) -> Problem:
+    """The same with shares of the losses, some of them 0 or whole."""
+    made = problem(loss, n, width, key)
+    shares = np.random.default_rng(key).integers(0, UNIT + 1, n)
+    shares[1:3] = 0, UNIT
+    return Problem(loss, made.rows, made.targets, shares)
+
+
 def price(kind: Kind, delta: Fraction = Fraction(0), epsilon: Fraction = Fraction(1)) -> Price:
     return Price(epsilon, delta, Adjacency(kind))
 
@@ -286,7 +294,7 @@ def test_the_stored_leaf_proves_its_loss_again_and_a_smaller_scale_does_not() ->
 def test_the_error_of_a_gradient_is_within_its_bound(loss: Loss) -> None:
     rng = np.random.default_rng(7)
     for key, spread in enumerate((1.0, 30.0, 1e5)):
-        made = problem(loss, 150, 3, key)
+        made = (weighed if key == 1 else problem)(loss, 150, 3, key)
         at = rng.normal(0, spread, made.shape)
         found, bound = made.gradient(at)
         assert bound < 1e-10 * max(spread, 10)
@@ -301,23 +309,24 @@ def _gradient(made: Problem, at: Floats) -> list[Fraction]:
     k, d = at.shape
     total = [Fraction(0)] * (k * d)
     point = [[Fraction(v) for v in line] for line in at.tolist()]
-    for row, y in zip(made.rows.tolist(), made.targets.tolist(), strict=True):
+    shares = [UNIT] * len(made.rows) if made.shares is None else made.shares.tolist()
+    for row, y, share in zip(made.rows.tolist(), made.targets.tolist(), shares, strict=True):
         if y == y:
             scores = [sum((x * t for x, t in zip(row, line, strict=True)), Fraction(0)) / UNIT for line in point]
             for a, slope in enumerate(exact_solver.slopes(made.loss, scores, Fraction(y), 90)):
                 for j, x in enumerate(row):
-                    total[a * d + j] += slope * x / UNIT
+                    total[a * d + j] += slope * share * x / UNIT**2
     return total
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
 def test_slow_and_fast_meet_within_the_public_distance(loss: Loss) -> None:
-    made, ridge, tolerance = problem(loss, 10, 2, 1), Fraction(3), Fraction(1, 2**33)
+    made, ridge, tolerance = weighed(loss, 10, 2, 1), Fraction(3), Fraction(1, 2**33)
     tilt = [int(v) for v in np.random.default_rng(2).integers(-3000, 3000, 2 * made.shape[0])]
     fast = newton(LossSum(made), tilt, -10, 3.0, float(tolerance))
     assert fast is not None
-    exact = exact_solver.slowly(made.loss, made.rows, made.targets, tilt, -10, ridge, tolerance)
+    exact = exact_solver.slowly(made.loss, made.rows, made.targets, tilt, -10, ridge, tolerance, made.shares)
     away = math.sqrt(sum(float(Fraction(a) - b) ** 2 for a, b in zip(fast.ravel().tolist(), exact, strict=True)))
     assert away <= 2 * float(tolerance / ridge)
 
@@ -461,9 +470,9 @@ def test_given_the_least_point_a_solver_that_stops_early_is_refuted(monkeypatch:
     assert sum(abs(a - b) for a, b in zip(one, other, strict=True)) > plan.mechanism.last.sensitivity.bound
 
 
-def replayed(plan: LeastPoint, x: Floats, y: Floats, answer: object = None) -> Call:
+def replayed(plan: LeastPoint, x: Floats, y: Floats, answer: object = None, shares: Integers | None = None) -> Call:
     recorder = Recorder(lambda m, exact, start: answer or (0,) * plan.size, Replayed("coins"))
-    plan.draw(x, y, recorder)  # type: ignore[attr-defined]  # both kinds of plans have it
+    plan.draw(x, y, recorder, shares)  # type: ignore[attr-defined]  # both kinds of plans have it
     (call,) = recorder.calls
     assert not recorder.tossed  # nothing is drawn beside the gate
     return call
@@ -505,6 +514,21 @@ def test_replay_compares_gradients_and_refutes_half_a_sensitivity() -> None:
     assert moved is not None
     bound = plan.mechanism.sensitivity.bound
     assert bound / 2 < Fraction(99, 100) * bound < moved <= bound
+
+
+def test_a_share_above_the_whole_is_cut_and_uncut_it_is_noticed() -> None:
+    plan = ObjectivePerturbation(HuberLoss(Fraction(1, 10)), LINE, price("add_remove"), Fraction(1), Fraction(1))
+    x, y = np.array([[0.2], [1.0]]), np.array([0.1, 1.0])
+    many = np.array([UNIT, 3 * UNIT])
+    one, other = replayed(plan, x, y, shares=many), replayed(plan, x[:1], y[:1], shares=many[:1])
+    moved = change_of(one, other).in_norm("L1")
+    assert moved is not None
+    bound = plan.mechanism.sensitivity.bound
+    assert Fraction(99, 100) * bound < moved <= bound
+    assert isinstance(one.exact, Problem)
+    assert isinstance(other.exact, Problem)
+    raw = Problem(one.exact.loss, one.exact.rows, one.exact.targets, many)
+    assert raw.apart(other.exact) > 2 * bound
 
 
 def test_rows_that_are_not_shortened_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,16 +12,17 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Replayed
-from reticent.learning import clipping, moments, trees
+from reticent.learning import clipping, moments, trees, weights
 from reticent.learning.clusters import Lloyd
 from reticent.learning.moments import ClassMoments, PrincipalAxes
 from reticent.learning.trees import Growth
+from reticent.learning.weights import RowWeights
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency, Kind
-from reticent.statistics import scaling
+from reticent.statistics import price, scaling
 from reticent.statistics.convex import descent, losses, tabulated_loss
 from reticent.statistics.convex.descent import Descent
 from reticent.statistics.convex.losses import CheckLoss, Hinge, HuberLoss, Logistic
@@ -76,10 +77,32 @@ COUNTS, _ = tabulated_loss.of_numbers(
     lambda z, k: np.exp(z) - k, np.array([-2.0, 2.0]), np.array([0.0, 4.0]), Fraction(3)
 )
 FLAT = Scaling(BOUNDS, intercept=False)
+
+
+def _weighed(loss: losses.Loss) -> Callable[[Price], object]:
+    """Weights of rows and of balanced classes, and the descent beside them."""
+
+    def made(price: Price) -> object:
+        of_rows = RowWeights(price, Fraction(2), balanced=CLASSES)
+        return of_rows, _linear(loss, Fraction(2))(of_rows.left)
+
+    return made
+
+
+def _by_weights(plan: object, x: Floats, y: Floats, entropy: Entropy) -> object:
+    """Rows weigh what their second column says: numbers below 0, above the greatest weight, and none at all."""
+    assert isinstance(plan, tuple)
+    of_rows, linear = plan
+    values, shares, _ = of_rows.draw(np.column_stack([x, x[:, 1]]), y, entropy)
+    return linear.draw(values, y, entropy, shares)
+
+
 CASES = (
     Case("logistic", _linear(Logistic(2), Fraction(3, 2), refined=True), lambda p, x, y, e: _drawn(p, x, y % 2, e)),
     Case("softmax", _linear(Logistic(CLASSES), Fraction(9)), _drawn),
     Case("hinge", _linear(Hinge(CLASSES), Fraction(2)), _drawn),
+    Case("softmax, weighed", _weighed(Logistic(CLASSES)), _by_weights),
+    Case("huber, weighed", _weighed(HuberLoss(Fraction(1, 10))), _by_weights),
     Case("huber", _linear(HuberLoss(Fraction(1, 10)), Fraction(2)), _drawn),
     Case("quantile", _linear(CheckLoss(Fraction(1, 4)), Fraction(2)), _drawn),
     Case("tabled, two", _linear(SQUARED_HINGE, Fraction(2)), lambda p, x, y, e: _drawn(p, x, y % 2, e)),
@@ -226,6 +249,21 @@ def test_a_bound_used_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Scaling, "whole", twice)
     case = next(case for case in CASES if case.name == "moments")
+    assert max(worst(case, "add_remove", Fraction(0))) > 1
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])
+def test_a_weight_that_the_sensitivity_ignores_is_noticed(delta: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slopes times the weight itself, up to 2, and not its share of the greatest."""
+    monkeypatch.setattr(descent, "of_shares", lambda steps, shares: steps * shares[:, None] * 2 // UNIT)
+    case = next(case for case in CASES if case.name == "softmax, weighed")
+    assert max(worst(case, "add_remove", delta)) > 1
+
+
+def test_a_row_counted_in_two_balanced_classes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = price.noisy
+    monkeypatch.setattr(weights, "noisy", lambda noise, exact, entropy: honest(noise, 2 * exact, entropy))
+    case = next(case for case in CASES if case.name == "softmax, weighed")
     assert max(worst(case, "add_remove", Fraction(0))) > 1
 
 

@@ -31,6 +31,8 @@ WIDE = "the check has 5 or 10 columns, and a lattice is of four at most"
 RIDGE = "output perturbation of the check's rows needs a larger penalty than the default, and says so"
 FREE = "nothing is learned, so that nothing is refused of a row"
 
+REPEATED = "a row of weight 3 is one person, and three rows are three: another number of rows, ridge and noise"
+
 ANY = {"check_estimators_nan_inf": UNSEEN}
 REGRESSOR = {**ANY, "check_regressors_train": LISTED, "check_supervised_y_no_nan": UNSEEN}
 CLASSIFIER = {
@@ -44,11 +46,19 @@ OF_FOUR = {
     **CLASSIFIER,
     **dict.fromkeys(("check_estimators_dtypes", "check_dtype_object", "check_fit2d_1sample"), WIDE),
 }
+WEIGHED = {
+    "check_all_zero_sample_weights_error": UNSEEN,
+    "check_sample_weight_equivalence_on_dense_data": REPEATED,
+}
+OF_LOSS = {**REGRESSOR, **WEIGHED}
+OF_LABELS = {**CLASSIFIER, **WEIGHED, "check_class_weight_classifiers": DECLARED}
 TRANSFORMER = {**ANY, "check_transformer_data_not_an_array": LISTED}
 SPARSE = dict.fromkeys(("check_estimator_sparse_array", "check_estimator_sparse_matrix"), NAMESAKE)
 
-REGRESSIONS: dict[str, object] = {"y_bounds": (-100, 100)}
-CLASSES: dict[str, object] = {"classes": [0, 1]}
+SQUARES: dict[str, object] = {"y_bounds": (-100, 100)}
+REGRESSIONS: dict[str, object] = {**SQUARES, "most_weight": 10}
+LABELS: dict[str, object] = {"classes": [0, 1]}
+CLASSES: dict[str, object] = {**LABELS, "most_weight": 10}
 
 
 def account(folder: Path) -> Ledger:
@@ -74,21 +84,21 @@ def squared_hinge(scores: Floats, targets: Floats) -> Floats:
 
 Made = Callable[..., object]
 LET_OFF: tuple[tuple[Made, dict[str, object], Mapping[str, str]], ...] = (
-    (private.LinearRegression, REGRESSIONS, REGRESSOR),
-    (private.HuberRegressor, REGRESSIONS, REGRESSOR),
-    (private.QuantileRegressor, REGRESSIONS, REGRESSOR),
-    (private.QuantileRegressor, {**REGRESSIONS, "solver": "output"}, {**REGRESSOR, "check_regressors_train": RIDGE}),
-    (private.LogisticRegression, CLASSES, CLASSIFIER),
-    (private.LogisticRegression, {**CLASSES, "solver": "objective"}, CLASSIFIER),
-    (private.LinearSVC, CLASSES, CLASSIFIER),
-    (private.LinearSVC, {**CLASSES, "solver": "descent"}, CLASSIFIER),
-    (private.EmpiricalRiskClassifier, {**CLASSES, "slope": squared_hinge, "reach": 3}, CLASSIFIER),
-    (private.EmpiricalRiskRegressor, {**REGRESSIONS, "slope": log_cosh, "solver": "descent"}, REGRESSOR),
-    (private.GaussianNB, CLASSES, CLASSIFIER),
-    (private.DecisionTreeClassifier, {**CLASSES, "max_depth": 1}, CLASSIFIER),
-    (private.RandomForestClassifier, {**CLASSES, "n_estimators": 2, "max_depth": 1}, CLASSIFIER),
-    (private.BernsteinClassifier, {**CLASSES, "degree": 2}, OF_FOUR),
-    (private.FunctionClassifier, {**CLASSES, "train": nearest, "stability": 2, "degree": 2}, OF_FOUR),
+    (private.LinearRegression, SQUARES, REGRESSOR),
+    (private.HuberRegressor, REGRESSIONS, OF_LOSS),
+    (private.QuantileRegressor, REGRESSIONS, OF_LOSS),
+    (private.QuantileRegressor, {**REGRESSIONS, "solver": "output"}, {**OF_LOSS, "check_regressors_train": RIDGE}),
+    (private.LogisticRegression, CLASSES, OF_LABELS),
+    (private.LogisticRegression, {**CLASSES, "solver": "objective"}, OF_LABELS),
+    (private.LinearSVC, CLASSES, OF_LABELS),
+    (private.LinearSVC, {**CLASSES, "solver": "descent"}, OF_LABELS),
+    (private.EmpiricalRiskClassifier, {**CLASSES, "slope": squared_hinge, "reach": 3}, OF_LABELS),
+    (private.EmpiricalRiskRegressor, {**REGRESSIONS, "slope": log_cosh, "solver": "descent"}, OF_LOSS),
+    (private.GaussianNB, LABELS, CLASSIFIER),
+    (private.DecisionTreeClassifier, {**LABELS, "max_depth": 1}, CLASSIFIER),
+    (private.RandomForestClassifier, {**LABELS, "n_estimators": 2, "max_depth": 1}, CLASSIFIER),
+    (private.BernsteinClassifier, {**LABELS, "degree": 2}, OF_FOUR),
+    (private.FunctionClassifier, {**LABELS, "train": nearest, "stability": 2, "degree": 2}, OF_FOUR),
     (private.StandardScaler, {}, {**TRANSFORMER, **SPARSE}),
     (private.PCA, {}, TRANSFORMER),
     (private.Clip, {}, {**TRANSFORMER, "check_estimators_empty_data_messages": FREE}),

@@ -88,6 +88,25 @@ def test_auto_buys_intervals_and_a_named_least_point_on_demand() -> None:
     assert "perturbation" not in fitted(0, delta="1e-6").note_
 
 
+@pytest.mark.parametrize(("people", "bought"), [(999, False), (1000, True)])
+def test_intervals_are_bought_from_the_public_strength_on_that_tells_them(people: int, bought: bool) -> None:
+    """Four coefficients ask for epsilon times rows of 50 x 4 x 5, at epsilon 1; nothing of the rows decides it."""
+    model = fitted(0, x=X[:500], intervals="auto", epsilon=1, complete=True, people=people)
+    assert ("no intervals were bought, as noise would hide them" in model.summary()) is not bought
+    if not bought:
+        assert "ε times rows of about 1,000 would do" in model.summary()
+        assert 'intervals="yes" buys them all the same' in model.summary()
+
+
+def test_replaced_rows_ask_for_twice_as_much_and_a_private_number_is_taken_for_ten_thousand() -> None:
+    model = private.LogisticRegression(epsilon=1, bounds=(-1, 1), classes=[0, 1])
+    budget = ApproxDP(Fraction(10), Fraction(1, 100))
+    for kind, rows, bought in (("substitute", 1999, False), ("substitute", 2000, True), ("add_remove", 20, True)):
+        ledger = Ledger.create(None, title="s", adjacency=Adjacency(kind), budget=budget)  # type: ignore[arg-type]
+        found = model.set_params(ledger=ledger, adjacency=kind, complete=True).fit(X[:rows], LABELS[:rows])
+        assert ("no intervals were bought" in found.summary()) is not bought, (kind, rows)
+
+
 def test_what_does_not_go_together_is_refused_uncharged() -> None:
     ledger = account()
     for own, word in (

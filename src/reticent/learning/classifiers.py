@@ -22,12 +22,14 @@ from reticent.learning.array_check import plain
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.handles import Handle
-from reticent.learning.linear import WHOLE, LinearModel
+from reticent.learning.linear import NONE_BOUGHT, WHOLE, LossModel, enough, enough_words, refined
 from reticent.learning.odd import FitOddShare
 from reticent.learning.scoring import ScoreQuestion, Scoring, accuracy, of_labels
+from reticent.learning.weights import ClassWeight, RowWeights
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
-from reticent.statistics.convex.objective_perturbation import Fit, Solver, planned
+from reticent.statistics.convex.descent import UNWEIGHED
+from reticent.statistics.convex.objective_perturbation import USUAL, Fit, Solver, planned
 from reticent.statistics.scaling import Floats, Scaling, weighed
 
 MOST_LABEL: Final = 1 << 53  # beyond it a frame with one missing value, read as doubles, mixes labels up
@@ -139,7 +141,7 @@ def indices(targets: NDArray[np.generic] | None, labels: NDArray[np.generic]) ->
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearClassifier(LinearModel, Classifier):
+class LinearClassifier(LossModel, Classifier):
     """Linear classifiers: ``C`` weighs the sum of losses against half the squared length, as in scikit-learn.
 
     Parameters
@@ -152,6 +154,10 @@ class LinearClassifier(LinearModel, Classifier):
         Noisy gradients; or the least point, of a perturbed objective (pure) or with noise on it. "auto" perturbs the
         objective where there is no delta and neither intervals nor ``steps`` are asked for. A least point pays the
         penalty for its intercept too.
+    class_weight : mapping of labels to numbers, or "balanced", optional
+        Public weights of the losses by class, > 0. "balanced" buys noisy numbers of rows by class for a twentieth of
+        the price. A class then weighs the number of the rarest class over its own, so that ``C`` is for the rarest.
+        Weights, these or ``sample_weight``, go without intervals.
 
     Attributes
     ----------
@@ -159,11 +165,14 @@ class LinearClassifier(LinearModel, Classifier):
         What stood in the place of 1 / C: more, where epsilon could not pay for so flat an objective.
     estimand_ : str
         What the coefficients estimate.
+    class_weight_ : array of shape (classes,)
+        With "balanced": the weights, of noisy numbers.
     """
 
     C: Number = 1
     steps: int | None = None
     solver: Solver = "auto"
+    class_weight: ClassWeight = None
 
     def decision_function(self, X: object) -> Floats:
         """Scores, of shape (n,) for two classes and (n, classes) for more."""
@@ -189,33 +198,47 @@ class LinearClassifier(LinearModel, Classifier):
         return np.asarray(self.classes_[place])
 
     def _planned(
-        self, here: Circumstances, y: object, loss: Callable[[int], losses.Loss], refined: Callable[[int, int], bool]
+        self,
+        here: Circumstances,
+        y: object,
+        loss: Callable[[int], losses.Loss],
+        refined: Callable[[int, int, bool], bool],
     ) -> Work:
         labels = self._labels(y)
         scaling, price = Scaling(here.bounds, self.fit_intercept), price_of(self.epsilon, self.delta, here)
         weight = read(self.C, "C")
         if weight <= 0:
             raise PublicParameterError("C must be > 0")
-        bought = refined(len(labels), scaling.width)
+        weights = RowWeights.of(price, here.most_weight, self.class_weight, labels)
+        likely = not weights.used and (here.people or USUAL) * price.epsilon >= enough(scaling.width, price)
+        bought = refined(len(labels), scaling.width, likely)
+        if bought and weights.used:
+            raise QuestionError(f"{UNWEIGHED}. Nothing was charged.")
         plan: Fit = planned(
             self.solver,
             loss(len(labels)),
             scaling,
-            price,
+            weights.left,
             self._length(scaling.width, price, bought, here.choices),
-            1 / weight,
+            1 / (weight * weights.greatest),
             here.people,
             steps=self.steps,
             refined=bought,
         )
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
-            self._keep(plan.draw(values, indices(targets, labels), entropy), scaling)
+            places = indices(targets, labels)
+            values, shares, balanced = weights.draw(values, places, entropy)
+            self._keep(plan.draw(values, places, entropy, shares), scaling)
             self._tell(plan)
             self.classes_ = labels
-            self.estimand_ = f"{PENALISED}{'' if here.complete else WHOLE}"
+            if balanced is not None:
+                self.class_weight_ = balanced
+            self.estimand_ = (
+                f"{PENALISED}{', rows by their weights' if weights.used else ''}{'' if here.complete else WHOLE}"
+            )
 
-        return Work(plan.guarantee, draw)
+        return Work(weights.whole(plan), draw)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -227,11 +250,12 @@ class LogisticRegression(LinearClassifier):
     intervals : "auto", "yes" or "no"
         True if three tenths of epsilon (half if rows are few) buy a curvature. It gives 95 % intervals for the
         population's coefficients without a penalty. With a delta or ``solver="descent"`` the share is three tenths of
-        the price, and as much for one more gradient. "yes" goes with every ``solver`` but "output"; "auto" buys them
-        for two classes and at most 12 coefficients unless "objective" or "output" is named. A coefficient has an
-        interval where the noise does not hide the curvature: for d coefficients with the intercept, of columns that
-        vary independently over their bounds, from epsilon times rows of about 50 d (d + 1) on. Replaced rows need twice
-        that. Columns that go together, or keep to a part of their bounds, need more. ``summary()`` has a dash else.
+        the price, and as much for one more gradient. "yes" goes with every ``solver`` but "output". "auto" buys them
+        for two classes, at most 12 coefficients and enough rows unless "objective" or "output" is named. Enough for d
+        coefficients with the intercept are epsilon times rows of 50 d (d + 1), and twice that under substitution; where
+        no number of rows is public, 10,000 are supposed. That many tell coefficients of columns that vary independently
+        over their bounds. Columns that go together, or keep to a part of their bounds, need more. ``summary()`` says
+        why there are none, and has a dash where the noise hides one.
 
     Attributes
     ----------
@@ -246,7 +270,8 @@ class LogisticRegression(LinearClassifier):
     def _work(self, here: Circumstances, y: object) -> Work:
         return self._planned(here, y, losses.Logistic, self._bought)
 
-    def _bought(self, classes: int, width: int) -> bool:
+    def _bought(self, classes: int, width: int, likely: bool) -> bool:
+        """Tell if intervals are bought; ``likely``: public numbers say that noise does not hide them."""
         match self.intervals:
             case "yes":
                 if classes > 2:
@@ -255,9 +280,24 @@ class LogisticRegression(LinearClassifier):
             case "no":
                 return False
             case "auto":
-                return classes == 2 and width <= FEW and self.solver in ("auto", "descent")
+                return classes == 2 and width <= FEW and likely and self.solver in ("auto", "descent")
             case other:
                 raise PublicParameterError(f'intervals is "auto", "yes" or "no", got {other!r}')
+
+    def _tell(self, plan: Fit) -> None:
+        super()._tell(plan)
+        few = (
+            self.class_weight is None
+            and self.most_weight is None
+            and plan.loss == losses.Logistic(2)
+            and plan.scaling.width <= FEW
+            and self.solver in ("auto", "descent")
+        )
+        if self.intervals == "auto" and few and not refined(plan):
+            self.note_ = (
+                f"{NONE_BOUGHT}, as noise would hide them and they would cost accuracy; {enough_words(plan)}; "
+                'intervals="yes" buys them all the same'
+            )
 
     def predict_proba(self, X: object) -> Floats:
         """Chances of the classes, of shape (n, classes)."""

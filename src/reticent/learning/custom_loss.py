@@ -21,7 +21,8 @@ from reticent.errors import PublicParameterError
 from reticent.learning.classifiers import LinearClassifier
 from reticent.learning.estimator import Work
 from reticent.learning.fit_release import Circumstances, numbers, outward, price_of
-from reticent.learning.linear import Regressor
+from reticent.learning.linear import LossModel, Regressor
+from reticent.learning.weights import RowWeights
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex.objective_perturbation import Solver, planned
 from reticent.statistics.convex.tabulated_loss import (
@@ -88,7 +89,7 @@ class EmpiricalRiskClassifier(LinearClassifier):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class EmpiricalRiskRegressor(Regressor):
+class EmpiricalRiskRegressor(LossModel, Regressor):
     """A linear score by any convex loss of the score and a number.
 
     Parameters
@@ -137,12 +138,15 @@ class EmpiricalRiskRegressor(Regressor):
         link = None if self.inverse_link is None else linked(self.inverse_link, ends)
         scaling, price = Scaling(here.bounds, self.fit_intercept), price_of(self.epsilon, self.delta, here)
         length = self._length(scaling.width, price, whole=False, choices=here.choices)
-        penalty = read(self.alpha, "alpha")
+        weights = RowWeights(price, here.most_weight)
+        penalty = read(self.alpha, "alpha") / weights.greatest
         plan = planned(self.solver, loss, scaling, price, length, penalty, here.people, steps=self.steps)
         (middle, half), (centre, unit) = _frame(bounds), _frame(ends)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
-            self._keep(plan.draw(values, (numbers(targets) - middle) / half, entropy), scaling, unit, centre)
+            placed_y = (numbers(targets) - middle) / half
+            values, shares, _ = weights.draw(values, placed_y, entropy)
+            self._keep(plan.draw(values, placed_y, entropy, shares), scaling, unit, centre)
             self._tell(plan)
             self.steepest_, self.table_ = bound, loss.digest
             self.reach_, self._link = tuple(ends.tolist()), link

@@ -51,6 +51,7 @@ E = TypeVar("E", bound="Estimator")
 T = TypeVar("T")
 NOTED = ("_left", "guarantee_", "certificate_", "score_certificate_", "n_features_in_", "feature_names_in_")
 PRICES = frozenset({"epsilon", "eps", "delta", "rho", "mu", "budget", "epsilon_delta", "score_epsilon"})
+WEIGHTS = frozenset({"class_weight", "most_weight", "sample_weight"})
 APART = frozenset({"ledger", "study", "bounds", "purpose", "who"})  # parameters that a certificate states elsewhere
 
 
@@ -157,7 +158,10 @@ class Estimator(PriceRefusal):
         Fault
             After the charge; the charge stays, and what an earlier fit found is forgotten.
         """
-        here = self._here(X, y)
+        return self._fit(self._here(X, y), y)
+
+    def _fit(self: E, here: Circumstances, y: object) -> E:
+        """The fit in its public circumstances."""
         if here.people == 0:
             shape = (0, len(here.bounds))
             raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
@@ -403,7 +407,7 @@ class Estimator(PriceRefusal):
 
 
 def refuse_prices(who: str, names: Iterable[str]) -> None:
-    """Refuse names of prices that are not taken.
+    """Refuse names of prices, and of weights, that are not taken.
 
     Raises
     ------
@@ -411,6 +415,11 @@ def refuse_prices(who: str, names: Iterable[str]) -> None:
         With the name of the one that is.
     """
     for name in names:
+        if name in WEIGHTS:
+            raise PublicParameterError(
+                f"{who} has no {name}: what rows that weigh more can move has no proof there. LogisticRegression, "
+                "LinearSVC and the other models of a sum of losses take weights. Nothing was charged."
+            )
         if name in PRICES:
             raise PublicParameterError(
                 f"{who} has no {name}: a fit is priced by epsilon=, and by delta= where its noise is Gaussian. A "

@@ -54,6 +54,7 @@ class Circumstances:
     or the study that arrays are charged to, which an audit watches. ``complete``: whether it is public that no row
     lacks a value. ``owned`` is ``read`` with a number for the person of each row beside it, for coins that are dealt
     out by person. ``aside`` is the share of epsilon that is kept for what stands beside a fit.
+    ``most_weight``: the last column that is read has the weights of the rows, cut to it.
     """
 
     names: tuple[str, ...] | None
@@ -71,6 +72,7 @@ class Circumstances:
     complete: bool = False
     owned: Callable[[], Owned] | None = None
     aside: Fraction = Fraction(0)
+    most_weight: Fraction | None = None
 
     def __post_init__(self) -> None:
         refuse_too_many(self.people)  # here, before the charge, as the number is public

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from reticent.learning.fit_release import Circumstances, numbers, outward, price
 from reticent.learning.handles import Handle
 from reticent.learning.scoring import ScoreQuestion, Scoring, of_numbers, r_squared
 from reticent.learning.summaries import promise
+from reticent.learning.weights import RowWeights, weighed_by
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
@@ -144,20 +145,32 @@ class LinearModel(Estimator):
             self.ridge_ = float(plan.penalty)
         else:
             self.ridge_ = float(plan.ridge)
-        if isinstance(plan, CurvaturePerturbation) or (isinstance(plan, Descent) and plan.refined):
+        if refined(plan):
             told = [np.isfinite(found.noise) for found in self.estimates_[int(not self.fit_intercept) :]]
             some = f"a dash stands where {HIDES} a number may be" if any(told) else f"no intervals: {HIDES} all may be"
-            self.note_ = "" if all(told) else f"{some}; {_enough(plan)}"
+            self.note_ = "" if all(told) else f"{some}; {enough_words(plan)}"
         elif isinstance(plan, Descent):
             self.note_ = f"{NONE_BOUGHT}: {_instead(plan.loss)}"
         else:
             self.note_ = f"{plan.note}: {_instead(plan.loss)}"
 
 
-def _enough(plan: Descent | CurvaturePerturbation) -> str:
+def refined(plan: Fit) -> bool:
+    """Tell if a plan buys a curvature, for intervals."""
+    return isinstance(plan, CurvaturePerturbation) or (isinstance(plan, Descent) and plan.refined)
+
+
+def enough(width: int, price: Price) -> int:
+    """Epsilon times rows from which most coefficients of even columns are told by a curvature.
+
+    ``width`` is the number of coefficients. Of people who are replaced twice as much is needed.
+    """
+    return ENOUGH * width * (width + 1) * price.moves
+
+
+def enough_words(plan: Fit) -> str:
     """From where on a curvature is told, in words."""
-    d, near = plan.scaling.width, plan.price.neighbours
-    needed = ENOUGH * d * (d + 1) * near.rows * (2 if near.kind == "substitute" else 1)
+    needed = enough(plan.scaling.width, plan.price)
     return (
         f"ε times rows of about {needed:,} would do for columns that vary independently over their bounds, and more "
         "for others: a larger ε, more rows, fewer columns or tighter bounds would help"
@@ -216,6 +229,47 @@ def _told(value: float, row: Floats, around: ScoreKnowledge) -> Estimate:
     low, high, sampling = found
     noise = np.sqrt(max(((high - low) / 2) ** 2 - sampling**2, 0.0))
     return _about(value, Estimate(value, low, high, float(noise), sampling))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LossModel(LinearModel):
+    """Least point of a sum of losses, or a descent to it, whose rows may have weights: the base of all of these.
+
+    Parameters
+    ----------
+    most_weight : number, optional
+        The greatest ``sample_weight`` of a row, > 0, public: the loss of a row with that weight counts so many times.
+    """
+
+    most_weight: Number | None = None
+
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+        """Charge the ledger, read the rows, draw the noise; returns the estimator.
+
+        Parameters
+        ----------
+        X : handle or array of shape (n, columns)
+        y : handle or array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            The weight of every row of an array in the sum of losses, private: it asks for ``most_weight``. A weight
+            is cut to [0, most_weight]; a row whose weight is no number does not count.
+
+        Returns
+        -------
+        LossModel
+            This estimator, fitted.
+
+        Raises
+        ------
+        Refusal
+            Before any row is read; nothing was charged.
+        Fault
+            After the charge; the charge stays, and what an earlier fit found is forgotten.
+        """
+        here = self._here(X, y)
+        if sample_weight is not None:
+            here = weighed_by(here, sample_weight, self.most_weight, complete=self.complete)
+        return self._fit(here, y)
 
 
 # --- regression -------------------------------------------------------------------------------------------------------
@@ -299,12 +353,16 @@ class Regressor(LinearModel):
         scaling, price = Scaling(here.bounds, self.fit_intercept), price_of(self.epsilon, self.delta, here)
         length = self._length(scaling.width, price, whole=False, choices=here.choices)
         weight = read(penalty, "alpha")
+        weights = RowWeights(price, here.most_weight)
+        weight /= weights.greatest
         plan = planned(solver, loss, scaling, price, length, weight, here.people, steps=steps)
         if solver == "auto" and isinstance(plan, Descent) and steps is None:
             plan = self._drawn_once(plan, here) or plan
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
-            self._keep(plan.draw(values, (numbers(targets) - middle) / half, entropy), scaling, half, middle)
+            y_scaled = (numbers(targets) - middle) / half
+            values, shares, _ = weights.draw(values, y_scaled, entropy)
+            self._keep(plan.draw(values, y_scaled, entropy, shares), scaling, half, middle)
             self._tell(plan)
 
         return Work(plan.guarantee, draw)
@@ -471,7 +529,7 @@ def _records(values: Floats, targets: Floats, units: Floats) -> NDArray[np.int64
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HuberRegressor(Regressor):
+class HuberRegressor(LossModel, Regressor):
     """Regression whose loss is linear beyond ``cut`` half-widths of y, by objective perturbation or noisy gradients.
 
     Parameters
@@ -497,7 +555,7 @@ class HuberRegressor(Regressor):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class QuantileRegressor(Regressor):
+class QuantileRegressor(LossModel, Regressor):
     """Regression of a quantile, by noisy gradient descent of a smoothed check function.
 
     Parameters
@@ -521,4 +579,15 @@ class QuantileRegressor(Regressor):
         return self._planned(here, y, loss, self.alpha, self.steps, self.solver)
 
 
-__all__ = ["HuberRegressor", "LinearModel", "LinearRegression", "QuantileRegressor", "Regressor", "numbers"]
+__all__ = [
+    "HuberRegressor",
+    "LinearModel",
+    "LossModel",
+    "LinearRegression",
+    "QuantileRegressor",
+    "Regressor",
+    "enough",
+    "enough_words",
+    "numbers",
+    "refined",
+]

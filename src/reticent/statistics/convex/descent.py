@@ -45,6 +45,7 @@ FIXED: Final = Fraction(1, 5)  # of the descent, pure, for the half of the gradi
 FIXED_SQUARED: Final = Fraction(2, 5)  # the same, of its rho
 MOST_STEPS: Final = 60
 LAPLACE: Final = 3.0  # excess kurtosis
+UNWEIGHED: Final = "intervals are known for rows that all count alike: leave out the weights, or the intervals"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,13 +208,18 @@ class Descent:
 
     # --- the fit --------------------------------------------------------------------------------------------------
 
-    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> LinearFit:
-        """The model from rows of shape (n, columns) and targets of shape (n,)."""
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy, shares: Integers | None = None) -> LinearFit:
+        """The model from rows of shape (n, columns) and targets of shape (n,).
+
+        ``shares`` of the losses of the rows, in steps, are cut to [0, UNIT]: no row counts more than whole.
+        """
+        if shares is not None and self.refined:
+            raise PublicParameterError(UNWEIGHED)
         rows = shortened(self.scaling.whole(values), self.reach, self.price.norm)
         rows = np.asarray(np.where(np.isfinite(targets)[:, None], rows, 0))
         n = float(self.people or self.counted(len(rows), entropy))
         data = rows.astype(np.float64)  # the same whole numbers, so that products of doubles are exact
-        way = self.way(data, targets, n, entropy)
+        way = self.way(data, targets, n, entropy, None if shares is None else np.clip(shares, 0, UNIT))
         if self.last is None or self.curved is None:
             return LinearFit(way, n)
         exact = curvature(self.loss, rows, data, targets, way)
@@ -236,12 +242,20 @@ class Descent:
         (found,) = gate.draw(self.counting, (rows,), entropy)
         return max(float(found), 1.0)
 
-    def gradient(self, data: Floats, targets: Floats, at: Floats, noise: Noise, entropy: Entropy) -> Floats:
+    def gradient(
+        self,
+        data: Floats,
+        targets: Floats,
+        at: Floats,
+        noise: Noise,
+        entropy: Entropy,
+        shares: Integers | None = None,
+    ) -> Floats:
         """The noisy sum of gradients at coefficients of shape (scores, width), in units of bounds."""
-        steps = losses.slopes(self.loss, scored(data, at), targets, self.price.norm)
+        steps = of_shares(losses.slopes(self.loss, scored(data, at), targets, self.price.norm), shares)
         return _noisy(noise, product(steps, data), entropy)
 
-    def way(self, data: Floats, targets: Floats, n: float, entropy: Entropy) -> Floats:
+    def way(self, data: Floats, targets: Floats, n: float, entropy: Entropy, shares: Integers | None = None) -> Floats:
         """The mean of the last half of the descent."""
         shape = (losses.scores_of(self.loss), self.scaling.width)
         at, speed, mean = np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -249,16 +263,16 @@ class Descent:
         steepest = losses.bend(self.loss) * min(squared, float(self.scaling.width)) * n
         pull, pace = self.pull(shape), PACE
         loud = deviation(self.each) / UNIT**2 * math.sqrt(at.size)
-        same = self.same(data, targets, entropy)
+        same = self.same(data, targets, entropy, shares)
         first, limit = self.rounds // 2, 0.0
         for place in range(self.rounds):
             ahead = at + MOMENTUM * speed
             if same is None:
-                slope = self.gradient(data, targets, ahead, self.each, entropy) + pull * ahead
+                slope = self.gradient(data, targets, ahead, self.each, entropy, shares) + pull * ahead
             else:
                 slope = same + pull * ahead
                 if place:  # at 0 nothing moves yet
-                    slope = slope + self.movement(data, targets, ahead, entropy)
+                    slope = slope + self.movement(data, targets, ahead, entropy, shares)
             size = float(np.linalg.norm(slope))
             limit = limit or FURTHER * (size + loud)
             if size > limit and pace > 1:  # too fast for these rows: begin again, slower
@@ -271,15 +285,16 @@ class Descent:
                 mean += at
         return mean / (self.rounds - first) if self.rounds > first else at
 
-    def same(self, data: Floats, targets: Floats, entropy: Entropy) -> Floats | None:
+    def same(self, data: Floats, targets: Floats, entropy: Entropy, shares: Integers | None) -> Floats | None:
         """The noisy half of the gradient that does not move, for two classes."""
         if self.once is None:
             return None
-        return _noisy(self.once, product(losses.fixed(targets), data), entropy)
+        return _noisy(self.once, product(of_shares(losses.fixed(targets), shares), data), entropy)
 
-    def movement(self, data: Floats, targets: Floats, at: Floats, entropy: Entropy) -> Floats:
+    def movement(self, data: Floats, targets: Floats, at: Floats, entropy: Entropy, shares: Integers | None) -> Floats:
         """The noisy half of the gradient that moves, for two classes."""
-        return _noisy(self.each, product(losses.moving(scored(data, at), targets), data), entropy)
+        steps = of_shares(losses.moving(scored(data, at), targets), shares)
+        return _noisy(self.each, product(steps, data), entropy)
 
     def pull(self, shape: tuple[int, int]) -> Floats:
         """The penalty of every coefficient; none of the intercept."""
@@ -287,6 +302,13 @@ class Descent:
         if self.scaling.intercept:
             pull[:, 0] = 0.0
         return pull
+
+
+def of_shares(steps: Integers, shares: Integers | None) -> Integers:
+    """Slopes in steps times the share of every row, towards zero: no longer than they were."""
+    if shares is None:
+        return steps
+    return np.asarray(np.sign(steps) * (np.abs(steps) * shares[:, None] // UNIT))
 
 
 def _noisy(noise: Noise, exact: Integers, entropy: Entropy) -> Floats:

@@ -28,31 +28,36 @@ def slowly(
     exponent: int,
     ridge: Fraction,
     tolerance: Fraction,
+    shares: Integers | None = None,
 ) -> list[Fraction]:
-    """A point where the gradient of J is at most ``tolerance`` long, coefficients score by score."""
+    """A point where the gradient of J is at most ``tolerance`` long, coefficients score by score.
+
+    ``shares`` multiply the losses of the rows, in steps of 1 / UNIT, at most UNIT: bounds of whole losses hold.
+    """
+    of_rows = [UNIT] * len(rows) if shares is None else shares.tolist()
     kept = [
-        (row, Fraction(y))
-        for row, y in zip(rows.tolist(), targets.tolist(), strict=True)
+        (row, Fraction(y), Fraction(share, UNIT))
+        for row, y, share in zip(rows.tolist(), targets.tolist(), of_rows, strict=True)
         if y == y and abs(y) < float("inf") and any(row)
     ]
     k, d = losses.scores_of(loss), rows.shape[1]
-    squares = sum(x * x for row, _ in kept for x in row)
+    squares = sum(x * x for row, _, _ in kept for x in row)
     most = ridge + losses.turns(loss)[1] * Fraction(squares, UNIT**2)  # the trace bounds every eigenvalue
     error = tolerance * ridge / (8 * most)
-    of_slopes = _bits(k * sum((sqrt_up(Fraction(sum(x * x for x in row))) for row, _ in kept), Fraction(0)) / error)
+    of_slopes = _bits(k * sum((sqrt_up(Fraction(sum(x * x for x in row))) for row, _, _ in kept), Fraction(0)) / error)
     grain = Fraction(1, 1 << _bits(most * sqrt_up(Fraction(k * d)) / error))
     slope = [value * Fraction(2) ** exponent for value in tilt]
     at = [Fraction(0)] * (k * d)
     while True:
         total = [s + ridge * t for s, t in zip(slope, at, strict=True)]
-        for row, y in kept:
+        for row, y, share in kept:
             scores = [
                 sum((x * t for x, t in zip(row, at[a * d : (a + 1) * d], strict=True)), Fraction(0)) / UNIT
                 for a in range(k)
             ]
             for a, part in enumerate(slopes(loss, scores, y, of_slopes)):
                 for place, x in enumerate(row):
-                    total[a * d + place] += part * x / UNIT
+                    total[a * d + place] += share * part * x / UNIT
         if sum((value**2 for value in total), Fraction(0)) <= (tolerance - error) ** 2:
             return at
         at = [round((t - g / most) / grain) * grain for t, g in zip(at, total, strict=True)]

@@ -43,11 +43,14 @@ class Problem:
     rows : integers of shape (n, width), in [-UNIT, UNIT]
     targets : doubles of shape (n,)
         NaN where there is none: then the row counts nothing.
+    shares : integers of shape (n,), optional
+        Of every row's loss, in steps of 1 / UNIT, at most UNIT: by them losses are multiplied.
     """
 
     loss: Loss
     rows: Integers
     targets: Floats
+    shares: Integers | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -60,7 +63,7 @@ class Problem:
         """As ``mechanisms.objective.ConvexObjective`` has it; coefficients score by score."""
         found = newton(LossSum(self), tilt, exponent, float(ridge), below(tolerance)) if exactly(ridge) else None
         if found is None:
-            point = slowly(self.loss, self.rows, self.targets, tilt, exponent, ridge, tolerance)
+            point = slowly(self.loss, self.rows, self.targets, tilt, exponent, ridge, tolerance, self.shares)
         else:
             point = [Fraction(value) for value in found.ravel().tolist()]
         step = Fraction(2) ** grid
@@ -93,6 +96,7 @@ class LossSum:
         self.data = problem.rows.astype(np.float64)
         self.lengths = np.sqrt((problem.rows * problem.rows).sum(axis=1).astype(np.float64)) / UNIT
         self.sizes = float(np.abs(problem.rows).sum(axis=1).max(initial=0)) / UNIT
+        self.shares = np.ones(1) if problem.shares is None else problem.shares / UNIT  # doubles that are exact
 
     def scores(self, at: Floats) -> tuple[Floats, Floats]:
         """x't of every row, and how far off it can be, both of shape (n, scores)."""
@@ -111,7 +115,7 @@ class LossSum:
     def gradient(self, at: Floats) -> tuple[Floats, float]:
         scores, off = self.scores(at)
         loss, y, k = self.problem.loss, self.problem.targets, at.shape[0]
-        slope = losses.real_slopes(loss, scores, y)
+        slope = losses.real_slopes(loss, scores, y) * self.shares[:, None]
         whole = len(self.data) // TOGETHER * TOGETHER
         blocks = slope[:whole].reshape(-1, TOGETHER, k).transpose(0, 2, 1) @ self.data[:whole].reshape(
             -1, TOGETHER, at.shape[1]
@@ -119,7 +123,7 @@ class LossSum:
         parts = np.concatenate([blocks, (slope[whole:].T @ self.data[whole:])[None]]).reshape(-1, at.size)
         total = np.array([math.fsum(column) for column in parts.T.tolist()]).reshape(at.shape) / UNIT
         curve, moved = float(losses.turns(loss)[1]) * GENEROUS, losses.shifts(loss, scores, y, off)
-        each = k * (ROUND * (32 + 4 * k + 4 * curve) + moved)
+        each = k * (ROUND * (33 + 4 * k + 4 * curve) + moved)  # one more for the product with a share
         steep = math.sqrt(float(losses.steepest(loss)[1])) + each
         return total, float((self.lengths * (each + (TOGETHER + 8) * ROUND * steep)).sum()) * GENEROUS
 
@@ -127,6 +131,7 @@ class LossSum:
         """The second derivatives of the losses, shape (size, size), in doubles: no certificate rests on them."""
         k, d = at.shape
         bent = losses.turnings(self.problem.loss, self.data @ (at.T / UNIT), self.problem.targets)
+        bent = bent * self.shares[:, None, None]
         found = np.zeros((k, d, k, d))
         for start in range(0, len(self.data), PART):
             rows, weight = self.data[start : start + PART], bent[start : start + PART]
@@ -175,7 +180,8 @@ def pace(problem: LossSum, at: Floats, step: Floats, slope: Floats, ridge: float
     loss, targets = problem.problem.loss, problem.problem.targets
 
     def slant(t: float) -> float:
-        of_rows = float((losses.real_slopes(loss, here + t * along, targets) * along).sum())
+        slopes = losses.real_slopes(loss, here + t * along, targets) * problem.shares[:, None]
+        of_rows = float((slopes * along).sum())
         return of_rows + float((step * (ridge * (at + t * step) + slope)).sum())
 
     enough = abs(slant(0.0)) / 2

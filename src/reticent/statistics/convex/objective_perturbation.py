@@ -37,12 +37,12 @@ from reticent.privacy import convert
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics.convex import losses
-from reticent.statistics.convex.descent import LAPLACE, Descent, LinearFit
+from reticent.statistics.convex.descent import LAPLACE, UNWEIGHED, Descent, LinearFit
 from reticent.statistics.convex.intervals import AT_95, ScoreKnowledge, curvature, moved, whole
 from reticent.statistics.convex.losses import Loss
 from reticent.statistics.convex.newton import Problem
 from reticent.statistics.price import Noise, Price, deviation
-from reticent.statistics.scaling import UNIT, Floats, Scaling, longest, shortened
+from reticent.statistics.scaling import UNIT, Floats, Integers, Scaling, longest, shortened
 
 Solver: TypeAlias = Literal["auto", "descent", "objective", "output"]
 SOLVERS: Final = ("auto", "descent", "objective", "output")
@@ -127,13 +127,17 @@ class LeastPoint:
         )
         return Fraction(2) ** (power_below(whole) + 1 - NEAR)
 
-    def problem(self, values: Floats, targets: Floats) -> Problem:
-        """Rows of shape (n, columns), shortened, and targets, numbers cut to [-1, 1]; without one a row is zeros."""
+    def problem(self, values: Floats, targets: Floats, shares: Integers | None = None) -> Problem:
+        """Rows of shape (n, columns), shortened, and targets, numbers cut to [-1, 1]; without one a row is zeros.
+
+        ``shares`` of the losses, in steps, are cut to [0, UNIT]: no row counts more than whole.
+        """
         rows = shortened(self.scaling.whole(values), self.reach, self.price.norm)
         there = np.isfinite(targets)
         if losses.of_numbers(self.loss):
             targets = np.clip(targets, -1.0, 1.0)
-        return Problem(self.loss, np.asarray(np.where(there[:, None], rows, 0)), np.where(there, targets, np.nan))
+        kept = None if shares is None else np.clip(shares, 0, UNIT)
+        return Problem(self.loss, np.asarray(np.where(there[:, None], rows, 0)), np.where(there, targets, np.nan), kept)
 
     def linear(self, steps: tuple[int, ...], grid: int, rows: int | None) -> LinearFit:
         found = np.array([math.ldexp(value, grid) for value in steps], np.float64)
@@ -215,9 +219,9 @@ class ObjectivePerturbation(LeastPoint):
             f"the least that {self.share} of epsilon pays for; no intervals"
         )
 
-    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> LinearFit:
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy, shares: Integers | None = None) -> LinearFit:
         """The model from rows of shape (n, columns) and targets of shape (n,)."""
-        steps = gate.draw(self.mechanism, self.problem(values, targets), entropy)
+        steps = gate.draw(self.mechanism, self.problem(values, targets, shares), entropy)
         return self.linear(steps, self.mechanism.finest, self.people)
 
 
@@ -273,7 +277,9 @@ class CurvaturePerturbation(ObjectivePerturbation):
     def note(self) -> str:
         return ""
 
-    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> LinearFit:
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy, shares: Integers | None = None) -> LinearFit:
+        if shares is not None:
+            raise PublicParameterError(UNWEIGHED)
         problem = self.problem(values, targets)
         found = self.linear(gate.draw(self.mechanism, problem, entropy), self.mechanism.finest, self.people)
         data = problem.rows.astype(np.float64)
@@ -338,7 +344,7 @@ class OutputPerturbation(LeastPoint):
         steps = (self.moved + 2 * self.away) / Fraction(2) ** self.grid
         if self.price.delta:
             moved = L2(Fraction((steps**2).__floor__()), self.price.neighbours)  # squares of whole numbers are whole
-            return Gaussian(moved, convert.rho_for(self.price.epsilon, self.price.delta))
+            return Gaussian(moved, self.price.part * convert.rho_for(self.price.epsilon, self.price.delta))
         whole = Fraction((steps * sqrt_up(Fraction(self.size))).__floor__())
         return Geometric(L1(whole, self.price.neighbours), self.price.epsilon)
 
@@ -350,9 +356,9 @@ class OutputPerturbation(LeastPoint):
     def note(self) -> str:
         return f"output perturbation with ridge {float(self.ridge):.4g}; no intervals"
 
-    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> LinearFit:
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy, shares: Integers | None = None) -> LinearFit:
         """The model from rows of shape (n, columns) and targets of shape (n,)."""
-        exact = self.problem(values, targets).least((0,) * self.size, 0, self.ridge, self.tolerance, self.grid)
+        exact = self.problem(values, targets, shares).least((0,) * self.size, 0, self.ridge, self.tolerance, self.grid)
         return self.linear(gate.draw(self.noise, exact, entropy), self.grid, self.people)
 
 
