@@ -125,7 +125,7 @@ def p_of_correlation(step: HypothesisStep, columns: tuple[Floats, Floats], *, ig
     kind = step.hypothesis
     assert isinstance(kind, Correlation)
     noisy = noisy_counts(step, kind, columns)
-    return replace(kind, draws=DRAWS, scale=1e-9 if ignore else kind.scale).tell([noisy]).p.value
+    return replace(kind, draws=DRAWS, scale=kind.scale * (1e-3 if ignore else 1)).tell([noisy]).p.value
 
 
 def noisy_counts(step: HypothesisStep, kind: Correlation, columns: tuple[Floats, Floats]) -> tuple[int, ...]:

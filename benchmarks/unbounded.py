@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reticent.data.query import Query  # noqa: E402
-from reticent.data.schema import Person, real  # noqa: E402
+from reticent.data.schema import Person, Schema, real  # noqa: E402
 from reticent.data.table import QueryResult  # noqa: E402
 from reticent.data.table import Table as Rows  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
@@ -80,7 +80,7 @@ class Read:
 
     table: Fake
 
-    def run(self, queries: Sequence[Query], key: bytes) -> list[QueryResult]:
+    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None) -> list[QueryResult]:
         return [self.table.run(query) for query in queries]
 
 
