@@ -222,7 +222,7 @@ def _as_arrays(model: Any, study: Watched, x: Handle, y: Handle | None) -> tuple
     """The records the study would read, as a caller would hold them; the model is told what a study tells by itself."""
     columns = (*x.columns, *(() if y is None else y.columns))
     found, person = x.shelf.read(columns), study.schema.person
-    told = model.estimator if isinstance(model, GridSearchCV) else model
+    told: Any = model.estimator if isinstance(model, GridSearchCV) else model
     told.set_params(study=study, bounds=x.bounds, rows_each=person.rows, people=x.shelf.people)
     rows = found[:, : len(x.columns)]
     held = np.where(np.isfinite(rows), rows.astype(object), ABSENT)

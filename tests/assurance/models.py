@@ -114,6 +114,8 @@ def ways() -> Iterator[Way]:
     yield Way(learning.KMeans, {"n_clusters": 2, "max_iter": 2})
     linear = learning.LogisticRegression(solver="descent", steps=2, intervals="no")
     yield Way(learning.GridSearchCV, {"estimator": linear, "param_grid": {"C": [1, 10]}}, y="g", how="linear")
+    huber = learning.HuberRegressor(solver="descent", steps=2)
+    yield Way(learning.GridSearchCV, {"estimator": huber, "param_grid": {"alpha": [1, 10]}}, y="y", how="regressions")
     tree = learning.DecisionTreeClassifier()
     yield Way(learning.GridSearchCV, {"estimator": tree, "param_grid": {"max_depth": [1, 2]}}, y="c", how="trees")
     for place in (0, 1):  # refits of one epsilon, of which the first or the last is the dearest in rho

@@ -13,7 +13,8 @@ from reticent.learning.folds import folds
 from reticent.learning.handles import public
 from reticent.learning.linear import HuberRegressor, LinearRegression, QuantileRegressor
 from reticent.learning.moments import PCA, GaussianNB, StandardScaler
-from reticent.learning.search import Clip, GridSearchCV
+from reticent.learning.search import GridSearchCV
+from reticent.learning.transformers import Clip
 from reticent.learning.trees import DecisionTreeClassifier, RandomForestClassifier
 from reticent.learning.validation import cross_val_score
 from reticent.sessions.row_functions import Accuracy, Between, Level, Product

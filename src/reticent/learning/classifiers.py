@@ -30,7 +30,7 @@ from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
 from reticent.statistics.convex.descent import UNWEIGHED
 from reticent.statistics.convex.objective_perturbation import USUAL, Fit, Solver, planned
-from reticent.statistics.scaling import Floats, Scaling, weighed
+from reticent.statistics.scaling import Floats, Integers, Scaling, filled, weighed
 
 MOST_LABEL: Final = 1 << 53  # beyond it a frame with one missing value, read as doubles, mixes labels up
 PENALISED: Final = "coefficients of least penalised loss, every number cut to its bounds and every row to the clip"
@@ -78,6 +78,16 @@ class Classifier(Estimator):
 
     def _scoring(self, y: object) -> Scoring:
         return of_labels(self._labelled)
+
+    def _missed(self, y: object) -> tuple[int, Callable[[Floats, NDArray[np.generic]], Integers]]:
+        """The most that a row can add to the errors a search counts, and these errors row by row: wrong labels."""
+
+        def wrong(values: Floats, targets: NDArray[np.generic]) -> Integers:
+            there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
+            labelled = self._labelled(filled(values, there))
+            return np.asarray(there & np.asarray(labelled != targets, np.bool_), np.int64)
+
+        return 1, wrong
 
     def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, FitOddShare]:
         """The fit, and the share of incomplete rows beside it."""

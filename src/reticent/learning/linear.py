@@ -9,7 +9,7 @@ Nothing is taken from the rows: bounds of X and y and the longest row are public
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias, get_args
@@ -23,6 +23,7 @@ from reticent.errors import NoReplyError, PublicParameterError
 from reticent.learning.estimator import Estimator, Work, not_fitted
 from reticent.learning.fit_release import Circumstances, numbers, outward, price_of, vouched
 from reticent.learning.handles import Handle
+from reticent.learning.odd import FitOddShare
 from reticent.learning.scoring import ScoreQuestion, Scoring, of_numbers, r_squared
 from reticent.learning.summaries import promise
 from reticent.learning.weights import RowWeights, weighed_by
@@ -41,7 +42,7 @@ from reticent.statistics.convex.objective_perturbation import (
 )
 from reticent.statistics.price import Price
 from reticent.statistics.regression.regress import robust_regression
-from reticent.statistics.scaling import Bound, Floats, Scaling, weighed
+from reticent.statistics.scaling import UNIT, Bound, Floats, Integers, Scaling, filled, weighed
 
 if TYPE_CHECKING:
     from reticent.statistics.regression.coefficients import Coefficients
@@ -314,6 +315,26 @@ class Regressor(LinearModel):
 
     def _scoring(self, y: object) -> Scoring:
         return of_numbers(self._predicted, *_middle(self._y_bounds(y)))
+
+    def _missed(self, y: object) -> tuple[int, Callable[[Floats, NDArray[np.generic]], Integers]]:
+        """As of a classifier: squared errors in half-widths of y, cut to 2, over 4, in steps."""
+        middle, half = _middle(self._y_bounds(y))
+
+        @np.errstate(all="ignore")  # far beyond its bounds a row may have no prediction, which counts as wrong
+        def wrong(values: Floats, targets: NDArray[np.generic]) -> Integers:
+            target = (numbers(targets) - middle) / half
+            there = np.isfinite(values).all(axis=1) & np.isfinite(target)
+            if getattr(self, "outcome_", None) is NO_REPLY:
+                return np.asarray(np.where(there, UNIT, 0), np.int64)
+            off = (self._predicted(filled(values, there)) - middle) / half - np.clip(target, -1.0, 1.0)
+            shares = np.clip(np.nan_to_num(off, nan=2.0), -2.0, 2.0) ** 2 / 4
+            return np.asarray(np.where(there, np.floor(shares * UNIT), 0), np.int64)
+
+        return UNIT, wrong
+
+    def _odd(self, here: Circumstances, y: object, epsilon: Fraction) -> FitOddShare:
+        """The share of incomplete rows beside a search."""
+        return FitOddShare.of(here, epsilon, known=here.complete)
 
     def _scored(self, x: object, y: object, epsilon: Number | None) -> ScoreQuestion:
         return ScoreQuestion(self, x, y, self.score_epsilon if epsilon is None else epsilon)

@@ -1,14 +1,15 @@
-"""``Clip``, which charges nothing, and a grid search that reserves once and selects privately.
+"""A grid search that reserves once and selects privately.
 
     trained    every candidate of the grid on the rows whose coin fell on "train"    half of the price, shared equally
-    chosen     one by the exponential mechanism, by wrong labels among the other rows    1/10
+    chosen     one by the exponential mechanism, by the errors on the other rows    1/10
     refitted   the one chosen, on all rows                                               2/5
 
 All three look at the same rows, so their losses add up. Of the refits one is run, named by the choice, which is paid
 for: they cost the maximum of all refits in every currency (``one_of``), since the dearest in epsilon need not be the
 dearest in rho. Coins are those of ``folds``, one for each person: by default those on one fold of four test. With
 ``cv=folds(5)`` every candidate is fitted in all folds, of which a person is in all but one, and tested on all rows. A
-row is tested once, so the count of wrong labels moves by at most one for each of a neighbour's rows.
+row is tested once, so the count of wrong labels moves by at most one for each of a neighbour's rows. Squared errors
+are cut to public bounds and put into steps; their sum moves by the steps of one.
 Source: McSherry and Talwar 2007 for the choice.
 """
 
@@ -19,7 +20,7 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,24 +29,36 @@ from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.classifiers import Classifier
-from reticent.learning.estimator import APART, PriceRefusal, Work, not_fitted, refuse_prices, same_as, worded
-from reticent.learning.fit_release import Bounds, bought, columns_of, names_of, price_of, read_bounds
+from reticent.learning.estimator import (
+    APART,
+    Estimator,
+    PriceRefusal,
+    Work,
+    not_fitted,
+    refuse_prices,
+    same_as,
+    tags_of,
+    worded,
+)
+from reticent.learning.fit_release import bought, price_of
 from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
-from reticent.learning.handles import Handle, PublicRows
-from reticent.learning.held_arrays import held
+from reticent.learning.linear import Regressor
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page
-from reticent.learning.transformers import NamedOutput
+from reticent.learning.transformers import unpacked
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.privacy import compose
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import Number, show
+from reticent.privacy.numbers import Number
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.price import Price
-from reticent.statistics.scaling import Floats, filled
+from reticent.statistics.scaling import Floats, Integers
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 TRAINED: Final = Fraction(1, 2)
 CHOSEN: Final = Fraction(1, 10)
@@ -53,105 +66,21 @@ REFITTED: Final = Fraction(2, 5)
 TESTS: Final = 4  # one row in so many is for the scores
 MOST: Final = 1000
 Named: TypeAlias = dict[str, object]
-
-
-@runtime_checkable
-class FrameLike(Protocol):
-    """Operations of a pandas data frame used here: another one with its names."""
-
-    def __init__(self, data: Floats, *, index: object, columns: object) -> None: ...
-
-    @property
-    def index(self) -> object: ...
-
-    @property
-    def columns(self) -> object: ...
-
-    @property
-    def iloc(self) -> object: ...
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class Clip(NamedOutput):
-    """Move every value to the nearer of public ``bounds``: row by row, so it learns nothing and charges nothing.
-
-    In a pipeline it stands before a private estimator, whose bounds are the same or wider.
-
-    Parameters
-    ----------
-    bounds : (low, high), list of pairs, or mapping of name to pair
-        By name for columns with names: ``Clip(study.bounds)``. A column of a handle that is not named keeps its own.
-    """
-
-    bounds: Bounds = field(default=None, kw_only=False)
-
-    def fit(self, X: object, y: object = None) -> Clip:
-        """Nothing is learned; returns the transformer."""
-        if isinstance(X, Handle):
-            self.bounds_ = read_bounds(self.bounds, X.columns, X.bounds)
-        else:
-            rows = X.rows if isinstance(X, PublicRows) else X
-            self.bounds_ = read_bounds(
-                self.bounds, names_of(rows) or held(rows, None, columns_of(self.bounds), "private").columns
-            )
-        self.n_features_in_ = len(self.bounds_)
-        names = X.columns if isinstance(X, Handle) else names_of(X.rows if isinstance(X, PublicRows) else X)
-        vars(self).pop("feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        return self
-
-    def summary(self) -> str:
-        """The bounds; there is no guarantee to tell, as nothing is learned."""
-        if not self.__sklearn_is_fitted__():
-            raise not_fitted(self)
-        names = vars(self).get("feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
-        told = [f"{name}  {show(low)} to {show(high)}" for name, (low, high) in zip(names, self.bounds_, strict=True)]
-        return "\n".join(["Clip", *told, "Nothing was learned and nothing charged."])
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "bounds_" in vars(self)
-
-    def fit_transform(self, X: object, y: object = None) -> object:
-        """``transform``, as nothing is learned."""
-        return self.fit(X).transform(X)
-
-    def transform(self, X: object) -> object:
-        """A handle with narrower bounds, or rows of shape (n, columns) moved to them; missing values stay missing.
-
-        A pandas frame stays one, so that the names of its columns reach the model; whatever else comes out as an array.
-        Where ``set_output`` asks for a table, that comes out.
-        """
-        if not self.__sklearn_is_fitted__():
-            raise not_fitted(self)
-        if isinstance(X, Handle):
-            self._named(X.columns)
-            return X.clipped(self.bounds_)
-        if isinstance(X, PublicRows):
-            return PublicRows(self._moved(X.rows))
-        return self._moved(X)
-
-    def _moved(self, rows: object) -> object:
-        self._named(names_of(rows))
-        low, high = np.array(self.bounds_, np.float64).T
-        kept = held(rows, None, len(self.bounds_), "private")  # a row of another length is missing, and fails nothing
-        self._width(kept.columns)
-        found, _ = kept.read()
-        moved = np.clip(found, low, high)
-        if self._output is None and isinstance(rows, FrameLike):
-            return type(rows)(moved, index=rows.index, columns=rows.columns)
-        return self._framed(moved, rows)
+M = TypeVar("M", bound=Estimator)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GridSearchCV(PriceRefusal):
-    """The candidate of a grid with the fewest wrong labels, selected privately, refitted on all rows: one reservation.
+    """The candidate of a grid with the least errors, selected privately, refitted on all rows: one reservation.
+
+    Errors are wrong labels, or of a regression squared errors within the bounds of y.
 
     Parameters
     ----------
-    estimator : classifier of this package
+    estimator : classifier or regressor of this package
+        Or a scikit-learn pipeline of ``Clip`` and one of them.
     param_grid : mapping of name to values
-        Public; every combination is a candidate.
+        Public; every combination is a candidate. In a pipeline names begin with that of its last step, ``step__name``.
     epsilon : number
         Of the whole search, refit included.
     delta : number
@@ -162,8 +91,10 @@ class GridSearchCV(PriceRefusal):
 
     Attributes
     ----------
-    best_params_ : dict
-    best_estimator_ : the classifier refitted on all rows
+    best_params_, best_index_ : dict, int
+    best_estimator_ : the estimator refitted on all rows, in its pipeline if it came in one
+    cv_results_ : dict
+        The candidates alone, as scikit-learn lists them: scores are private, and none is told.
     guarantee_ : Guarantee
     certificate_ : Certificate
         Of the whole search: the candidates, the choice and the numbers of the refit. ``best_estimator_`` has the same.
@@ -173,21 +104,41 @@ class GridSearchCV(PriceRefusal):
     Training, choice and refit in sequence; one entry in the ledger, made before any row is read.
     """
 
-    estimator: Classifier = field(kw_only=False)
+    estimator: object = field(kw_only=False)
     param_grid: Mapping[str, Sequence[object]] = field(kw_only=False)
     epsilon: Number = 1
     delta: Number = 0
     cv: Folds | None = None
 
-    _estimator_type = "classifier"
+    @property
+    def _estimator_type(self) -> object:
+        return getattr(self._last, "_estimator_type", None)
+
+    @property
+    def _last(self) -> object:
+        """The estimator, or the last step of its pipeline."""
+        steps = getattr(self.estimator, "steps", [])
+        return steps[-1][1] if steps else self.estimator
+
+    def __sklearn_tags__(self) -> Tags:
+        return tags_of(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "best_estimator_" in vars(self)
 
     def get_params(self, deep: bool = True) -> dict[str, object]:
-        """The parameters by name."""
-        return {name: getattr(self, name) for name in ("estimator", "param_grid", "epsilon", "delta", "cv")}
+        """The parameters by name; ``deep`` adds those of the estimator, as ``estimator__name``."""
+        own = {name: getattr(self, name) for name in ("estimator", "param_grid", "epsilon", "delta", "cv")}
+        inner = getattr(self.estimator, "get_params", None) if deep else None
+        return own | ({f"estimator__{name}": value for name, value in inner().items()} if inner else {})
 
     def set_params(self, **params: object) -> GridSearchCV:
         """Set parameters by name."""
         for name, value in params.items():
+            head, _, tail = name.partition("__")
+            if head == "estimator" and tail and hasattr(self.estimator, "set_params"):
+                self.estimator.set_params(**{tail: value})
+                continue
             if name not in self.get_params():
                 refuse_prices("GridSearchCV", [name])
                 raise ValueError(f"Invalid parameter {name!r} for estimator GridSearchCV.")
@@ -200,6 +151,7 @@ class GridSearchCV(PriceRefusal):
         It has the choice and the number of candidates, then the summary of the refit and the guarantee of the whole.
         """
         best = self._best()
+        assert isinstance(best, Estimator)
         chosen = ", ".join(f"{name}={worded(value)}" for name, value in self.best_params_.items())
         whole = sentence(self.guarantee_.loss, self.guarantee_.adjacency)
         return f"{chosen}, chosen privately among {len(self.candidates())}\n{best.summary()}\nThe whole search: {whole}"
@@ -223,7 +175,13 @@ class GridSearchCV(PriceRefusal):
         """For a pickle, as of an estimator: what was fitted is kept without the way to a ledger."""
         if "best_estimator_" not in vars(self):
             return vars(self)
-        return {**vars(self), "estimator": copy(self.estimator).set_params(ledger=None, study=None)}
+        bare = copy(self._last).set_params(ledger=None, study=None)  # type: ignore[attr-defined]  # a fit has asked
+        return {**vars(self), "estimator": self._piped([*getattr(self.estimator, "steps", [])[:-1]], bare)}
+
+    def _piped(self, before: list[tuple[str, object]], last: object) -> object:
+        """An estimator in a pipeline like the one that was given; by itself where there was none."""
+        steps = getattr(self.estimator, "steps", [])
+        return type(self.estimator)([*before, (steps[-1][0], last)]) if steps else last  # type: ignore[call-arg]
 
     def candidates(self) -> list[dict[str, object]]:
         """Every combination of the grid."""
@@ -259,25 +217,22 @@ class GridSearchCV(PriceRefusal):
         Fault
             After the charge.
         """
-        if not isinstance(self.estimator, Classifier):
-            raise QuestionError(
-                "GridSearchCV chooses between classifiers of this package, by the fewest wrong labels, and got "
-                f"{type(self.estimator).__name__}. For a pipeline or a regressor take scikit-learn's: every fit and "
-                "score_epsilon=… is then charged. Nothing was charged."
-            )
-        here, listed, cv = self.estimator._here(X, y), self.candidates(), self._folds()
+        model, clips, x = unpacked(self.estimator, X, "GridSearchCV")
+        assert isinstance(model, Classifier | Regressor)  # which alone are scored
+        here, listed, cv = model._here(x, y), self._named(self.candidates()), self._folds()
         if self.cv is not None:
             persons_named(here, groups)
-        beside = self.estimator._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
+        beside = model._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
         beside.announce(2)
         whole, deal = price_of(self.epsilon, self.delta, replace(here, aside=beside.share)), Deal.of(here, cv, groups)
         rounds = [0] if self.cv is None else list(range(cv.count))
         among = len(listed) * max(1, len(rounds) - 1)
         with np.errstate(all="ignore"):
-            tried = [Round.of(self, listed, whole, among, deal, fold, y) for fold in rounds]
-            last = [self._made(params, whole.epsilon * REFITTED, whole.delta * REFITTED, 1) for params in listed]
+            tried = [Round.of(self, model, listed, whole, among, deal, fold, y) for fold in rounds]
+            last = [self._made(model, params, whole.epsilon * REFITTED, whole.delta * REFITTED, 1) for params in listed]
             refits = [one._work(here, y) for one in last]
-        choice = Exponential(Linf(Fraction(whole.neighbours.rows), whole.neighbours), _digits(whole.epsilon * CHOSEN))
+        most = Fraction(whole.neighbours.rows * model._missed(y)[0])
+        choice = Exponential(Linf(most, whole.neighbours), _digits(whole.epsilon * CHOSEN))
         # Which refit is run follows from the choice, which is paid for; the price is the maximum in every currency.
         refit = compose.one_of([work.guarantee for work in refits], label="the refit of the one chosen")
         tries = [work.guarantee for work in tried[0].works]
@@ -291,28 +246,49 @@ class GridSearchCV(PriceRefusal):
             targets, odd = beside.judged(values, given)
             assert targets is not None
             dealt = deal.coins(owners, entropy)
-            wrong = np.sum([one.wrong(values, targets, dealt == one.fold, entropy) for one in tried], axis=0)
+            wrong = np.sum([one.errors(values, targets, dealt == one.fold, entropy) for one in tried], axis=0)
             best = gate.draw(choice, Candidates(wrong, np.ones(len(wrong), np.int64)), entropy)
             found = last[best]._drawn(refits[best], values, targets, entropy)
             return best, {**found, **last[best]._left_by(beside.draw(odd, entropy))}
 
-        tell = beside.telling(self._stating())
+        tell = beside.telling(self._stating(model))
         (best, _), made = bought(
             here,
             guarantee,
-            f"a grid search of {type(self.estimator).__name__}",
+            f"a grid search of {type(model).__name__}",
             draw,
-            lambda drawn: tell({"best_params": listed[drawn[0]], "best_index": drawn[0], **drawn[1]}),
-            purpose=self.estimator.purpose,
-            who=self.estimator.who,
+            lambda drawn: tell({"best_params": self.candidates()[drawn[0]], "best_index": drawn[0], **drawn[1]}),
+            purpose=model.purpose,
+            who=model.who,
         )
-        self.best_params_, self.best_index_ = listed[best], best
-        self.best_estimator_ = last[best]
-        self.best_estimator_._note(here, refits[best].guarantee, made)
-        self.classes_, self.guarantee_ = self.best_estimator_._labels(y), guarantee
-        self.certificate_ = made
-        self.n_features_in_ = self.best_estimator_.n_features_in_
+        one = last[best]
+        one._note(here, refits[best].guarantee, made)
+        grid = self.candidates()
+        self.best_params_, self.best_index_ = grid[best], best
+        self._clips, self._model = clips, one
+        self.best_estimator_ = self._piped(list(clips), one)
+        self.cv_results_ = {
+            "params": grid,
+            **{f"param_{name}": [params[name] for params in grid] for name in self.param_grid},
+        }
+        vars(self).pop("feature_names_in_", None)
+        if "feature_names_in_" in vars(one):
+            self.feature_names_in_ = one.feature_names_in_
+        if isinstance(one, Classifier):
+            self.classes_ = one._labels(y)
+        self.guarantee_, self.certificate_, self.n_features_in_ = guarantee, made, one.n_features_in_
         return self
+
+    def _named(self, listed: list[dict[str, object]]) -> list[dict[str, object]]:
+        """The candidates by the names of the model's own parameters."""
+        steps = getattr(self.estimator, "steps", [])
+        if not steps:
+            return listed
+        head = f"{steps[-1][0]}__"
+        for name in self.param_grid:
+            if not name.startswith(head):
+                raise QuestionError(f"in this pipeline a search is over parameters {head}…, got {name!r}")
+        return [{name.removeprefix(head): value for name, value in params.items()} for params in listed]
 
     def _folds(self) -> Folds:
         """The folds named; else four, of which one tests."""
@@ -320,28 +296,61 @@ class GridSearchCV(PriceRefusal):
             raise PublicParameterError("name cv=folds(5), or leave cv out. Nothing was charged.")
         return Folds(TESTS) if self.cv is None else self.cv
 
-    def _made(self, params: Mapping[str, object], epsilon: Fraction, delta: Fraction, among: int) -> Classifier:
+    @staticmethod
+    def _made(model: M, params: Mapping[str, object], epsilon: Fraction, delta: Fraction, among: int) -> M:
         for name in ("epsilon", "delta", "ledger", "study", "adjacency", "bounds"):
             if name in params:
                 raise QuestionError(f"{name} is not searched for: it is public and fixed")
-        one = copy(self.estimator).set_params(**params)
+        one = copy(model).set_params(**params)
         one._forget()
         return one.set_params(epsilon=_digits(epsilon / among), delta=delta / among)
 
-    def _stating(self) -> Callable[[Mapping[str, object]], Statement]:
+    def _stating(self, model: Estimator) -> Callable[[Mapping[str, object]], Statement]:
         """Function that states the search for a certificate.
 
         It states the candidates, then the choice and the numbers of the refit.
         """
-        inner = {name: value for name, value in self.estimator.get_params().items() if name not in APART}
+        inner = {name: value for name, value in model.get_params().items() if name not in APART}
         searched = {"estimator": inner, "param_grid": self.param_grid, "epsilon": self.epsilon, "delta": self.delta}
         searched |= {} if self.cv is None else {"folds": self.cv.count}
-        name, public = type(self.estimator).__name__, shown(searched)
+        name, public = type(model).__name__, shown(searched)
         return lambda found: Statement(name, "grid search", public, shown(found))
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """By the estimator chosen."""
-        return self._best().predict(X)
+        return np.asarray(self._asked("predict")(X))
+
+    @property
+    def predict_proba(self) -> Callable[[object], Floats]:
+        """Chances of the classes by the estimator chosen, of shape (n, classes), where it has them."""
+        return self._asked("predict_proba")
+
+    @property
+    def predict_log_proba(self) -> Callable[[object], Floats]:
+        """Logarithms of the chances, where the estimator has them."""
+        return self._asked("predict_log_proba")
+
+    @property
+    def decision_function(self) -> Callable[[object], Floats]:
+        """Scores by the estimator chosen, where it has them."""
+        return self._asked("decision_function")
+
+    def _asked(self, method: str) -> Callable[[object], Floats]:
+        """A method of the estimator chosen, for rows that its pipeline would move to their bounds.
+
+        Raises
+        ------
+        AttributeError
+            Where the estimator has no such method, fitted or not.
+        """
+        if not hasattr(type(self._last), method):
+            raise AttributeError(f"{type(self._last).__name__} has no {method}")
+        return lambda rows: getattr(self._best(), method)(self._clipped(rows))
+
+    def _clipped(self, rows: object) -> object:
+        for _, clip in vars(self).get("_clips", ()):  # 0.1.0 had none
+            rows = clip.transform(rows)
+        return rows
 
     def score(self, X: object, y: object, *, epsilon: Number | None = None) -> float:
         """By the estimator chosen; of private rows charged.
@@ -360,12 +369,14 @@ class GridSearchCV(PriceRefusal):
         float
             Accuracy or R squared, with noise for private rows.
         """
-        return self._best().score(X, y, epsilon=epsilon)
+        return self._best().score(self._clipped(X), y, epsilon=epsilon)
 
-    def _best(self) -> Classifier:
+    def _best(self) -> Classifier | Regressor:
         if "best_estimator_" not in vars(self):
             raise not_fitted(self)
-        return self.best_estimator_
+        found = vars(self).get("_model", self.best_estimator_)  # 0.1.0 pickled the second alone
+        assert isinstance(found, Classifier | Regressor)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -373,13 +384,15 @@ class Round:
     """Every candidate, fitted to the rows outside of one fold and tested on those within."""
 
     fold: int
-    made: Sequence[Classifier]
+    made: Sequence[Classifier | Regressor]
+    wrong: Sequence[Callable[[Floats, NDArray[np.generic]], Integers]]
     works: Sequence[Work]
 
     @classmethod
     def of(
         cls,
         search: GridSearchCV,
+        model: Classifier | Regressor,
         listed: Sequence[Mapping[str, object]],
         whole: Price,
         among: int,
@@ -389,22 +402,37 @@ class Round:
     ) -> Round:
         """Understood and priced: each fit has one of ``among`` shares of what training costs."""
         price = whole.epsilon * TRAINED, whole.delta * TRAINED
-        made = [search._made(params, *price, among) for params in listed]
-        return cls(fold, made, [one._work(deal.trained(fold), y) for one in made])
+        made = [search._made(model, params, *price, among) for params in listed]
+        counted = [one._missed(y)[1] for one in made]
+        return cls(fold, made, counted, [one._work(deal.trained(fold), y) for one in made])
 
     @property
     def guarantee(self) -> Guarantee:
         return compose.in_sequence([work.guarantee for work in self.works], label="every candidate")
 
-    def wrong(
+    def errors(
         self, values: Floats, targets: NDArray[np.generic], test: NDArray[np.bool_], entropy: Entropy
-    ) -> NDArray[np.int64]:
-        """Test rows that each candidate labels wrong."""
-        found, there = [], np.asarray(np.isfinite(values[test]).all(axis=1), np.bool_)
-        for one, work in zip(self.made, self.works, strict=True):
+    ) -> Integers:
+        """Errors of each candidate on the test rows.
+
+        Parameters
+        ----------
+        values : array of shape (n, columns), float
+        targets : array of shape (n,)
+        test : array of shape (n,), bool
+            Rows that are scored.
+        entropy : Entropy
+
+        Returns
+        -------
+        array of shape (candidates,), int
+            Exact sums.
+        """
+        found = []
+        for one, work, wrong in zip(self.made, self.works, self.wrong, strict=True):
             work.draw(values[~test], targets[~test], entropy)
-            labelled = one._labelled(filled(values[test], there))
-            found.append(int((there & np.asarray(labelled != targets[test], np.bool_)).sum()))
+            one.guarantee_ = work.guarantee  # as of a fit, so that it predicts
+            found.append(int(wrong(values[test], targets[test]).sum()))
         return np.array(found, np.int64)
 
 
@@ -415,4 +443,4 @@ def _digits(epsilon: Fraction) -> Fraction:
     return round_down(epsilon, 9)
 
 
-__all__ = ["Clip", "GridSearchCV"]
+__all__ = ["GridSearchCV"]

@@ -2,7 +2,8 @@
 
     get_feature_names_out   names of the columns that a transform gives
     set_output              "pandas", "polars" or "default", as scikit-learn's pipelines ask for
-    framed                  the table of that kind
+    Clip                    values moved to public bounds; it learns nothing and charges nothing
+    unpacked                a pipeline of Clip and a model, taken apart
 
 Tables of pandas and Polars are made by scikit-learn, whose setting is read if it is loaded.
 """
@@ -11,20 +12,40 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, Self, TypeAlias, cast
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol, Self, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.estimator import Estimator, not_fitted
-from reticent.learning.handles import PublicRows
+from reticent.learning.fit_release import Bounds, columns_of, names_of, read_bounds
+from reticent.learning.handles import Handle, PublicRows
+from reticent.learning.held_arrays import held
+from reticent.privacy.numbers import show
 from reticent.statistics.scaling import Floats
 
 Output: TypeAlias = Literal["default", "pandas", "polars"]
 OUTPUTS: Final = ("default", "pandas", "polars")
 CONFIG: Final = "_sklearn_output_config"  # where scikit-learn's ``clone`` looks for it
+
+
+@runtime_checkable
+class FrameLike(Protocol):
+    """Operations of a pandas data frame used here: another one with its names."""
+
+    def __init__(self, data: Floats, *, index: object, columns: object) -> None: ...
+
+    @property
+    def index(self) -> object: ...
+
+    @property
+    def columns(self) -> object: ...
+
+    @property
+    def iloc(self) -> object: ...
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -113,4 +134,105 @@ class Transformer(NamedOutput):
         raise TypeError("a transformer says how rows are moved")
 
 
-__all__ = ["NamedOutput", "Transformer"]
+CLIPS: Final = (
+    "takes a classifier or a regressor of this package, or a pipeline of Clip and one of them, and got {}. On arrays "
+    "scikit-learn's own takes any pipeline with cv=folds(5): every fit and every score is then charged. Nothing was "
+    "charged."
+)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Clip(NamedOutput):
+    """Move every value to the nearer of public ``bounds``: row by row, so it learns nothing and charges nothing.
+
+    In a pipeline it stands before a private estimator, whose bounds are the same or wider.
+
+    Parameters
+    ----------
+    bounds : (low, high), list of pairs, or mapping of name to pair
+        By name for columns with names: ``Clip(study.bounds)``. A column of a handle that is not named keeps its own.
+    """
+
+    bounds: Bounds = field(default=None, kw_only=False)
+
+    def fit(self, X: object, y: object = None) -> Clip:
+        """Nothing is learned; returns the transformer."""
+        if isinstance(X, Handle):
+            self.bounds_ = read_bounds(self.bounds, X.columns, X.bounds)
+        else:
+            rows = X.rows if isinstance(X, PublicRows) else X
+            self.bounds_ = read_bounds(
+                self.bounds, names_of(rows) or held(rows, None, columns_of(self.bounds), "private").columns
+            )
+        self.n_features_in_ = len(self.bounds_)
+        names = X.columns if isinstance(X, Handle) else names_of(X.rows if isinstance(X, PublicRows) else X)
+        vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return self
+
+    def summary(self) -> str:
+        """The bounds; there is no guarantee to tell, as nothing is learned."""
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted(self)
+        names = vars(self).get("feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
+        told = [f"{name}  {show(low)} to {show(high)}" for name, (low, high) in zip(names, self.bounds_, strict=True)]
+        return "\n".join(["Clip", *told, "Nothing was learned and nothing charged."])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "bounds_" in vars(self)
+
+    def fit_transform(self, X: object, y: object = None) -> object:
+        """``transform``, as nothing is learned."""
+        return self.fit(X).transform(X)
+
+    def transform(self, X: object) -> object:
+        """A handle with narrower bounds, or rows of shape (n, columns) moved to them; missing values stay missing.
+
+        A pandas frame stays one, so that the names of its columns reach the model; whatever else comes out as an array.
+        Where ``set_output`` asks for a table, that comes out.
+        """
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted(self)
+        if isinstance(X, Handle):
+            self._named(X.columns)
+            return X.clipped(self.bounds_)
+        if isinstance(X, PublicRows):
+            return PublicRows(self._moved(X.rows))
+        return self._moved(X)
+
+    def _moved(self, rows: object) -> object:
+        self._named(names_of(rows))
+        low, high = np.array(self.bounds_, np.float64).T
+        kept = held(rows, None, len(self.bounds_), "private")  # a row of another length is missing, and fails nothing
+        self._width(kept.columns)
+        found, _ = kept.read()
+        moved = np.clip(found, low, high)
+        if self._output is None and isinstance(rows, FrameLike):
+            return type(rows)(moved, index=rows.index, columns=rows.columns)
+        return self._framed(moved, rows)
+
+
+def unpacked(estimator: object, x: object, who: str) -> tuple[Estimator, list[tuple[str, Clip]], object]:
+    """An estimator that can be scored, the fitted ``Clip`` before it in a pipeline, by name, and X as it meets it.
+
+    Values are moved to their bounds row by row, and learn nothing.
+
+    Raises
+    ------
+    QuestionError
+        For another pipeline, or another estimator.
+    """
+    pipeline = [] if isinstance(estimator, Estimator) else getattr(estimator, "steps", [])
+    *before, (_, last) = pipeline or [("", estimator)]
+    scored = isinstance(last, Estimator) and hasattr(last, "_scoring")
+    if not scored or any(type(step) is not Clip for _, step in before):
+        raise QuestionError(f"{who} {CLIPS.format(type(estimator).__name__)}")
+    fitted = []
+    for name, step in before:
+        fitted.append((name, copy(step).fit(x)))
+        x = fitted[-1][1].transform(x)
+    return last, fitted, x
+
+
+__all__ = ["Clip", "NamedOutput", "Transformer", "unpacked"]

@@ -26,7 +26,7 @@ from reticent.learning.fit_release import bought, price_of
 from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
 from reticent.learning.scoring import ScoreSums, Scoring
-from reticent.learning.search import Clip
+from reticent.learning.transformers import unpacked
 from reticent.outcome import NO_REPLY
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
@@ -131,11 +131,11 @@ def cross_val_score(
     """
     if not isinstance(cv, Folds):
         raise PublicParameterError(f"name {NAMED}")
-    made, x = _plain(estimator, X)
+    made, _, x = unpacked(estimator, X, "cross_val_score")
     here = made._here(x, y)
     persons_named(here, groups)
     deal = Deal.of(here, cv, groups)
-    spare = made.score_epsilon if score_epsilon is None else score_epsilon  # type: ignore[attr-defined]  # of _plain
+    spare = made.score_epsilon if score_epsilon is None else score_epsilon  # type: ignore[attr-defined]  # of ``unpacked``
     if spare is None:
         raise QuestionError("A score of private rows is a release: name score_epsilon=…. Nothing was charged.")
     with np.errstate(all="ignore"):
@@ -164,21 +164,6 @@ def _words(cv: Folds) -> str:
     return f"cross-validation in {cv.count} folds"
 
 
-def _plain(estimator: object, x: object) -> tuple[Estimator, object]:
-    """The estimator, and X as it meets it: a pipeline may move values to their bounds before it, row by row."""
-    pipeline = [] if isinstance(estimator, Estimator) else getattr(estimator, "steps", [])
-    *before, last = [step for _, step in pipeline] or [estimator]
-    if not isinstance(last, Estimator) or not hasattr(last, "_scoring") or any(type(one) is not Clip for one in before):
-        raise QuestionError(
-            "cross_val_score takes a classifier or a regressor of this package, or a pipeline of Clip and one of them, "
-            f"and got {type(estimator).__name__}. On arrays scikit-learn's cross_val_score takes any pipeline with "
-            "cv=folds(5): every fit and every score is then charged. Nothing was charged."
-        )
-    for clip in before:
-        x = copy(clip).fit(x).transform(x)
-    return last, x
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldTrial:
     """One fold: a fit to the others, and a score of it."""
@@ -195,7 +180,7 @@ class FoldTrial:
         """Understood and priced, before anything is read."""
         model, tested = copy(estimator), deal.tested(fold)
         model._forget()
-        scoring = cast(ScorableEstimator, model)._scoring(y)  # ``_plain`` has asked
+        scoring = cast(ScorableEstimator, model)._scoring(y)  # ``unpacked`` has asked
         sums = scoring.sums(price_of(spare, 0, tested), tested.known)
         return cls(fold, model, model._work(deal.trained(fold), y), scoring, sums, tested.known)
 
