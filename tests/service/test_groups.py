@@ -15,12 +15,14 @@ from reticent.data.formula import Expression
 from reticent.data.query import Rows
 from reticent.data.schema import Column, Person, Schema
 from reticent.data.table import open_table
+from reticent.entropy import Replayed
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.statistics.grammar import parse
 from reticent.study.allocation import settle, understand
 from reticent.study.formulas import extended, keys_of
+from reticent.study.release import draw
 from tests.support.cli_kit import run
 
 FILE = """
@@ -245,3 +247,48 @@ def test_plans_of_products_pass_the_audit(questions: tuple[str, ...], kind: Kind
     assert found.ratio is not None
     # a row that enters or leaves a cell moves half of a count; none of 24 pairs does with chance 1e-6
     assert found.ratio >= Fraction(1, 2)
+
+
+def test_totals_are_asked_in_the_same_words_everywhere_and_cost_nothing() -> None:
+    asked = rt.count().by("ward", rt.col("age") >= 65).with_totals()
+    assert asked.name == "count by ward, age >= 65 with totals"
+    assert parse(asked.name) == asked
+    held = study()
+    prices = [held.plan([text], epsilon=1).guarantee.loss for text in (asked.name, "count by ward, age >= 65")]
+    assert prices[0] == prices[1]
+    release = held.release([asked], epsilon=2)
+    answer = release[asked]
+    assert [len(cell.label) for cell in answer] == [2, 2, 2, 2, 1, 1, 1, 1, 0]
+    frame = release.frame()
+    assert frame.column("ward").to_pylist()[-1] is None  # type: ignore[attr-defined]  # an Arrow table
+    assert frame.num_rows == 9  # type: ignore[attr-defined]
+    said = repr(release)
+    assert "ward down, age >= 65 across" in said
+    assert any(line.split()[0] == "total" for line in said.splitlines() if line.strip())
+    whole = release.total(of=asked).value
+    assert whole == answer.cells[-1].outcome.value.value  # type: ignore[union-attr]
+    with pytest.raises(rt.QuestionError, match="totals are of groups"):
+        held.plan(["count with totals"], epsilon=1)
+
+
+def test_a_plan_says_where_groups_are_too_many_for_the_budget() -> None:
+    note = study().plan(["count by hours-per-week, age"], epsilon="1/10", people=500).lines[0].expected.note
+    assert note.startswith("484 groups of about 1.03 rows, fewer than the noise")
+
+
+def test_text_python_and_the_same_noise_give_the_same_numbers() -> None:
+    """Every spelling of a question compiles to the same draws: with one stream of noise the answers are equal."""
+    held, found = study(), []
+    for asked in (
+        ["mean(age*2) where age>=20 by ward,cut(age,0:120:20) with totals"],
+        [
+            rt.mean(rt.col("age") * 2)
+            .where(rt.col("age") >= 20)
+            .by("ward", rt.col("age").cut(range(0, 121, 20)))
+            .with_totals()
+        ],
+    ):
+        prepared = settle(understand(asked, held.schema), Cost(Fraction(4)), held.schema, None, "approximate")
+        answers, _ = draw(prepared, open_table(rows(), held.schema), Replayed("same"), lambda _: None)
+        found.append(answers)
+    assert found[0] == found[1]

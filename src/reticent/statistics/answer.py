@@ -168,6 +168,11 @@ class Answer:
         return not (self.bare or cell.as_it_is)
 
     @property
+    def body(self) -> tuple[Cell, ...]:
+        """The cells without the margins of their groups, whose labels lack what is summed."""
+        return tuple(cell for cell in self.cells if len(cell.label) == len(self.cells[0].label))
+
+    @property
     def shown(self) -> tuple[Cell, ...]:
         """The cells as people are shown them: ends that say nothing stand at the value."""
         return tuple(map(_without_ends, self.cells)) if self.bare else self.cells

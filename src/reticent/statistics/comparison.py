@@ -166,7 +166,7 @@ def _cells(answer: Answer, keys: Sequence[object]) -> tuple[ReleasedCell, ...]:
     texts = [str(key) for key in keys]
     found = [cell for cell in answer if set(texts) <= {str(key) for _, key in cell.label}]
     exact = [cell for cell in found if [str(key) for _, key in cell.label] == texts]
-    chosen = exact or found
+    chosen = exact or [cell for cell in found if cell in answer.body]
     if not chosen:
         shown = ", ".join(SEPARATOR.join(str(key) for _, key in cell.label) for cell in answer.cells[:8])
         raise QuestionError(f"{answer.name} has no cell {', '.join(texts)}. It has: {shown}.")
@@ -185,6 +185,8 @@ def apart(one: ReleasedCell, other: ReleasedCell) -> bool:
         return False
     first, second = dict(one.cell.label), dict(other.cell.label)
     names = [here.groups] if here.groups in first else divided(here.groups)
+    if not {*names} <= first.keys() & second.keys():  # a margin has rows of several groups
+        return False
     return [first.get(name) for name in names] != [second.get(name) for name in names]
 
 

@@ -66,6 +66,8 @@ class Setting:
         Mechanisms of third parties that fit integers.
     where : str
         The text of the question's own filter; the schema is that of the rows it leaves.
+    totals : bool
+        The answer has margins of its groups, too.
     """
 
     schema: Schema
@@ -76,6 +78,7 @@ class Setting:
     per: Per = "row"
     noises: tuple[tuple[str, OnIntegers], ...] = ()
     where: str = ""
+    totals: bool = False
 
     @property
     def neighbours(self) -> Adjacency:

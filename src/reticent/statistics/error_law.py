@@ -22,6 +22,7 @@ from reticent.statistics.intervals import (
     LEVEL,
     NONE,
     Variances,
+    counted,
     half_width,
     noise_half_width,
     normal_half_width,
@@ -213,9 +214,11 @@ def _lattice_radius(scales: Sequence[float], beta: float) -> float | None:
         return None
     cosines = np.cos(2.0 * np.pi / size * np.arange(size // 2 + 1))
     transform = np.ones(size // 2 + 1)
-    for width in widths:
+    for width, times in counted(widths):
         ratio = math.exp(-1.0 / width)
-        transform = transform * (1.0 - ratio) ** 2 / (1.0 - 2.0 * ratio * cosines + ratio * ratio)
+        above, below = (1.0 - ratio) ** 2, 1.0 - 2.0 * ratio * cosines + ratio * ratio
+        with np.errstate(under="ignore"):
+            transform = transform * above / below if times == 1 else transform * (above / below) ** times
     masses = np.fft.irfft(transform, size)
     within = masses[0] + 2.0 * np.cumsum(masses[1 : size // 2])
     if masses[0] >= 1.0 - beta:

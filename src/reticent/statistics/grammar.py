@@ -4,6 +4,7 @@
     proportion(hlthg, value=1)    mean(x, per=person, epsilon=0.1)    iqr(disea, low=0, high=60)    mean(mdvis) by site
     scale(x, method=S, mode=paper)    trimmed_mean(x, trim=0.1)    location(x)    regress(y ~ a + b, method=R_H)
     test(y ~ g, kind=ranks)    mean(cost - paid) where age >= 65 by ward, cut(age, 0:100:10)
+    count by ward, year with totals
 
 A verb and its options are those of a registered statistic. Text is public: a refusal may quote it.
 """
@@ -28,6 +29,7 @@ SYNONYMS: Final[Mapping[str, str]] = {word: kind.verb for kind in ALL for word i
 LISTS: Final = ("levels", "edges", "atoms", "among", "reference")
 SEVERAL: Final = ("of", "names")  # positions that take all that stands without a name
 _VERB: Final = re.compile(r"\s*([A-Za-z_]+)\s*")
+_TOTALS: Final = re.compile(r"(?<=\S)\s+with\s+totals\s*$", re.IGNORECASE)
 _NEXT: Final = re.compile(
     r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)|(?P<clause>\b(?:where|by)\b)|.""", re.DOTALL | re.I
 )
@@ -54,7 +56,7 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         raise QuestionError(
             f"'{text}' cannot be read. Write for example: count, mean(x), quantile(x, 0.9), mean(x) by g."
         )
-    verb, inner, condition, by = parts
+    verb, inner, condition, by, totals = parts
     if verb not in kinds:
         raise QuestionError(unknown("statistic", verb, kinds, SYNONYMS.get(verb)))
     kind = kinds[verb]
@@ -75,6 +77,7 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         named.get("epsilon"),
         named.get("delta"),
         None if condition is None else expression_text.read(condition),
+        totals,
     )
 
 
@@ -105,12 +108,15 @@ def _canonical(name: str) -> str:
     return column_text(tree)
 
 
-def _clauses(text: str) -> tuple[str, str | None, str | None, str | None] | None:
-    """The verb, what stands in its brackets, the condition after ``where``, the column after ``by``; None if none."""
+def _clauses(text: str) -> tuple[str, str | None, str | None, str | None, bool] | None:
+    """The verb, what stands in its brackets, the condition after ``where``, the columns after ``by``, any totals."""
     start = _VERB.match(text)
     if start is None:
         return None
     inner, place = None, start.end()
+    totals = _TOTALS.search(text)
+    if totals is not None:
+        text = text[: totals.start()]
     if text[place : place + 1] == "(":
         end = _closing(text, place)
         if end is None:
@@ -129,7 +135,7 @@ def _clauses(text: str) -> tuple[str, str | None, str | None, str | None] | None
     if any(not clause.strip() for clause in found.values()):
         return None
     by = found["by"].strip() if "by" in found else None
-    return start.group(1).lower(), inner, found.get("where"), by
+    return start.group(1).lower(), inner, found.get("where"), by, totals is not None
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:

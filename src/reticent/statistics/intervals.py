@@ -8,6 +8,7 @@ numbers, and the same released numbers give the same interval on every machine. 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 LEVEL: Final = 0.95
 TERMS: Final = 512
 POINTS: Final = 33
+MANY_PARTS: Final = 32
 FEW_PARTS: Final = 6  # so many Laplace parts stay within 20 of the widest scale
 FEWEST: Final = 10.0  # below this many values no interval is formed
 UNSURE: Final = 0.002
@@ -79,14 +81,20 @@ def half_width(normal: Variances, scales: Sequence[float], level: float = LEVEL)
     u = k * (math.pi / half_period)
     with np.errstate(under="ignore"):  # far out a transform is 0
         transform = weights @ np.exp(-0.5 * np.outer(squares, u * u))
-        for width in widths:
-            transform = transform / (1.0 + (width * u) ** 2)
+        for width, times in counted(widths):
+            height = 1.0 + (width * u) ** 2
+            transform = transform / height if times == 1 else transform * (1.0 / height) ** times
         terms = (2.0 / math.pi) * transform / k
         low, high = 0.0, half_period
         for _ in range(28):
             r = 0.5 * (low + high)
             low, high = (r, high) if r / half_period + float(np.sin(u * r) @ terms) < level else (low, r)
     return high
+
+
+def counted(widths: Sequence[float]) -> list[tuple[float, int]]:
+    """Different widths with how often each is there, where they are many; few stand one by one."""
+    return [(width, 1) for width in widths] if len(widths) <= MANY_PARTS else [*Counter(widths).items()]
 
 
 def noise_half_width(scales: Sequence[float], level: float = LEVEL) -> float:
@@ -104,9 +112,13 @@ def noise_half_width(scales: Sequence[float], level: float = LEVEL) -> float:
         half_period += 9.0 * math.sqrt(2.0 * sum(width * width for width in widths))
     u = [k * (math.pi / half_period) for k in range(1, TERMS + 1)]
     heights = [2.0 / half_period] * TERMS
-    for width in widths:
+    for width, times in counted(widths):
         square = width * width
-        heights = [height / (1.0 + square * one * one) for height, one in zip(heights, u, strict=True)]
+        parts = [1.0 + square * one * one for one in u]
+        if times > 1:
+            heights = [height * (1.0 / part) ** times for height, part in zip(heights, parts, strict=True)]
+        else:
+            heights = list(map(truediv, heights, parts))
     over = list(map(truediv, heights, u))
     step = r
     while step > 1e-8 * r:  # the next one would be below 1e-15

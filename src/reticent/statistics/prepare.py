@@ -46,6 +46,10 @@ def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> S
     asked = ask(question)
     own = replace(setting, per=_unit(question, setting), delta=_delta(asked, setting))
     step = asked.statistic.prepare(own, epsilon)
+    if own.totals:
+        from reticent.statistics.margins import with_totals
+
+        step = with_totals(step, own)
     # Every step is a frozen dataclass, which a protocol cannot say.
     if not step.estimand:
         return replace(step, estimand=estimand(asked.statistic, own))  # type: ignore[type-var]

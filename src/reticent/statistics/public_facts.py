@@ -13,7 +13,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Label
 from reticent.statistics.context import Setting
-from reticent.statistics.statistic import Statistic
+from reticent.statistics.statistic import TOTALS, Statistic
 
 
 def name_of(text: str, setting: Setting) -> str:
@@ -24,7 +24,7 @@ def name_of(text: str, setting: Setting) -> str:
 def title(asked: Statistic, setting: Setting) -> str:
     """The name of an answer: the question's text, with its unit of analysis, its filter and its groups."""
     text = name_of(asked.text(setting.per), setting)
-    return text if setting.keys is None else f"{text} by {setting.keys.title}"
+    return text if setting.keys is None else f"{text} by {setting.keys.title}{TOTALS if setting.totals else ''}"
 
 
 def labels(keys: Keys | None, inner: tuple[Label, ...] = ((),)) -> tuple[Label, ...]:

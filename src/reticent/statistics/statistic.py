@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
 
 T = TypeVar("T")
+TOTALS = " with totals"
 LAST = ("interval", "mode", "unit", "width")  # options of a text that stand behind the unit of analysis
 
 
@@ -309,6 +310,8 @@ class Ask:
         A share of its own; without it, an equal part of what the release has left.
     condition : Tree or None
         The filter: rows for which it is true.
+    totals : bool
+        The answer has the margins of its groups and the sum over all of them, too.
     """
 
     statistic: Statistic = attrs.field(converter=read_statistic)
@@ -317,9 +320,14 @@ class Ask:
     epsilon: Fraction | None = attrs.field(default=None, converter=read_epsilon)
     delta: Fraction | None = attrs.field(default=None, converter=read_delta)
     condition: Tree | None = attrs.field(default=None, converter=read_condition)
+    totals: bool = False
 
     def __attrs_post_init__(self) -> None:
         check_per(self.unit)
+        if not isinstance(self.totals, bool):
+            raise PublicParameterError(f"totals is True or False, got {self.totals!r}")
+        if self.totals and self.groups is None:
+            raise QuestionError("totals are of groups: name them first, by g with totals.")
         if self.groups is not None:
             read_groups(self.groups)
         if self.unit == "person" and not self.statistic.takes_per:
@@ -339,6 +347,10 @@ class Ask:
         if self.groups is not None:
             raise QuestionError(f'{self.name} is grouped already: name all columns at once, by("g", "h")')
         return attrs.evolve(self, groups=read_clause(columns))
+
+    def with_totals(self) -> Ask:
+        """The same question with the margins of its groups and the sum over all of them: no further charge."""
+        return attrs.evolve(self, totals=True)
 
     def where(self, condition: str | Expression) -> Ask:
         """The same question of the rows for which a condition is true, too."""
@@ -374,7 +386,8 @@ class Ask:
         chosen = "" if self.condition is None else f" where {write(self.condition)}"
         if self.groups is None:
             return text + chosen
-        return f"{text}{chosen} by {self.groups.title if isinstance(self.groups, Keys) else self.groups}"
+        groups = self.groups.title if isinstance(self.groups, Keys) else self.groups
+        return f"{text}{chosen} by {groups}{TOTALS if self.totals else ''}"
 
     @property
     def is_checked(self) -> bool:

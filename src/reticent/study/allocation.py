@@ -227,6 +227,7 @@ def settle(
             charged,
             noises=noises,
             where="" if item.condition is None else write(item.condition),
+            totals=item.totals,
         )
         for item, delta in zip(asked, deltas(asked, within, charged), strict=True)
     ]

@@ -13,7 +13,7 @@ from typing import Final
 
 from reticent.certificate.record import NOT_DURABLE, CertificateRecord
 from reticent.certificate.render.figure import IntervalBar, alternative, bar, svg
-from reticent.certificate.render.tables import label_words, signed
+from reticent.certificate.render.tables import label_words, row_words, signed
 from reticent.certificate.summary import found, methods, parameters, subject
 from reticent.certificate.verify import audit_words, source_of
 from reticent.outcome import NoReply, Reply
@@ -134,7 +134,7 @@ def _let_out(certificate: CertificateRecord) -> LetOut | None:
 
 def _block(answer: Answer) -> Block:
     single = len(answer.cells) == 1 and not answer.cells[0].label
-    rows = (AnswerRow(label_words(cell) or answer.name, _numbers(answer, cell)) for cell in answer.shown)
+    rows = (AnswerRow(row_words(answer, cell), _numbers(answer, cell)) for cell in answer.shown)
     return Block(answer.name, answer.estimand, single, tuple(rows))
 
 

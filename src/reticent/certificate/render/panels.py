@@ -134,13 +134,15 @@ def _joined(one: Panel, other: Panel) -> Panel:
 
 def _panels(answer: Answer, declared: Mapping[str, Any], overall: Mapping[str, float]) -> Iterator[Panel]:
     asked = _asked(answer.name)
+    if len(answer.body) < len(answer.cells):  # totals stand in the table
+        answer = replace(answer, cells=answer.body)
     if answer.law is not None:
         yield from _laws(answer.name, cast("Density", answer.law), declared)  # an answer knows it by its protocol
     elif answer.name.startswith("test(") and len(answer.cells) == 3:
         yield _test(answer)
     elif asked is not None and asked.axis == ABOUT_ZERO and len(answer.cells) > 1:
         yield from _coefficients(answer, declared)
-    elif answer.name.startswith("histogram") and len(answer.cells) > 1:
+    elif (answer.name.startswith("histogram") and len(answer.cells) > 1) or _is_product(answer, asked):
         yield from _counts(answer, asked, declared)
     else:
         yield _strip(answer, _scale(answer.name, asked, declared), overall)
@@ -246,7 +248,8 @@ def _counts(answer: Answer, asked: Statistic | None, declared: Mapping[str, Any]
     for cell in answer.cells:
         where = label_words(Cell(cell.label[:-1], cell.outcome))
         groups.setdefault(where, []).append(Cell(cell.label[-1:], cell.outcome))
-    column = asked.columns[0] if asked is not None and asked.columns else ""
+    product = _is_product(answer, asked)
+    column = answer.cells[0].label[-1][0] if product else asked.columns[0] if asked and asked.columns else ""
     across = _named(column, declared) if column else ""
     title = cut(plain(answer.name), 60)
     rows = tuple(groups)
@@ -260,7 +263,7 @@ def _counts(answer: Answer, asked: Statistic | None, declared: Mapping[str, Any]
             yield _bars(said, tuple(found), scale, across)
         return
     names = tuple(cut(row, 24) for row in rows)
-    listed = declared.get(column, {}).get("kind") == "category"
+    listed = product or declared.get(column, {}).get("kind") == "category"
     if (listed or len(rows) > MOST_MULTIPLES) and len(bins) <= MOST_ROWS:
         kept = cells[: MOST_ROWS * len(bins)]
         more = f"{len(rows) - MOST_ROWS} more in the table" if len(rows) > MOST_ROWS else ""
@@ -271,6 +274,12 @@ def _counts(answer: Answer, asked: Statistic | None, declared: Mapping[str, Any]
     else:
         for where, found in groups.items():
             yield _bars(f"{cut(plain(answer.name), 36)} · {cut(where, 22)}", tuple(found), scale, across)
+
+
+def _is_product(answer: Answer, asked: Statistic | None) -> bool:
+    """True for numbers of rows or persons by two columns or more."""
+    counted = asked is not None and asked.verb in ("count", "persons")
+    return counted and len(answer.cells[0].label) > 1
 
 
 def _bars(title: str, cells: tuple[Cell, ...], scale: PanelScale, across: str) -> Panel:

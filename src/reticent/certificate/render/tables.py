@@ -54,6 +54,11 @@ def label_words(cell: Cell) -> str:
     )
 
 
+def row_words(answer: Answer, cell: Cell) -> str:
+    """The name of a number in the table of its answer; that of all groups together is ``total``."""
+    return label_words(cell) or (answer.name if len(answer.cells) == 1 else "total")
+
+
 def label_names(answers: Sequence[Answer]) -> tuple[str, ...]:
     """Every name that stands in a label, in order of appearance."""
     return tuple(dict.fromkeys(name for answer in answers for cell in answer for name, _ in cell.label))

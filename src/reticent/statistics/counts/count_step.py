@@ -6,7 +6,8 @@ the least integer that covers: coverage is at least 95 %, and more where one ste
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, assert_never
@@ -27,12 +28,13 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
-from reticent.statistics.context import ExpectedAccuracy, IntegerNoise, OnIntegers, Setting
+from reticent.statistics.context import ExpectedAccuracy, IntegerNoise, OnIntegers, Setting, values_of
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.persons import Persons
 from reticent.statistics.counts.total import Sum
-from reticent.statistics.error_law import ErrorLaw
+from reticent.statistics.error_law import ErrorLaw, combined
+from reticent.statistics.margins import Margin, summed
 from reticent.statistics.options import GEOMETRIC, unknown
 from reticent.statistics.replies import ALWAYS
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from reticent.entropy import Entropy
 
 BETA: Final = 0.05
+SLIP: Final = 1e-6  # of a double, that makes no integer of the next one
 
 OURS: Final = (GEOMETRIC, "gaussian")  # noises of integers
 
@@ -79,6 +82,7 @@ class CountStep:
     caveats: tuple[str, ...] = ()
     estimand: str = ""
     delta: Fraction | None = None
+    margins: tuple[Margin, ...] = ()
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -100,7 +104,23 @@ class CountStep:
             for label, number in zip(self.labels, flat, strict=True)
         )
         clipped = (CLIPPED,) if self.positive and any(number < radius for number in flat) else ()
-        return Answer(self.name, cells, (*self.caveats, *clipped), discrete=self.unit == 1)
+        return Answer(self.name, (*cells, *self._totals(numbers)), (*self.caveats, *clipped), discrete=self.unit == 1)
+
+    def _totals(self, numbers: Sequence[tuple[int, ...]]) -> Iterator[Cell]:
+        """The cells of the margins. They have no law of their own in the answer: their noise is that of other cells."""
+        for label, places in self.margins:
+            several = summed(numbers, places)
+            radius = self._radius_of(len(places))
+            for (*_, own), number in zip(self.labels, several, strict=False):
+                inner = (own,) if len(several) > 1 else ()
+                yield Cell((*label, *inner), Reply(self._estimate(number, radius)))
+
+    def _radius_of(self, count: int) -> int:
+        """Half-width of the sum of the noises of ``count`` cells, in integers."""
+        law = self._error(0)
+        if law is None or self.mechanism is None:
+            return 0
+        return math.ceil(combined((1.0,) * count, (law,) * count, {}).half_width() / float(self.unit) - SLIP)
 
     def _estimate(self, number: int, radius: int) -> Estimate:
         least = 0 if self.positive else number - radius
@@ -125,8 +145,17 @@ class CountStep:
 
     def expected(self, people: int) -> ExpectedAccuracy:
         """The noise does not depend on the rows: the same for any ``people``."""
-        note = "public: no noise" if self.mechanism is None else ""
-        return ExpectedAccuracy(float(self._radius() * self.unit), None, note, ALWAYS)
+        notes = ["public: no noise"] if self.mechanism is None else []
+        keys, person = self.setting.keys, self.setting.schema.person
+        if keys is not None and keys.parts and isinstance(self.query, Rows):
+            size = values_of(people, person.rows, person) / len(keys.among)
+            wide = ", fewer than the noise: ask for fewer groups" if size < self._radius() else ""
+            notes.append(f"{len(keys.among):,} groups of about {size:,.3g} rows{wide}")
+        if self.margins and self.mechanism is not None:
+            count = len(self.margins[-1][1])
+            whole = float(self._radius_of(count) * self.unit)
+            notes.append(f"totals are free, noise ± {whole:,.3g} for all {count:,} groups")
+        return ExpectedAccuracy(float(self._radius() * self.unit), None, "; ".join(notes), ALWAYS)
 
 
 def noisy(

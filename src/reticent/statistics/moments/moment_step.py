@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
@@ -35,6 +35,7 @@ from reticent.statistics.intervals import (
     spread,
     too_few,
 )
+from reticent.statistics.margins import Margin, summed
 from reticent.statistics.moments.basis import UNIT, Design, Kind, design
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.variance import SpreadStatistic
@@ -53,7 +54,8 @@ class MomentStep:
     """One mean, variance or standard deviation per group.
 
     ``units`` is the number of values where it is public, then the first coordinate is not drawn. ``alike`` is the
-    most values of one person: sampling treats them as equal to each other, the worst case.
+    most values of one person: sampling treats them as equal to each other, the worst case. ``merged`` is the number
+    of groups whose noises are summed in a margin.
     """
 
     name: str
@@ -68,6 +70,8 @@ class MomentStep:
     labels: tuple[Label, ...]
     caveats: tuple[str, ...]
     estimand: str = ""
+    margins: tuple[Margin, ...] = ()
+    merged: int = 1
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -90,6 +94,10 @@ class MomentStep:
             Cell(label, _displayed(outcome, self), None if outcome == NO_REPLY else self._error(released))
             for label, outcome, released in zip(self.labels, found, drawn, strict=True)
         )
+        for label, places in self.margins:
+            whole = replace(self, merged=len(places))
+            outcome = whole.outcome_of(summed(drawn, places))
+            cells = (*cells, Cell(label, outcome))
         number = self.design.moments(drawn[0])[0]  # of the first group, and read where there are none
         return Answer(
             self.name, cells, caveats, values=ValueCount(self.query.column, number, tuple(self.noise_of([1.0])))
@@ -113,7 +121,7 @@ class MomentStep:
         scales = [self.scale * sum(w * float(self.design.back[j][i]) for j, w in enumerate(form)) for i in columns]
         if self.units is not None:
             scales[0] = 0.0
-        return scales
+        return scales * self.merged
 
     def outcome_of(self, released: tuple[int, ...]) -> Outcome[Estimate]:
         """Estimate the statistic of one group from its released integers, in the unit of the column."""

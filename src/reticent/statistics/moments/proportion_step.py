@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
 from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.error_law import ErrorLaw, SampledVariance
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, too_few
+from reticent.statistics.margins import Margin, summed
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.replies import of_any, passing
 
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProportionStep:
-    """One share per group; ``in_place`` where rows are replaced and not moved between groups."""
+    """One share per group; ``in_place`` where rows are replaced and not moved between groups.
+
+    ``merged`` is the number of groups whose noises are summed in a margin.
+    """
 
     name: str
     queries: tuple[Query, ...]
@@ -46,6 +50,8 @@ class ProportionStep:
     labels: tuple[Label, ...]
     caveats: tuple[str, ...]
     estimand: str = ""
+    margins: tuple[Margin, ...] = ()
+    merged: int = 1
 
     @property
     def guarantee(self) -> Guarantee:
@@ -60,6 +66,9 @@ class ProportionStep:
             Cell(label, outcome, None if outcome == NO_REPLY else self._error(*pair))
             for label, outcome, pair in zip(self.labels, found, drawn, strict=True)
         )
+        for label, places in self.margins:
+            chosen_ones, others = summed(drawn, places)
+            cells = (*cells, Cell(label, replace(self, merged=len(places))._outcome(chosen_ones, others)))
         first, second = drawn[0]
         counted = first if self.in_place else first + second
         values = ValueCount(self.column, counted, tuple(self._forms(0.5)[1]))
@@ -79,7 +88,7 @@ class ProportionStep:
         scale = float(self.mechanism.scale)
         if self.in_place:
             return [scale * (0.5 - share), scale / 2.0], [scale, 0.0]
-        return [scale * share, scale * (1.0 - share)], [scale, scale]
+        return [scale * share, scale * (1.0 - share)] * self.merged, [scale, scale] * self.merged
 
     def _counted(self, first: int, second: int) -> tuple[float, float]:
         """The noisy number of rows present, and of those chosen."""
