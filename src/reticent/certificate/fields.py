@@ -118,9 +118,10 @@ def columns_to_json(schema: Schema, used: Collection[str]) -> dict[str, object]:
 
 def column_to_json(column: Column) -> dict[str, object]:
     """A declared column: kind, bounds with their reason, and how missing values count."""
+    label = {"label": column.label} if column.label else {}
     if isinstance(column, Category):
         listed = {"among": list(column.among), "why": column.why, "complete": column.complete}
-        return {**_NO_BOUNDS, "kind": "category", **listed}
+        return {**_NO_BOUNDS, "kind": "category", **listed, **label}
     return {
         "kind": type(column).__name__.lower(),
         "low": None if column.low is None else show(column.low),
@@ -130,6 +131,7 @@ def column_to_json(column: Column) -> dict[str, object]:
         "missing": column.missing if isinstance(column.missing, str) else show(column.missing),
         "complete": column.complete,
         **({"unit": column.unit} if column.unit else {}),
+        **label,
     }
 
 

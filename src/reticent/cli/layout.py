@@ -47,8 +47,13 @@ def columns(
     )
 
 
-def answers(found: Iterable[Answer], truth: Truth | None = None) -> TextTable:
-    """One line for each number: value, interval, and the parts due to noise and to sampling."""
+def answers(
+    found: Iterable[Answer], truth: Truth | None = None, *, called: Mapping[str, str] | None = None
+) -> TextTable:
+    """One line for each number: value, interval, and the parts due to noise and to sampling.
+
+    ``called`` has the labels of columns, which stand before the keys of groups.
+    """
     listed = list(found)
     heads = ["statistic", "answer", f"{_level(listed)} interval", "± noise", "± sampling"]
     rows: list[list[str]] = []
@@ -58,7 +63,7 @@ def answers(found: Iterable[Answer], truth: Truth | None = None) -> TextTable:
         if not plain:
             rows.append([answer.name])
         for place, cell in enumerate(answer.shown):
-            name = answer.name if plain else f"  {label(cell)}"
+            name = answer.name if plain else f"  {label(cell, called)}"
             row = [name, *numbers(cell, bare=answer.bare)]
             rows.append(row if known is None else [*row, _true(known[place], cell)])
     if truth is not None:
@@ -76,11 +81,11 @@ def selection(found: Selection) -> TextTable:
     return columns([clean(name) for name, _ in outputs], texts_of(found.rows), right=right, wrap=[0])
 
 
-def label(cell: Cell) -> str:
+def label(cell: Cell, called: Mapping[str, str] | None = None) -> str:
     """``site 3``, ``[0, 5)``: which group and bin a cell is."""
     from reticent.certificate.render.tables import label_words
 
-    return label_words(cell)
+    return label_words(cell, called or {})
 
 
 def numbers(cell: Cell, *, bare: bool = False) -> tuple[str, str, str, str]:

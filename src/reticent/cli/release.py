@@ -255,16 +255,18 @@ def publish(
 
 def show(voice: Voice, made: Release, written: Sequence[str], selection: Selection | None = None) -> None:
     """A release on standard output, what surrounds it on standard error."""
+    from reticent.certificate.render.tables import column_words, labels_of
     from reticent.certificate.verify import audit_words
     from reticent.privacy.explain import as_data, sentence
     from reticent.privacy.loss import words
     from reticent.statistics.answer import estimates
 
     document = made.certificate.document
-    promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
+    promised, called = sentence(made.guarantee.loss, made.guarantee.adjacency), labels_of(made.certificate)
     left, approved = (words(loss) for loss in (made.certificate.left, made.certificate.approved))
     ending = [
         *layout.under("estimates", estimates(made.answers)),
+        *layout.under("columns", column_words(made.certificate)),
         *layout.under("note", (*(() if selection is None else selection.notes), *made.certificate.caveats)),
     ]
     if not made.replied:
@@ -294,7 +296,7 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
             **({} if selection is None else {"columns": selection.columns()}),
         },
         *([title] if title else []),
-        layout.answers(made.answers) if selection is None else layout.selection(selection),
+        layout.selection(selection) if selection is not None else layout.answers(made.answers, called=called),
         layout.fields(ending),
     )
     if not made.replied:

@@ -27,6 +27,7 @@ EXACT_DOUBLE: Final = 1 << 53
 LARGEST: Final = Fraction(10) ** 300  # so that every public number, and what is computed from it, is a normal double
 SMALLEST: Final = 1 / Fraction(10) ** 250
 LONGEST_UNIT: Final = 40
+LONGEST_LABEL: Final = 60
 FINEST: Final = 1000  # bits of a fixed-point grid: 2^1000 and the grid's unit are normal doubles
 
 
@@ -37,7 +38,7 @@ class Real:
     ``missing`` is "drop" or the public value that stands in. ``resolution`` is the public step on which quantiles are
     released; by default about a millionth of the range. ``complete``: the curator vouches that every cell can be read.
     A cell that cannot be read takes a public value, and nothing is said of the number of such cells. ``unit`` is what
-    the numbers are measured in, "years"; axes of figures say it.
+    the numbers are measured in, "years"; axes of figures say it. ``label`` is what people call the column.
     """
 
     low: Fraction | None = None
@@ -48,6 +49,7 @@ class Real:
     constant: bool = False
     complete: bool = False
     unit: str = ""
+    label: str = ""
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -59,7 +61,7 @@ class Real:
 
     def __post_init__(self) -> None:
         _check_bounds(self.low, self.high)
-        _check_unit(self.unit)
+        _check_words(self.label, self.unit)
         for name, found in (("low", self.low), ("high", self.high), ("missing", self.missing)):
             if isinstance(found, Fraction) and found and not SMALLEST <= abs(found) <= LARGEST:
                 raise PublicParameterError(f"{name} must be 0 or between 1e-250 and 1e300 in size")
@@ -73,7 +75,7 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """An integer column; values that are no integers are missing. ``complete`` and ``unit`` as for a real column."""
+    """An integer column; values that are no integers are missing. The rest is as for a real column."""
 
     low: int | None = None
     high: int | None = None
@@ -82,6 +84,7 @@ class Integer:
     constant: bool = False
     complete: bool = False
     unit: str = ""
+    label: str = ""
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -94,7 +97,7 @@ class Integer:
 
     def __post_init__(self) -> None:
         _check_bounds(self.low, self.high)
-        _check_unit(self.unit)
+        _check_words(self.label, self.unit)
         stands_in = None if isinstance(self.missing, str) else self.missing
         given: dict[str, int | Fraction | None] = {"low": self.low, "high": self.high, "missing": stands_in}
         for name, found in given.items():
@@ -116,6 +119,7 @@ class Category:
     why: str = ""
     constant: bool = False
     complete: bool = False
+    label: str = ""
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -126,6 +130,7 @@ class Category:
         return self.among[0] if self.complete else None
 
     def __post_init__(self) -> None:
+        _check_words(self.label)
         if not self.among:
             raise PublicParameterError("among must list at least one value")
         if any(type(key) not in (str, int, bool) for key in self.among):
@@ -145,7 +150,9 @@ class Category:
 Column: TypeAlias = Real | Integer | Category
 
 
-def _check_unit(unit: object) -> None:
+def _check_words(label: object, unit: object = "") -> None:
+    if not isinstance(label, str) or len(label) > LONGEST_LABEL or not on_one_line(label):
+        raise PublicParameterError(f"label is text of at most {LONGEST_LABEL} characters on one line")
     if not isinstance(unit, str) or len(unit) > LONGEST_UNIT or not on_one_line(unit):
         raise PublicParameterError(f"unit is text of at most {LONGEST_UNIT} characters on one line, such as years")
 
@@ -269,6 +276,7 @@ def real(
     resolution: Number | None = None,
     complete: bool = False,
     unit: str = "",
+    label: str = "",
 ) -> Real:
     """A real column with public bounds (both or neither), for ``study(columns={...})``.
 
@@ -287,6 +295,8 @@ def real(
         middle of the range, else 0.
     unit : str
         What the numbers are measured in, for the axes of figures: "years". Columns of one unit share an axis.
+    label : str
+        Name of the column for people, in tables and figures: "Cost of stay".
 
     Returns
     -------
@@ -306,6 +316,7 @@ def real(
         None if resolution is None else read(resolution, "resolution"),
         complete=_truth(complete, "complete"),
         unit=unit,
+        label=label,
     )
 
 
@@ -317,6 +328,7 @@ def integer(
     missing: Literal["drop"] | int = "drop",
     complete: bool = False,
     unit: str = "",
+    label: str = "",
 ) -> Integer:
     """An integer column with public bounds (both or neither).
 
@@ -332,6 +344,8 @@ def integer(
         You vouch that every cell is an integer, as for ``real``.
     unit : str
         What the numbers are measured in, as for ``real``.
+    label : str
+        Name of the column for people, in tables and figures: "Cost of stay".
 
     Returns
     -------
@@ -353,6 +367,7 @@ def integer(
         missing_as(missing),
         complete=_truth(complete, "complete"),
         unit=unit,
+        label=label,
     )
 
 
@@ -373,7 +388,9 @@ def missing_as(given: Number) -> Missing:
     return read(given, "missing")
 
 
-def category(among: Sequence[Key], *, why: str = "", constant: bool = False, complete: bool = False) -> Category:
+def category(
+    among: Sequence[Key], *, why: str = "", constant: bool = False, complete: bool = False, label: str = ""
+) -> Category:
     """A column whose values come from a public list.
 
     Parameters
@@ -386,6 +403,8 @@ def category(among: Sequence[Key], *, why: str = "", constant: bool = False, com
         Every row of one person holds the same value.
     complete : bool
         You vouch that every value is listed; another one counts as the first of the list.
+    label : str
+        Name of the column for people, in tables and figures: "Hospital".
 
     Returns
     -------
@@ -399,7 +418,7 @@ def category(among: Sequence[Key], *, why: str = "", constant: bool = False, com
     """
     if isinstance(among, str):
         raise PublicParameterError(f'among is a list of values: ["{among}"], not "{among}"')
-    return Category(tuple(among), why, constant, _truth(complete, "complete"))
+    return Category(tuple(among), why, constant, _truth(complete, "complete"), label)
 
 
 def _truth(given: bool, name: str) -> bool:

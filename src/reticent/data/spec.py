@@ -37,7 +37,10 @@ T = TypeVar("T")
 Tables: TypeAlias = Mapping[str, Any]  # what tomllib returns
 Numbers: TypeAlias = tuple[Fraction | None, Fraction | None, Fraction | None]  # epsilon, delta, rho
 
-NUMERIC: Final = ("kind", "from", "low", "high", "why", "missing", "resolution", "constant", "complete", "unit")
+NUMERIC: Final = (
+    *("kind", "from", "low", "high", "why", "missing"),
+    *("resolution", "constant", "complete", "unit", "label"),
+)
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("study", "person", "budget", "columns", "release"),
     "study": (
@@ -48,8 +51,8 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "budget": ("epsilon", "delta", "rho", "approved", "ends", "override"),
     "real": NUMERIC,
     "integer": tuple(key for key in NUMERIC if key != "resolution"),
-    "computed": ("from", "unit", "why"),
-    "category": ("kind", "from", "among", "why", "constant", "complete"),
+    "computed": ("from", "unit", "label", "why"),
+    "category": ("kind", "from", "among", "why", "constant", "complete", "label"),
     "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override", "try_anyway"),
 }
 LONGEST_SNAPSHOT: Final = 100
@@ -390,15 +393,15 @@ def _numeric(table: Tables, where: str, kind: str) -> Real | Integer:
     low, high = (None if table.get(key) is None else read(table[key], key) for key in ("low", "high"))
     why, constant = _text(table, "why", where) or "", _flag(table, "constant", where)
     missing, complete = missing_as(table.get("missing", "drop")), _flag(table, "complete", where)
-    unit = _text(table, "unit", where) or ""
+    unit, label = (_text(table, key, where) or "" for key in ("unit", "label"))
     if kind == "real":
         resolution = None if table.get("resolution") is None else read(table["resolution"], "resolution")
-        return Real(low, high, why, missing, resolution, constant, complete, unit)
+        return Real(low, high, why, missing, resolution, constant, complete, unit, label)
     for key, bound in (("low", low), ("high", high)):
         if bound is not None and bound.denominator != 1:
             raise SpecError(f"{where} {key} of an integer column must be an integer, got {show(bound)}")
     ends = (None if low is None else int(low), None if high is None else int(high))
-    return Integer(*ends, why, missing, constant, complete, unit)
+    return Integer(*ends, why, missing, constant, complete, unit, label)
 
 
 def _category(table: Tables, where: str) -> Category:
@@ -411,7 +414,7 @@ def _category(table: Tables, where: str) -> Category:
     if not all(isinstance(key, str | int) for key in among):
         raise SpecError(f"{where} among must list text, integers, or true and false")
     why, constant = _text(table, "why", where) or "", _flag(table, "constant", where)
-    return Category(tuple(among), why, constant, _flag(table, "complete", where))
+    return Category(tuple(among), why, constant, _flag(table, "complete", where), _text(table, "label", where) or "")
 
 
 def _budget(table: Tables, people: int | None) -> Budget:

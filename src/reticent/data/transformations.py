@@ -87,12 +87,13 @@ def computed(
     )
 
 
-def described(schema: Schema, name: str, *, why: str = "", unit: str = "") -> Schema:
+def described(schema: Schema, name: str, *, why: str = "", unit: str = "", label: str = "") -> Schema:
     """The schema with words about a column whose declaration followed from others."""
     column = schema.columns[name]
     if isinstance(column, Category) and unit:
         raise refusal(f"The column '{name}' is a category, which has no unit.")
-    told = replace(column, why=why) if isinstance(column, Category) else replace(column, why=why, unit=unit)
+    told = replace(column, why=why, label=label)
+    told = told if isinstance(told, Category) else replace(told, unit=unit)
     return replace(schema, columns=MappingProxyType({**schema.columns, name: told}))
 
 

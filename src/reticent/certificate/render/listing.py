@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING
 from typing import Final, TypeAlias
 
 from reticent.certificate.record import CertificateRecord
-from reticent.certificate.render.tables import key_words, row_words
+from reticent.certificate.render.tables import column_words, key_words, labels_of, row_words
 from reticent.data.expression_text import divided
 from reticent.data.format import plain
 from reticent.outcome import Reply, decimals, number
@@ -33,9 +33,10 @@ def listing(certificate: CertificateRecord) -> str:
     """
     answers = certificate.answers
     guarantee = certificate.guarantee
-    lines = list(_table(answers))
+    lines = list(_table(answers, labels_of(certificate)))
     for word, texts in (
         ("estimates", estimates(answers)),
+        ("columns", column_words(certificate)),
         ("note", certificate.caveats),
         ("guarantee", (sentence(guarantee.loss, guarantee.adjacency),)),
     ):
@@ -44,8 +45,8 @@ def listing(certificate: CertificateRecord) -> str:
     return "\n".join(lines)
 
 
-def _table(answers: Sequence[Answer]) -> Iterator[str]:
-    rows = [row for answer in answers for row in _rows(answer)]
+def _table(answers: Sequence[Answer], called: Mapping[str, str]) -> Iterator[str]:
+    rows = [row for answer in answers for row in _rows(answer, called)]
     if not rows:
         return
     numbers = [found for _, found in rows if found] or [("",) * len(HEADS)]
@@ -57,7 +58,7 @@ def _table(answers: Sequence[Answer]) -> Iterator[str]:
         yield "  ".join([f"{text:<{name}}", *parts]).rstrip()
 
 
-def _rows(answer: Answer) -> Iterator[Line]:
+def _rows(answer: Answer, called: Mapping[str, str]) -> Iterator[Line]:
     single = len(answer.cells) == 1 and not answer.cells[0].label
     if not single:
         yield _cut(plain(answer.name), WIDTH), ()
@@ -66,7 +67,7 @@ def _rows(answer: Answer) -> Iterator[Line]:
         return
     for cell in answer.shown[:MOST]:
         text = printed(cell, bare=answer.bare)
-        name = plain(answer.name if single else f"  {row_words(answer, cell)}")
+        name = plain(answer.name if single else f"  {row_words(answer, cell, called)}")
         found = ("no reply", "", "", "") if text is None else (text.value, text.interval, text.noise, text.sampling)
         if len(name) > NAME:  # on a line of its own
             yield _cut(name, WIDTH), ()

@@ -7,13 +7,13 @@ privacy label in seven lines, and the outline of the proof. This module says wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from reticent.certificate.record import NOT_DURABLE, CertificateRecord
 from reticent.certificate.render.figure import IntervalBar, alternative, bar, svg
-from reticent.certificate.render.tables import label_words, row_words, signed
+from reticent.certificate.render.tables import column_words, label_words, labels_of, row_words, signed
 from reticent.certificate.summary import found, methods, parameters, subject
 from reticent.certificate.verify import audit_words, source_of
 from reticent.outcome import NoReply, Reply
@@ -77,7 +77,8 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
             "notes": _notes(certificate),
             "let_out": _let_out(certificate),
             "level": _level(certificate),
-            "answers": [_block(answer) for answer in answers],
+            "answers": [_block(answer, labels_of(certificate)) for answer in answers],
+            "columns": column_words(certificate),
             "silent": NO_REPLY_WORDS if silent else "",
             "figure": trusted(svg(certificate)) if answers else "",
             "figure_words": alternative(certificate),
@@ -98,7 +99,8 @@ def fragment(certificate: CertificateRecord) -> str:
         {
             "notes": _notes(certificate),
             "level": _level(certificate),
-            "rows": [row for answer in certificate.answers for row in _bar_rows(answer)],
+            "rows": [row for answer in certificate.answers for row in _bar_rows(answer, labels_of(certificate))],
+            "columns": column_words(certificate),
             "promise": sentence(guarantee.loss, guarantee.adjacency),
         },
     )
@@ -132,9 +134,9 @@ def _let_out(certificate: CertificateRecord) -> LetOut | None:
     )
 
 
-def _block(answer: Answer) -> Block:
+def _block(answer: Answer, called: Mapping[str, str]) -> Block:
     single = len(answer.cells) == 1 and not answer.cells[0].label
-    rows = (AnswerRow(row_words(answer, cell), _numbers(answer, cell)) for cell in answer.shown)
+    rows = (AnswerRow(row_words(answer, cell, called), _numbers(answer, cell)) for cell in answer.shown)
     return Block(answer.name, answer.estimand, single, tuple(rows))
 
 
@@ -143,12 +145,12 @@ def _numbers(answer: Answer, cell: Cell) -> tuple[str, ...]:
     return () if text is None else tuple(map(signed, (text.value, text.interval, text.noise, text.sampling)))
 
 
-def _bar_rows(answer: Answer) -> Sequence[AnswerRow]:
+def _bar_rows(answer: Answer, called: Mapping[str, str]) -> Sequence[AnswerRow]:
     replies = [cell.outcome.value for cell in answer.shown if isinstance(cell.outcome, Reply)]
     if answer.name.startswith("test("):
         replies = replies[:1]
     span = (min(e.low for e in replies), max(e.high for e in replies)) if replies else None
-    names = (" · ".join(part for part in (answer.name, label_words(cell)) if part) for cell in answer.shown)
+    names = (" · ".join(part for part in (answer.name, label_words(cell, called)) if part) for cell in answer.shown)
     return [
         AnswerRow(name, _numbers(answer, cell), _drawn(cell, span))
         for name, cell in zip(names, answer.shown, strict=True)

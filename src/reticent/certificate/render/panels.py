@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from reticent.certificate.record import CertificateRecord
-from reticent.certificate.render.tables import key_words, label_words, number
+from reticent.certificate.render.tables import UNCALLED, key_words, label_words, number
 from reticent.data.format import plain
 from reticent.errors import Refusal
 from reticent.outcome import Estimate, NoReply, Reply
@@ -145,7 +145,7 @@ def _panels(answer: Answer, declared: Mapping[str, Any], overall: Mapping[str, f
     elif (answer.name.startswith("histogram") and len(answer.cells) > 1) or _is_product(answer, asked):
         yield from _counts(answer, asked, declared)
     else:
-        yield _strip(answer, _scale(answer.name, asked, declared), overall)
+        yield _strip(answer, _scale(answer.name, asked, declared), overall, _called(declared))
 
 
 def _asked(name: str) -> Statistic | None:
@@ -182,11 +182,19 @@ def _unit(column: str, declared: Mapping[str, Any]) -> str:
 
 def _named(column: str, declared: Mapping[str, Any]) -> str:
     """``age (years)``."""
-    unit = _unit(column, declared)
-    return plain(f"{column} ({unit})" if unit else column)
+    unit, label = _unit(column, declared), _called(declared).get(column, column)
+    return plain(f"{label} ({unit})" if unit else label)
 
 
-def _strip(answer: Answer, scale: PanelScale, overall: Mapping[str, float]) -> Panel:
+def _called(declared: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of columns, by their names."""
+    labels = ((name, told.get("label")) for name, told in declared.items())
+    return {name: label for name, label in labels if isinstance(label, str) and label}
+
+
+def _strip(
+    answer: Answer, scale: PanelScale, overall: Mapping[str, float], called: Mapping[str, str] = UNCALLED
+) -> Panel:
     cells, name = answer.shown, plain(answer.name)
     if len(cells) == 1 and not cells[0].label:
         return Panel("strip", "", scale, (cut(name, 36),), cells)
@@ -194,7 +202,7 @@ def _strip(answer: Answer, scale: PanelScale, overall: Mapping[str, float]) -> P
     if every and group:
         cells = tuple(sorted(cells, key=_by_value))
     note = f"{len(cells) - MOST_ROWS} more in the table" if len(cells) > MOST_ROWS else ""
-    names = tuple(cut(label_words(cell), 28) for cell in cells[:MOST_ROWS])
+    names = tuple(cut(label_words(cell, called), 28) for cell in cells[:MOST_ROWS])
     return Panel("strip", cut(name, 60), scale, names, cells[:MOST_ROWS], note, overall.get(every))
 
 
@@ -246,7 +254,7 @@ def _counts(answer: Answer, asked: Statistic | None, declared: Mapping[str, Any]
     """Bars of a histogram; of several groups a map where bins are of a list, else small multiples."""
     groups: dict[str, list[Cell]] = {}
     for cell in answer.cells:
-        where = label_words(Cell(cell.label[:-1], cell.outcome))
+        where = label_words(Cell(cell.label[:-1], cell.outcome), _called(declared))
         groups.setdefault(where, []).append(Cell(cell.label[-1:], cell.outcome))
     product = _is_product(answer, asked)
     column = answer.cells[0].label[-1][0] if product else asked.columns[0] if asked and asked.columns else ""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Final
 
 from reticent import outcome
@@ -23,6 +24,7 @@ from reticent.statistics.answer import Answer, Cell
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 INCOMPLETE: Final = ("incomplete", "incomplete_low", "incomplete_high")
 NAMELESS: Final = ("bin", "test", "coefficient")  # kinds of label whose key says what it is
+UNCALLED: Final[Mapping[str, str]] = MappingProxyType({})
 FORMULA: Final = "=+-@＝＋－＠\t\r\n"
 
 
@@ -47,16 +49,33 @@ def key_words(key: Key) -> str:
     return plain(str(key)) if not isinstance(key, bool) else str(key).lower()
 
 
-def label_words(cell: Cell) -> str:
-    """``site 1 · sex f``; empty for one number. Bins, coefficients and parts of a test need no name."""
+def label_words(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
+    """``site 1 · sex f``; empty for one number. Bins, coefficients and parts of a test need no name.
+
+    ``called`` has the labels of columns, which stand in place of their names.
+    """
     return " · ".join(
-        key_words(key) if name in NAMELESS else f"{plain(name)} {key_words(key)}" for name, key in cell.label
+        key_words(key) if name in NAMELESS else f"{plain(called.get(name, name))} {key_words(key)}"
+        for name, key in cell.label
     )
 
 
-def row_words(answer: Answer, cell: Cell) -> str:
+def row_words(answer: Answer, cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
     """The name of a number in the table of its answer; that of all groups together is ``total``."""
-    return label_words(cell) or (answer.name if len(answer.cells) == 1 else "total")
+    return label_words(cell, called) or (answer.name if len(answer.cells) == 1 else "total")
+
+
+def labels_of(certificate: CertificateRecord) -> dict[str, str]:
+    """Names for people of the columns that have one."""
+    declared = certificate.document["columns"].items()
+    return {name: told["label"] for name, told in declared if isinstance(told.get("label"), str) and told["label"]}
+
+
+def column_words(certificate: CertificateRecord) -> tuple[str, ...]:
+    """``cost: Cost of stay (EUR)``: the columns that have a label, since names of answers keep the names of columns."""
+    declared = certificate.document["columns"]
+    units = ((name, label, declared[name].get("unit")) for name, label in labels_of(certificate).items())
+    return tuple(plain(f"{name}: {label} ({unit})" if unit else f"{name}: {label}") for name, label, unit in units)
 
 
 def label_names(answers: Sequence[Answer]) -> tuple[str, ...]:

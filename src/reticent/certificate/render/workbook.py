@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.record import CertificateRecord
-from reticent.certificate.render.tables import NUMBERS, label_names
+from reticent.certificate.render.tables import NUMBERS, column_words, label_names
 from reticent.data.format import plain
 from reticent.errors import SpecError
 from reticent.outcome import MOST_PLACES, NoReply, Reply, decimals, outwards
@@ -89,11 +89,12 @@ def _notes(certificate: CertificateRecord, answers: Sequence[Answer]) -> list[tu
         ("guarantee", sentence(guarantee.loss, guarantee.adjacency)),
         ("interval", "low to high covers the quantity named with the level stated; noise protects people"),
     ]
+    called = [("column", text) for text in column_words(certificate)]
     estimands = [("estimates", f"{answer.name}: {answer.estimand}") for answer in answers if answer.estimand]
     caveats = [("note", text) for text in certificate.caveats]
     silent = any(isinstance(cell.outcome, NoReply) for answer in answers for cell in answer)
     declined = [("no reply", "it could not be shown that no one person matters")] * silent
-    return [*head, *estimands, *caveats, *declined, ("certificate digest (SHA-256)", certificate.digest)]
+    return [*head, *estimands, *called, *caveats, *declined, ("certificate digest (SHA-256)", certificate.digest)]
 
 
 def _sheet(book: Workbook, title: str, heads: Sequence[str]) -> Worksheet:
