@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reticent.certificate.record import NOT_DURABLE, CertificateRecord
+from reticent.certificate.render.card import card
 from reticent.certificate.render.figure import IntervalBar, alternative, bar, svg
 from reticent.certificate.render.tables import column_words, label_words, labels_of, row_words, signed
 from reticent.certificate.summary import found, methods, parameters, subject
@@ -76,6 +77,7 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
             "withdrawn": [withdrawn] if withdrawn else [],
             "notes": _notes(certificate),
             "let_out": _let_out(certificate),
+            "card": card(certificate),
             "level": _level(certificate),
             "answers": [_block(answer, labels_of(certificate)) for answer in answers],
             "columns": column_words(certificate),

@@ -1,0 +1,74 @@
+"""The card of a model: all of it from the certificate, escaped, and on no page of another kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.certificate.certificate import Certificate
+from reticent.certificate.render.card import card
+from reticent.certificate.render.page import page
+from reticent.learning import LogisticRegression, StandardScaler
+from tests.unit.test_certificate_example import document, model_document, session_document
+
+
+def test_a_card_says_what_the_model_predicts_from_what_and_what_it_is_not_for() -> None:
+    told = dict(card(Certificate.of(model_document())))
+    assert told["Model"] == "LogisticRegression"
+    assert told["Predicts"] == "physlm"
+    assert told["From"] == "mdvis from 0 to 50; disea from -1/3 to 1e3"
+    assert "moved to them" in told["Clipped"]
+    assert told["Coefficients"].startswith("1 of 2 have an interval")
+    assert "Not for a finding about one person" in told["Not for"]
+
+
+def test_clips_weights_classes_and_a_search_are_told() -> None:
+    made: dict[str, Any] = model_document()
+    model = made["model"]
+    made["model"] = {
+        **model,
+        "what": "grid search",
+        "parameters": {"clip": "3/2", "most_weight": 4, "class_weight": "balanced"},
+        "released": {**model["released"], "classes": [0, 1], "note": "a dash stands where noise hides it"},
+    }
+    told = dict(card(Certificate.of(made)))
+    assert told["Model"] == "LogisticRegression, chosen by a private grid search"
+    assert told["Predicts"] == "physlm, one of 0, 1"
+    for words in ("longer than 3/2 half-widths", "cut to 4", "Classes have weights"):
+        assert words in told["Clipped"]
+    assert "a dash stands" in told["Coefficients"]
+
+
+@pytest.mark.parametrize("made", [document(), session_document()])
+def test_answers_and_sessions_have_no_card(made: dict[str, Any]) -> None:
+    certificate = Certificate.of(made)
+    assert card(certificate) == ()
+    assert "Model card" not in page(certificate)
+
+
+def test_the_score_of_a_model_has_no_card() -> None:
+    made = model_document()
+    made["model"] = {**made["model"], "what": "accuracy"}
+    assert card(Certificate.of(made)) == ()
+
+
+def test_the_page_of_a_fit_has_its_card_and_names_are_escaped(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 1, 3000)
+    rows = {"a<b>": x, "y": (x > 0.5).astype(int)}
+    columns: Any = {"a<b>": rt.real(0, 1), "y": rt.integer(0, 1)}
+    study = rt.study(rows, adjacency="substitute", columns=columns, budget=9)
+    handles, target = study.xy(["a<b>"], "y")
+    model = LogisticRegression(epsilon=3).fit(handles, target)
+    text = model.certificate_.save(tmp_path / "model.html").read_text()
+    assert "<h2>Model card</h2>" in text
+    assert "a&lt;b&gt; from 0 to 1" in text
+    assert "a<b>" not in text
+    assert "y, one of 0, 1" in text
+    scaler = dict(card(StandardScaler(epsilon=1).fit(handles).certificate_))
+    assert "Predicts" not in scaler
+    assert "Coefficients" not in scaler
