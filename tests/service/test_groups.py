@@ -206,6 +206,7 @@ def test_the_reach_of_a_person_is_counted_over_the_whole_product(each: int, grou
     assert held._groups is not None
     assert held._groups.touch == touch
     (line, *_) = held.plan(["persons"], epsilon=1).lines
+    assert ("of which a person counts in 3 at most" in line.estimand) == (groups == 3)
     alone = study().by("ward", groups=1).plan(["persons"], epsilon=1).lines[0]
     assert line.expected.noise is not None
     assert alone.expected.noise is not None

@@ -21,8 +21,15 @@ if TYPE_CHECKING:
 
 
 def among_groups(setting: Setting) -> str:
-    """The part of an estimand that says that each group has its own."""
-    return "" if setting.keys is None else f", in each group of {setting.keys.title}"
+    """The part of an estimand that says that each group has its own, and in how many a person counts where in few."""
+    keys, person = setting.keys, setting.schema.person
+    if keys is None:
+        return ""
+    declared = setting.schema.columns.get(keys.column)
+    constant = declared is not None and declared.constant
+    few = person.column is not None and not constant and keys.touch < min(len(keys.among), person.rows)
+    reach = f", of which a person counts in {keys.touch} at most" if few else ""
+    return f", in each group of {keys.title}{reach}"
 
 
 def levels_in_words(levels: tuple[Fraction, ...]) -> str:
