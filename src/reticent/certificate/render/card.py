@@ -65,7 +65,7 @@ def _column(name: str, bounds: list[str]) -> str:
 
 
 def _clipped(model: dict[str, Any]) -> str:
-    """What was done to rows before they counted."""
+    """Clipping and weights of rows before they counted, in words."""
     given = model["parameters"]
     told = ["Values beyond these bounds were moved to them, in every row that was fitted."]
     if given.get("clip") is not None:
@@ -78,7 +78,7 @@ def _clipped(model: dict[str, Any]) -> str:
 
 
 def _intervals(released: dict[str, Any]) -> str:
-    """How many coefficients have an interval; empty for a model that has no estimates."""
+    """Number of coefficients with an interval, in words; empty for a model that has no estimates."""
     found = released.get("estimates")
     if not isinstance(found, list) or not found:
         return ""
