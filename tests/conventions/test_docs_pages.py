@@ -12,7 +12,7 @@ from tests.conventions.tree import ROOT, SRC
 
 DOCS = ROOT / "docs"
 INDEXES = sorted(DOCS.glob("*/index.md"))
-WITHOUT_NUMBERS = {"own_csv", "own_statistic", "survey_hosting", "verify_a_certificate", "write_a_study_file"}
+WITHOUT_NUMBERS = {"caps", "own_csv", "own_statistic", "survey_hosting", "verify_a_certificate", "write_a_study_file"}
 ITEM = re.compile(r"^- \[[^\]]+\]\(([\w./-]+\.md)\) (.+\.)$", re.MULTILINE)
 
 

@@ -145,7 +145,7 @@ def queries() -> list[Query]:
     site, code = Keys("site", (0, 1, 12), 3), Keys("code", (1, -3), 1)
     width, size = grid_by_width(Fraction(-3), Fraction("7.3")), grid_by_size(Fraction(-3), Fraction("7.3"))
     whole = grid_whole(Fraction(-4), Fraction(11))
-    asked: list[Query] = [CappedPersons(), DistinctPersons(), Rows()]
+    asked: list[Query] = [CappedPersons(), CappedPersons((1, 2, 3)), DistinctPersons(), Rows()]
     for keys in (None, town, site, code):
         asked += [
             Rows(keys),

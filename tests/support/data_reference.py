@@ -186,7 +186,8 @@ class Reference:
     def answer(self, query: Query) -> Vectors:
         assert not isinstance(query, Ranks | OrderedValues | Records)
         if isinstance(query, CappedPersons):
-            return ((sum(len(mine) > self.cap for mine in self.persons.values()),),)
+            above = query.above or (self.cap,)
+            return (tuple(sum(len(mine) > limit for mine in self.persons.values()) for limit in above),)
         if isinstance(query, Incomplete):
             kept = [row for who in self.persons for row in self.kept(who)]
             return ((sum(any(row[name] is None for name in query.columns) for row in kept),),)

@@ -32,6 +32,7 @@ UNSIGNED: Final = "unsigned: nothing ties this certificate to an officer"
 RUN: Final = "reticent audit STUDY"
 LIMIT: Final = 1000  # the largest epsilon, and the largest group with delta > 0, that is derived again
 ONE_PART: Final = {
+    compose.CAPPED.name,
     compose.GROUP.name,
     compose.PROCESSED.name,
     *convert.NAMES,

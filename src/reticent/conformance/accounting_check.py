@@ -356,7 +356,7 @@ def _laws(node: Guarantee) -> NeighbourLaws | None:
         return _either([_worst(node.parts[0].loss, int(node.parameter("size")))])
     if name == convert.PAIR_TO_ZCDP.name or (name == convert.TO_RENYI.name and not node.parts[0].parts):
         return _of_leaf(node.parts[0])
-    if name == compose.PROCESSED.name or name in convert.NAMES:
+    if name in (compose.PROCESSED.name, compose.CAPPED.name, *convert.NAMES):
         return _either([_worst(node.parts[0].loss)])
     return None
 

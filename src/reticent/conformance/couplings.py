@@ -20,7 +20,7 @@ import numpy as np
 from reticent.data.expression_tree import Tree
 from reticent.data.order_statistics import Integers
 from reticent.data.query import Query
-from reticent.data.schema import Schema
+from reticent.data.schema import Person, Schema
 from reticent.data.table import QueryResult
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ class RecordCounter:
 class PairedResults:
     """The results of both tables with their records in one order, once for each pair."""
 
-    known: dict[tuple[tuple[Query, ...], bytes, Tree | None], tuple[list[QueryResult], list[QueryResult]]] = field(
-        default_factory=dict
-    )
+    known: dict[
+        tuple[tuple[Query, ...], bytes, tuple[Tree | None, Person] | None], tuple[list[QueryResult], list[QueryResult]]
+    ] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class OrderedNeighbour:
     other: bool
 
     def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
-        asked = (tuple(queries), key, None if schema is None else schema.where)
+        asked = (tuple(queries), key, None if schema is None else (schema.where, schema.person))
         if asked not in self.together.known:
             pairs = zip(self.here.run(queries, key, schema), self.there.run(queries, key, schema), strict=True)
             mine, theirs = zip(*(_ordered(one, other) for one, other in pairs), strict=True)

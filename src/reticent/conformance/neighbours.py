@@ -22,7 +22,7 @@ import numpy as np
 from reticent.data.columns import Storage
 from reticent.data.expression_tree import Tree
 from reticent.data.query import Query
-from reticent.data.schema import Category, Column, Integer, Key, Real, Schema
+from reticent.data.schema import Category, Column, Integer, Key, Person, Real, Schema
 from reticent.data.table import QueryResult, Table
 from reticent.entropy import Replayed
 
@@ -279,10 +279,10 @@ class MemoizedTable:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._known: dict[tuple[tuple[Query, ...], bytes, Tree | None], list[QueryResult]] = {}
+        self._known: dict[tuple[tuple[Query, ...], bytes, tuple[Tree | None, Person] | None], list[QueryResult]] = {}
 
     def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
-        asked = (tuple(queries), key, None if schema is None else schema.where)
+        asked = (tuple(queries), key, None if schema is None else (schema.where, schema.person))
         if asked not in self._known:
             self._known[asked] = self._table.run(queries, key, schema)
         return self._known[asked]

@@ -33,7 +33,6 @@ from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Reserved
 from reticent.mechanisms.gate import Call
 from reticent.privacy import filters
-from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP, words
 from reticent.privacy.rederivation import rederive
 from reticent.statistics.extensions import Extension, axioms_of
@@ -77,7 +76,7 @@ def found(plan: PreparedRelease, schema: Schema, rows: QueryRunner, calls: Seque
         What a run of the plan drew (``replay``).
     """
     yield from (Finding("proof", "", text) for text in unpaid(plan.guarantee, calls))
-    neighbours = Adjacency(schema.person.adjacency, schema.person.rows)
+    neighbours = schema.person.protected
     try:
         cost = rederive(plan.guarantee, axioms_of(plan.extensions))
         budget = _room(cost)

@@ -55,7 +55,8 @@ def made_up(schema: Schema, people: int, entropy: Entropy, shape: Shape = "wide"
 def _sizes(person: Person, people: int, entropy: Entropy) -> NDArray[np.int64]:
     """Rows of each person: from 1 to ``rows`` alike, or about the typical number where one is declared."""
     if person.typical is None:
-        return 1 + _below(person.rows, people, entropy)
+        most = person.rows if person.ladder is None else min(person.ladder.supposed, person.rows)
+        return 1 + _below(most, people, entropy)
     whole, rest = divmod(person.typical, 1)
     reach = min(int(whole) - 1, person.rows - int(whole) - (1 if rest else 0))
     around = int(whole) - reach + _below(2 * reach + 1, people, entropy)

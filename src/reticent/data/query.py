@@ -102,7 +102,12 @@ class DistinctPersons:
 
 @dataclass(frozen=True, slots=True)
 class CappedPersons:
-    """One integer: persons with more rows than the cap, so that some of their rows were left out."""
+    """One integer: persons with more rows than the cap, so that some of their rows were left out.
+
+    With ``above`` one integer for each number there: persons with more rows than that.
+    """
+
+    above: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +306,8 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
         case DistinctPersons(keys=keys):
             assert keys is not None
             return (_in_groups(0, 1, groups_of_kept(person, keys), keys, swap),)
-        case CappedPersons():
-            return (Fraction(0 if person.column is None else 1),)
+        case CappedPersons(above=above):
+            return (Fraction(0 if person.column is None else 1),) * max(1, len(above))
         case Incomplete():
             return (Fraction(person.rows),)
         case Total(grid=grid, keys=keys):

@@ -187,8 +187,8 @@ def aggregate(query: Query, schema: Schema, used: Sequence[str]) -> Table:
             rows = asking.kept(keys)
             distinct = _count if schema.person.column is None else lambda t: t.who.nunique()
             return asking.grouped(rows, keys, n=distinct)
-        case CappedPersons():
-            return asking.capped()
+        case CappedPersons(above=above):
+            return asking.capped(above)
         case Incomplete(columns=columns):
             rows = asking.kept(None)
             odd = reduce(lambda a, b: a | b, [~rows[asking.names[column]].notnull() for column in columns])
@@ -393,11 +393,13 @@ class _QueryExpressions:
         least, most = min(0, self.person.rows * grid.lowest), max(0, self.person.rows * grid.highest)
         return totals.mutate(total=_within(totals.total, least, most))
 
-    def capped(self) -> Table:
+    def capped(self, above: Sequence[int]) -> Table:
         if self.person.column is None:
-            return self.all.aggregate(n=self.all.turn.sum())  # nobody: every turn is 0
-        rows = self.all.filter((self.all.turn == 0) & (self.all["size"] > self.person.rows))
-        return rows.aggregate(n=rows.count())
+            width = max(1, len(above))
+            return self.all.aggregate(**{f"n{place}": self.all.turn.sum() for place in range(width)})  # nobody: 0
+        rows = self.all.filter(self.all.turn == 0)
+        counts = [rows["size"] > limit for limit in above or (self.person.rows,)]
+        return rows.aggregate(**{f"n{place}": rows.count(where=more) for place, more in enumerate(counts)})
 
     def grouped(self, rows: Table, keys: Keys | None, by: str | None = None, **measures: Any) -> Table:
         columns = [name for name, asked in (("key", keys is not None), (by or "", by is not None)) if asked]

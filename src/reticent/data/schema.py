@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from reticent.data.expression_tree import Key as Key
 from reticent.data.expression_tree import Tree
@@ -19,6 +19,9 @@ from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.numbers import Number, read, show
+
+if TYPE_CHECKING:
+    from reticent.data.caps import CapLadder
 
 Missing: TypeAlias = Literal["drop"] | Fraction
 
@@ -175,7 +178,9 @@ class Person:
     ``column`` names the person, or is None where every row is another person. ``rows`` is the most rows kept per
     person. ``people`` is the declared public number of persons, if any. ``typical`` is a public guess of the average
     number of kept rows: plans and made-up rows follow it, and nothing that is drawn, charged or compared does.
-    ``filtered``: a condition chose the rows, so that a person may have none.
+    ``filtered``: a condition chose the rows, so that a person may have none. ``ceiling`` is the most rows of a person
+    that the ledger speaks of, where the cap is below it. ``ladder`` has the candidates of a cap that each release is to
+    choose privately; ``rows`` is the largest of them until then.
     """
 
     adjacency: Kind
@@ -184,6 +189,8 @@ class Person:
     people: int | None = None
     typical: Fraction | None = None
     filtered: bool = False
+    ceiling: int | None = None
+    ladder: CapLadder | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -197,6 +204,10 @@ class Person:
             raise SpecError('adjacency "local" belongs to surveys; a table is "add_remove" or "substitute"')
         if self.column is None and self.rows != 1:
             raise SpecError("rows = { at_most = … } needs a person column: who has several rows?")
+        if self.ceiling is not None and (type(self.ceiling) is not int or self.ceiling < self.rows):
+            raise PublicParameterError(f"ceiling is an integer of at least at_most, {self.rows}")
+        if self.ladder is not None and self.rows != self.ladder.ceiling:
+            raise PublicParameterError("before a cap is chosen, rows is the ceiling of its candidates")
         if self.rows >= WIDEST:
             raise PublicParameterError(f"rows of one person must be < {WIDEST}, got {self.rows}")
         if self.people is not None and self.people < 1:
@@ -207,7 +218,33 @@ class Person:
             )
 
     def neighbours(self) -> Adjacency:
+        """The neighbours of the rows that are kept."""
         return Adjacency(self.adjacency, self.rows)
+
+    @property
+    def protected(self) -> Adjacency:
+        """The neighbours of a release and its ledger: those of the ceiling, where the cap is below it."""
+        return Adjacency(self.adjacency, self.rows if self.ceiling is None else self.ceiling)
+
+    def with_one_cap(self) -> Adjacency:
+        """The neighbours, for sessions and models, which know no cap but the declared one.
+
+        Raises
+        ------
+        QuestionError
+            Where the cap is chosen privately, or was chosen below a ceiling.
+        """
+        if self.ladder is not None or self.protected != self.neighbours():
+            raise QuestionError(
+                "Sessions and models keep as many rows of a person as the ledger declares: open a study with "
+                "rows = { at_most = 20 } and a ledger of its own. Nothing was charged."
+            )
+        return self.neighbours()
+
+    def capped_at(self, rows: int) -> Person:
+        """The same person with a chosen cap; the neighbours stay those of the ceiling."""
+        typical = None if self.typical is None else min(self.typical, Fraction(rows))
+        return replace(self, rows=rows, typical=typical, ceiling=self.ceiling or self.rows, ladder=None)
 
     @property
     def size_public(self) -> bool:

@@ -28,6 +28,7 @@ from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.data.transformations import computed, described, filtered
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
+from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import refuse_exposure, refuse_weak
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
@@ -319,26 +320,43 @@ def _person(tables: Tables) -> Person:
         )
     problems.refuse()
     try:
-        most, typical = most_and_typical(rows)
-        return Person(adjacency, column, most, people, typical)
+        return person_of(adjacency, column, rows, people)
     except PublicParameterError as error:
         raise SpecError(f"[person] {error}") from None
 
 
-def most_and_typical(rows: object) -> tuple[int, Fraction | None]:
-    """The most rows kept of a person, and the public guess of their average where one is declared."""
+def person_of(adjacency: Kind, column: str | None, rows: object, people: int | None) -> Person:
+    """A person by the declared ``rows``: "one_each", a cap, or candidates of a cap that each release chooses.
+
+    Raises
+    ------
+    SpecError, PublicParameterError
+        For rows that are none of these; for several rows without a person column.
+    """
     match rows:
         case "one_each":
-            return 1, None
-        case {"at_most": int() as most, **rest} if not isinstance(most, bool) and rest.keys() <= {"typical"}:
-            return most, None if "typical" not in rest else _read(
-                {"typical": rest["typical"]}, "typical", "[person] rows"
-            )
+            return Person(adjacency, column, 1, people)
+        case {"at_most": "auto", **rest} if rest.keys() <= {"ceiling", "share", "typical"}:
+            from reticent.data.caps import CapLadder
+
+            if column is None:
+                raise SpecError('rows = { at_most = "auto" } needs a person column: who has several rows?')
+            ladder = CapLadder(**_told(rest, "ceiling"), **_told(rest, "share"))
+            return Person(adjacency, column, ladder.ceiling, people, **_told(rest, "typical"), ladder=ladder)
+        case {"at_most": int() as most, **rest} if not isinstance(most, bool) and rest.keys() <= {"ceiling", "typical"}:
+            return Person(adjacency, column, most, people, **_told(rest, "typical"), **_told(rest, "ceiling"))
         case _:
             raise SpecError(
                 f'[person] rows must be "one_each" or {{ at_most = 20 }}, got {_shown(rows)}. Beside at_most, '
-                "typical = 3 tells plans the average."
+                'typical = 3 tells plans the average. at_most = "auto" lets each release choose one, up to a ceiling.'
             )
+
+
+def _told(rest: Mapping[Any, Any], key: str) -> dict[str, Any]:
+    """One key of [person] rows as the argument it is, if it is there; a ceiling stays the integer it is."""
+    if key not in rest:
+        return {}
+    return {key: rest[key] if key == "ceiling" else _read(rest, key, "[person] rows")}
 
 
 def _columns(tables: Tables) -> Tables:

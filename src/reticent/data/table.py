@@ -362,6 +362,8 @@ def _width(query: Query) -> int:
     match query:
         case Moments(order=order):
             return 1 + order
+        case CappedPersons(above=(_, *_) as above):
+            return len(above)
         case Tally():
             return query.bins
         case _:

@@ -6,6 +6,7 @@
     one_of        one of the parts is run, named by what is public by then: the maximum, in every view
     grouped       from one row to the k rows of a person, or from one person to k persons
     processed     anything computed from an answer alone
+    capped        from persons with the rows that are kept to persons with as many as they may have
 
 ``rederive`` computes the loss of a stored tree again from its leaves and the theorems named at its nodes.
 
@@ -54,6 +55,11 @@ ONE_OF: Final = Theorem(
     "one_of",
     "one of these is run, named by what is public or was paid for before: the maximum in every view",
     "definition; docs/proofs/composition.md, section One of several",
+)
+CAPPED: Final = Theorem(
+    "capped",
+    "at most so many rows of each person are kept before anything is computed: neighbours stay neighbours",
+    "definition; docs/proofs/caps.md",
 )
 PUBLIC: Final = Theorem("public", "the same for all neighbours: no loss", "definition of the adjacency")
 
@@ -250,6 +256,36 @@ def processed(part: Guarantee, *, label: str) -> Guarantee:
     return Guarantee(part.loss, part.adjacency, PROCESSED, (part,), label=label)
 
 
+def capped(part: Guarantee, *, neighbours: Adjacency, label: str = "") -> Guarantee:
+    """Lift ``part`` to persons with more rows, of whom it is given at most ``part.adjacency.rows`` each.
+
+    Rows are kept inside each person, so tables that differ in one person still do so afterwards: the same loss.
+
+    Parameters
+    ----------
+    part : Guarantee
+        About persons with at most as many rows as are kept.
+    neighbours : Adjacency
+        Those of the whole: of the same kind, with at least as many rows of a person.
+    label : str
+
+    Returns
+    -------
+    Guarantee
+
+    Raises
+    ------
+    PublicParameterError
+        For neighbours of another kind, or with fewer rows.
+    """
+    near = part.adjacency
+    if (near.kind, near.unit) != (neighbours.kind, "person") or neighbours.unit != "person":
+        raise PublicParameterError("a cap on rows keeps the kind of neighbours, which differ in one person")
+    if near.rows > neighbours.rows:
+        raise PublicParameterError(f"of at most {neighbours.rows} rows of a person no {near.rows} can be kept")
+    return Guarantee(part.loss, neighbours, CAPPED, (part,), label=label or part.label)
+
+
 def in_zcdp(tree: Guarantee) -> Guarantee:
     """The zCDP view of a tree, converted part by part: rhos of parts add up to less than the rho of their sum."""
     return _viewed(tree, as_zcdp)
@@ -303,6 +339,8 @@ def _viewed(
                 return grouped(part, int(tree.parameter("size")), neighbours=tree.adjacency, label=tree.label)
             case PROCESSED.name:
                 return processed(_viewed(tree.parts[0], view, lifted), label=tree.label)
+            case CAPPED.name:
+                return capped(_viewed(tree.parts[0], view, lifted), neighbours=tree.adjacency, label=tree.label)
             case name if name in convert.NAMES:
                 return _viewed(tree.parts[0], view, lifted)
             case _:

@@ -14,6 +14,7 @@ from reticent.privacy import amplify, convert, optimal_composition, ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import (
     ACROSS,
+    CAPPED,
     CONCURRENT,
     GROUP,
     ONE_OF,
@@ -21,6 +22,7 @@ from reticent.privacy.compose import (
     PUBLIC,
     SEQUENCE,
     across,
+    capped,
     concurrent,
     grouped,
     in_sequence,
@@ -33,7 +35,7 @@ from reticent.privacy.loss import Loss
 
 COMBINATORS: Final = frozenset(
     (
-        *(theorem.name for theorem in (ACROSS, CONCURRENT, GROUP, ONE_OF, PROCESSED, PUBLIC, SEQUENCE)),
+        *(theorem.name for theorem in (ACROSS, CAPPED, CONCURRENT, GROUP, ONE_OF, PROCESSED, PUBLIC, SEQUENCE)),
         *optimal_composition.NODES,
         *ptr.NAMES,
         *amplify.NAMES,
@@ -95,6 +97,8 @@ def _again(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Guarant
             return _group_again(tree)
         case PROCESSED.name:
             return processed(parts[0], label="")
+        case CAPPED.name:
+            return capped(parts[0], neighbours=whole)
         case other:
             raise CheckError(f"'{other}' is no theorem of this version")
 

@@ -101,7 +101,7 @@ def holdout(
             raise PublicParameterError("threshold must be > 0")
         training = None if public is None else public_rows(axes, public)
         size = counted(study.schema, axes, total, known=study._known())
-        made = round_of(_share(total, size.cost, rounds), study.schema.person.neighbours())
+        made = round_of(_share(total, size.cost, rounds), study.schema.person.with_one_cap())
         part = _entered(study, [made.guarantee])
         way = ("holdout", {"epsilon": total, "rounds": rounds, "threshold": read(threshold, "threshold")})
         return _agreed(study, (about, purpose), way, axes, size, part, rounds), made, bar, training
@@ -165,7 +165,7 @@ def sparse_vector(
         if of not in ("means", "counts") or show not in ("values", "above"):
             raise PublicParameterError('of is "means" or "counts", show is "values" or "above"')
         axes, total = axes_of(study.schema, columns), _total(study, epsilon, about.override)
-        neighbours = study.schema.person.neighbours()
+        neighbours = study.schema.person.with_one_cap()
         needed = of == "means" and show == "values"
         size = counted(study.schema, axes, total, known=study._known(), sized=needed)
         direction: Direction = "together" if of == "counts" and neighbours.kind == "add_remove" else "either"
@@ -235,7 +235,7 @@ def leaderboard(
         if not rung:
             raise PublicParameterError("step must be > 0")
         size = counted(study.schema, axes, total, known=study._known())
-        made = board_of(_share(total, size.cost, 1), improvements, study.schema.person.neighbours())
+        made = board_of(_share(total, size.cost, 1), improvements, study.schema.person.with_one_cap())
         rungs = {"step": read(step, "step"), "start": read(start, "start")}
         way = ("ladder", {"epsilon": total, "improvements": improvements, **rungs})
         told, whole = (about, purpose), _entered(study, [made.guarantee])
@@ -299,7 +299,7 @@ def noisy_answers(
         if answers > MOST_ANSWERS:
             raise PublicParameterError(f"at most {MOST_ANSWERS:,} answers: every one is a part of the proof")
         size = counted(study.schema, axes, within.rho, known=study._known(), in_rho=True)
-        made = answer_of(_share(within.rho, size.cost, answers), study.schema.person.neighbours())
+        made = answer_of(_share(within.rho, size.cost, answers), study.schema.person.with_one_cap())
         buying = [] if size.bought is None else [size.bought]
         whole = _entered(study, [*buying, *[made.guarantee] * answers], within.delta)
         way = {"rho": in_words(within.rho), "answers": str(answers)}

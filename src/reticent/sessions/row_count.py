@@ -144,7 +144,7 @@ def counted(
     from reticent.statistics.incomplete import odd_among
 
     person = schema.person
-    neighbours, cost = person.neighbours(), total * SIZE_SHARE
+    neighbours, cost = person.with_one_cap(), total * SIZE_SHARE
     odd = odd_among([*axes], schema)
     told = tuple(name for name in odd if not axes[name].stands_in) if sized else ()
     untold = tuple(name for name in odd if name not in told)

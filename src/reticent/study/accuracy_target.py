@@ -56,6 +56,10 @@ def wanted(
             "A width needs a public number of people: declare [person] people, or plan with people=… and release "
             "with the epsilon it names."
         )
+    if schema.person.ladder is not None:
+        raise QuestionError(
+            "A width cannot be wanted where the cap on rows is chosen privately: say epsilon. Nothing was charged."
+        )
     asked = list(understood(questions)) if questions else []
     places = {item.name: place for place, item in enumerate(asked)}
     alone: dict[str, float] = {}

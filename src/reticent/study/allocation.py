@@ -49,6 +49,7 @@ from reticent.study.incomplete import NO_SHARES, ReleaseShares, beside, place_of
 if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.ledger import Ledger
+    from reticent.statistics.counts.cap_choice import CapChoiceStep
     from reticent.statistics.extensions import Extension
 
 CAVEAT_SHARE: Final = Fraction(1, 20)
@@ -92,7 +93,9 @@ class PreparedRelease:
 
     They come with the cap's caveat if one is needed, and with the shares of incomplete rows beside the answers.
     ``extensions`` are those that answer or prove a part, and ``notes`` are caveats of the whole release that public
-    facts give. ``asked`` are the questions of the steps. ``schema`` has the columns that they compute, if any do.
+    facts give. ``asked`` are the questions of the steps. ``schema`` has the columns that they compute, if any do, and
+    the cap on rows that was chosen, or is supposed. Where a ``choice`` of that cap comes first, ``by_cap`` has the
+    release at each candidate, and ``cap`` is the one that was drawn.
     """
 
     steps: tuple[Step, ...]
@@ -104,6 +107,9 @@ class PreparedRelease:
     asked: tuple[Ask, ...] = ()
     filtered: tuple[View, ...] = ()
     schema: Schema | None = None
+    choice: CapChoiceStep | None = None
+    by_cap: tuple[PreparedRelease, ...] = ()
+    cap: int | None = None
 
     def schema_of(self, view: View) -> Schema | None:
         """The schema of the rows of a view; None for that of the study."""
@@ -119,7 +125,8 @@ class PreparedRelease:
     @property
     def all_steps(self) -> tuple[Step, ...]:
         """The steps in the order asked, then what stands beside them."""
-        return (*self.steps, *(step for view in self.views for step in view.besides))
+        found = (*self.steps, *(step for view in self.views for step in view.besides))
+        return found if self.choice is None else (*found, self.choice)
 
     def expected(self, place: int, of_step: ExpectedAccuracy) -> ExpectedAccuracy:
         """The expectation of a step of ``all_steps``, with what is said of the share beside it."""
@@ -250,7 +257,7 @@ def settle(
     everyone = views.pop(None, View(None, ()))
     in_order = tuple(steps[place] for place in range(len(asked)))
     besides = [step for view in (everyone, *views.values()) for step in view.besides]
-    whole = _together([step.guarantee for step in (*in_order, *besides)], within, currency)
+    whole = together([step.guarantee for step in (*in_order, *besides)], within, currency)
     found = PreparedRelease(
         in_order,
         everyone.caveat,
@@ -319,7 +326,7 @@ def _viewed(
     return steps, View(None if first.schema.where is None else first.schema, places, caveat, told)
 
 
-def _together(parts: Sequence[Guarantee], within: Cost, currency: str) -> Guarantee:
+def together(parts: Sequence[Guarantee], within: Cost, currency: str) -> Guarantee:
     """The guarantee of all parts in the currency of the charge."""
     if within.rho is not None or currency == "zcdp":
         whole = compose.in_sequence([compose.in_zcdp(part) for part in parts])
@@ -506,7 +513,7 @@ def public_people(
         return as_declared(person, found)
 
     kept = ledger()
-    what, adjacency = "a release that could not be read", person.neighbours()
+    what, adjacency = "a release that could not be read", person.protected
     try:
         receipt = kept.reserve(cost, adjacency=adjacency, what=what, who=who)
     except Refusal:  # rows were touched, so a refusal is no longer possible: all that is left goes
@@ -531,6 +538,6 @@ def description(title: str, schema: Schema, budget: Loss, groups: Keys | None) -
     if schema.where is not None:
         grouped = f"\n  where    {write(schema.where)}{grouped}"
     return (
-        f"Study '{title}'\n  columns  {columns}\n  person   {schema.person.neighbours().words()}\n"
+        f"Study '{title}'\n  columns  {columns}\n  person   {schema.person.protected.words()}\n"
         f"  budget   {words(budget)}{grouped}"
     )

@@ -120,7 +120,7 @@ def _ledger(place: Path, source: Path, spec: Spec) -> Iterator[Diagnosis]:
 
 def _terms(ledger: Ledger, spec: Spec) -> Iterator[Diagnosis]:
     """Differences between what the study file says and what the ledger was opened with."""
-    if ledger.adjacency != spec.schema.person.neighbours():
+    if ledger.adjacency != spec.schema.person.protected:
         yield Diagnosis("terms", "failed", "the study file has another adjacency or cap on rows than its ledger")
     if ledger.budget != spec.budget.loss:
         yield Diagnosis("terms", "failed", "the study file has another budget than its ledger: reticent ledger amend")

@@ -57,7 +57,7 @@ class Columns:
 
     @property
     def neighbours(self) -> Adjacency:
-        return self.schema.person.neighbours()
+        return self.schema.person.with_one_cap()
 
     @property
     def people(self) -> int | None:

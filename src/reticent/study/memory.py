@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from reticent.data.format import Format, check_plain_names, exact
 from reticent.data.formula import Expression
-from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
+from reticent.data.schema import Category, Column, Integer, Real, Schema
 from reticent.data.transformations import computed
 from reticent.errors import CheckError, PublicParameterError, SpecError
 from reticent.privacy.adjacency import Kind
@@ -63,7 +63,7 @@ def study(
     budget: Number | Counted,
     delta: Number | None = None,
     person: str | None = None,
-    rows_each: int | Mapping[str, Number] | None = None,
+    rows_each: int | Literal["auto"] | Mapping[str, Number] | None = None,
     people: int | None = None,
     ledger: str | Path | None = None,
     title: str = "study",
@@ -94,9 +94,10 @@ def study(
         Delta of an epsilon in ``budget``; by default the budget has none.
     person : str, optional
         The column that names the person; without it every row is another person.
-    rows_each : int or mapping, optional
+    rows_each : int, "auto" or mapping, optional
         Most rows kept per person; needed with ``person``. ``{"at_most": 20, "typical": 5}`` also tells plans the
-        average, a public guess.
+        average, a public guess. "auto" lets each release choose the cap privately, for a fifth of its loss;
+        ``{"at_most": "auto", "ceiling": 256, "share": "1/5"}`` names the largest candidate and the price.
     people : int, optional
         The public number of persons, if there is one.
     ledger : path, optional
@@ -129,7 +130,7 @@ def study(
     SpecError, PublicParameterError
         A declaration that cannot be used, or a table that lacks a declared column. No row is read.
     """
-    from reticent.data.spec import Budget, Spec, check_budget, most_and_typical, word_of
+    from reticent.data.spec import Budget, Spec, check_budget, person_of, word_of
 
     if person is not None and rows_each is None:
         raise SpecError(
@@ -146,8 +147,8 @@ def study(
                 'rt.category(["a", "b"]). Nothing was read.'
             )
     form = Format(encoding, decimal, thousands, (na,) if isinstance(na, str) else tuple(na))
-    most, typical = most_and_typical(dict(rows_each)) if isinstance(rows_each, Mapping) else (rows_each or 1, None)
-    schema = Schema(plain, Person(adjacency, person, most, people, typical), form)
+    each = dict(rows_each) if isinstance(rows_each, Mapping) else {"at_most": 1 if rows_each is None else rows_each}
+    schema = Schema(plain, person_of(adjacency, person, each, people), form)
     for name, tree in formulas.items():
         schema = computed(schema, name, tree)
     if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
@@ -194,7 +195,7 @@ def _account(rows: object, declared: Sequence[str], spec: Spec) -> Ledger:
     from reticent.ledger import Ledger
     from reticent.ledger.fingerprint import claim, open_for
 
-    near, person, budget = spec.schema.person.neighbours(), spec.schema.person.column, spec.budget.loss
+    near, person, budget = spec.schema.person.protected, spec.schema.person.column, spec.budget.loss
     path = path_of(rows)
     source = Path(path) if path and _found(Path(path)) else None
     bare = (

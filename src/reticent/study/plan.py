@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -273,7 +273,7 @@ def plan_of(
         PlanLine(
             step.name,
             step.guarantee.loss,
-            prepared.expected(place, step.expected(people)),
+            _at_caps(prepared, place, prepared.expected(place, step.expected(people)), people),
             prepared.estimand(place, step.estimand),
         )
         for place, step in enumerate(prepared.all_steps)
@@ -290,6 +290,20 @@ def plan_of(
         ),
     )
     return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, *made)
+
+
+def _at_caps(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
+    """The expectation with the noise at a few caps that may be chosen; that of the supposed one is its own."""
+    if not prepared.by_cap or place >= len(prepared.steps):
+        return found
+    wide = [(one, one.steps[place].expected(people).noise) for one in prepared.by_cap[:: -(-len(prepared.by_cap) // 4)]]
+    told = [
+        f"{_half(noise)} at a cap of {one.schema.person.rows:,}"
+        for one, noise in wide
+        if noise is not None and one.schema is not None
+    ]
+    supposed = "" if prepared.schema is None else f"supposes a cap of {prepared.schema.person.rows:,}"
+    return replace(found, note="; ".join(filter(None, (found.note, ": ".join((supposed, ", ".join(told)))))))
 
 
 def _refused(prepared: PreparedRelease, ledger: Ledger | None, left: Loss) -> str:

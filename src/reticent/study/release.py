@@ -289,6 +289,7 @@ def run(
     if source is not None:
         note_head(source, ledger)  # an older copy of the ledger, put back after an interruption, is then noticed
     try:
+        prepared = _under_its_cap(prepared, table, entropy)
         answers, caveats = draw(prepared, table, entropy, on_stage)
         on_stage("commit")
         document = certified(prepared, answers, caveats, schema, about, receipt, ledger)
@@ -315,6 +316,7 @@ def draw(
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Run every query once, then draw each step's noise; returns answers and the caveats of the whole release."""
     on_stage("read")
+    prepared = _under_its_cap(prepared, table, entropy)
     key, views = entropy.bits(256).to_bytes(32), prepared.views
     read = [
         _read(table, [*(prepared.steps[place] for place in view.places), *view.besides], key, prepared.schema_of(view))
@@ -339,6 +341,15 @@ def draw(
         for place, answer in zip(view.places, view.beside.stand(answers, shares), strict=True):
             drawn[place] = answer
     return tuple(drawn), (*noted, *prepared.notes)
+
+
+def _under_its_cap(prepared: PreparedRelease, table: Table, entropy: Entropy) -> PreparedRelease:
+    """The release at the cap on rows that is drawn now; as it is, where none is to be chosen any more."""
+    if prepared.choice is None or prepared.cap is not None:
+        return prepared
+    from reticent.study.cap_candidates import at_chosen_cap
+
+    return at_chosen_cap(prepared, table, entropy)
 
 
 def _read(table: Table, steps: Sequence[Step], key: bytes, schema: Schema | None) -> dict[Query, QueryResult]:
@@ -378,6 +389,8 @@ def certified(
         from reticent.statistics.extensions import to_json
 
         found["extensions"] = to_json(prepared.extensions)
+    if prepared.cap is not None and prepared.choice is not None:
+        found["cap"] = {"rows": prepared.cap, **prepared.choice.ladder.to_json()}
     return {**found, "answers": [answer_to_json(answer) for answer in answers], "caveats": list(caveats)}
 
 

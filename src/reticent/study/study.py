@@ -122,7 +122,7 @@ class Study:
             [*self.schema.stored, *filter(None, [self.schema.person.column])],
             self.spec.ledger,
             title=self.spec.title,
-            adjacency=self.schema.person.neighbours(),
+            adjacency=self.schema.person.protected,
             person=self.schema.person.column,
             budget=self.spec.budget.loss,
             approved=self.spec.budget.approved or None,
@@ -649,7 +649,11 @@ class Study:
         from reticent.study.allocation import settle
 
         given = self.schema, units, self._currency, self._known(), self.extensions
-        return settle(self._understood(questions), within, *given)
+        if self.schema.person.ladder is None and self.schema.person.ceiling is None:
+            return settle(self._understood(questions), within, *given)
+        from reticent.study.cap_candidates import settle_capped
+
+        return settle_capped(self._understood(questions), within, *given)
 
     def _check_replies(self, asked: Sequence[Ask], prepared: PreparedRelease, within: Cost, units: int | None) -> None:
         from reticent.study.reply_check import check_replies
@@ -673,6 +677,8 @@ class Study:
         from reticent.certificate.snapshot import NOTHING, known
 
         if self.schema.where is not None or self.schema.computed:  # earlier shares are of all rows, by names of columns
+            return NOTHING
+        if self.schema.person.ladder is not None:  # and of rows under a cap that is known
             return NOTHING
         return known(self.spec, self._place, self._existing)
 

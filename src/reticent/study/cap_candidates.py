@@ -1,0 +1,133 @@
+"""Releases at caps on rows that are below the ledger's ceiling: one for each candidate, if the cap is chosen privately.
+
+    settle_capped(questions, ...)    a share for the choice, the rest for the release at whichever cap is chosen
+    at_chosen_cap(prepared, ...)     the release at the cap that is drawn
+
+Whatever public facts can refuse is refused for every candidate before the charge. The guarantee is the sequence of the
+choice and ``one_of`` the releases, each ``capped``: lifted to persons with as many rows as the ceiling. The ledger is
+charged for all that before the choice is drawn (docs/proofs/caps.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from reticent.certificate.snapshot import NOTHING, EarlierShares
+from reticent.data.caps import CapLadder
+from reticent.data.schema import Schema
+from reticent.errors import PublicParameterError, Refusal
+from reticent.exact.rounding import round_down, sqrt_down
+from reticent.privacy import compose, ptr
+from reticent.privacy.convert import zcdp_of
+from reticent.privacy.cost import Cost
+from reticent.privacy.explain import epsilon_delta
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.context import Setting
+from reticent.statistics.counts import cap_choice
+from reticent.statistics.counts.cap_choice import CapChoiceStep
+from reticent.statistics.statistic import Ask
+from reticent.study.allocation import DIGITS, NO_TOTAL, PreparedRelease, caveat_is_due, settle, together
+
+if TYPE_CHECKING:
+    from reticent.data.table import Table
+    from reticent.entropy import Entropy
+    from reticent.statistics.extensions import Extension
+
+KEY: Final = bytes(32)  # counts of persons are the same for any key
+
+
+def settle_capped(
+    asked: Sequence[Ask],
+    within: Cost,
+    schema: Schema,
+    units: int | None,
+    currency: str,
+    known: EarlierShares = NOTHING,
+    extensions: Sequence[Extension] = (),
+) -> PreparedRelease:
+    """Steps and guarantee of a release, as ``settle`` gives them, for a schema whose cap may be chosen privately.
+
+    Raises
+    ------
+    QuestionError, PublicParameterError
+        What ``settle`` refuses for any candidate, with the cap.
+    """
+    person = schema.person
+    if person.ladder is None and person.protected == person.neighbours():
+        return settle(asked, within, schema, units, currency, known, extensions)
+    inner = currency if within.rho is None else "zcdp"  # converted once, at the root
+    if person.ladder is None:
+        made = settle(asked, within, schema, units, inner, known, extensions)
+        return replace(made, guarantee=together([_lifted(made, schema)], within, currency))
+    if not any(caveat_is_due(item, schema) for item in asked):
+        return settle(asked, within, schema, units, currency, known, extensions)
+    choice, rest = _shared_out(asked, within, schema, units, currency, person.ladder)
+    each = {}
+    for cap in person.ladder.rungs:
+        view = replace(schema, person=person.capped_at(cap))
+        try:
+            made = settle([_within(item, cap) for item in asked], rest, view, units, inner, NOTHING, extensions)
+        except Refusal as refusal:
+            raise type(refusal)(f"With a cap of {cap:,} rows, which may be chosen: {refusal}") from None
+        each[cap] = replace(made, schema=made.schema or view)
+    releases = compose.one_of([_lifted(made, made.schema or schema) for made in each.values()], label="at the cap")
+    whole = together([choice.guarantee, releases], within, currency)
+    within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
+    supposed = min(cap for cap in each if cap >= min(person.typical or person.ladder.supposed, person.rows))
+    by_cap = tuple(replace(made, guarantee=whole) for made in each.values())
+    return replace(each[supposed], guarantee=whole, choice=choice, by_cap=by_cap)
+
+
+def at_chosen_cap(prepared: PreparedRelease, table: Table, entropy: Entropy) -> PreparedRelease:
+    """The release at a cap that is chosen now, from the rows."""
+    choice = prepared.choice
+    assert choice is not None
+    found = table.run(choice.queries, KEY, choice.setting.schema)
+    cap = choice.choose(found, entropy)
+    (made,) = (one for one in prepared.by_cap if one.schema is not None and one.schema.person.rows == cap)
+    return replace(made, notes=(*made.notes, _told(cap, choice.ladder)), choice=choice, cap=cap)
+
+
+def _told(cap: int, ladder: CapLadder) -> str:
+    return (
+        f"the cap of {cap:,} rows of a person was chosen privately among {ladder.words}, for {ladder.share} of the "
+        "loss; a later release may keep it at no charge"
+    )
+
+
+def _within(asked: Ask, cap: int) -> Ask:
+    """The question with groups of which a person can be in as many as they have kept rows."""
+    if asked.keys is None or asked.keys.touch <= cap:
+        return asked
+    return attrs.evolve(asked, groups=replace(asked.keys, touch=cap))
+
+
+def _shared_out(
+    asked: Sequence[Ask], within: Cost, schema: Schema, units: int | None, currency: str, ladder: CapLadder
+) -> tuple[CapChoiceStep, Cost]:
+    """The choice at its share of the loss, and what is left for the answers."""
+    setting = Setting(schema, units)
+    if within.rho is not None:
+        made = cap_choice.prepare(setting, round_down(sqrt_down(2 * within.rho * ladder.share), DIGITS))
+        cost = zcdp_of(compose.in_zcdp(made.guarantee).loss).rho
+        scaled = made.mechanism.epsilon * sqrt_down(within.rho * ladder.share / cost)
+        made = cap_choice.prepare(setting, round_down(scaled, DIGITS))
+        return made, replace(within, rho=within.rho - zcdp_of(compose.in_zcdp(made.guarantee).loss).rho)
+    own = [item.epsilon for item in asked]
+    named = sum((amount for amount in own if amount is not None), Fraction(0))
+    if within.epsilon is not None:
+        aside = within.epsilon * ladder.share
+        return cap_choice.prepare(setting, aside), replace(within, epsilon=within.epsilon - aside)
+    if None in own:
+        raise PublicParameterError(NO_TOTAL)
+    return cap_choice.prepare(setting, named * ladder.share / (1 - ladder.share)), within
+
+
+def _lifted(made: PreparedRelease, schema: Schema) -> Guarantee:
+    """The guarantee of a release at a cap, about persons with as many rows as the ceiling."""
+    return compose.capped(made.guarantee, neighbours=schema.person.protected)

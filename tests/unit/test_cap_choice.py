@@ -1,0 +1,154 @@
+"""The private choice of a cap on rows: its ladder, its exact law between all small neighbours, and its mutants.
+
+A table is here the numbers of rows of its persons. Laws are enumerated, with exponentials to 1e-12.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import pytest
+
+from reticent.data.caps import CapLadder
+from reticent.data.schema import Person, Schema, real
+from reticent.errors import PublicParameterError, QuestionError, SpecError
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.privacy.loss import ZCDP, PureDP
+from reticent.statistics.context import Setting
+from reticent.statistics.counts.cap_choice import FALL, CapChoiceStep, prepare
+
+KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
+EPSILON = Fraction(1, 2)
+MOST = 6  # rows of a person, beyond the ceiling too
+Table = tuple[int, ...]
+
+
+def choice(kind: Kind, ceiling: int = 4, epsilon: Fraction = EPSILON) -> CapChoiceStep:
+    person = Person(kind, "who", ceiling, ladder=CapLadder(ceiling))
+    return prepare(Setting(Schema({"x": real(0, 1)}, person), None), epsilon)
+
+
+def above(table: Table, made: CapChoiceStep) -> tuple[int, ...]:
+    return tuple(sum(rows > cap for rows in table) for cap in made.ladder.rungs[:-1])
+
+
+def neighbours(kind: Kind) -> Iterator[tuple[Table, Table]]:
+    """All neighbours with up to three other persons; a person who is replaced has a row on either side."""
+    for size in range(4):
+        for others in combinations_with_replacement(range(1, MOST + 1), size):
+            for mine in range(1, MOST + 1):
+                if kind == "add_remove":
+                    yield others, (*others, mine)
+                else:
+                    for other in range(mine + 1, MOST + 1):
+                        yield (*others, mine), (*others, other)
+
+
+def law(scores: Sequence[int], rate: float) -> list[float]:
+    weights = [FALL**-place * math.exp(-rate * score) for place, score in enumerate(scores)]
+    return [weight / sum(weights) for weight in weights]
+
+
+Score = Callable[[CapChoiceStep, Sequence[int]], Sequence[int]]
+
+
+def worst(kind: Kind, score: Score, answer: float = 0.0) -> float:
+    """The greatest log-ratio over neighbours and caps, with an answer of that epsilon beside: a count of kept rows.
+
+    Geometric noise of scale cap / answer loses answer times the change of the count over the cap, at its worst output.
+    """
+    made, found = choice(kind), 0.0
+    for here, there in neighbours(kind):
+        p, q = (law(score(made, above(table, made)), float(made.mechanism.rate)) for table in (here, there))
+        for place, cap in enumerate(made.ladder.rungs):
+            kept = [sum(min(rows, cap) for rows in table) for table in (here, there)]
+            moved = answer * abs(kept[0] - kept[1]) / cap
+            found = max(found, abs(math.log(p[place] / q[place])) + moved)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_choice_and_an_answer_at_the_chosen_cap_lose_what_is_charged_and_hardly_less(kind: Kind) -> None:
+    alone = worst(kind, CapChoiceStep.scores)
+    tight = 0.4 if kind == "substitute" else 0.7  # whoever is replaced moves all numbers one way, which is not used
+    assert tight * float(EPSILON) < alone <= float(EPSILON) + 1e-12
+    together = worst(kind, CapChoiceStep.scores, 0.75)
+    assert together <= float(EPSILON) + 0.75 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("kind", "score"),
+    [
+        ("add_remove", lambda made, counts: [2 * number for number in (*counts, 0)]),
+        ("substitute", lambda made, counts: [2 * number - counts[0] for number in (*counts, 0)]),
+        ("substitute", lambda made, counts: [3 * number for number in (*counts, 0)]),
+    ],
+    ids=["not about the first", "the other neighbours'", "three for each person"],
+)
+def test_a_score_of_another_sensitivity_is_caught(kind: Kind, score: Score) -> None:
+    made = choice(kind)
+    moved = max(
+        abs(a - b)
+        for here, there in neighbours(kind)
+        for a, b in zip(score(made, above(here, made)), score(made, above(there, made)), strict=True)
+    )
+    assert moved > made.mechanism.sensitivity.bound
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_move_by_one_between_neighbours_and_no_further(kind: Kind) -> None:
+    made = choice(kind)
+    moves = {
+        abs(a - b)
+        for here, there in neighbours(kind)
+        for a, b in zip(made.scores(above(here, made)), made.scores(above(there, made)), strict=True)
+    }
+    assert moves == {0, 1}
+
+
+def test_the_choice_takes_the_hard_maximum_and_leaves_a_cap_that_few_exceed() -> None:
+    made = choice("add_remove", 64, Fraction(1, 6))
+    rungs = made.ladder.rungs
+
+    def best(table: Table) -> int:
+        chances = law(made.scores(above(table, made)), float(made.mechanism.rate))
+        return rungs[chances.index(max(chances))]
+
+    assert best((1,) * 300 + (5,) * 700) == 5
+    assert best((5,) * 700 + (64,) * 8) == 5
+    assert best((5,) * 700 + (64,) * 200) == 64
+    assert made.worth == pytest.approx(math.log(FALL) * 6)
+
+
+def test_rungs_are_every_small_number_and_powers_of_two_up_to_the_ceiling() -> None:
+    assert CapLadder().rungs == (1, 2, 3, 4, 5, 6, 8, 11, 16, 32, 64, 128, 256, 512, 1024)
+    assert CapLadder(7).rungs == (1, 2, 3, 4, 5, 6, 7)
+    assert CapLadder(2).rungs == (1, 2)
+    for ceiling in (1, 1 << 21, True, 2.0):
+        with pytest.raises(PublicParameterError, match="ceiling"):
+            CapLadder(ceiling)  # type: ignore[arg-type]
+    for share in (0, 1):
+        with pytest.raises(PublicParameterError, match="share"):
+            CapLadder(8, Fraction(share))
+
+
+def test_a_cap_is_chosen_of_persons_with_several_rows_alone() -> None:
+    with pytest.raises(SpecError, match="person column"):
+        Person("add_remove", None, 4, ladder=CapLadder(4))
+    with pytest.raises(QuestionError, match="at_most"):
+        prepare(Setting(Schema({"x": real(0, 1)}, Person("add_remove", "who", 4)), None), EPSILON)
+
+
+def test_a_guarantee_of_kept_rows_is_one_of_persons_with_more() -> None:
+    made = choice("substitute")
+    kept, whole = made.mechanism.guarantee, Adjacency("substitute", 9)
+    lifted = compose.capped(kept, neighbours=whole)
+    assert (lifted.loss, lifted.adjacency) == (PureDP(EPSILON), whole)
+    assert compose.in_zcdp(lifted).loss == ZCDP(EPSILON**2 / 8)  # by the part's own pair, not by its epsilon
+    for other in (Adjacency("add_remove", 9), Adjacency("substitute", 3), Adjacency("substitute", unit="row")):
+        with pytest.raises(PublicParameterError):
+            compose.capped(kept, neighbours=other)
