@@ -12,7 +12,7 @@ import inspect
 import pkgutil
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
@@ -22,6 +22,7 @@ from tests.conventions.tree import ROOT, modules, parsed
 
 ROOMS = ("", ".learning", ".survey", ".ledger", ".privacy", ".mechanisms", ".lab")
 MANY = 3  # parameters that need a section
+API = ROOT / "docs" / "reference" / "api"
 RECORDS = tuple(f"docs/decisions/{number:04}" for number in range(1, 13))
 
 # Pages that are not done yet.
@@ -52,7 +53,7 @@ def test_pages_keep_sentences_short() -> None:
 
 
 def public() -> Iterator[tuple[str, Callable[..., object]]]:
-    """Public functions, methods and written constructors of the rooms that people import from."""
+    """Public functions and methods of the rooms that people import from."""
     for room in ROOMS:
         package = importlib.import_module("reticent" + room)
         things = [getattr(package, name) for name in getattr(package, "__all__", ())]
@@ -64,13 +65,29 @@ def public() -> Iterator[tuple[str, Callable[..., object]]]:
                 module = importlib.import_module(f"{package.__name__}.{found.name}")
                 things += [thing for thing in vars(module).values() if _defined_in(thing, module.__name__)]
         for thing in things:
-            if inspect.isfunction(thing):
-                yield f"{thing.__module__}.{thing.__qualname__}", thing
-            elif inspect.isclass(thing):
-                for name, method in vars(thing).items():
-                    function = getattr(method, "__func__", method)
-                    if inspect.isfunction(function) and not name.startswith("_"):
-                        yield f"{thing.__module__}.{function.__qualname__}", function
+            yield from callables(thing, vars(thing) if inspect.isclass(thing) else ())
+
+
+def documented() -> Iterator[tuple[str, Callable[..., object]]]:
+    """Functions, and methods with the inherited ones, of every name that the reference lists."""
+    for page in (API.with_suffix(".md"), *sorted(API.glob("*.md"))):
+        for room, listed in re.findall(
+            r"^\.\. room:: (\S+)\n(?: +:names: (.+)\n)?", page.read_text("utf-8"), re.MULTILINE
+        ):
+            module = importlib.import_module(room)
+            names = listed.split() or getattr(module, "__all__", vars(module))
+            for thing in (getattr(module, name) for name in names):
+                if listed or hasattr(module, "__all__") or _defined_in(thing, room):
+                    members = inspect.getmembers(thing) if inspect.isclass(thing) else ()
+                    yield from callables(thing, dict(members))
+
+
+def callables(thing: object, members: Iterable[str]) -> Iterator[tuple[str, Callable[..., object]]]:
+    """A function of ours, or the public functions among the members of a class."""
+    for found in (thing, *(inspect.getattr_static(thing, name) for name in members if not name.startswith("_"))):
+        function = getattr(found, "__func__", found)
+        if inspect.isfunction(function) and function.__module__.startswith("reticent"):
+            yield f"{function.__module__}.{function.__qualname__}", function
 
 
 def _defined_in(thing: object, module: str) -> bool:
@@ -96,8 +113,9 @@ def lacking(function: Callable[..., object]) -> list[str]:
 
 
 def test_public_functions_of_many_parameters_state_each_of_them() -> None:
-    found = {name: problems for name, function in public() if (problems := lacking(function))}
-    assert found == {}
+    functions = dict([*public(), *documented()])
+    assert len(functions) > 500
+    assert {name: problems for name, function in functions.items() if (problems := lacking(function))} == {}
 
 
 def test_the_search_for_parameters_finds() -> None:

@@ -143,6 +143,11 @@ def check(
     alarm : Alarm, optional
         Told of every failure as it is found; it may end the report at the first.
 
+    Returns
+    -------
+    KitReport
+        A line for each check of each case; ``passed`` if none fails.
+
     Raises
     ------
     PublicParameterError

@@ -184,6 +184,11 @@ def audit(plan: PreparedRelease, schema: Schema, *, triples: int = TRIPLES) -> P
     -------
     Audited
         The same each time for the same plan and schema.
+
+    Raises
+    ------
+    PublicParameterError
+        For a number of triples below 1.
     """
     if isinstance(triples, bool) or not isinstance(triples, int) or triples < 1:
         raise PublicParameterError(f"triples must be an integer >= 1, got {triples}")

@@ -106,6 +106,11 @@ def replay(
         The two tables hold the same rows in another order: then nothing at all may change.
     schema : Schema, optional
         The public schema. With it, what is certified and written is compared too.
+
+    Returns
+    -------
+    RunComparison
+        Noise calls of both runs, with what differs between them.
     """
     return Replayer(plan, schema).compare(here, there, tape or Tape(), same=same)
 

@@ -72,7 +72,22 @@ class Classifier(Estimator):
         *,
         epsilon: Number | None = None,
     ) -> float:
-        """The share of right labels: of public rows free, of private rows charged ``epsilon``."""
+        """The share of right labels: of public rows free, of private rows charged ``epsilon``.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns), or handle of a study
+            Features in their own units.
+        y : array of shape (n,), or handle of a study
+            Labels.
+        epsilon : number, optional
+            Price of a score of private rows; by default ``score_epsilon``. Public rows cost nothing.
+
+        Returns
+        -------
+        float
+            A share in [0, 1].
+        """
         asked = ScoreQuestion(self, X, y, self.score_epsilon if epsilon is None else epsilon)
         return accuracy(asked, self._labelled)
 

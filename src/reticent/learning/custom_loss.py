@@ -55,8 +55,13 @@ class EmpiricalRiskClassifier(LinearClassifier):
         Scores are tabled from -reach to reach; beyond, the slope is that of the end. In [2^-20, 2^20], public.
     steepest : number, optional
         Slopes are cut to this size; > 0, public. By default the greatest within reach. The loss is divided by it.
-    C, steps, solver
-        As for ``LogisticRegression``, of which this is one with ``slope=lambda z, t: -t / (1 + np.exp(t * z))``.
+    C : number
+        > 0, public: one over the penalty. ``LogisticRegression`` is ``slope=lambda z, t: -t / (1 + np.exp(t * z))``.
+    steps : int, optional
+        Of the descent; by default a public rule.
+    solver : "auto", "descent", "objective" or "output"
+        Noisy gradients; or the least point, of a perturbed objective (pure) or with noise on it. "auto" perturbs the
+        objective where there is no delta and no ``steps`` are asked for.
 
     Attributes
     ----------
@@ -105,8 +110,12 @@ class EmpiricalRiskRegressor(LossModel, Regressor):
     inverse_link : callable, optional
         What ``predict`` makes of scores, such as ``np.exp``: of an array, or of a number. Asked on a grid of 1,025
         scores within reach, straight in between and constant beyond. By default a prediction is its score.
-    alpha, steps, solver
-        As for ``HuberRegressor``.
+    alpha : number
+        Penalty: half of alpha times the squared length of the scaled coefficients, against the sum of losses.
+    steps : int, optional
+        Of the descent; by default a public rule.
+    solver : "auto", "descent", "objective" or "output"
+        Noisy gradients; or the least point, of a perturbed objective (pure) or with noise on it.
 
     Attributes
     ----------

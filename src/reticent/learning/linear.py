@@ -308,7 +308,22 @@ class Regressor(LinearModel):
         *,
         epsilon: Number | None = None,
     ) -> float:
-        """R squared: of public rows free, of private rows charged ``epsilon``."""
+        """R squared: of public rows free, of private rows charged ``epsilon``.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns), or handle of a study
+            Features in their own units.
+        y : array of shape (n,), or handle of a study
+            Targets in their unit.
+        epsilon : number, optional
+            Price of a score of private rows; by default ``score_epsilon``. Public rows cost nothing.
+
+        Returns
+        -------
+        float
+            At most 1; without a unit.
+        """
         if self.__sklearn_is_fitted__():
             self._replied()
         return r_squared(self._scored(X, y, epsilon), self._predicted, lambda: _middle(self._y_bounds(y)))
@@ -562,8 +577,9 @@ class HuberRegressor(LossModel, Regressor):
     steps : int, optional
         Of the descent.
     solver : "auto", "descent", "objective" or "output"
-        As for ``LogisticRegression``. With a delta "auto" takes one pure draw, and leaves the delta, if public numbers
-        say that its ridge is light. It never does so in a budget of rho, nor with ``clip``.
+        Noisy gradients; or the least point, of a perturbed objective (pure) or with noise on it. With a delta "auto"
+        takes one pure draw, and leaves the delta, if public numbers say that its ridge is light. It never does so in a
+        budget of rho, nor with ``clip``.
     """
 
     cut: Number = "0.1"
@@ -585,8 +601,12 @@ class QuantileRegressor(LossModel, Regressor):
         In (0, 1).
     bend : number
         Half-width of the smoothed kink, as a share of half the range of y.
-    alpha, steps, solver
-        As for ``HuberRegressor``.
+    alpha : number
+        Penalty: half of alpha times the squared length of the scaled coefficients, against the sum of losses.
+    steps : int, optional
+        Of the descent; by default a public rule.
+    solver : "auto", "descent", "objective" or "output"
+        Noisy gradients; or the least point, of a perturbed objective (pure) or with noise on it.
     """
 
     quantile: Number = "0.5"

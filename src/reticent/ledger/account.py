@@ -152,8 +152,18 @@ class Ledger:
         ----------
         path : str or Path, or None
             The ledger's file; None for a new one in memory.
-        title, adjacency, budget, person, source, approved, ends
-            As for ``create``. ``title`` and ``approved`` are used for a new ledger alone.
+        title, approved : str
+            Title of the study, and who approved the budget: of a new ledger alone.
+        adjacency : Adjacency
+            Neighbours of every charge.
+        budget : Loss
+            The total, as epsilon, epsilon and delta, or rho.
+        person : str, optional
+            The column that says who a person is; None where every row is one.
+        source : str, optional
+            Fingerprint of the table that the charges are about.
+        ends : date, optional
+            The last day of charges; None for no end.
 
         Returns
         -------
@@ -189,8 +199,16 @@ class Ledger:
 
         Parameters
         ----------
-        adjacency, budget, person, source, ends
-            As for ``create``; a ``source`` of None is not compared.
+        adjacency : Adjacency
+            Neighbours of every charge.
+        budget : Loss
+            The total, in the ledger's currency.
+        person : str or None
+            The column that says who a person is; None where every row is one.
+        source : str or None
+            Fingerprint of the table; None is not compared.
+        ends : date or None
+            The last day of charges; None for no end.
 
         Returns
         -------

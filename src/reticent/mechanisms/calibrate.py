@@ -147,6 +147,16 @@ def geometric_within(sensitivity: L1, half_width: Fraction, beta: Fraction, dime
         In (0, 1): the chance that some coordinate is further off (004 Definition 2.1). Not the delta of a guarantee.
     dimension : int
         At least 1.
+
+    Returns
+    -------
+    Geometric
+        With an epsilon of at most ``DIGITS`` significant digits, rounded up.
+
+    Raises
+    ------
+    PublicParameterError
+        For a half-width below 0.
     """
     if exact(half_width, "half-width") < 0:
         raise PublicParameterError(f"half-width must be >= 0, got {show(half_width)}")
@@ -165,6 +175,27 @@ def gaussian_within(sensitivity: L2, half_width: Fraction, beta: Fraction, dimen
 
     Canonne, Kamath and Steinke 2020, Proposition 25, bound P(|Z| > h) of the discrete law by P(|N| >= floor(h)) of the
     continuous one. The answer therefore errs by at most one unit of the half-width.
+
+    Parameters
+    ----------
+    sensitivity : L2
+        Of all coordinates together.
+    half_width : Fraction
+        >= 1, in units of the answer.
+    beta : Fraction
+        In (0, 1): the probability that some coordinate is further off. Not the delta of a guarantee.
+    dimension : int
+        Number of integers, at least 1.
+
+    Returns
+    -------
+    Gaussian
+        With a rho of at most ``DIGITS`` significant digits, rounded up.
+
+    Raises
+    ------
+    PublicParameterError
+        For a half-width below 1.
     """
     whole = exact(half_width, "half-width").__floor__()
     if whole < 1:

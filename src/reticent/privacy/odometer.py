@@ -131,7 +131,7 @@ class Odometer:
         Raises
         ------
         PublicParameterError
-            As for ``spent``.
+            When no epsilon holds: a charge in rho and no delta named, or deltas that reach 1.
         """
         terms = self._bounded()
         return self._told([_crossing(terms, self.delta)] if terms else [])

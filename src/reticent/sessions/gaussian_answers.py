@@ -136,6 +136,11 @@ def session_prices(
     Returns
     -------
     Prices
+
+    Raises
+    ------
+    PublicParameterError
+        For a number out of its range, or more positives than questions.
     """
     named = read(delta, "delta")
     given = {"questions": questions, "positives": positives, "people": people, "rows": rows}

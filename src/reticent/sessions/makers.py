@@ -67,8 +67,10 @@ def holdout(
         How many overfitted answers may be corrected, >= 1. With n rows a round has sigma = 2 rounds / (epsilon n).
     threshold : number
         How far training and holdout may be apart before the holdout is shown, in (0, 1).
-    purpose, record : optional
-        As for a release.
+    purpose : str
+        Of the session, for the ledger and the certificate.
+    record : Record, optional
+        Name, person who asks, signing key and override, for the ledger and the certificate.
 
     Returns
     -------
@@ -127,8 +129,14 @@ def sparse_vector(
 
     Parameters
     ----------
-    study, columns, purpose, record
-        As for ``holdout``.
+    study : Study
+        Whose rows the questions are about. Its ledger is charged.
+    columns : sequence of str
+        Numeric columns with bounds that the questions will be about.
+    purpose : str
+        Of the session, for the ledger and the certificate.
+    record : Record, optional
+        Name, person who asks, signing key and override, for the ledger and the certificate.
     epsilon : number
         Of the whole session, charged now.
     positives : int
@@ -197,8 +205,14 @@ def leaderboard(
 
     Parameters
     ----------
-    study, columns, purpose, record
-        As for ``holdout``.
+    study : Study
+        Whose rows the questions are about. Its ledger is charged.
+    columns : sequence of str
+        Numeric columns with bounds that the questions will be about.
+    purpose : str
+        Of the session, for the ledger and the certificate.
+    record : Record, optional
+        Name, person who asks, signing key and override, for the ledger and the certificate.
     epsilon : number
         Of the whole board, charged now.
     improvements : int
@@ -260,8 +274,14 @@ def noisy_answers(
 
     Parameters
     ----------
-    study, columns, purpose, record
-        As for ``holdout``.
+    study : Study
+        Whose rows the questions are about. Its ledger is charged.
+    columns : sequence of str
+        Numeric columns with bounds that the questions will be about.
+    purpose : str
+        Of the session, for the ledger and the certificate.
+    record : Record, optional
+        Name, person who asks, signing key and override, for the ledger and the certificate.
     rho : number
         Of the whole session, in zCDP, charged now.
     answers : int

@@ -205,8 +205,12 @@ class Study:
         ----------
         questions : sequence of statistics or text
             ``[rt.mean("x"), "median(y)"]``.
-        epsilon, rho, delta, override : optional
-            As for ``release``.
+        epsilon, rho : number, optional
+            Total of the release, or the total in zCDP; not both.
+        delta : number, optional
+            Only where something needs it.
+        override : str
+            The reason for an epsilon above 10.
         people : int, optional
             How many people to assume; by default the declared number, else 10,000, and the plan says so.
         rows : number, optional
@@ -251,8 +255,14 @@ class Study:
 
         Parameters
         ----------
-        questions, epsilon, rho, delta, override
-            As for ``plan``; nothing is charged.
+        questions : sequence of statistics or text
+            ``[rt.mean("x"), "median(y)"]``.
+        epsilon, rho : number, optional
+            Total of the release, or the total in zCDP; not both.
+        delta : number, optional
+            Only where something needs it.
+        override : str
+            The reason for an epsilon above 10. Nothing is charged.
         people : int
             Number of made-up persons, >= 1.
         rows : number, optional
@@ -292,8 +302,16 @@ class Study:
         ----------
         questions : Plan, or sequence of statistics or text
             What ``plan`` returned, whose cost is settled, or questions as it takes them.
-        epsilon, rho, delta, people, want, override
-            As for ``plan``; not beside a plan, which has its own.
+        epsilon, rho : number, optional
+            Total of the release, or the total in zCDP; not beside a plan, which has its own.
+        delta : number, optional
+            Only where something needs it.
+        people : int, optional
+            Number of people to assume; not beside a plan.
+        want : mapping of name to half-width, optional
+            Half-widths of the noise at 95 %, by answer; not beside a plan.
+        override : str
+            The reason for an epsilon above 10; not beside a plan.
         triples : int
             How many pairs, each with one tape of noise, extremes first.
 
@@ -344,7 +362,8 @@ class Study:
         delta : number, optional
             Only where something needs it; a spare delta is not charged.
         want : mapping of name to half-width, optional
-            As for ``plan``; needs a public number of people: substitution, or ``people`` in the study.
+            Each named answer gets the least epsilon whose noise has this half-width, at 95 %. It needs a public number
+            of people: substitution, or ``people`` in the study.
         purpose : str
             Of the release, for the ledger and the certificate.
         record : Record, optional
@@ -486,8 +505,16 @@ class Study:
             ``good_for`` compares the rows with; a question has its own method, atoms and checks.
         rows : int, optional
             How many; by default the released number of records. Drawing rows is free.
-        epsilon, rho, delta, purpose, record, audit
-            As for ``release``.
+        epsilon, rho : number, optional
+            Total of the release, or the total in zCDP; not both.
+        delta : number, optional
+            Only where something needs it.
+        purpose : str
+            Of the release, for the ledger and the certificate.
+        record : Record, optional
+            Name, person who asks, signing key and override, for the ledger and the certificate.
+        audit : int or "quick", optional
+            Number of made-up pairs of neighbours that the plan runs on before the charge; "quick" is 50.
 
         Returns
         -------

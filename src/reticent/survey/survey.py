@@ -190,13 +190,15 @@ class Design(design.Design):
             The column that says who answered: somebody who answered twice is refused.
         code : str, optional
             The column that holds ``Design.code``: answers to another design are refused.
-        interval, level
-            As for ``estimate``.
+        interval : str
+            "wilson", or "exact": at least ``level`` for every share and size.
+        level : float
+            Coverage of each interval, in (0, 1).
 
         Returns
         -------
         Result
-            As by ``estimate``.
+            Shares in [0, 1], or a mean in the unit of the question, with intervals.
 
         Raises
         ------
@@ -309,8 +311,14 @@ class Questionnaire(questionnaire.Questionnaire):
 
         Parameters
         ----------
-        path, post, ask, words
-            As for ``Design.form``.
+        path : str or Path
+            The HTML file to write; one that is there is replaced.
+        post : str, optional
+            An https:// address that takes an answer by POST as JSON; by default the page only offers a file and a code.
+        ask : mapping of str to sequences of str, optional
+            Questions whose answers are sent as they are, for subgroups.
+        words : str or Path, optional
+            A file with the words of the page: a language, consent, contact (``reticent.survey.form_words``).
 
         Returns
         -------

@@ -156,12 +156,21 @@ def adaptive(
     ----------
     axes : sequence of Axis, one to four
         Their bounds alone matter.
+    neighbours : Adjacency
+        Of persons with at most ``neighbours.rows`` records.
+    epsilon : Fraction
+        Price of the whole release.
     depth : int
         How often a box can be halved, in [1, 12]: 2^depth cells along each axis.
     people : int, optional
         The public number of records, those without a value included.
     atoms : sequence of Fraction
         Public values of one column that have a count of their own, such as 0.
+
+    Returns
+    -------
+    Adaptive
+        The plan: its guarantee, its queries and ``draw``.
 
     Raises
     ------

@@ -169,7 +169,24 @@ class Axis:
 def axis(
     column: str, edges: Sequence[Fraction | int], *, whole: bool = False, atoms: Sequence[Fraction | int] = ()
 ) -> Axis:
-    """An axis with these edges, and atoms among them."""
+    """An axis with these edges, and atoms among them.
+
+    Parameters
+    ----------
+    column : str
+        Name of the column.
+    edges : sequence of Fraction or int
+        Rising ends of the cells, in the unit of the column.
+    whole : bool
+        True for a column of whole numbers.
+    atoms : sequence of Fraction or int
+        Values with a mass of their own, in the unit of the column.
+
+    Returns
+    -------
+    Axis
+        With ``len(edges) - 1`` cells.
+    """
     return Axis(column, tuple(Fraction(edge) for edge in edges), whole, tuple(Fraction(atom) for atom in atoms))
 
 

@@ -470,7 +470,22 @@ def sampling_error(n: int) -> float:
 
 
 def sampled(density: Density, count: int, entropy: Entropy) -> Floats:
-    """Records drawn from a density with these coins: shape (count,) or (count, columns)."""
+    """Records drawn from a density with these coins: shape (count,) or (count, columns).
+
+    Parameters
+    ----------
+    density : Density
+        A released density.
+    count : int
+        Number of records, >= 0.
+    entropy : Entropy
+        Source of the coins. Drawing is free: it reads no rows.
+
+    Returns
+    -------
+    array of shape (count,) or (count, columns), float
+        In the units of the columns.
+    """
     boxes = density.boxes
     flat = density.masses.ravel()
     ends = np.cumsum(np.concatenate([flat, [mass for _, mass in density.atoms]]))

@@ -174,17 +174,30 @@ def histogram(
     ----------
     axes : sequence of Axis, one to four
         Public grids; with ``cells`` their bounds alone matter.
+    neighbours : Adjacency
+        Of persons with at most ``neighbours.rows`` records.
+    epsilon : Fraction
+        Price of the whole release.
     people : int, optional
         The public number of records. Without it one twentieth of epsilon buys one, if the number of cells needs it.
     cells : int, optional
         Along each axis; 0 for n^(1 / (2 + d)), the rate of a Lipschitz density.
+    shape : "simplex" or "clip"
+        How noisy masses become a density: the nearest one, or cut at 0 and divided by their sum.
     atoms : sequence of Fraction
         Public values of one column that have a count of their own, such as 0.
+
+    Returns
+    -------
+    HistogramDensity
+        The plan: its guarantee, its queries and ``draw``.
 
     Raises
     ------
     QuestionError
         Before rows are read: for more than 2^20 cells (use ``sparse``), or an epsilon at which only noise comes out.
+    PublicParameterError
+        For a number of cells below 0.
     """
     if cells is not None and cells < 0:
         raise PublicParameterError(f"cells must be >= 0, got {cells}")

@@ -210,6 +210,11 @@ def ks_release(
         The public number of records.
     points : int, "root", "two_thirds" or "auto"
 
+    Returns
+    -------
+    KSRelease
+        The plan: its guarantee, its queries and ``draw``.
+
     Raises
     ------
     QuestionError

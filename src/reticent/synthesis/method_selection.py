@@ -165,7 +165,24 @@ class Auto:
     def chosen(
         self, pair: tuple[BarCandidate, BarCandidate], counts: Integers, size: bar_smoothing.NoisySize, entropy: Entropy
     ) -> BarCandidate:
-        """The one of a pair that is taken for a table with these counts of cells."""
+        """The one of a pair that is taken for a table with these counts of cells.
+
+        Parameters
+        ----------
+        pair : two of BarCandidate
+            The grid of the public rule, and the finer one.
+        counts : array of int
+            Exact counts of the finest cells.
+        size : NoisySize
+            The number of records, public or noisy.
+        entropy : Entropy
+            Source of the coins.
+
+        Returns
+        -------
+        BarCandidate
+            The first of the pair where nothing is bought.
+        """
         if self.choice is None:
             return pair[0]
         return pair[gate.draw(self.choice, self._scores(self.choice, pair[0], counts, size), entropy)]
@@ -231,6 +248,20 @@ class Auto:
 
 def auto(columns: Sequence[tuple[str, Fraction, Fraction, bool]], terms: DensityTerms, epsilon: Fraction) -> Auto:
     """The private choice for one to three columns.
+
+    Parameters
+    ----------
+    columns : sequence of (name, low, high, whole)
+        One to three columns with their bounds, in their units; ``whole`` is True for whole numbers.
+    terms : DensityTerms
+        Neighbours, and the number of records if it is public.
+    epsilon : Fraction
+        Price of the whole release.
+
+    Returns
+    -------
+    Auto
+        The plan: its guarantee, its queries and ``draw``.
 
     Raises
     ------

@@ -284,11 +284,22 @@ def sparse(
     Parameters
     ----------
     axes : sequence of Axis, one to four
+        Public grids.
+    neighbours : Adjacency
+        Of persons with at most ``neighbours.rows`` records.
+    epsilon : Fraction
+        Price of the whole release.
     people : int, optional
         The public number of records, those without a value included; without it a twentieth of epsilon buys one.
     crowd : int
+        Number of empty cells that may be expected to reach the bar.
     atoms : sequence of Fraction
         Public values of one column that have a count of their own, such as 0.
+
+    Returns
+    -------
+    SparseHistogram
+        The plan: its guarantee, its queries and ``draw``.
 
     Raises
     ------

@@ -115,6 +115,22 @@ class CountTree:
 def tree(axis: Axis, neighbours: Adjacency, epsilon: Fraction, *, people: int | None = None) -> CountTree:
     """The plan. A person replaced moves each level below the root by twice the rows; the root only if fewer move.
 
+    Parameters
+    ----------
+    axis : Axis
+        The public grid, of at most 2^16 cells.
+    neighbours : Adjacency
+        Of persons with at most ``neighbours.rows`` records.
+    epsilon : Fraction
+        Price of the whole release.
+    people : int, optional
+        The public number of records.
+
+    Returns
+    -------
+    CountTree
+        The plan: its guarantee, its queries and ``draw``.
+
     Raises
     ------
     QuestionError

@@ -70,8 +70,13 @@ class LeastPoint:
 
     Attributes
     ----------
-    loss, scaling, price, clip, people
-        As for ``Descent``.
+    loss : Loss
+    scaling : Scaling
+    price : Price
+    clip : Fraction
+        Length of the longest row in units of a bound: a sum of sizes where the price is pure, a Euclidean length else.
+    people : int or None
+        The public number of rows; None where it is private.
     penalty : Fraction
         > 0: asked for; of half the squared length of all coefficients.
     """

@@ -23,7 +23,8 @@ class GeometricMean(LogStatistic):
     ----------
     column : str
     low, high : number, optional
-        As for ``log_mean``.
+        Above 0, in the unit of the column and known without the file. Values beyond count as the nearer one. By
+        default those of the study where they are above 0, else 2^-20 and 2^60.
     """
 
     verb: ClassVar[str] = "geometric_mean"

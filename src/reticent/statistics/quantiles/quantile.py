@@ -24,8 +24,14 @@ class Quantile(RankStatistic):
     column : str
     level : number
         Strictly between 0 and 1, of at most six decimals.
-    method, low, high, interval, ptr
-        As for ``median``.
+    method : "auto", "separate", "joint", "M" or "smooth"
+        "auto" is the exponential mechanism, with delta 0; "M" is propose-test-release; "smooth" is smooth sensitivity.
+    low, high : number, optional
+        Bounds for this question, in the unit of the column and known without the file; by default those of the study.
+    interval : bool
+        False spends everything on the value, which then has no interval.
+    ptr : PTR
+        Options of "M", and the unit of "smooth".
     """
 
     verb: ClassVar[str] = "quantile"

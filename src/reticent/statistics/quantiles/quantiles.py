@@ -25,8 +25,12 @@ class Quantiles(RankStatistic):
         Each strictly between 0 and 1, of at most six decimals.
     method : "auto", "separate" or "joint"
         "joint" draws them together, "separate" shares epsilon equally; "auto" takes the better.
-    low, high, interval, ptr
-        As for ``median``.
+    low, high : number, optional
+        Bounds for this question, in the unit of the column and known without the file; by default those of the study.
+    interval : bool
+        False spends everything on the values, which then have no interval.
+    ptr : PTR
+        Options of "M", and the unit of "smooth".
     """
 
     verb: ClassVar[str] = "quantiles"

@@ -162,7 +162,7 @@ class PlainSquares:
 
     @property
     def noise_of_rows(self) -> float | None:
-        """As for ``LeastSquares``."""
+        """Standard deviation of the noise in the number of complete rows, in rows."""
         return deviation(self.levelling) / UNIT
 
     @cached_property

@@ -46,8 +46,13 @@ class Point:
 
     Attributes
     ----------
-    frame, price, people, clip
-        As for ``LeastSquares``.
+    frame : Frame
+        The columns, scaled into [-1, 1].
+    price : Price
+    people : int or None
+        A public number of rows.
+    clip : Fraction or None
+        Length of the longest row without the constant; None for what bounds allow.
     """
 
     frame: Frame
@@ -113,7 +118,7 @@ class Point:
 
     @property
     def noise_of_rows(self) -> float | None:
-        """As for ``LeastSquares``: the curvature counts the rows whose errors are not cut."""
+        """No noise of its own: the curvature counts the rows whose errors are not cut."""
         return None
 
     @cached_property
@@ -148,7 +153,7 @@ class Point:
 
     @property
     def noise_of_sums(self) -> NoisySums:
-        """As for ``LeastSquares``."""
+        """The curvature and the slope of no rows, with their noise."""
         assert self.plan.curved is not None
         size = len(self.frame.features)
         return self._sums(

@@ -60,7 +60,8 @@ class LeastSquares:
     complete : bool
         Whether it is public that each of these rows lacks nothing.
     clip : Fraction or None
-        As for ``Products``.
+        Length of the longest row without the constant: a sum of sizes where the price is pure, else Euclidean. None
+        for what bounds allow.
 
     Guarantee
     ---------
