@@ -22,6 +22,13 @@ FRESH: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 
 def create(path: Path, content: bytes, *, mode: int = EVERYONE) -> None:
     """Write a file that is not there yet.
 
+    Parameters
+    ----------
+    path : Path
+    content : bytes
+    mode : int
+        Permissions of the file.
+
     Raises
     ------
     FileExistsError
@@ -42,6 +49,13 @@ def create(path: Path, content: bytes, *, mode: int = EVERYONE) -> None:
 
 def replace(path: Path, content: bytes, *, mode: int = EVERYONE) -> None:
     """Write a file, in place of one that has its name.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes
+    mode : int
+        Permissions of the file.
 
     Raises
     ------

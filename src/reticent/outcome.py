@@ -135,6 +135,18 @@ def number(value: float, places: int | None = None, rounding: str = ROUND_HALF_E
     """``20,187`` or ``-2.86``: thousands separated; from 1e15 on and beyond eight places as a power of ten.
 
     Without ``places`` a whole number has all its digits and another one four.
+
+    Parameters
+    ----------
+    value : float
+    places : int, optional
+        Digits after the point.
+    rounding : str
+        A rounding of ``decimal``.
+
+    Returns
+    -------
+    str
     """
     exact = Decimal(repr(float(value)))
     if not exact.is_finite():

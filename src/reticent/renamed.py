@@ -70,6 +70,15 @@ def missing(owner: str, name: str) -> AttributeError:
 def refuse_options(owner: str, given: Iterable[str], known: Collection[str]) -> None:
     """Refuse an option that ``owner``, a verb or a method, had in 0.1.0 and has no longer.
 
+    Parameters
+    ----------
+    owner : str
+        A verb such as "mean", or a method such as "study.release".
+    given : iterable of str
+        Names of the options that were given.
+    known : collection of str
+        Names of the options that there are.
+
     Raises
     ------
     QuestionError

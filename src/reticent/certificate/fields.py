@@ -55,7 +55,26 @@ def stated(
     receipt: Receipt,
     ledger: Ledger,
 ) -> dict[str, object]:
-    """The fields that every certificate has, but for what was let out: ``answers`` is empty."""
+    """The fields that every certificate has, but for what was let out: ``answers`` is empty.
+
+    Parameters
+    ----------
+    version : int
+        1 for a release, 2 for a model or a session.
+    guarantee : Guarantee
+        The proof, in the ledger's currency.
+    charged : Loss
+    columns : mapping
+        Declared facts of each column that was used.
+    about : ReleaseMetadata
+    receipt : Receipt
+    ledger : Ledger
+
+    Returns
+    -------
+    dict
+        Values that JSON can hold.
+    """
     return {
         "format": "reticent certificate",
         "version": version,
@@ -93,7 +112,22 @@ def stated(
 
 
 def by_ledger(ledger: Ledger, name: str, purpose: str, who: str, source: str, people: int | None) -> ReleaseMetadata:
-    """ReleaseMetadata whose title, approval and last day are those the ledger was opened with."""
+    """ReleaseMetadata whose title, approval and last day are those the ledger was opened with.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    name, purpose, who : str
+        Of the release.
+    source : str
+        Name of the file, without its folder.
+    people : int or None
+        The public number of people.
+
+    Returns
+    -------
+    ReleaseMetadata
+    """
     ends = ledger.ends
     return ReleaseMetadata(
         title=ledger.title,

@@ -69,7 +69,24 @@ class FitColumns:
 def of_model(
     found: Statement, axes: FitColumns, about: ReleaseMetadata, proof: Guarantee, receipt: Receipt, ledger: Ledger
 ) -> Certificate:
-    """The certificate of a fit, a search or a score. ``proof`` is in the ledger's currency."""
+    """The certificate of a fit, a search or a score. ``proof`` is in the ledger's currency.
+
+    Parameters
+    ----------
+    found : Statement
+        Facts of the fit that the certificate shows.
+    axes : FitColumns
+    about : ReleaseMetadata
+    proof : Guarantee
+        In the ledger's currency.
+    receipt : Receipt
+    ledger : Ledger
+
+    Returns
+    -------
+    Certificate
+        Unsigned.
+    """
     return Certificate.of(
         {
             **stated(VERSION, proof, receipt.charge, axes.declared, about, receipt, ledger),
@@ -126,7 +143,24 @@ class Transcript:
 def of_session(
     told: Transcript, schema: Schema, columns: Sequence[str], source: str, guarantee: Guarantee, ledger: Ledger
 ) -> Certificate:
-    """The certificate of a session whose last receipt is about to be committed."""
+    """The certificate of a session whose last receipt is about to be committed.
+
+    Parameters
+    ----------
+    told : Transcript
+        Questions and answers of the session.
+    schema : Schema
+    columns : sequence of str
+    source : str
+        Name of the file, without its folder.
+    guarantee : Guarantee
+        In the ledger's currency.
+    ledger : Ledger
+
+    Returns
+    -------
+    Certificate
+    """
     receipts = [receipt for receipt, _ in told.rounds]
     about = by_ledger(ledger, told.title, told.purpose, told.who, source, told.people)
     about = replace(about, override=told.override, snapshot=told.snapshot)

@@ -111,6 +111,18 @@ def known(spec: Spec, place: str, ledger: Callable[[], Ledger | None]) -> Earlie
     Those of a withdrawn release are not shown again.
 
     The ledger is opened where a word is declared, and not otherwise.
+
+    Parameters
+    ----------
+    spec : Spec
+    place : str
+        Fingerprint of the source.
+    ledger : function
+        Opens the ledger; None where there is none.
+
+    Returns
+    -------
+    EarlierShares
     """
     snapshot = Snapshot.of(spec, place)
     opened = None if snapshot is None else ledger()

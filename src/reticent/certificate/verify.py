@@ -73,7 +73,25 @@ def verify(
     allow_unsigned: bool,
     extensions: Sequence[Extension] = (),
 ) -> Verification:
-    """Every check of ``certificate``; those of the ledger where one is given, and ``extensions`` where it names one."""
+    """Every check of ``certificate``; those of the ledger where one is given, and ``extensions`` where it names one.
+
+    Parameters
+    ----------
+    certificate : CertificateRecord
+    ledger : Ledger or None
+        None leaves out the checks of the ledger.
+    key : bytes, str, Path or None
+        The public key, or its file.
+    allow_unsigned : bool
+        True lets a certificate without a signature pass.
+    extensions : sequence of Extension
+        Modules of third parties that the certificate may name.
+
+    Returns
+    -------
+    Verification
+        A line for each check.
+    """
     found = (
         _signature(certificate, key, allow_unsigned),
         *_in_ledger(certificate, ledger),

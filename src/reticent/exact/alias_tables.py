@@ -89,7 +89,16 @@ class AliasTable:
         return self.law.floors(self.width)[: self.count]
 
     def draw(self, entropy: Entropy, out: NDArray[np.int64], scratch: Scratch) -> None:
-        """Fill ``out``, at most ``len(scratch.index)`` long, with independent values."""
+        """Fill ``out``, at most ``len(scratch.index)`` long, with independent values.
+
+        Parameters
+        ----------
+        entropy : Entropy
+        out : array of shape (n,), int
+            Filled in place.
+        scratch : Scratch
+            Room for at least n values.
+        """
         import numpy as np
 
         size = len(out)
@@ -161,7 +170,21 @@ def scratch(size: int) -> Scratch:
 
 
 def build(law: Law, width: int, most: int) -> AliasTable:
-    """The table of a law in at most ``most`` columns, a power of two; symbols that do not fit join RESIDUAL."""
+    """The table of a law in at most ``most`` columns, a power of two; symbols that do not fit join RESIDUAL.
+
+    Parameters
+    ----------
+    law : Law
+        Symbols with their exact probabilities.
+    width : int
+        Bits of a word.
+    most : int
+        Greatest number of columns, a power of two.
+
+    Returns
+    -------
+    AliasTable
+    """
     import numpy as np
 
     shares = [*law.floors(width)][: most - 1]

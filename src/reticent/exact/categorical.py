@@ -176,7 +176,21 @@ def choice(
     multiplicities: Sequence[int] | NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.object_],
     rate: int | Fraction,
 ) -> _Choice | _LongCounts:
-    """The law of :func:`categorical_scores`; ``draw(entropy)`` draws from it. Audits draw from one law many times."""
+    """The law of :func:`categorical_scores`; ``draw(entropy)`` draws from it. Audits draw from one law many times.
+
+    Parameters
+    ----------
+    scores : array of shape (m,), int
+        Scores, less being likelier.
+    multiplicities : sequence or array of shape (m,), int
+        Number of candidates with each score.
+    rate : int or Fraction
+        Factor of the scores in the exponent, > 0.
+
+    Returns
+    -------
+    law with ``draw(entropy)``
+    """
     pace = positive(rate, "rate")
     if not isinstance(scores, np.ndarray) or scores.dtype.kind != "i" or scores.ndim != 1:
         raise PublicParameterError("scores must be a flat array of signed integers")

@@ -79,6 +79,18 @@ def uniform(bound: int, entropy: Entropy, width: int = WIDTH) -> int:
     ``width`` beyond the length of ``bound`` do with probability above 1 - 2**-width. There is no rejection, so the
     work tells neither the value nor, beyond its length, the bound.
 
+    Parameters
+    ----------
+    bound : int
+        At least 1.
+    entropy : Entropy
+    width : int
+        Bits drawn beyond the length of ``bound``.
+
+    Returns
+    -------
+    int
+
     Raises
     ------
     PublicParameterError
@@ -102,7 +114,20 @@ def uniform(bound: int, entropy: Entropy, width: int = WIDTH) -> int:
 
 
 def bernoulli(p: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bool:
-    """True with probability ``p``, a rational in [0, 1]."""
+    """True with probability ``p``, a rational in [0, 1].
+
+    Parameters
+    ----------
+    p : int or Fraction
+        In [0, 1].
+    entropy : Entropy
+    width : int
+        Bits drawn at a time.
+
+    Returns
+    -------
+    bool
+    """
     chance = rational(p, "p")
     if type(entropy) is Oracle:
         return bool(entropy.one(Bernoulli(chance)))
@@ -123,6 +148,18 @@ def bernoulli_exp(x: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bo
 
     The digits of a uniform number are compared with the digits of exp(-x), ``width`` at a time; a second round is
     needed with probability 2**-width. At x = 0 a word is drawn all the same, so that the work does not show it.
+
+    Parameters
+    ----------
+    x : int or Fraction
+        At least 0.
+    entropy : Entropy
+    width : int
+        Bits drawn at a time.
+
+    Returns
+    -------
+    bool
     """
     exponent = rational(x, "x")
     if type(entropy) is Oracle:
@@ -133,7 +170,24 @@ def bernoulli_exp(x: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bo
 
 
 def resumed(x: Fraction, drawn: int, count: int, entropy: Entropy, width: int = WIDTH) -> bool:
-    """Tell if a uniform number whose first ``count`` binary digits are ``drawn`` lies below exp(-x)."""
+    """Tell if a uniform number whose first ``count`` binary digits are ``drawn`` lies below exp(-x).
+
+    Parameters
+    ----------
+    x : Fraction
+        At least 0.
+    drawn : int
+        The first digits of the uniform number.
+    count : int
+        How many digits they are.
+    entropy : Entropy
+    width : int
+        Bits drawn at a time.
+
+    Returns
+    -------
+    bool
+    """
     while True:
         if count:
             digits = exp_floor(x, count)

@@ -42,7 +42,17 @@ class LaplaceTables:
     lows: tuple[AliasTable, ...]
 
     def fill(self, out: NDArray[np.int64], entropy: Entropy, room: Scratch, low: NDArray[np.int64]) -> None:
-        """Fill ``out`` with independent values; ``low`` is room for as many."""
+        """Fill ``out`` with independent values; ``low`` is room for as many.
+
+        Parameters
+        ----------
+        out : array of shape (n,), int
+            Filled in place.
+        entropy : Entropy
+        room : Scratch
+        low : array of shape (n,), int
+            Room for as many values.
+        """
         import numpy as np
 
         self.head.draw(entropy, out, room)

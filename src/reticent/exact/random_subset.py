@@ -20,7 +20,20 @@ from reticent.exact.coins import bernoulli, rational, uniform, whole
 
 
 def independent(count: int, rate: Fraction, entropy: Entropy) -> Iterator[bool]:
-    """Membership of each of ``count`` units: one coin of probability ``rate`` in [0, 1] each, tossed in order."""
+    """Membership of each of ``count`` units: one coin of probability ``rate`` in [0, 1] each, tossed in order.
+
+    Parameters
+    ----------
+    count : int
+        Number of units.
+    rate : Fraction
+        In [0, 1].
+    entropy : Entropy
+
+    Returns
+    -------
+    iterator of bool
+    """
     whole(count, "count")
     if not 0 <= rational(rate, "rate") <= 1:
         raise PublicParameterError(f"rate must be in [0, 1], got {rate}")
@@ -29,6 +42,16 @@ def independent(count: int, rate: Fraction, entropy: Entropy) -> Iterator[bool]:
 
 def subset(count: int, size: int, entropy: Entropy) -> Iterator[bool]:
     """Membership of each of ``count`` units in a uniform subset of exactly ``size`` of them, in order.
+
+    Parameters
+    ----------
+    count, size : int
+        Number of units, and of those chosen.
+    entropy : Entropy
+
+    Returns
+    -------
+    iterator of bool
 
     Raises
     ------

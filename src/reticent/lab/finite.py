@@ -291,7 +291,19 @@ def steps(algorithm: Algorithm) -> int:
 
 
 def make(algorithm: Algorithm, n: int, epsilon: Fraction, delta: Fraction) -> FiniteAlgorithm:
-    """The algorithm for n values."""
+    """The algorithm for n values.
+
+    Parameters
+    ----------
+    algorithm : name of an algorithm
+    n : int
+        Number of values.
+    epsilon, delta : Fraction
+
+    Returns
+    -------
+    FiniteAlgorithm
+    """
     half, quarter, eighth = epsilon / 2, epsilon / 4, epsilon / 8
     any_delta, free = (
         Fraction(10**6),
@@ -397,7 +409,21 @@ def _off(found: float, truth: float, unit: float | None) -> float:
 
 
 def column(shape: Shape, n: int, key: int, target: Target) -> tuple[SortedColumn, float, float | None]:
-    """n made-up values, the population's value of ``target``, and its unit, None for a width."""
+    """n made-up values, the population's value of ``target``, and its unit, None for a width.
+
+    Parameters
+    ----------
+    shape : name of a law
+    n : int
+        Number of values.
+    key : int
+        Names the stream of made-up values.
+    target : name of the estimated quantity
+
+    Returns
+    -------
+    three of the sorted column, float, and float or None
+    """
     held = law(shape)
     words = Replayed(f"column {shape} {n} {key}").words(n + 1)
     levels = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53

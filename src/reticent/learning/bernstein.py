@@ -163,7 +163,20 @@ class Surface:
                 assert_never(self.noise)
 
     def draw(self, values: Floats, places: Floats, entropy: Entropy) -> Floats:
-        """Noisy sums of shape (functions, k + 1, ..., k + 1), in rows, from rows and the places of their classes."""
+        """Noisy sums of shape (functions, k + 1, ..., k + 1), in rows, from rows and the places of their classes.
+
+        Parameters
+        ----------
+        values : array of shape (n, columns), float
+            Features, scaled to the bounds.
+        places : array of shape (n,)
+            Place of each row's class.
+        entropy : Entropy
+
+        Returns
+        -------
+        array of shape (functions, k + 1, ..., k + 1), float
+        """
         exact = self.sums(values, places)
         drawn = gate.draw(self.noise, exact.ravel().tolist(), entropy)
         side = (self.degree + 1,) * len(self.bounds)
@@ -218,6 +231,17 @@ def degree_of(rows: float, epsilon: float, columns: int) -> int:
 
     Measured on ten laws of two classes in one to three columns, 30 to 30,000 rows times epsilon: the power is that of
     the least regret.
+
+    Parameters
+    ----------
+    rows : float
+        Number of rows.
+    epsilon : float
+    columns : int
+
+    Returns
+    -------
+    int
     """
     most = min(MOST_DEGREE, math.floor(math.pow(MOST_POINTS, 1.0 / columns) + 1e-9) - 1)
     return max(2, min(round(math.pow(max(rows * epsilon, 1.0), 1.0 / (columns + 1))), most))

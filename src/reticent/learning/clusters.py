@@ -35,7 +35,22 @@ UNKNOWN: Final = 3  # rounds where the number of rows is not public
 
 
 def rounds_for(price: Price, people: int | None, clusters: int, width: int) -> int:
-    """Number of rounds: rows of a cluster over the length of the noise, in rows as long as the reach, if any."""
+    """Number of rounds: rows of a cluster over the length of the noise, in rows as long as the reach, if any.
+
+    Parameters
+    ----------
+    price : Price
+    people : int or None
+        The public number of rows.
+    clusters : int
+    width : int
+        Number of columns.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
     if people is None:
         return UNKNOWN
     noise = price.noise(Fraction(UNIT**2), Fraction(1))
@@ -114,7 +129,21 @@ class Lloyd:
 
 
 def placed(clusters: int, columns: int, entropy: Entropy, norm: Norm, tries: int = 32) -> Floats:
-    """Directions of length 1, far apart: the best of some random draws, which look at no row."""
+    """Directions of length 1, far apart: the best of some random draws, which look at no row.
+
+    Parameters
+    ----------
+    clusters, columns : int
+    entropy : Entropy
+    norm : "l1" or "l2"
+        Length that the directions have.
+    tries : int
+        Number of random draws.
+
+    Returns
+    -------
+    array of shape (clusters, columns), float
+    """
     best, apart = np.zeros((clusters, columns)), -1.0
     for _ in range(tries):
         made = (entropy.words(clusters * columns) >> np.uint64(11)).astype(np.float64).reshape(clusters, columns)

@@ -47,6 +47,19 @@ class DesignMatrix:
 def design(here: Circumstances, y: Bound, reference: Sequence[Key], *, intercept: bool) -> DesignMatrix:
     """The blocks of a fit's columns; the reference of a category is its key in ``reference``, or its first.
 
+    Parameters
+    ----------
+    here : Circumstances
+    y : pair of Fraction
+        Bounds of the target.
+    reference : sequence of keys
+        Keys that the others of a category are compared with.
+    intercept : bool
+
+    Returns
+    -------
+    DesignMatrix
+
     Raises
     ------
     PublicParameterError

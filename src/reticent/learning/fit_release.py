@@ -89,7 +89,18 @@ class Circumstances:
 
 
 def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
-    """The price of a fit, with the checks of a release."""
+    """The price of a fit, with the checks of a release.
+
+    Parameters
+    ----------
+    epsilon, delta : number
+    here : Circumstances
+
+    Returns
+    -------
+    Price
+        In the currency of the ledger.
+    """
     exact, spare = read(epsilon, "epsilon"), read(delta, "delta")
     if exact > MOST_EPSILON:
         raise PublicParameterError(f"ε above {MOST_EPSILON} protects no one; a model costs at most that")
@@ -99,7 +110,19 @@ def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
 
 
 def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
-    """Circumstances of a fit to columns of one study."""
+    """Circumstances of a fit to columns of one study.
+
+    Parameters
+    ----------
+    x : Handle
+    y : Handle or None
+    bounds : pair, sequence of pairs, or mapping of column to pair
+        In the units of the columns.
+
+    Returns
+    -------
+    Circumstances
+    """
     shelf = x.shelf
     if y is not None and y.shelf is not shelf:
         raise QuestionError("X and y are columns of one study: take both from one call of xy")
@@ -146,6 +169,26 @@ def of_arrays(
     Before the charge it reads types, the number of columns, and the number of rows if public.
 
     A list has as many columns as there are pairs of bounds; with one pair for all, as many as ``columns``.
+
+    Parameters
+    ----------
+    x : array of shape (n, columns)
+    y : array of shape (n,) or None
+    bounds : pair, sequence of pairs, or mapping of column to pair
+        In the units of the columns.
+    adjacency : Between or None
+        Neighbours of the rows.
+    ledger : Ledger or None
+    people : int or None
+        The public number of people.
+    rows_each : int
+        Most rows of a person.
+    columns : int, optional
+        Number of columns, where nothing else states it.
+
+    Returns
+    -------
+    Circumstances
 
     Raises
     ------
@@ -230,6 +273,19 @@ def read_bounds(
     """One exact pair for each column, from one pair for all, from a list of as many pairs, or by name.
 
     ``columns`` are their names, or how many there are. A column of a handle that is not named has ``declared``.
+
+    Parameters
+    ----------
+    bounds : pair, sequence of pairs, or mapping of column to pair
+        In the units of the columns.
+    columns : sequence of str, or int
+        Names, or how many there are.
+    declared : sequence of pairs, optional
+        Bounds of the columns of a handle.
+
+    Returns
+    -------
+    tuple of pairs of Fraction
     """
     if bounds is None:
         raise PublicParameterError("bounds are public and have no default")
@@ -307,7 +363,26 @@ def paid(
     purpose: str = "",
     who: str = "curator",
 ) -> tuple[T, Certificate]:
-    """Result of ``draw`` on the rows, charged first, and its certificate: ``bought`` for a draw that reads rows."""
+    """Result of ``draw`` on the rows, charged first, and its certificate: ``bought`` for a draw that reads rows.
+
+    Parameters
+    ----------
+    here : Circumstances
+    guarantee : Guarantee
+        Its loss is charged first.
+    what : str
+        Words of the ledger's entry.
+    draw : function
+        Takes features, targets and the system's entropy.
+    tell : function
+        Facts of the result that the certificate shows.
+    purpose, who : str
+        For the ledger and the certificate.
+
+    Returns
+    -------
+    pair of the result, and Certificate
+    """
     return bought(here, guarantee, what, lambda entropy: draw(*here.read(), entropy), tell, purpose=purpose, who=who)
 
 
@@ -324,6 +399,24 @@ def bought(
     """Result of ``draw`` on rows that it reads, charged first, with a certificate whose digest the ledger holds.
 
     ``tell`` says what of it the certificate shows; it is given what was drawn and nothing of the rows.
+
+    Parameters
+    ----------
+    here : Circumstances
+    guarantee : Guarantee
+        Its loss is charged first.
+    what : str
+        Words of the ledger's entry.
+    draw : function
+        Reads the rows itself, and takes the system's entropy.
+    tell : function
+        Facts of the result that the certificate shows.
+    purpose, who : str
+        For the ledger and the certificate.
+
+    Returns
+    -------
+    pair of the result, and Certificate
 
     Raises
     ------

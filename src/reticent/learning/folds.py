@@ -51,7 +51,17 @@ class Folds:
             raise PublicParameterError(f"folds are a whole number from 2 to {MOST}, got {self.count!r}")
 
     def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
-        """Number of folds, independent of the rows."""
+        """Number of folds, independent of the rows.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            Not read: scikit-learn passes them.
+
+        Returns
+        -------
+        int
+        """
         return self.count
 
     def split(self, X: object, y: object = None, groups: object = None) -> Iterator[tuple[Integers, Integers]]:

@@ -69,7 +69,20 @@ class ClassMoments:
         return self.price.whole([noise.guarantee for noise in self.noises], "noisy moments")
 
     def draw(self, values: Floats, places: Floats, entropy: Entropy) -> tuple[Floats, Floats, Floats]:
-        """Noisy counts (classes,), means and mean squares about them (classes, columns), in half-widths."""
+        """Noisy counts (classes,), means and mean squares about them (classes, columns), in half-widths.
+
+        Parameters
+        ----------
+        values : array of shape (n, columns), float
+            Features, in half-widths of their bounds.
+        places : array of shape (n,)
+            Place of each row's class.
+        entropy : Entropy
+
+        Returns
+        -------
+        three arrays of shape (classes,), (classes, columns) and (classes, columns)
+        """
         there = np.asarray(np.isfinite(values).all(axis=1) & np.isfinite(places), np.bool_)
         rows = self.scaling.whole(values)
         member = np.zeros((len(rows), self.classes), np.int64)

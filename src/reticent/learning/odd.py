@@ -45,7 +45,22 @@ LABELS: Final = f"{VALUES} or a label that is one of the classes"
 
 
 def told(which: str, found: Outcome[Estimate] | None, origin: str = "") -> str:
-    """The caveat beside a model; None where the share is left out; ``origin`` is the earlier release that told it."""
+    """The caveat beside a model; None where the share is left out; ``origin`` is the earlier release that told it.
+
+    Parameters
+    ----------
+    which : str
+        The columns, in words.
+    found : Outcome or None
+        Share of incomplete rows, in [0, 1].
+    origin : str
+        The earlier release that told it.
+
+    Returns
+    -------
+    str
+        Empty, or one sentence.
+    """
     return f"{words(found, which, 'they do not count')}{again(origin)}"
 
 
@@ -59,6 +74,20 @@ def by_complete(complete: float, spread: float, rows: int) -> Outcome[Estimate]:
     """The share of incomplete rows, by noisy ``complete`` ones with noise of deviation ``spread``.
 
     Of Laplace's law ``spread`` has 95 % within the interval, of a normal one .966, and of a sum of noises in between.
+
+    Parameters
+    ----------
+    complete : float
+        Noisy number of complete rows.
+    spread : float
+        Standard deviation of its noise, in rows.
+    rows : int
+        The public number of rows.
+
+    Returns
+    -------
+    Outcome
+        A share in [0, 1].
     """
     return share_of(rows - complete, rows, [spread / math.sqrt(2.0)])
 

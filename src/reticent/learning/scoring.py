@@ -146,7 +146,22 @@ class Scoring:
     def draw(
         self, sums: ScoreSums, values: Floats, targets: NDArray[np.generic] | None, known: int | None, entropy: Entropy
     ) -> Floats:
-        """The noisy sums of these rows."""
+        """The noisy sums of these rows.
+
+        Parameters
+        ----------
+        sums : ScoreSums
+            Mechanism and price.
+        values : array of shape (n, columns), float
+        targets : array of shape (n,) or None
+        known : int or None
+            The public number of rows.
+        entropy : Entropy
+
+        Returns
+        -------
+        array of float
+        """
         return sums.draw(self.parts(values, targets)[:, : None if known is None else -1], entropy)
 
 
@@ -167,7 +182,19 @@ def of_labels(label: Callable[[Floats], NDArray[np.generic]]) -> Scoring:
 
 
 def of_numbers(predict: Callable[[Floats], Floats], middle: float, half: float) -> Scoring:
-    """R squared about the mean of the rows, at most 1; y is cut to its bounds, of this middle and half-width."""
+    """R squared about the mean of the rows, at most 1; y is cut to its bounds, of this middle and half-width.
+
+    Parameters
+    ----------
+    predict : function
+        From features of shape (n, columns) to an array of shape (n,).
+    middle, half : float
+        Middle and half-width of the bounds of y, in its unit.
+
+    Returns
+    -------
+    Scoring
+    """
 
     @np.errstate(all="ignore")  # far beyond its bounds a row may have no prediction, which counts as wrong
     def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
@@ -198,7 +225,21 @@ def accuracy(asked: ScoreQuestion, label: Callable[[Floats], NDArray[np.generic]
 def r_squared(
     asked: ScoreQuestion, predict: Callable[[Floats], Floats], bounds: Callable[[], tuple[float, float]]
 ) -> float:
-    """R squared about the mean of the rows; of private rows bought, and ``bounds`` are middle and half width of y."""
+    """R squared about the mean of the rows; of private rows bought, and ``bounds`` are middle and half width of y.
+
+    Parameters
+    ----------
+    asked : ScoreQuestion
+    predict : function
+        From features of shape (n, columns) to an array of shape (n,).
+    bounds : function
+        Gives middle and half-width of the bounds of y.
+
+    Returns
+    -------
+    float
+        At most 1.
+    """
     if asked.free is None:
         return _bought(asked, of_numbers(predict, *bounds()))
     rows, y = asked.free

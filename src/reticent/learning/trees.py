@@ -85,7 +85,20 @@ def fitting(counts: Integers) -> Integers:
 
 
 def descend(column: Integers, threshold: Floats, rows: Floats) -> Integers:
-    """The node every row ends in, below all nodes that split."""
+    """The node every row ends in, below all nodes that split.
+
+    Parameters
+    ----------
+    column : array of int
+        Column of each node that splits.
+    threshold : array of float
+        Threshold of each of these nodes, in the unit of its column.
+    rows : array of shape (n, columns), float
+
+    Returns
+    -------
+    array of shape (n,), int
+    """
     node = np.zeros(len(rows), np.int64)
     places = np.arange(len(rows))
     while len(node) and int(node[0]) < len(column):
@@ -155,7 +168,19 @@ class Growth:
         return compose.of_person(whole, self.neighbours, rows=self.neighbours.rows)
 
     def draw(self, values: Floats, places: Floats, entropy: Entropy) -> Tree:
-        """The tree from rows of shape (n, columns) and the places of their classes."""
+        """The tree from rows of shape (n, columns) and the places of their classes.
+
+        Parameters
+        ----------
+        values : array of shape (n, columns), float
+        places : array of shape (n,)
+            Place of each row's class.
+        entropy : Entropy
+
+        Returns
+        -------
+        Tree
+        """
         return self.grown(self.binned(values, places), entropy)
 
     def grown(self, rows: BinnedRows, entropy: Entropy) -> Tree:
@@ -203,7 +228,21 @@ class Growth:
         return BinnedRows(found, both, of)
 
     def split(self, rows: BinnedRows, here: Integers, seen: Seen, entropy: Entropy) -> tuple[int, int]:
-        """A column and the place of a threshold, for the rows of one node; ``seen`` is the worth of sides."""
+        """A column and the place of a threshold, for the rows of one node; ``seen`` is the worth of sides.
+
+        Parameters
+        ----------
+        rows : BinnedRows
+        here : array of int
+            Rows of the node.
+        seen : function
+            Worth of the two sides.
+        entropy : Entropy
+
+        Returns
+        -------
+        pair of int
+        """
         offered = self.offered(entropy)
         if self.choosing is None:
             return offered[uniform(len(offered), entropy)], uniform(THRESHOLDS, entropy)
@@ -322,7 +361,19 @@ def trees_for(epsilon: Fraction, here: Circumstances) -> int:
 
 
 def depth_for(splitter: Splitter, epsilon: Fraction, here: Circumstances, classes: int) -> int:
-    """As many levels as give every class a leaf, and one for every limit of ``DEEPER`` that is reached."""
+    """As many levels as give every class a leaf, and one for every limit of ``DEEPER`` that is reached.
+
+    Parameters
+    ----------
+    splitter : "best" or "random"
+    epsilon : Fraction
+    here : Circumstances
+    classes : int
+
+    Returns
+    -------
+    int
+    """
     if splitter == "random":
         return BLIND
     known = worth(epsilon, here)

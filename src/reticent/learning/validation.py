@@ -66,11 +66,33 @@ class FoldScores:
     certificate: Certificate
 
     def mean(self, axis: None = None, dtype: None = None, out: None = None) -> float:
-        """The mean over the folds; the parameters are those by which NumPy asks."""
+        """The mean over the folds; the parameters are those by which NumPy asks.
+
+        Parameters
+        ----------
+        axis, dtype, out : None
+            Not used: NumPy passes them.
+
+        Returns
+        -------
+        float
+        """
         return float(self.scores.mean())
 
     def std(self, axis: None = None, dtype: None = None, out: None = None, ddof: int = 0) -> float:
-        """The standard deviation over the folds; the parameters are those by which NumPy asks."""
+        """The standard deviation over the folds; the parameters are those by which NumPy asks.
+
+        Parameters
+        ----------
+        axis, dtype, out : None
+            Not used: NumPy passes them.
+        ddof : int
+            What is taken off the number of folds in the divisor.
+
+        Returns
+        -------
+        float
+        """
         return float(self.scores.std(ddof=ddof))
 
     def __array__(self, dtype: type[np.float64] | None = None, copy: bool | None = None) -> Floats:
@@ -177,7 +199,24 @@ class FoldTrial:
 
     @classmethod
     def of(cls, estimator: Estimator, deal: Deal, fold: int, y: object, spare: Number) -> FoldTrial:
-        """Understood and priced, before anything is read."""
+        """Understood and priced, before anything is read.
+
+        Parameters
+        ----------
+        estimator : Estimator
+        deal : Deal
+            Way of dealing rows to folds.
+        fold : int
+            Place of the fold that is scored.
+        y : object
+            The target, for its declared facts.
+        spare : number
+            Price of the score.
+
+        Returns
+        -------
+        FoldTrial
+        """
         model, tested = copy(estimator), deal.tested(fold)
         model._forget()
         scoring = cast(ScorableEstimator, model)._scoring(y)  # ``unpacked`` has asked
@@ -187,7 +226,20 @@ class FoldTrial:
     def draw(
         self, values: Floats, targets: NDArray[np.generic] | None, dealt: Integers, entropy: Entropy
     ) -> tuple[float, Floats]:
-        """The score of the fold, and the noisy sums behind it; NaN and none where the fit gave no reply."""
+        """The score of the fold, and the noisy sums behind it; NaN and none where the fit gave no reply.
+
+        Parameters
+        ----------
+        values : array of shape (n, columns), float
+        targets : array of shape (n,) or None
+        dealt : array of shape (n,), int
+            Fold of each row.
+        entropy : Entropy
+
+        Returns
+        -------
+        pair of float, and array of float
+        """
         test = dealt == self.fold
         assert targets is not None
         self.model._drawn(self.work, values[~test], targets[~test], entropy)

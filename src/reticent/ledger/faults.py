@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 
 
 def note_fault(ledger: Ledger, receipt: Receipt, reference: str) -> None:
-    """Note the fault; if even that cannot be written, the reservation alone keeps the charge."""
+    """Note the fault; if even that cannot be written, the reservation alone keeps the charge.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    receipt : Receipt
+        Of the charge that the fault came after.
+    reference : str
+        Name of the fault that the caller is told.
+    """
     try:
         ledger.fail(receipt, reference)
     except Exception:  # the charge is already durable, and the fault that follows is what the caller must see

@@ -108,6 +108,28 @@ def open_for(
 ) -> Ledger:
     """The ledger at ``path`` for this source: opened on these terms, or created, and claimed either way.
 
+    Parameters
+    ----------
+    source : Source
+    columns : sequence of str
+        Names of the declared columns.
+    path : str, Path or None
+        File of the ledger; None for a new one in memory.
+    title : str
+        Title of the study, of a new ledger.
+    adjacency : Adjacency
+    budget : Loss
+    person : str, optional
+        The column that says who a person is.
+    approved : str, optional
+        Who approved the budget.
+    ends : date, optional
+        The last day of charges.
+
+    Returns
+    -------
+    Ledger
+
     Raises
     ------
     LedgerError
@@ -150,6 +172,13 @@ def open_for(
 
 def claim(source: Source, columns: Sequence[str], ledger: Ledger) -> None:
     """Record that ``ledger`` counts for ``source``, for every file of a pattern, or refuse because another one does.
+
+    Parameters
+    ----------
+    source : Source
+    columns : sequence of str
+        Names of the declared columns.
+    ledger : Ledger
 
     Raises
     ------
@@ -220,6 +249,16 @@ def adopt(source: Source, columns: Sequence[str], ledger: Ledger, *, reason: str
     """Go on with an older copy, or another ledger, when the newest is lost for good: all that is left is charged first.
 
     What the lost entries spent is unknown and at most the budget, so only a later ``amend`` opens room again.
+
+    Parameters
+    ----------
+    source : Source
+    columns : sequence of str
+        Names of the declared columns.
+    ledger : Ledger
+        The copy that counts from now on.
+    reason : str
+        Written into the ledger.
     """
     rest = ledger.left()
     if any(parts(rest)) and not ledger.closed:
@@ -246,6 +285,13 @@ def note_release(source: Source, ledger: Ledger, release: str) -> None:
 
     The release is out by then, so this never raises: where the claim cannot be written, it stays as it was, and what
     compares with it later compares with an earlier release.
+
+    Parameters
+    ----------
+    source : Source
+    ledger : Ledger
+    release : str
+        Number of the request, such as "r-0007".
     """
     _note(source, ledger, lambda file, found: replace(found, seen=_outside(file, release)))
 

@@ -37,7 +37,27 @@ class Receipt:
 
 
 def receipt_again(earlier: Reserved, request_digest: str | None, replay: Replay) -> Receipt:
-    """Receipt that an idempotency key got before; refused for another request."""
+    """Receipt that an idempotency key got before; refused for another request.
+
+    Parameters
+    ----------
+    earlier : Reserved
+        The entry under the same key.
+    request_digest : str or None
+        Digest of the request that comes now.
+    replay : Replay
+        State of the ledger.
+
+    Returns
+    -------
+    Receipt
+        Marked as replayed.
+
+    Raises
+    ------
+    LedgerError
+        For another request under that key.
+    """
     line = replay.lines[earlier.id]
     if earlier.request_digest != request_digest:
         raise LedgerError(f"This key was used for another request, {earlier.id}. Nothing was charged. Use a new key.")

@@ -31,6 +31,18 @@ def in_currency(budget: Loss) -> Loss:
 def price(replay: Replay, charge: Loss, adjacency: Adjacency) -> Loss:
     """``charge`` in the ledger's currency, once every reason to refuse it is ruled out.
 
+    Parameters
+    ----------
+    replay : Replay
+        State of the ledger.
+    charge : Loss
+    adjacency : Adjacency
+        Neighbours that the charge is proved for.
+
+    Returns
+    -------
+    Loss
+
     Raises
     ------
     BudgetError
@@ -66,7 +78,28 @@ def agree(
     source: str | None,
     ends: date | None,
 ) -> None:
-    """Refuse a study whose terms are not those of the ledger ``name``; columns of the source may differ."""
+    """Refuse a study whose terms are not those of the ledger ``name``; columns of the source may differ.
+
+    Parameters
+    ----------
+    replay : Replay
+        State of the ledger.
+    name : str
+        Of the ledger, for the message.
+    adjacency : Adjacency
+    person : str or None
+        The column that says who a person is.
+    budget : Loss
+    source : str or None
+        Fingerprint of the table; None is not compared.
+    ends : date or None
+        The last day of charges.
+
+    Raises
+    ------
+    LedgerError
+        Where a term differs.
+    """
     now, mine = replay.totals[0], replay.opening.adjacency
     if mine != adjacency:
         raise LedgerError(f"{name}: {_other_adjacency(mine, adjacency)}")
@@ -91,6 +124,22 @@ def agree(
 def amended(replay: Replay, budget: Loss, reason: str, approved: str | None, ends: date | None) -> Amended:
     """The entry of another budget, in the same currency and at least what is spent; ``ends`` None keeps the day.
 
+    Parameters
+    ----------
+    replay : Replay
+        State of the ledger.
+    budget : Loss
+        The new total, in the ledger's currency.
+    reason : str
+    approved : str or None
+        Who approved it.
+    ends : date or None
+        The last day of charges; None keeps it.
+
+    Returns
+    -------
+    Amended
+
     Raises
     ------
     LedgerError
@@ -106,6 +155,18 @@ def amended(replay: Replay, budget: Loss, reason: str, approved: str | None, end
 
 def withdrawn(replay: Replay, release: str, reason: str, who: str) -> Withdrawn:
     """The entry that withdraws a committed release.
+
+    Parameters
+    ----------
+    replay : Replay
+        State of the ledger.
+    release : str
+        Number of the request, such as "r-0007".
+    reason, who : str
+
+    Returns
+    -------
+    Withdrawn
 
     Raises
     ------

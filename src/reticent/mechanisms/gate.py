@@ -80,7 +80,23 @@ class Recorder:
     def noise(
         self, mechanism: object, exact: object, start: NDArray[np.int64] | None = None, bar: Bar | None = None
     ) -> object:
-        """The answer to one call, which is noted."""
+        """The answer to one call, which is noted.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+        exact : object
+            The private input.
+        start : array of int, optional
+            First candidate of each run.
+        bar : Bar, optional
+            Threshold that the output is compared with.
+
+        Returns
+        -------
+        object
+            What the mechanism's ``sample`` gives.
+        """
         output = self._respond(mechanism, exact, start)
         self.calls.append(Call(mechanism, exact, start, output, bar))
         return output
@@ -110,14 +126,40 @@ def coins_for(source: object) -> SystemEntropy:
 
 
 def draw(mechanism: Mechanism[In, Out], exact: In, entropy: Entropy) -> Out:
-    """Draw of ``mechanism`` for the input ``exact``; a recorder supplies it during an audit."""
+    """Draw of ``mechanism`` for the input ``exact``; a recorder supplies it during an audit.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    exact : input of the mechanism
+        Private.
+    entropy : Entropy
+
+    Returns
+    -------
+    output of the mechanism
+    """
     if isinstance(entropy, Recorder):
         return cast(Out, entropy.noise(mechanism, exact))  # what respond gives is checked by the audit that gave it
     return mechanism.sample(exact, entropy)
 
 
 def passes(mechanism: Mechanism[Sequence[int], tuple[int, ...]], distance: int, bar: Bar, entropy: Entropy) -> bool:
-    """Tell if a noisy distance reaches the threshold of ``bar``."""
+    """Tell if a noisy distance reaches the threshold of ``bar``.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Noise for one integer.
+    distance : int
+        Private, in rows.
+    bar : Bar
+    entropy : Entropy
+
+    Returns
+    -------
+    bool
+    """
     if isinstance(entropy, Recorder):
         (noisy,) = cast(tuple[int, ...], entropy.noise(mechanism, (distance,), bar=bar))  # as checked by the audit
     else:
@@ -129,6 +171,20 @@ def choose(mechanism: Mechanism[Candidates, int], exact: Candidates, start: NDAr
     """A candidate: a run by ``mechanism``, then one of the run's, ``start[i] <= candidate < start[i + 1]``, evenly.
 
     Where the runs begin depends on the rows, so the number of the run is no protected output; the candidate is.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    exact : Candidates
+        Scores and multiplicities of the runs, private.
+    start : array of shape (runs + 1,), int
+        First candidate of each run.
+    entropy : Entropy
+
+    Returns
+    -------
+    int
+        A candidate.
     """
     if isinstance(entropy, Recorder):
         return cast(int, entropy.noise(mechanism, exact, start))  # checked by the audit that gave it

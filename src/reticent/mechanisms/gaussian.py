@@ -148,13 +148,36 @@ def gaussian_radius(variance: Fraction, beta: float) -> int:
 
 
 def scalar_loss(sensitivity: Fraction, variance: Fraction, epsilon: Fraction) -> ApproxDP:
-    """(epsilon, delta) with delta the largest over shifts 1..sensitivity, a certified upper bound to 12 digits."""
+    """(epsilon, delta) with delta the largest over shifts 1..sensitivity, a certified upper bound to 12 digits.
+
+    Parameters
+    ----------
+    sensitivity : Fraction
+        Of the integer.
+    variance : Fraction
+        Parameter of the discrete Gaussian law.
+    epsilon : Fraction
+
+    Returns
+    -------
+    ApproxDP
+    """
     delta = max(_delta(shift, variance, epsilon) for shift in range(1, int(sensitivity) + 1))
     return ApproxDP(epsilon, round_up(delta))
 
 
 def least_variance(sensitivity: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The least variance, to 1 in 10^6 and rounded up, that keeps one integer (epsilon, delta)-DP."""
+    """The least variance, to 1 in 10^6 and rounded up, that keeps one integer (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    sensitivity : int
+    epsilon, delta : Fraction
+
+    Returns
+    -------
+    Fraction
+    """
     high = Fraction(1)
     while scalar_loss(Fraction(sensitivity), high, epsilon).delta > delta:
         high *= 2
@@ -228,7 +251,18 @@ def again_scalar(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee
 
 
 def mass(variance: float, centre: int, output: int) -> float:
-    """P(centre + Z = output)."""
+    """P(centre + Z = output).
+
+    Parameters
+    ----------
+    variance : float
+        Parameter of the discrete Gaussian law.
+    centre, output : int
+
+    Returns
+    -------
+    float
+    """
     reach = int(12 * math.sqrt(variance)) + 12
     total = sum(math.exp(-k * k / (2 * variance)) for k in range(-reach, reach + 1))
     return math.exp(-((output - centre) ** 2) / (2 * variance)) / total

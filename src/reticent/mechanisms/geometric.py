@@ -96,7 +96,18 @@ def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
 
 
 def mass(scale: float, centre: int, output: int) -> float:
-    """P(centre + Z = output)."""
+    """P(centre + Z = output).
+
+    Parameters
+    ----------
+    scale : float
+        In integers.
+    centre, output : int
+
+    Returns
+    -------
+    float
+    """
     ratio = math.exp(-1 / scale)
     return (1 - ratio) / (1 + ratio) * ratio ** abs(output - centre)
 

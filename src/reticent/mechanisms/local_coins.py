@@ -56,7 +56,25 @@ def loss_of(ratio: Fraction) -> PureDP:
 
 
 def whole(number: int, name: str, least: int, most: int) -> int:
-    """``number`` if it is an int in ``least`` .. ``most``."""
+    """``number`` if it is an int in ``least`` .. ``most``.
+
+    Parameters
+    ----------
+    number : int
+    name : str
+        For the message.
+    least, most : int
+        Ends of the range, both included.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    PublicParameterError
+        For any other number.
+    """
     if type(number) is not int or not least <= number <= most:
         raise PublicParameterError(f"{name} must be an int in {least}..{most}, got {number}")
     return number
@@ -106,7 +124,18 @@ def _table(law: Peak) -> alias_tables.AliasTable:
 
 
 def drawn(law: Peak, size: int, entropy: Entropy) -> NDArray[np.int64]:
-    """``size`` independent draws."""
+    """``size`` independent draws.
+
+    Parameters
+    ----------
+    law : Peak
+    size : int
+    entropy : Entropy
+
+    Returns
+    -------
+    array of shape (size,), int
+    """
     out = np.zeros(size, np.int64)
     if law.size == 1:
         return out
@@ -118,7 +147,17 @@ def drawn(law: Peak, size: int, entropy: Entropy) -> NDArray[np.int64]:
 
 
 def even(bound: int, size: int, entropy: Entropy) -> NDArray[np.int64]:
-    """``size`` independent integers, uniform on [0, ``bound``)."""
+    """``size`` independent integers, uniform on [0, ``bound``).
+
+    Parameters
+    ----------
+    bound, size : int
+    entropy : Entropy
+
+    Returns
+    -------
+    array of shape (size,), int
+    """
     if bound & (bound - 1) == 0:
         kept = 64 - (bound.bit_length() - 1)
         if kept == 64:
@@ -128,7 +167,19 @@ def even(bound: int, size: int, entropy: Entropy) -> NDArray[np.int64]:
 
 
 def coins(chance: Fraction, size: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """``size`` independent coins that are True with probability ``chance`` in [0, 1]."""
+    """``size`` independent coins that are True with probability ``chance`` in [0, 1].
+
+    Parameters
+    ----------
+    chance : Fraction
+        In [0, 1].
+    size : int
+    entropy : Entropy
+
+    Returns
+    -------
+    array of shape (size,), bool
+    """
     out = np.empty(size, np.bool_)
     for start in range(0, size, COINS):
         part = out[start : start + COINS]
@@ -150,7 +201,17 @@ def _coins(chance: Fraction, size: int, entropy: Entropy) -> NDArray[np.bool_]:
 
 
 def orders(rows: int, columns: int, entropy: Entropy) -> NDArray[np.int64]:
-    """``rows`` independent uniformly random orders of 0 .. ``columns`` - 1, as an array of shape (rows, columns)."""
+    """``rows`` independent uniformly random orders of 0 .. ``columns`` - 1, as an array of shape (rows, columns).
+
+    Parameters
+    ----------
+    rows, columns : int
+    entropy : Entropy
+
+    Returns
+    -------
+    array of shape (rows, columns), int
+    """
     keys = entropy.words(rows * columns).reshape(rows, columns)
     order = np.argsort(keys, axis=1)
     ranked = np.take_along_axis(keys, order, axis=1)

@@ -152,7 +152,22 @@ def useful(law: Law, beta: Fraction, dimension: int = 1) -> Fraction:
 
 
 def beta_of(law: Law, half_width: Fraction, dimension: int = 1) -> Fraction:
-    """P(some of ``dimension`` independent coordinates is off by more than ``half_width`` >= 0), rounded up."""
+    """P(some of ``dimension`` independent coordinates is off by more than ``half_width`` >= 0), rounded up.
+
+    Parameters
+    ----------
+    law : Law
+        Of the noise of one coordinate.
+    half_width : Fraction
+        At least 0, in the unit of the answer.
+    dimension : int
+        Number of coordinates.
+
+    Returns
+    -------
+    Fraction
+        In [0, 1].
+    """
     _whole(dimension)
     tail = law.tail(half_width)
     if dimension == 1 or tail >= 1:
@@ -165,6 +180,19 @@ def printed_bound(sensitivity: Fraction, epsilon: Fraction, beta: Fraction, dime
     """(sensitivity / epsilon) ln(dimension / beta), rounded up: the half-width 004 prints in Theorems 2.5 and 2.8.
 
     It holds for Laplace noise. For geometric noise it holds where it is an integer, and may fail where it is not.
+
+    Parameters
+    ----------
+    sensitivity, epsilon : Fraction
+    beta : Fraction
+        In (0, 1).
+    dimension : int
+        Number of coordinates.
+
+    Returns
+    -------
+    Fraction
+        In the unit of the answer.
     """
     _each(beta, dimension)
     scale = positive(sensitivity, "sensitivity") / positive(epsilon, "epsilon")

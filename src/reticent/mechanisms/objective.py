@@ -59,6 +59,22 @@ class ConvexObjective(Protocol):
         """The nearest steps of 2^``grid`` to a point where a gradient is at most ``tolerance`` long; it always ends.
 
         The gradient is that of the function + ridge |t|^2 / 2 + 2^exponent tilt't.
+
+        Parameters
+        ----------
+        tilt : sequence of int
+            Noise of the gradient, in units of 2^exponent.
+        exponent : int
+        ridge : Fraction
+            Weight of half the squared length.
+        tolerance : Fraction
+            Length of a gradient that is near enough.
+        grid : int
+            The output has steps of 2^grid.
+
+        Returns
+        -------
+        tuple of int
         """
         ...
 
@@ -190,7 +206,22 @@ def root(size: int) -> Fraction:
 
 @lru_cache(maxsize=64)
 def turned(turns: int, bend: Fraction, ridge: Fraction) -> Fraction:
-    """k ln(1 + B / R), rounded up: the loss of the Jacobian."""
+    """k ln(1 + B / R), rounded up: the loss of the Jacobian.
+
+    Parameters
+    ----------
+    turns : int
+        The number k of directions that a row bends.
+    bend : Fraction
+        Greatest curvature B of one row.
+    ridge : Fraction
+        Least curvature R of the rest.
+
+    Returns
+    -------
+    Fraction
+        A loss.
+    """
     return round_up(turns * log_up(1 + bend / ridge))
 
 
@@ -227,7 +258,24 @@ class CutResiduals:
     def least(
         self, tilt: Sequence[int], exponent: int, ridge: Fraction, tolerance: Fraction, grid: int
     ) -> tuple[int, ...]:
-        """As ``ConvexObjective`` has it."""
+        """As ``ConvexObjective`` has it.
+
+        Parameters
+        ----------
+        tilt : sequence of int
+            Noise of the gradient, in units of 2^exponent.
+        exponent : int
+        ridge : Fraction
+            Weight of half the squared length.
+        tolerance : Fraction
+            Length of a gradient that is near enough.
+        grid : int
+            The output has steps of 2^grid.
+
+        Returns
+        -------
+        tuple of int
+        """
         pull = tilt[0] * Fraction(2) ** exponent - self.off * tolerance
         ends = sorted(y + side for y in self.ys for side in (-1, 1))
         below = sum(self.slope(end) + ridge * end + pull < 0 for end in ends)  # the ends that lie below the least point

@@ -149,7 +149,21 @@ def parts_of(boxes: Integers) -> Integers:
 
 
 def counts_of(cells: Integers, held: Integers, boxes: Integers) -> Integers:
-    """Number of records in each of these distinct boxes; cells in no box do not count."""
+    """Number of records in each of these distinct boxes; cells in no box do not count.
+
+    Parameters
+    ----------
+    cells : array of shape (m, columns), int
+        Boxes that hold records.
+    held : array of shape (m,), int
+        Records of each of them.
+    boxes : array of shape (k, columns), int
+        Distinct boxes.
+
+    Returns
+    -------
+    array of shape (k,), int
+    """
     found = np.zeros(len(boxes), np.int64)
     if len(cells) and len(boxes):
         spans = np.maximum(cells.max(axis=0), boxes.max(axis=0)) + 1

@@ -104,7 +104,20 @@ class Shuffled:
 
 
 def mass(randomizer: RandomizedResponse, truths: Sequence[str], heard: int) -> float:
-    """P(``heard`` answers are yes)."""
+    """P(``heard`` answers are yes).
+
+    Parameters
+    ----------
+    randomizer : RandomizedResponse
+    truths : sequence of str
+        One truth for each respondent.
+    heard : int
+        Number of answers yes.
+
+    Returns
+    -------
+    float
+    """
     chances = [float(randomizer.distribution(truth)["yes"]) for truth in ("yes", "no")]
     yes = truths.count("yes")
     laws = [

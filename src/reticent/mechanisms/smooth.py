@@ -149,7 +149,20 @@ Ratio: TypeAlias = tuple[int, int]  # over and under, not in lowest terms: findi
 
 
 def below(scale: Fraction, tail: int, k: int) -> Ratio:
-    """P(K < k) for the noise of ``scale`` steps, rounded to the nearest integer."""
+    """P(K < k) for the noise of ``scale`` steps, rounded to the nearest integer.
+
+    Parameters
+    ----------
+    scale : Fraction
+        In steps.
+    tail : int
+        Power of the tail of the noise.
+    k : int
+
+    Returns
+    -------
+    Ratio
+    """
     twice = 2 * scale.numerator
     beyond, whole = twice**tail, 2 * (twice + abs(2 * k - 1) * scale.denominator) ** tail
     return (whole - beyond, whole) if k > 0 else (beyond, whole)
@@ -169,7 +182,18 @@ def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
 
 
 def mass(made: Smooth, exact: Sequence[int], output: int) -> float:
-    """P(output), by floats."""
+    """P(output), by floats.
+
+    Parameters
+    ----------
+    made : Smooth
+    exact : sequence of int
+    output : int
+
+    Returns
+    -------
+    float
+    """
     answer, scale = exact[0], exact[1] / UNIT / float(made.spread)
 
     def beyond(k: int) -> float:  # P(K >= k), k >= 1

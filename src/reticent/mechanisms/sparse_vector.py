@@ -236,6 +236,18 @@ class Conversation:
     def ask(self, f: int, entropy: Entropy, *, value: int | None = None) -> Mark:
         """Tell if the noisy ``f`` is at least 0; a mark "above" carries the noisy ``value``, by default ``f``.
 
+        Parameters
+        ----------
+        f : int
+            Private: the sum that is compared with 0.
+        entropy : Entropy
+        value : int, optional
+            Private: the number told with an answer above.
+
+        Returns
+        -------
+        Mark
+
         Raises
         ------
         QuestionError

@@ -121,6 +121,22 @@ def least_epsilon(local: Fraction, people: int, delta: Fraction, chance: Fractio
     """The least epsilon of 4 digits at which the clones' delta is at most ``delta``; ``local`` if that is less.
 
     The bound falls with epsilon, so the answer is one number, wherever the search begins.
+
+    Parameters
+    ----------
+    local : Fraction
+        Epsilon of one answer.
+    people : int
+        Number of respondents.
+    delta : Fraction
+        In (0, 1).
+    chance : Fraction
+        Probability that an answer is a clone.
+
+    Returns
+    -------
+    Fraction
+        Rounded up to 4 digits.
     """
     ratio = ratio_of(local)
     pair = clones(ratio, people, chance, aim=delta)

@@ -68,7 +68,27 @@ def mean_above(
     size: RowCount,
     entropy: Entropy,
 ) -> Found:
-    """Tell if the mean is at least ``at_least`` steps; the size serves to show the value, not to compare."""
+    """Tell if the mean is at least ``at_least`` steps; the size serves to show the value, not to compare.
+
+    Parameters
+    ----------
+    talk : Conversation
+        The open sparse vector, with its threshold.
+    made : SparseVector
+        Its mechanism.
+    rows : GridRows
+        Private rows, as whole steps.
+    question : Question
+    at_least : int
+        The threshold, in steps of 2^-20.
+    size : RowCount
+        The number of rows, public or noisy.
+    entropy : Entropy
+
+    Returns
+    -------
+    Above or Below
+    """
     mark = talk.ask(apart(question, rows, at_least), entropy)
     return found(made, mark, at_least, size)
 
@@ -79,6 +99,23 @@ def count_above(
     """Tell if the contributions sum to at least ``at_least`` rows; under add/remove all such questions move together.
 
     The estimate is a number of rows of this table.
+
+    Parameters
+    ----------
+    talk : Conversation
+        The open sparse vector, with its threshold.
+    made : SparseVector
+        Its mechanism.
+    rows : GridRows
+        Private rows, as whole steps.
+    question : Question
+    at_least : int
+        The threshold, in rows.
+    entropy : Entropy
+
+    Returns
+    -------
+    Above or Below
     """
     mark = talk.ask(int(contributions(question, rows).sum()) - at_least * STEPS, entropy)
     if not mark.above:
@@ -90,7 +127,22 @@ def count_above(
 
 
 def found(made: SparseVector, mark: Mark, reference: int, size: RowCount) -> Found:
-    """A mark in words, with the mean where a value was released."""
+    """A mark in words, with the mean where a value was released.
+
+    Parameters
+    ----------
+    made : SparseVector
+    mark : Mark
+        The released comparison, with its value if any.
+    reference : int
+        The threshold, in steps of 2^-20.
+    size : RowCount
+        The number of rows, public or noisy.
+
+    Returns
+    -------
+    Above or Below
+    """
     if not mark.above:
         return Below()
     return Above(estimate(reference, mark.value, size, _radius(made)) if made.values else None)
@@ -101,6 +153,22 @@ def estimate(reference: int, moved: int, size: RowCount, radius: float) -> Estim
 
     The interval adds the half-widths of noise and of sampling. It covers at least as often as 95 % for a question fixed
     before the rows were drawn. After a choice by earlier answers the noise part alone is certain.
+
+    Parameters
+    ----------
+    reference : int
+        In steps of 2^-20.
+    moved : int
+        The released sum of distances from the reference, in steps.
+    size : RowCount
+        The number of rows, public or noisy.
+    radius : float
+        Half-width of the noise at 95 %, in steps of the sum.
+
+    Returns
+    -------
+    Estimate
+        A mean in [0, 1].
     """
     unit = STEPS * size.count
     value = reference / STEPS + moved / unit
@@ -116,6 +184,21 @@ def comparison_radius(made: SparseVector, questions: int, beta: float, rounds: i
 
     An answer further than this above its threshold is above, further below it is below: the threshold's noise (one for
     each of ``rounds``) and the questions' noise each stay within their radius but for half of ``beta``.
+
+    Parameters
+    ----------
+    made : SparseVector
+    questions : int
+        Number of comparisons.
+    beta : float
+        In (0, 1).
+    rounds : int
+        Number of thresholds drawn.
+
+    Returns
+    -------
+    float
+        In steps of the sum.
     """
     threshold = laplace_radius(float(made.threshold_scale), beta / 2 / rounds)
     return threshold + laplace_radius(float(made.question_scale), beta / 2 / questions)

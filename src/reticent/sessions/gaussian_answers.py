@@ -58,7 +58,23 @@ def answer_of(rho: Fraction, neighbours: Adjacency) -> Gaussian:
 
 
 def answer(made: Gaussian, rows: GridRows, question: Question, size: RowCount, entropy: Entropy) -> Estimate:
-    """The mean of ``question`` with noise; the interval's noise part is that of a normal of the same variance."""
+    """The mean of ``question`` with noise; the interval's noise part is that of a normal of the same variance.
+
+    Parameters
+    ----------
+    made : Gaussian
+    rows : GridRows
+        Private rows, as whole steps.
+    question : Question
+    size : RowCount
+        The number of rows, public or noisy.
+    entropy : Entropy
+
+    Returns
+    -------
+    Estimate
+        A mean in [0, 1].
+    """
     (moved,) = gate.draw(made, (apart(question, rows, MIDDLE),), entropy)
     return estimate(MIDDLE, moved, size, NORMAL * math.sqrt(made.variance))
 

@@ -95,7 +95,29 @@ def check(
     size: RowCount,
     entropy: Entropy,
 ) -> Checked:
-    """One check: ``found`` is the training mean or the claim, and ``threshold`` the distance let pass, in steps."""
+    """One check: ``found`` is the training mean or the claim, and ``threshold`` the distance let pass, in steps.
+
+    Parameters
+    ----------
+    talk : Conversation
+        The open round.
+    made : SparseVector
+        Its mechanism.
+    rows : GridRows
+        Private rows of the holdout, as whole steps.
+    question : Question
+    found : pair of int and By
+        The training mean or the claim, in steps of 2^-20, and which of them it is.
+    threshold : int
+        Distance let pass, in steps.
+    size : RowCount
+        The number of rows, public or noisy.
+    entropy : Entropy
+
+    Returns
+    -------
+    Checked
+    """
     told, by = found
     moved = apart(question, rows, told)
     mark = talk.ask(abs(moved) - threshold * size.count, entropy, value=moved)

@@ -59,7 +59,20 @@ class Standing:
 
 
 def board_of(epsilon: Fraction, improvements: int, neighbours: Adjacency) -> SparseVector:
-    """The mechanism of a board: half of ``epsilon`` for comparisons, split to disturb them least, half for scores."""
+    """The mechanism of a board: half of ``epsilon`` for comparisons, split to disturb them least, half for scores.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Of the whole board.
+    improvements : int
+        Number of scores it may show.
+    neighbours : Adjacency
+
+    Returns
+    -------
+    SparseVector
+    """
     threshold, questions = split(improvements)
     return SparseVector(reach(neighbours), epsilon, improvements, (threshold, questions, threshold + questions))
 
@@ -74,7 +87,27 @@ def submit(
     size: RowCount,
     entropy: Entropy,
 ) -> tuple[Standing, int]:
-    """The standing, and the best in whole steps after it; ``best`` and ``step`` are in whole steps."""
+    """The standing, and the best in whole steps after it; ``best`` and ``step`` are in whole steps.
+
+    Parameters
+    ----------
+    talk : Conversation
+        The open sparse vector.
+    made : SparseVector
+        Its mechanism.
+    rows : GridRows
+        Private rows, as whole steps.
+    question : Question
+    best, step : int
+        The best score shown, and what must be gained, in steps of 2^-20.
+    size : RowCount
+        The number of rows, public or noisy.
+    entropy : Entropy
+
+    Returns
+    -------
+    pair of Standing, and int
+    """
     moved = apart(question, rows, best)
     mark = talk.ask(moved - step * size.count, entropy, value=moved)
     if not mark.above:

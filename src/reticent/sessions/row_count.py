@@ -68,7 +68,18 @@ class MeanSize:
         return None if isinstance(self.source, int | None) else self.source.guarantee
 
     def draw(self, complete: int, odd: int, entropy: Entropy) -> tuple[RowCount, IncompleteRows | None]:
-        """The number of rows, and the share of ``odd`` ones in all where it tells that."""
+        """The number of rows, and the share of ``odd`` ones in all where it tells that.
+
+        Parameters
+        ----------
+        complete, odd : int
+            Private numbers of rows with a value in every column, and without.
+        entropy : Entropy
+
+        Returns
+        -------
+        pair of RowCount, and IncompleteRows or None
+        """
         from reticent.mechanisms import gate
         from reticent.mechanisms.gaussian import Gaussian
         from reticent.mechanisms.geometric import Geometric
@@ -137,6 +148,23 @@ def counted(
     """Source of the number of rows; ``sized`` tells if answers need one at all.
 
     It is public where every person has one row and no row can lack a value: read under substitution, else declared.
+
+    Parameters
+    ----------
+    schema : Schema
+    axes : mapping of column to GridColumn
+    total : Fraction
+        Price of the session.
+    in_rho : bool
+        True if the price is in rho.
+    sized : bool
+        True if answers need a number of rows.
+    known : EarlierShares
+        Shares of incomplete rows that earlier releases told.
+
+    Returns
+    -------
+    MeanSize
     """
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.geometric import Geometric

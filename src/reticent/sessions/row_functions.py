@@ -351,5 +351,19 @@ def steps(level: Number, name: str) -> int:
 
 
 def apart(question: Question, rows: GridRows, reference: int) -> int:
-    """The sum over rows of (contribution - reference): what mechanisms are given."""
+    """The sum over rows of (contribution - reference): what mechanisms are given.
+
+    Parameters
+    ----------
+    question : Question
+    rows : GridRows
+        Private rows, as whole steps.
+    reference : int
+        In steps of 2^-20.
+
+    Returns
+    -------
+    int
+        In steps of 2^-20.
+    """
     return int(contributions(question, rows).sum()) - reference * rows.count

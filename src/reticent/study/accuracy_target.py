@@ -43,6 +43,28 @@ def wanted(
     least sum. Where the ledger is ``in_rho`` the sum of their squares is least. The delta of ``within`` is
     shared by those that need one; ``known`` is what earlier releases told of incomplete rows.
 
+    Parameters
+    ----------
+    questions : sequence of statistics or text
+    want : mapping of name to half-width
+        Half-widths of the noise at 95 %, in the units of the answers.
+    schema : Schema
+    understood : function
+        Reads questions.
+    people : int or None
+        The public or assumed number of people.
+    within : Cost
+        The price that is not exceeded.
+    known : EarlierShares
+        Shares of incomplete rows that earlier releases told.
+    in_rho : bool
+        True if the price is searched in rho.
+
+    Returns
+    -------
+    tuple of Ask
+        Each named question with the least price of its own.
+
     Raises
     ------
     QuestionError

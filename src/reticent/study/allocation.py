@@ -169,7 +169,21 @@ def understand(
     groups: Keys | None = None,
     extensions: Sequence[Extension] = (),
 ) -> tuple[Ask, ...]:
-    """Questions with their groups as public keys; text is read by the grammar of the study file."""
+    """Questions with their groups as public keys; text is read by the grammar of the study file.
+
+    Parameters
+    ----------
+    questions : sequence of statistics or text
+    schema : Schema
+    groups : Keys, optional
+        Groups of every question that names none.
+    extensions : sequence of Extension
+        Statistics of third parties that a text may name.
+
+    Returns
+    -------
+    tuple of Ask
+    """
     if isinstance(questions, str) or not isinstance(questions, Iterable):
         raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
     found = [_understood(question, schema, groups, extensions) for question in questions]
@@ -211,6 +225,26 @@ def settle(
     ``currency`` is the ledger's, "approximate" or "zcdp": a release in rho enters an (epsilon, delta) ledger by its
     best conversion at the release's delta. ``known`` is what earlier releases told of incomplete rows. A proof that an
     extension has a part in is derived again before it is charged.
+
+    Parameters
+    ----------
+    asked : sequence of Ask
+    within : Cost
+        The price of the whole release.
+    schema : Schema
+    units : int or None
+        The public number of persons.
+    currency : str
+        Of the ledger: "approximate" or "zcdp".
+    known : EarlierShares
+        Shares of incomplete rows that earlier releases told.
+    extensions : sequence of Extension
+        Modules whose proofs are derived again.
+
+    Returns
+    -------
+    PreparedRelease
+        Steps, and the guarantee of the whole.
 
     Raises
     ------
@@ -359,7 +393,21 @@ def caveat_is_due(asked: Ask, schema: Schema) -> bool:
 
 
 def shares(asked: Sequence[Ask], within: Cost, free: Sequence[bool]) -> tuple[Fraction, ...]:
-    """Epsilon of each question: its own, or an equal part of the rest. Free ones take no part."""
+    """Epsilon of each question: its own, or an equal part of the rest. Free ones take no part.
+
+    Parameters
+    ----------
+    asked : sequence of Ask
+    within : Cost
+        The price of the whole release.
+    free : sequence of bool
+        True for a question that takes no share.
+
+    Returns
+    -------
+    tuple of Fraction
+        An epsilon, or a rho, for each question.
+    """
     if all(free):
         return tuple(Fraction(1) for _ in asked)
     if any(free):
@@ -387,6 +435,19 @@ def deltas(asked: Sequence[Ask], within: Cost, charged: Currency = "approximate"
     """The delta each question may spend: its own, or an equal part of what those leave; None where it needs none.
 
     A question that is ``charged`` in rho may need none there.
+
+    Parameters
+    ----------
+    asked : sequence of Ask
+    within : Cost
+        The price of the whole release.
+    charged : "approximate" or "zcdp"
+        Currency of the charge.
+
+    Returns
+    -------
+    tuple of Fraction or None
+        A delta for each question.
 
     Raises
     ------
@@ -499,6 +560,22 @@ def public_people(
 
     Reading can fail only where the rows cannot be read at all. That failure could tell something of them. So it is no
     refusal but a fault, and costs the ``charge`` of the release, which is computed before any row is read.
+
+    Parameters
+    ----------
+    table : Table
+    person : Person
+    ledger : function
+        Opens the ledger for the charge of a fault.
+    charge : function
+        Computes the loss of the release.
+    who : str
+        Who asks, for the ledger.
+
+    Returns
+    -------
+    int or None
+        None where the number is private.
     """
     from reticent.data.table import EngineFailure
 
@@ -532,7 +609,19 @@ def kind_words(column: Column) -> str:
 
 
 def description(title: str, schema: Schema, budget: Loss, groups: Keys | None) -> str:
-    """Text form of a study: its title, columns, neighbours, budget and groups, without a fact from its rows."""
+    """Text form of a study: its title, columns, neighbours, budget and groups, without a fact from its rows.
+
+    Parameters
+    ----------
+    title : str
+    schema : Schema
+    budget : Loss
+    groups : Keys or None
+
+    Returns
+    -------
+    str
+    """
     columns = ", ".join(f"{name} ({kind_words(column)})" for name, column in schema.columns.items())
     grouped = f"\n  by       {groups.title}" if groups is not None else ""
     if schema.where is not None:

@@ -57,10 +57,22 @@ class Comparisons(ABC):
 
         It is no reply where the divisor may be 0.
 
+        Parameters
+        ----------
+        one, other : str, question or tuple
+            An answer with one cell, or a cell by its name or by its answer and keys; the second is the divisor.
+        of : str or question, optional
+            The answer whose groups or bins ``one`` and ``other`` then are.
+
+        Returns
+        -------
+        Answer
+            A number without a unit, with its 95 % interval.
+
         Raises
         ------
         QuestionError
-            As in ``difference``.
+            A name stands for no cell, for several, or for one without an interval.
         """
         from reticent.statistics import comparison
 

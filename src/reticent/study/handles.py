@@ -216,6 +216,19 @@ def _in_order(column: Category) -> tuple[Key, ...]:
 def xy(whole: Columns, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
     """Handles on some columns as X and on one as y, for the estimators of ``reticent.learning``. Nothing is read.
 
+    Parameters
+    ----------
+    whole : Columns
+        All columns of the study.
+    columns : sequence of str
+        Names of the features.
+    y : str, optional
+        Name of the target.
+
+    Returns
+    -------
+    pair of Handle, and Handle or None
+
     Raises
     ------
     QuestionError

@@ -108,7 +108,20 @@ class ReleaseShares:
     def draw(
         self, found: Mapping[Query, QueryResult], answers: Sequence[Answer], entropy: Entropy
     ) -> tuple[Answer, ...]:
-        """The shares that are bought, with the number of rows where the release buys that as well."""
+        """The shares that are bought, with the number of rows where the release buys that as well.
+
+        Parameters
+        ----------
+        found : mapping of Query to QueryResult
+            Exact integers of each query.
+        answers : sequence of Answer
+            Answers of the release that were drawn before.
+        entropy : Entropy
+
+        Returns
+        -------
+        tuple of Answer
+        """
         rows = self.rows.of(answers)
         return tuple(step.answer_by([found[query] for query in step.queries], entropy, rows) for step in self.steps)
 
@@ -182,7 +195,22 @@ def _asked_for(asked: Sequence[Ask], schema: Schema) -> tuple[Columns, ...]:
 
 
 def due(asked: Sequence[Ask], schema: Schema, units: int | None, known: EarlierShares) -> tuple[bool, ...]:
-    """Answers, as flags, beside which stands a share that nothing else tells: it is bought, or left out."""
+    """Answers, as flags, beside which stands a share that nothing else tells: it is bought, or left out.
+
+    Parameters
+    ----------
+    asked : sequence of Ask
+    schema : Schema
+    units : int or None
+        The public number of persons.
+    known : EarlierShares
+        Shares that earlier releases told.
+
+    Returns
+    -------
+    tuple of bool
+        A flag for each question.
+    """
     counted = place_of_count(asked) is not None
     columns = tuple(odd_columns(item, schema) for item in asked)
     told = {*_asked_for(asked, schema)}

@@ -268,7 +268,26 @@ def _reply(expected: ExpectedAccuracy) -> str:
 def plan_of(
     prepared: PreparedRelease, schema: Schema, people: int, *, assumed: bool, left: Loss, ledger: Ledger | None
 ) -> Plan:
-    """The plan of prepared steps for ``people`` persons."""
+    """The plan of prepared steps for ``people`` persons.
+
+    Parameters
+    ----------
+    prepared : PreparedRelease
+    schema : Schema
+    people : int
+        Number of persons that the plan is for.
+    assumed : bool
+        True if that number is an assumption.
+    left : Loss
+        Rest of the budget.
+    ledger : Ledger or None
+        None where there is none yet.
+
+    Returns
+    -------
+    Plan
+        Cost, and half-widths at 95 % in the unit of each answer.
+    """
     lines = tuple(
         PlanLine(
             step.name,

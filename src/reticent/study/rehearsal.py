@@ -50,7 +50,19 @@ class Rehearsal(Mapping[str, Answer]):
 
 
 def rehearse(prepared: PreparedRelease, schema: Schema, people: int) -> Rehearsal:
-    """Run ``prepared`` on rows made up for ``people`` persons."""
+    """Run ``prepared`` on rows made up for ``people`` persons.
+
+    Parameters
+    ----------
+    prepared : PreparedRelease
+    schema : Schema
+    people : int
+        Number of made-up persons.
+
+    Returns
+    -------
+    Rehearsal
+    """
     from reticent.data.made_up_rows import made_up
     from reticent.data.table import open_table
     from reticent.study.release import draw

@@ -219,7 +219,23 @@ def save(
     suffixes: Sequence[str] = FILES,
     put: Callable[[Path, bytes], None] | None = None,
 ) -> tuple[Path, ...]:
-    """Write the files of a release beside each other, in place of those there unless ``put`` refuses to."""
+    """Write the files of a release beside each other, in place of those there unless ``put`` refuses to.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    stem : Path
+        Path of the files without their endings.
+    suffixes : sequence of str
+        Endings, such as ".csv".
+    put : function, optional
+        Writes bytes to a path; it may refuse to.
+
+    Returns
+    -------
+    tuple of Path
+        The files written.
+    """
     from reticent import atomic_file
     from reticent.certificate.render.cells import cells
     from reticent.certificate.render.figure import pdf, svg
@@ -272,6 +288,26 @@ def run(
     source: Path | None,
 ) -> Release:
     """Charge, read, draw and commit. ``source`` is the file whose claim follows the ledger, if there is one.
+
+    Parameters
+    ----------
+    prepared : PreparedRelease
+    table : Table
+        The private rows, unread.
+    schema : Schema
+    ledger : Ledger
+    about : ReleaseMetadata
+    entropy : SystemEntropy
+    signer : Ed25519PrivateKey or None
+        Signs the certificate.
+    on_stage : function
+        Told the name of each stage.
+    source : Path or None
+        The file whose claim follows the ledger.
+
+    Returns
+    -------
+    Release
 
     Raises
     ------

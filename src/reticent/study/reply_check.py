@@ -56,7 +56,21 @@ def pairs_of(prepared: PreparedRelease) -> Iterator[tuple[Ask, Step]]:
 
 
 def refusal(found: Sequence[UnlikelyAnswer], people: int, person: Person, help_: str) -> str:
-    """The words of a refusal: the answers, what would help, and how to go on."""
+    """The words of a refusal: the answers, what would help, and how to go on.
+
+    Parameters
+    ----------
+    found : sequence of UnlikelyAnswer
+    people : int
+        Number of people that the chances are for.
+    person : Person
+    help_ : str
+        The way to go on, in words.
+
+    Returns
+    -------
+    str
+    """
     listed = "; ".join(map(str, found))
     helps = [help_] if help_ else ["a larger ε"]
     helps += ["fewer groups"] if any(one.asked.groups is not None for one in found) else []

@@ -177,6 +177,19 @@ class Synthetic:
 def asked_density(columns: str | Sequence[str] | DensityOf | Ask, rows: int | None, delta: Number | None) -> Ask:
     """Density question behind made-up rows: the one asked, or that of ``columns`` with checks.
 
+    Parameters
+    ----------
+    columns : str, sequence of str, density or Ask
+        Names of the columns, or the question.
+    rows : int or None
+        Number of made-up rows; None for the released number.
+    delta : number or None
+        Delta of the question.
+
+    Returns
+    -------
+    Ask
+
     Raises
     ------
     QuestionError, PublicParameterError

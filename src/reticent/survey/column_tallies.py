@@ -27,6 +27,26 @@ def tallies(
 ) -> tuple[ReportTally, dict[str, dict[str, ReportTally]]]:
     """The tally of the whole column, and of each group of each column named.
 
+    Parameters
+    ----------
+    design : Design
+    path : Path
+        A CSV, Parquet or DuckDB file.
+    column : str
+        Column of the randomized answers.
+    table : str or None
+        Table of a DuckDB file.
+    groups : tuple of str
+        Columns of subgroups.
+    respondent : str or None
+        Column that says who answered.
+    code : str or None
+        Column that holds ``Design.code``.
+
+    Returns
+    -------
+    pair of ReportTally, and dict of column to dict of group to ReportTally
+
     Raises
     ------
     SpecError

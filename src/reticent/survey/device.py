@@ -37,7 +37,19 @@ LISTED: Final = 20  # answers that a refusal repeats
 
 
 def one(design: Design, truth: Truth, entropy: Entropy) -> str:
-    """The token for one truth; see ``Design.randomize``."""
+    """The token for one truth; see ``Design.randomize``.
+
+    Parameters
+    ----------
+    design : Design
+    truth : str, bool or number
+        An answer that the design lists.
+    entropy : Entropy
+
+    Returns
+    -------
+    str
+    """
     made = design.mechanism
     if isinstance(made, LocalMean):
         return token(design, made.sample(_in_cells(design, made, truth), entropy))
@@ -57,7 +69,19 @@ def check(design: Design, truth: Truth) -> None:
 
 
 def many(design: Design, truths: Sequence[Truth] | NDArray[np.generic], entropy: Entropy) -> NDArray[np.generic]:
-    """One randomized answer for each truth; see ``Design.randomize_many``."""
+    """One randomized answer for each truth; see ``Design.randomize_many``.
+
+    Parameters
+    ----------
+    design : Design
+    truths : sequence, or array of shape (n,)
+    entropy : Entropy
+
+    Returns
+    -------
+    array of shape (n,)
+        Tokens, in the order of the truths.
+    """
     made = design.mechanism
     array = _vector(truths)
     if isinstance(made, LocalMean):

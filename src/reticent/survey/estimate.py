@@ -40,7 +40,22 @@ def of_answers(
     interval: Interval,
     level: float,
 ) -> Result:
-    """See ``Design.estimate``."""
+    """See ``Design.estimate``.
+
+    Parameters
+    ----------
+    design : Design
+    answers : sequence of tokens, array, or mapping of tokens to counts
+    groups : mapping of name to one value per answer
+    interval : "wilson" or "exact"
+    level : float
+        Coverage of each interval, in (0, 1).
+
+    Returns
+    -------
+    Result
+        Shares in [0, 1], or a mean in the unit of the question.
+    """
     parts: dict[str, dict[str, ReportTally]] = {}
     if groups:
         if isinstance(answers, Mapping):
@@ -66,7 +81,32 @@ def of_table(
     interval: Interval,
     level: float,
 ) -> Result:
-    """See ``Design.estimate_table``."""
+    """See ``Design.estimate_table``.
+
+    Parameters
+    ----------
+    design : Design
+    path : Path
+        A CSV, Parquet or DuckDB file.
+    column : str
+        Column of the randomized answers.
+    table : str or None
+        Table of a DuckDB file.
+    groups : tuple of str
+        Columns of subgroups.
+    respondent : str or None
+        Column that says who answered.
+    code : str or None
+        Column that holds ``Design.code``.
+    interval : "wilson" or "exact"
+    level : float
+        Coverage of each interval, in (0, 1).
+
+    Returns
+    -------
+    Result
+        Shares in [0, 1], or a mean in the unit of the question.
+    """
     whole, parts = tallies(design, path, column, table=table, groups=groups, respondent=respondent, code=code)
     return of_tally(design, whole, parts, interval=interval, level=level)
 
@@ -79,7 +119,23 @@ def of_tally(
     interval: Interval = "wilson",
     level: float = 0.95,
 ) -> Result:
-    """The result of counted answers, with that of each subgroup."""
+    """The result of counted answers, with that of each subgroup.
+
+    Parameters
+    ----------
+    design : Design
+    heard : ReportTally
+        Counts of the tokens.
+    groups : mapping of column to mapping of group to ReportTally, optional
+    interval : "wilson" or "exact"
+    level : float
+        Coverage of each interval, in (0, 1).
+
+    Returns
+    -------
+    Result
+        Shares in [0, 1], or a mean in the unit of the question.
+    """
     if interval not in ("wilson", "exact"):
         raise PublicParameterError('interval is "wilson" or "exact"')
     checked_level(level)
@@ -157,7 +213,23 @@ def _mapped(ends: NDArray[np.float64], hit: Fraction, miss: Fraction) -> NDArray
 def bounds(
     heard: NDArray[np.int64], n: int, level: float, interval: Interval
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ends of the interval of a binomial share, for each count of ``heard`` out of ``n``."""
+    """Ends of the interval of a binomial share, for each count of ``heard`` out of ``n``.
+
+    Parameters
+    ----------
+    heard : array of shape (k,), int
+        Counts.
+    n : int
+        Number of answers.
+    level : float
+        Coverage, in (0, 1).
+    interval : "wilson" or "exact"
+
+    Returns
+    -------
+    pair of arrays of shape (k,)
+        Shares in [0, 1].
+    """
     if interval == "wilson":
         square = variance.quantile(level) ** 2
         centre = (heard + square / 2) / (n + square)

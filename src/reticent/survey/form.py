@@ -114,7 +114,23 @@ def form(
 def page(
     design: Design | Questionnaire, post: str | None, *, ask: Open, title: str = "", words: PageWords | None = None
 ) -> str:
-    """The page as text; see ``form``."""
+    """The page as text; see ``form``.
+
+    Parameters
+    ----------
+    design : Design or Questionnaire
+    post : str or None
+        An https:// address that takes an answer by POST.
+    ask : mapping of str to sequence of str
+        Open questions with their answers.
+    title : str
+    words : PageWords, optional
+
+    Returns
+    -------
+    str
+        HTML.
+    """
     designs, told = designs_of(design), words or english_words()
     title = title or told["title"]
     _check(designs, ask, title)

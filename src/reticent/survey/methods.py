@@ -113,7 +113,19 @@ def statements(chance: Fraction) -> RandomizedResponse:
 
 
 def scale(span: Fraction, epsilon: Fraction, method: Mean | Literal["auto"]) -> tuple[Mean, LocalMean]:
-    """The mechanism for a number of a range ``span`` wide; of "auto" the one with the smaller worst variance."""
+    """The mechanism for a number of a range ``span`` wide; of "auto" the one with the smaller worst variance.
+
+    Parameters
+    ----------
+    span : Fraction
+        Width of the range, in the unit of the number.
+    epsilon : Fraction
+    method : name of a mechanism, or "auto"
+
+    Returns
+    -------
+    pair of the name, and the mechanism
+    """
     if method not in ("auto", *get_args(Mean)):
         raise PublicParameterError(f"method is one of: auto, {', '.join(get_args(Mean))}")
     two, many = LocalMean(1, 1, epsilon), _window(_cells(span), epsilon)
@@ -123,7 +135,19 @@ def scale(span: Fraction, epsilon: Fraction, method: Mean | Literal["auto"]) -> 
 
 
 def frequency(method: Choice, k: int, epsilon: Fraction) -> Frequency:
-    """The mechanism of a method for ``k`` answers."""
+    """The mechanism of a method for ``k`` answers.
+
+    Parameters
+    ----------
+    method : name of a mechanism
+    k : int
+        Number of answers to choose from.
+    epsilon : Fraction
+
+    Returns
+    -------
+    Frequency
+    """
     match method:
         case "kary":
             return KAry(k, epsilon)
@@ -142,7 +166,20 @@ def frequency(method: Choice, k: int, epsilon: Fraction) -> Frequency:
 
 
 def rebuilt(question: str, method: str, among: tuple[str, ...], numbers: Mapping[str, str]) -> Design:
-    """The design that ``settings`` were read from."""
+    """The design that ``settings`` were read from.
+
+    Parameters
+    ----------
+    question, method : str
+    among : tuple of str
+        Answers to choose from.
+    numbers : mapping of str to str
+        Exact settings, as text.
+
+    Returns
+    -------
+    Design
+    """
     k = len(among)
     low, high = (read(numbers[name], name) if name in numbers else None for name in ("low", "high"))
     named: Method = next((name for name in get_args(Method) if name == method), "two_coins")

@@ -50,7 +50,23 @@ class Questionnaire:
 
 
 def randomize(questions: Questionnaire, truths: Mapping[str, Truth], entropy: Entropy) -> dict[str, str]:
-    """See ``survey.Questionnaire.randomize``."""
+    """See ``survey.Questionnaire.randomize``.
+
+    Parameters
+    ----------
+    questions : Questionnaire
+    truths : mapping of question to truth
+    entropy : Entropy
+
+    Returns
+    -------
+    dict of question to token
+
+    Raises
+    ------
+    PublicParameterError
+        Unless there is one truth for each question; nothing was drawn.
+    """
     if truths.keys() != {design.question for design in questions.designs}:
         raise PublicParameterError("one truth for each question, by its text. Nothing was sent.")
     for design in questions.designs:

@@ -144,12 +144,40 @@ def _read(
 
 
 def chance_heard(matrix: NDArray[np.float64], at: NDArray[np.float64], hit: float, miss: float) -> NDArray[np.float64]:
-    """P(yes heard) for each row."""
+    """P(yes heard) for each row.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, p)
+        Covariates.
+    at : array of shape (p,)
+        Coefficients.
+    hit, miss : float
+        P(yes heard) for a truth of yes, and of no.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
     return np.asarray(miss + (hit - miss) * _logistic(matrix @ at))
 
 
 def information(matrix: NDArray[np.float64], at: NDArray[np.float64], hit: float, miss: float) -> NDArray[np.float64]:
-    """The expected information of what was heard."""
+    """The expected information of what was heard.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, p)
+        Covariates.
+    at : array of shape (p,)
+        Coefficients.
+    hit, miss : float
+        P(yes heard) for a truth of yes, and of no.
+
+    Returns
+    -------
+    array of shape (p, p)
+    """
     true = _logistic(matrix @ at)
     heard = np.clip(miss + (hit - miss) * true, 1e-12, 1 - 1e-12)
     weight = ((hit - miss) * true * (1 - true)) ** 2 / (heard * (1 - heard))

@@ -208,7 +208,21 @@ def page(
     *,
     together: Guarantee | None = None,
 ) -> str:
-    """The estimates as one self-contained HTML file without scripts."""
+    """The estimates as one self-contained HTML file without scripts.
+
+    Parameters
+    ----------
+    results : sequence of (Design, Result)
+    records : sequence of dict
+        What the JSON file holds of each.
+    together : Guarantee, optional
+        Of all answers of one respondent.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
     files = {(one["answers"]["file"], one["answers"]["sha256"]) for one in records}
     whole = "" if together is None else f"{TOGETHER} {sentence(together.loss, together.adjacency)}"
     return render(

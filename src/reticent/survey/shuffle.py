@@ -17,7 +17,23 @@ from reticent.survey.design import Design
 
 
 def guarantee(design: Design, people: int, delta: Number, shuffler: str) -> Guarantee:
-    """See ``Design.shuffled``."""
+    """See ``Design.shuffled``.
+
+    Parameters
+    ----------
+    design : Design
+    people : int
+        Number of respondents.
+    delta : number
+        In (0, 1).
+    shuffler : str
+        Who drops senders and order.
+
+    Returns
+    -------
+    Guarantee
+        In the central model.
+    """
     made, allowed = design.mechanism, read(delta, "delta")
     if isinstance(made, OneSided):
         raise PublicParameterError("a one-sided design has no ε, and shuffling amplifies nothing else")

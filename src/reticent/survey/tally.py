@@ -124,7 +124,21 @@ def _support(design: Design, kept: Sequence[tuple[int, int]]) -> NDArray[np.int6
 
 
 def supports(design: Design, values: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The support of each answer from what was heard and how often; of a number how often each place."""
+    """The support of each answer from what was heard and how often; of a number how often each place.
+
+    Parameters
+    ----------
+    design : Design
+    values : array of shape (m,), int
+        Codes of the tokens heard.
+    times : array of shape (m,), int
+        How often each was heard.
+
+    Returns
+    -------
+    array of shape (k,), int
+        A count for each answer.
+    """
     made = design.mechanism
     match made:
         case RandomizedResponse() | OneSided():

@@ -21,7 +21,19 @@ MOST = 10**15
 
 
 def of_share(hit: Fraction, miss: Fraction, share: float) -> float:
-    """n times the variance of the estimate of one share."""
+    """n times the variance of the estimate of one share.
+
+    Parameters
+    ----------
+    hit, miss : Fraction
+        Chance that the answer is supported by a truth that is it, and by another.
+    share : float
+        True share, in [0, 1].
+
+    Returns
+    -------
+    float
+    """
     heard = share * float(hit) + (1 - share) * float(miss)
     return heard * (1 - heard) / float(hit - miss) ** 2
 
@@ -67,7 +79,23 @@ def design_effect(design: Design, share: float | None) -> float:
 
 
 def people_for(design: Design, margin: float, *, share: float | None, level: float) -> int:
-    """See ``Design.people_for``."""
+    """See ``Design.people_for``.
+
+    Parameters
+    ----------
+    design : Design
+    margin : float
+        Half-width: a share, or the unit of a number.
+    share : float or None
+        Expected share, or standard deviation; None for the worst case.
+    level : float
+        Coverage, in (0, 1).
+
+    Returns
+    -------
+    int
+        Number of answers, >= 1.
+    """
     if not 0 < margin < math.inf or not 0 < level < 1:
         raise PublicParameterError("margin is above 0, level between 0 and 1")
     made = design.mechanism

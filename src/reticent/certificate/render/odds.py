@@ -177,6 +177,19 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
 
     From the top down each label is put as high as it wants, and no higher than the last one leaves room for. From the
     bottom up those that fell below ``low`` are pushed back.
+
+    Parameters
+    ----------
+    wanted : sequence of float
+        Centres, in the unit of the axis.
+    heights : sequence of float
+        Heights of the labels, in the same unit.
+    low, high : float
+        Ends of the axis.
+
+    Returns
+    -------
+    list of float
     """
     order = sorted(range(len(wanted)), key=lambda place: -wanted[place])
     found = [0.0] * len(wanted)
@@ -193,6 +206,14 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
 
 def saved(drawn: Figure, path: str | Path, salt: str) -> None:
     """Write a figure in the format of the ending of ``path``; ``salt`` names things inside an SVG.
+
+    Parameters
+    ----------
+    drawn : Figure
+    path : str or Path
+        Ends with .svg, .png or .pdf.
+    salt : str
+        Makes ids inside an SVG repeatable.
 
     Raises
     ------
