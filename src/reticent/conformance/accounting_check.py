@@ -309,6 +309,18 @@ def nearest(rate: Fraction, sensitivity: int, kind: str) -> Law:
 
     The records lie so that those of one person bring the likeliest outcome a whole person nearer and take another one
     away. Everything else is as good as impossible: both sides of the bound are reached.
+
+    Parameters
+    ----------
+    rate : Fraction
+        Epsilon for a distance of one record.
+    sensitivity : int
+        Records of a person.
+    kind : "add_remove" or "substitute"
+
+    Returns
+    -------
+    Law
     """
     points, far = sensitivity + 1, int(200 / rate) + 2 * sensitivity + 2
     size, held = points * far + 1, far - 2 * sensitivity
@@ -445,6 +457,19 @@ def rounded(sensitivity: Fraction, step: Fraction, size: int) -> int:
     """Number of grid steps that ``size`` answers move together.
 
     One answer moves by nearly all of them, each of the others across a half-way case.
+
+    Parameters
+    ----------
+    sensitivity : Fraction
+        L1 distance, in the unit of the answers.
+    step : Fraction
+        Of the grid, in the same unit.
+    size : int
+        Number of answers.
+
+    Returns
+    -------
+    int
     """
 
     def index(x: Fraction) -> int:  # to the nearest, half-way cases down

@@ -60,6 +60,18 @@ class CertificateInputs:
         """Each text by its name; with ``files`` also what is made of the certificate, which takes longer.
 
         The functions are looked up at every call, so that what runs is what a release would run.
+
+        Parameters
+        ----------
+        answers : tuple of Answer
+        caveats : tuple of str
+            Of the whole release.
+        files : bool
+            True for the printed forms too.
+
+        Returns
+        -------
+        dict of name to text
         """
         from reticent.certificate import certificate, schema
         from reticent.certificate.render import page, tables

@@ -223,7 +223,19 @@ def _partition(codes: Codes) -> bytes:
 
 
 def with_score(found: list[Feature], here: NDArray[np.int64], there: NDArray[np.int64]) -> list[Feature]:
-    """The features and the learned score: the sum of their log likelihood ratios on the rows given."""
+    """The features and the learned score: the sum of their log likelihood ratios on the rows given.
+
+    Parameters
+    ----------
+    found : list of Feature
+    here, there : array of int
+        Rows of either side that the score is learned on.
+
+    Returns
+    -------
+    list of Feature
+        One more than before.
+    """
     if len(found) < 2 or not len(here) or not len(there):
         return found
     rows = np.concatenate([here, there])

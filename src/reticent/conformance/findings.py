@@ -99,7 +99,21 @@ def unlike(first: Sequence[Call], second: Sequence[Call]) -> list[Finding]:
 
 
 def seen_of(call: Call, other: Call, answer: str = "", times: int = 1) -> CallPair:
-    """Observed change of a pair of calls; ``times`` steps of the mechanism's own neighbours lie between the tables."""
+    """Observed change of a pair of calls; ``times`` steps of the mechanism's own neighbours lie between the tables.
+
+    Parameters
+    ----------
+    call, other : Call
+        The same noise call on two tables.
+    answer : str
+        Name of the answer.
+    times : int
+        Steps of the mechanism's neighbours between the tables.
+
+    Returns
+    -------
+    CallPair
+    """
     change, declared = change_of(call, other), declared_of(call.mechanism)
     moved = None if declared is None else change.in_norm(declared.norm)
     if declared is None or moved is None:
@@ -109,7 +123,23 @@ def seen_of(call: Call, other: Call, answer: str = "", times: int = 1) -> CallPa
 
 
 def excess(call: Call, other: Call, seen: CallPair, times: int = 1, *, same: bool = False) -> Iterator[Finding]:
-    """A finding where numbers moved too far, or at all where the same rows only stand in another order."""
+    """A finding where numbers moved too far, or at all where the same rows only stand in another order.
+
+    Parameters
+    ----------
+    call, other : Call
+        The same noise call on two tables.
+    seen : CallPair
+        Their observed change.
+    times : int
+        Steps of the mechanism's neighbours between the tables.
+    same : bool
+        True if both tables hold the same rows.
+
+    Returns
+    -------
+    iterator of Finding
+    """
     declared = declared_of(call.mechanism)
     if same and (seen.change.linf or 0) > 0:
         what = f"{seen.mechanism} gets other numbers when the rows stand in another order: {values_of(call, other)}"

@@ -293,21 +293,57 @@ def _upper_share(candidate: _Candidate, sides: _Sides) -> float:
 
 
 def least_share(hits: int, size: int, error: float) -> float:
-    """At or below the probability of an event seen ``hits`` times in ``size``, but for ``error``."""
+    """At or below the probability of an event seen ``hits`` times in ``size``, but for ``error``.
+
+    Parameters
+    ----------
+    hits, size : int
+    error : float
+        Probability that the bound is too high.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
     from scipy.special import betaincinv
 
     return 0.0 if hits == 0 else float(betaincinv(hits, size - hits + 1, error))
 
 
 def most_share(hits: int, size: int, error: float) -> float:
-    """At or above the probability of an event seen ``hits`` times in ``size``, but for ``error``."""
+    """At or above the probability of an event seen ``hits`` times in ``size``, but for ``error``.
+
+    Parameters
+    ----------
+    hits, size : int
+    error : float
+        Probability that the bound is too low.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
     from scipy.special import betainccinv
 
     return 1.0 if hits == size else float(betainccinv(hits + 1, size - hits, error))
 
 
 def binomial_tail(hits: int, size: int, share: float) -> float:
-    """P(at least ``hits`` in ``size``) for an event of probability ``share``."""
+    """P(at least ``hits`` in ``size``) for an event of probability ``share``.
+
+    Parameters
+    ----------
+    hits, size : int
+    share : float
+        In [0, 1].
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
     from scipy.special import bdtrc
 
     return float(bdtrc(hits - 1, size, share))
@@ -379,6 +415,16 @@ def excess(loss: Loss, here: Sequence[float], there: Sequence[float]) -> tuple[f
     """A set of outputs more likely under the law ``here`` than ``loss`` allows: its two probabilities, or None.
 
     The laws are given on some of their outputs, in one order; sets of those with the largest ratios are looked at.
+
+    Parameters
+    ----------
+    loss : Loss
+    here, there : sequence of float
+        Probabilities of the same outputs under either law.
+
+    Returns
+    -------
+    pair of float, or None
     """
     a, b = np.array(here), np.array(there)
     for first, second in ((a, b), (b, a)):

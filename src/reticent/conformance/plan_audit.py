@@ -218,6 +218,17 @@ def audit(plan: PreparedRelease, schema: Schema, *, triples: int = TRIPLES) -> P
 def before(plan: PreparedRelease, schema: Schema, wanted: int | Literal["quick"]) -> PlanAudit:
     """The audit of what is about to be charged: ``wanted`` triples, or "quick".
 
+    Parameters
+    ----------
+    plan : PreparedRelease
+    schema : Schema
+    wanted : int or "quick"
+        Number of triples.
+
+    Returns
+    -------
+    PlanAudit
+
     Raises
     ------
     QuestionError

@@ -137,6 +137,21 @@ class Replayer:
         return tuple(dict.fromkeys(scratch_ledger.found(self.plan, schema, rows, ran.calls)))
 
     def compare(self, here: QueryRunner, there: QueryRunner, tape: Tape, *, same: bool = False) -> RunComparison:
+        """Run the plan on two neighbouring tables with the same noisy numbers.
+
+        Parameters
+        ----------
+        here, there : QueryRunner
+            Neighbouring tables.
+        tape : Tape
+            Noisy numbers of the first run.
+        same : bool
+            True if both tables hold the same rows.
+
+        Returns
+        -------
+        RunComparison
+        """
         if self._more:
             here, there = PaddedTable(here, self._more), PaddedTable(there, self._more)
         first = self._run(here, tape, ())

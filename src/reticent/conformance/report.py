@@ -248,7 +248,20 @@ def verified(
 
 
 def until(alarm: Alarm, found: Iterator[T], wrong: Callable[[T], str]) -> tuple[T, ...] | None:
-    """Findings, each refutation told; None if an earlier one was enough and this part was not begun."""
+    """Findings, each refutation told; None if an earlier one was enough and this part was not begun.
+
+    Parameters
+    ----------
+    alarm : Alarm
+    found : iterator
+        Findings, computed one by one.
+    wrong : function
+        Words of a refutation; empty for another finding.
+
+    Returns
+    -------
+    tuple or None
+    """
     return None if alarm.over else tuple(alarm.watch(found, wrong))
 
 
@@ -333,7 +346,18 @@ def _of_kit(found: tuple[conformance.KitReport, ...]) -> Section:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """``1 plan of the study``, ``3 plans of the study``."""
+    """``1 plan of the study``, ``3 plans of the study``.
+
+    Parameters
+    ----------
+    count : int
+    one, many : str
+        Noun of one, and of several; by default with an s.
+
+    Returns
+    -------
+    str
+    """
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 

@@ -84,6 +84,20 @@ def random_plan(
 ) -> PreparedRelease:
     """One to ``most`` questions with a price, by the code that prices a release; refused ones are asked anew.
 
+    Parameters
+    ----------
+    schema : Schema
+    dice : KeyedDice
+    most : int
+        Greatest number of questions.
+    kinds : sequence of statistics
+        Classes to choose from; by default all.
+    extensions : sequence of Extension
+
+    Returns
+    -------
+    PreparedRelease
+
     Raises
     ------
     PublicParameterError

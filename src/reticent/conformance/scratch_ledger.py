@@ -57,6 +57,21 @@ class WatchedRows:
     held: list[tuple[Loss, tuple[str, ...]]] = field(default_factory=list)
 
     def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
+        """Exact answers, with the state of the ledger noted.
+
+        Parameters
+        ----------
+        queries : sequence of Query
+        key : bytes of length 32
+            Chooses the rows that are kept.
+        schema : Schema, optional
+            Of a view; by default the table's own.
+
+        Returns
+        -------
+        list of QueryResult
+            Exact integers, in the order of the queries.
+        """
         file = Ledger.open(self.path)
         self.held.append((file.spent(), tuple(line.state for line in file.releases())))
         return self.rows.run(queries, key, schema)

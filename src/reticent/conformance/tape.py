@@ -73,6 +73,18 @@ def recorded(tape: Tape, earlier: Sequence[Call] = (), note: Callable[[], None] 
     """An entropy that answers by the tape, and calls like those of an earlier run with what they got then.
 
     ``note`` is called before every answer.
+
+    Parameters
+    ----------
+    tape : Tape
+    earlier : sequence of Call
+        Calls of an earlier run.
+    note : function
+        Called before every answer.
+
+    Returns
+    -------
+    Recorder
     """
     answer = reply(tape)
     place = 0

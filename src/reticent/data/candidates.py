@@ -164,7 +164,20 @@ def cells_of(column: Column, name: str) -> Cells:
 
 
 def cells_on(on: On, column: Column, name: str) -> Cells:
-    """The cells that ``Ranks`` counts in: those of the column, or those of a real one without bounds."""
+    """The cells that ``Ranks`` counts in: those of the column, or those of a real one without bounds.
+
+    Parameters
+    ----------
+    on : On
+        Kind of candidates that the query names.
+    column : Column
+    name : str
+        Of the column, for the message.
+
+    Returns
+    -------
+    Cells
+    """
     if on == "binades" and not isinstance(column, Category):  # a resolution too fine for a grid is no matter here
         return cells_of(Real(), name)
     return cells_of(column, name)
@@ -176,7 +189,19 @@ def prior(fine: int = FINE) -> Cells:
 
 
 def even(low: Fraction, high: Fraction, bits: int) -> Cells:
-    """About 2^``bits`` cells of equal weight from ``low`` to ``high``, as wide as a power of two."""
+    """About 2^``bits`` cells of equal weight from ``low`` to ``high``, as wide as a power of two.
+
+    Parameters
+    ----------
+    low, high : Fraction
+        Ends, in the unit of the column.
+    bits : int
+        Logarithm of the number of cells, to the base 2.
+
+    Returns
+    -------
+    Cells
+    """
     step = _power_of_two_below((high - low) / (1 << bits))
     first, last = (low / step).__floor__(), (high / step).__ceil__()
     while max(abs(first), abs(last)) > EXACT:  # a range far from 0: no finer than doubles are
@@ -211,7 +236,19 @@ def numbered(cells: Cells, bits: int) -> Cells:
 
 
 def moved(base: Cells, to: Cells, index: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The cell of ``to`` that each cell of ``base`` belongs to: monotone, and each by itself."""
+    """The cell of ``to`` that each cell of ``base`` belongs to: monotone, and each by itself.
+
+    Parameters
+    ----------
+    base, to : Cells
+    index : array of shape (n,), int
+        Cells of ``base``.
+
+    Returns
+    -------
+    array of shape (n,), int
+        Cells of ``to``.
+    """
     if to.step is None and base.step is None and to.least == base.least:
         by = base.fine - to.fine
         return np.sign(index) * (((np.abs(index) - 1) >> by) + 1) if by else index

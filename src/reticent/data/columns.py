@@ -36,7 +36,21 @@ def wanted(schema: Schema) -> tuple[str, ...]:
 
 
 def check_names(found: Sequence[str], schema: Schema, where: str) -> None:
-    """Refuse a source without the declared columns. Only declared names are ever said: others may be values."""
+    """Refuse a source without the declared columns. Only declared names are ever said: others may be values.
+
+    Parameters
+    ----------
+    found : sequence of str
+        Names that the source has.
+    schema : Schema
+    where : str
+        Name of the source, for the message.
+
+    Raises
+    ------
+    SpecError
+        For a declared column that is not there, or there twice.
+    """
     for name in wanted(schema):
         if found.count(name) > 1:
             raise SpecError(f"{where} names {name} twice. Nothing was read.")
@@ -48,7 +62,25 @@ def check_names(found: Sequence[str], schema: Schema, where: str) -> None:
 
 
 def storage_of(schemas: Sequence[pa.Schema], schema: Schema, where: str) -> dict[str, Storage]:
-    """Storage type of each column, the same for all files of a pattern."""
+    """Storage type of each column, the same for all files of a pattern.
+
+    Parameters
+    ----------
+    schemas : sequence of Arrow schemas
+        One for each file.
+    schema : Schema
+    where : str
+        Name of the source, for the message.
+
+    Returns
+    -------
+    dict of name to storage type
+
+    Raises
+    ------
+    SpecError
+        For a type that cannot hold the declared kind, or types that differ.
+    """
     kinds: dict[str, set[Storage]] = {}
     for fields in schemas:
         if len(fields.names) > MOST_COLUMNS:

@@ -296,7 +296,21 @@ def recoded(types: Sequence[Type]) -> Type:
 
 
 def text_map(types: Sequence[Type], name: str, by: Callable[[str], str]) -> Type:
-    """The type of a function of text: what becomes of each listed key is public."""
+    """The type of a function of text: what becomes of each listed key is public.
+
+    Parameters
+    ----------
+    types : sequence of Type
+        Of the operands.
+    name : str
+        Of the function.
+    by : function
+        From a text to a text.
+
+    Returns
+    -------
+    Type
+    """
     match types[0]:
         case Labels(among=(str(), *_) as among):
             return Labels(tuple(dict.fromkeys(by(str(key)) for key in among)))

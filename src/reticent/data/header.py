@@ -37,6 +37,14 @@ DATA: Final = re.compile(
 def check_form(names: Sequence[str], where: str, encoding: str) -> None:
     """Refuse a header line that no table has, in words that repeat nothing of it.
 
+    Parameters
+    ----------
+    names : sequence of str
+        Cells of the header line.
+    where : str
+        Name of the file, for the message.
+    encoding : str
+
     Raises
     ------
     SpecError

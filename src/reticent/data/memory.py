@@ -208,6 +208,20 @@ def _from_series(series: Any, storage: Storage) -> pa.Array:
 
 
 def open_stream(source: Any, schema: Schema, read_columns: Callable[[Sequence[str]], Any]) -> MemorySource:
+    """The source of a table that gives its columns by name.
+
+    Parameters
+    ----------
+    source : object
+        The table of another library.
+    schema : Schema
+    read_columns : function
+        From names to a stream of Arrow batches.
+
+    Returns
+    -------
+    MemorySource
+    """
     import pyarrow as pa
 
     if isinstance(source, pa.RecordBatchReader):

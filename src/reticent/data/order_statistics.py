@@ -49,7 +49,21 @@ class Order(Protocol):
 
 
 def filled(inside: Integers, first: int, last: int, size: int) -> Integers:
-    """x_(first), ..., x_(last) of a column of ``size`` values, from those of them whose ranks are 1 to ``size``."""
+    """x_(first), ..., x_(last) of a column of ``size`` values, from those of them whose ranks are 1 to ``size``.
+
+    Parameters
+    ----------
+    inside : array of int
+        Sorted values with ranks 1 to ``size``, of those asked for.
+    first, last : int
+        Ranks, both included; they may lie beyond the ends.
+    size : int
+        Number of values.
+
+    Returns
+    -------
+    array of shape (last - first + 1,), int
+    """
     found = np.empty(last - first + 1, np.int64)
     found[: max(0, min(1 - first, len(found)))] = -LARGEST
     found[max(0, size + 1 - first) :] = LARGEST
@@ -59,7 +73,19 @@ def filled(inside: Integers, first: int, last: int, size: int) -> Integers:
 
 
 def lacking(first: int, last: int, size: int) -> int:
-    """Sum that the ranks beyond the ends add to the sum from ``first`` to ``last``."""
+    """Sum that the ranks beyond the ends add to the sum from ``first`` to ``last``.
+
+    Parameters
+    ----------
+    first, last : int
+        Ranks, both included; they may lie beyond the ends.
+    size : int
+        Number of values.
+
+    Returns
+    -------
+    int
+    """
     above, under = max(0, last - max(size, first - 1)), max(0, min(1, last + 1) - first)
     return LARGEST * (above - under)
 

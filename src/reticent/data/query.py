@@ -270,6 +270,18 @@ def kept_rows(person: Person, per: Per, keys: Keys | None = None) -> int:
     That is over all groups together.
 
     In one group alone a person contributes at most ``kept_rows(person, per)``.
+
+    Parameters
+    ----------
+    person : Person
+    per : "row" or "person"
+        Unit of analysis.
+    keys : Keys, optional
+        Groups, each of which has averages of its own.
+
+    Returns
+    -------
+    int
     """
     if per == "row":
         return person.rows
@@ -290,6 +302,18 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
     """The most each integer of ``query`` can change between neighbours, in L1 over keys; 0 where it is public.
 
     ``stands_in``: the column has a public value for missing cells, so a row is always present.
+
+    Parameters
+    ----------
+    query : Query
+    person : Person
+    stands_in : bool
+        True if the column has a public value for missing cells.
+
+    Returns
+    -------
+    tuple of Fraction
+        One distance for each integer of a cell.
     """
     swap = person.adjacency == "substitute"
     match query:

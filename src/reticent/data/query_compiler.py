@@ -119,7 +119,20 @@ def _numeric(schema: Schema, column: str) -> str:
 
 
 def cells(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -> Table:
-    """Parsed cells. A step of its own, since later ones use each cell several times."""
+    """Parsed cells. A step of its own, since later ones use each cell several times.
+
+    Parameters
+    ----------
+    schema : Schema
+    used : sequence of str
+        Columns that the queries read.
+    storage : mapping of name to storage type
+
+    Returns
+    -------
+    Table
+        An Ibis expression.
+    """
     names, person = Names(schema, used), schema.person.column
     used = read_columns(schema, used)
     shape = {names[name]: DTYPES[storage[name]] for name in used}
@@ -175,7 +188,20 @@ def read_columns(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
 
 
 def aggregate(query: Query, schema: Schema, used: Sequence[str]) -> Table:
-    """The expression over the stored ``base``: columns ``key`` (with keys), ``bin`` (tallies, ranks), then integers."""
+    """The expression over the stored ``base``: columns ``key`` (with keys), ``bin`` (tallies, ranks), then integers.
+
+    Parameters
+    ----------
+    query : Query
+    schema : Schema
+    used : sequence of str
+        Columns that the queries read.
+
+    Returns
+    -------
+    Table
+        An Ibis expression.
+    """
     asking = _QueryExpressions(schema, used)
     match query:
         case Rows(keys=keys):
@@ -416,6 +442,20 @@ def statements(
     """The texts of views from "source" on, of the table "base" over them, and one text per query over "base".
 
     Compiling takes longer than most queries, so texts are kept, with a stand-in for the key: they are public.
+
+    Parameters
+    ----------
+    queries : sequence of Query
+    schema : Schema
+    storage : mapping of name to storage type
+    key : bytes of length 32
+        Chooses the rows that are kept.
+    dialect : str
+        Of SQL, such as "duckdb".
+
+    Returns
+    -------
+    views by name, the table "base", and one text for each query
     """
     used = columns_of(queries, schema)
     told = dict(schema.columns), schema.person, schema.format, dict(schema.computed), schema.where
@@ -481,7 +521,26 @@ FIRST, SECOND, PLACE = (f"the {nth} number goes here" for nth in ("first", "seco
 
 
 def scan_text(asked: Scan, table: str, unit: Fraction, place: int | None, dialect: str, *numbers: float | int) -> str:
-    """A statement over the doubles ``x`` of a table, of the group at ``place`` if any; ``data/rank_search.py``."""
+    """A statement over the doubles ``x`` of a table, of the group at ``place`` if any; ``data/rank_search.py``.
+
+    Parameters
+    ----------
+    asked : Scan
+    table : str
+        Name of the table of doubles.
+    unit : Fraction
+        Step of the integers, in the unit of the column.
+    place : int or None
+        Place of the group.
+    dialect : str
+        Of SQL, such as "duckdb".
+    numbers : float or int
+        Parameters of the scan.
+
+    Returns
+    -------
+    str
+    """
     text = _scan_text(asked, table, unit, place is not None, dialect)
     for stand_in, number in zip((FIRST, SECOND), numbers, strict=False):
         text = text.replace(stand_in, repr(number))
@@ -489,7 +548,23 @@ def scan_text(asked: Scan, table: str, unit: Fraction, place: int | None, dialec
 
 
 def scan(asked: Scan, table: str, unit: Fraction, of_group: bool) -> Table:
-    """The expression of one scan, with stand-ins for its numbers."""
+    """The expression of one scan, with stand-ins for its numbers.
+
+    Parameters
+    ----------
+    asked : Scan
+    table : str
+        Name of the table of doubles.
+    unit : Fraction
+        Step of the integers, in the unit of the column.
+    of_group : bool
+        True if one group is scanned.
+
+    Returns
+    -------
+    Table
+        An Ibis expression.
+    """
     rows = ibis.table({"x": "float64", "place": "int64"}, name=table)
     if of_group:
         rows = rows.filter(rows.place == ibis.literal(PLACE, "string").cast("int64"))

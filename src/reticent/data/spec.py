@@ -473,6 +473,15 @@ def _loss(numbers: Numbers, where: str) -> Counted | None:
 def check_budget(loss: Counted, override: str, people: int | None) -> None:
     """Refuse a budget that protects no one without a reason, or whose delta exposes somebody of a public number.
 
+    Parameters
+    ----------
+    loss : Loss
+        The whole budget.
+    override : str
+        The reason for an epsilon above 10.
+    people : int or None
+        The public number of people.
+
     Raises
     ------
     SpecError

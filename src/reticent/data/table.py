@@ -137,6 +137,19 @@ class Table:
 
         ``schema`` is that of a view of the table, with rows chosen or columns computed; by default the table's own.
 
+        Parameters
+        ----------
+        queries : sequence of Query
+        key : bytes of length 32
+            Fresh and secret: chooses the rows that are kept.
+        schema : Schema, optional
+            Of a view; by default the table's own.
+
+        Returns
+        -------
+        list of QueryResult
+            Exact integers, in the order of the queries.
+
         Raises
         ------
         QuestionError
@@ -290,6 +303,24 @@ def open_table(
     seen: Seen | None = None,
 ) -> Table:
     """A table over a path (CSV, Parquet, glob) or a table in memory. No row is read.
+
+    Parameters
+    ----------
+    source : path, table in memory or mapping of name to array
+    schema : Schema
+    delimiter : str
+        Of a CSV file.
+    limits : Limits, optional
+        Threads and memory of the engine.
+    log : Log, optional
+        Told the reference of a failure and the engine's words, for the curator alone.
+    seen : Seen, optional
+        Told the number of rows read and their share, for the curator alone.
+
+    Returns
+    -------
+    Table
+        A handle; no row is read.
 
     Raises
     ------

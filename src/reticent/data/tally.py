@@ -42,6 +42,20 @@ class Column:
         """Group, missing, off the list, and the sums of each place of answers that are ``size`` characters 0 or 1.
 
         ``chosen``: how many 1 an answer has, None for any number.
+
+        Parameters
+        ----------
+        size : int
+            Length of an answer.
+        chosen : int or None
+            Number of ones in an answer; None for any.
+        group : str, optional
+            Column of subgroups.
+
+        Returns
+        -------
+        list of (group, missing, off the list, sums of shape (size,))
+            Counts of rows.
         """
         key = f"coalesce(CAST({quoted(group)} AS VARCHAR), '')" if group else "''"
         right = f"length(token) = {size} AND regexp_full_match(token, '[01]+')"
@@ -100,6 +114,18 @@ class Column:
 @contextmanager
 def opened(path: Path, column: str, *, table: str | None = None) -> Iterator[Column]:
     """A column of ``*.csv``, ``*.parquet`` or, with ``table``, ``*.duckdb``.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV, Parquet or DuckDB file.
+    column : str
+    table : str, optional
+        Table of a DuckDB file.
+
+    Returns
+    -------
+    iterator of one Column
 
     Raises
     ------

@@ -141,7 +141,24 @@ def skeleton_words(
     form: Format = PLAIN,
     dates: Sequence[str] = (),
 ) -> str:
-    """The words of ``init``: what it did, what it assumed since it read no row, and what only the curator can say."""
+    """The words of ``init``: what it did, what it assumed since it read no row, and what only the curator can say.
+
+    Parameters
+    ----------
+    names : mapping of name to type
+        Columns of the file.
+    wrote : str
+        Name of the study file.
+    delimiter : str
+    form : Format
+        Way in which the file writes numbers.
+    dates : sequence of str
+        Columns of dates.
+
+    Returns
+    -------
+    str
+    """
     columns = f"{len(names):,} column{'' if len(names) == 1 else 's'}"
     said = []
     if kind == "json lines":

@@ -138,6 +138,18 @@ def find(
 def one(answers: Mapping[str, Answer], named: Named, of: str | Statistic | Ask | None = None) -> ReleasedCell:
     """The only cell that a name stands for.
 
+    Parameters
+    ----------
+    answers : mapping of name to Answer
+    named : str, question or tuple
+        An answer with one cell, or a cell by its name or by its answer and keys.
+    of : str or question, optional
+        The answer whose groups or bins ``named`` is one of.
+
+    Returns
+    -------
+    ReleasedCell
+
     Raises
     ------
     QuestionError
@@ -491,6 +503,18 @@ def discoveries(answers: Sequence[Answer], *, rate: float, null: float | None) -
 
     Independent p-values are held against Benjamini's and Hochberg's line, others against Benjamini's and Yekutieli's,
     which holds for any dependence.
+
+    Parameters
+    ----------
+    answers : sequence of Answer
+    rate : float
+        Greatest expected share of false discoveries, in (0, 1).
+    null : float or None
+        Value that cells are compared with.
+
+    Returns
+    -------
+    tuple of str
 
     Raises
     ------

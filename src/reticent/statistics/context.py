@@ -136,7 +136,19 @@ def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: i
 
 
 def values_of(people: int, rows: int, person: Person) -> int:
-    """Values that so many persons have, of at most ``rows`` each, by the public guess; one each without it."""
+    """Values that so many persons have, of at most ``rows`` each, by the public guess; one each without it.
+
+    Parameters
+    ----------
+    people : int
+    rows : int
+        Rows of a person, by the public guess.
+    person : Person
+
+    Returns
+    -------
+    int
+    """
     return round(people * min(person.typical or Fraction(1), Fraction(rows)))
 
 

@@ -85,6 +85,19 @@ class DensityStep:
 def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensityStep:
     """The step for a density at exactly ``epsilon``; a method may cost less.
 
+    Parameters
+    ----------
+    asked : DensityOf
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    DensityStep
+
     Raises
     ------
     QuestionError

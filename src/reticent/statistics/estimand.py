@@ -46,7 +46,19 @@ def subject(column: str, per: Per) -> str:
 
 
 def cut(column: str, low: Fraction | None, high: Fraction | None, setting: Setting) -> str:
-    """The bounds that values are cut to, if any are named or declared."""
+    """The bounds that values are cut to, if any are named or declared.
+
+    Parameters
+    ----------
+    column : str
+    low, high : Fraction or None
+        Bounds of the question, in the unit of the column.
+    setting : Setting
+
+    Returns
+    -------
+    str
+    """
     declared = setting.schema.column(column)
     if low is None or high is None:
         if isinstance(declared, Category) or declared.low is None or declared.high is None:

@@ -171,7 +171,20 @@ def check_known(statistic: Statistic, extensions: Sequence[Extension]) -> None:
 
 
 def used_in(extensions: Sequence[Extension], asked: Sequence[Ask], tree: Guarantee) -> tuple[Extension, ...]:
-    """The extensions that answer one of the questions, or prove a part of the tree."""
+    """The extensions that answer one of the questions, or prove a part of the tree.
+
+    Parameters
+    ----------
+    extensions : sequence of Extension
+    asked : sequence of Ask
+        Questions of the release.
+    tree : Guarantee
+        Its proof.
+
+    Returns
+    -------
+    tuple of Extension
+    """
     kinds, theorems = {type(one.statistic) for one in asked}, _theorems(tree) if extensions else set()
     return tuple(
         one

@@ -98,7 +98,20 @@ def beyond(distance: float, widths: Sequence[float]) -> float:
 
 
 def normally(number: float, least: float, deviation: float) -> float:
-    """P(number + noise >= least) for noise that is nearly normal."""
+    """P(number + noise >= least) for noise that is nearly normal.
+
+    Parameters
+    ----------
+    number, least : float
+        In rows.
+    deviation : float
+        Standard deviation of the noise, in rows.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
     if deviation <= 0.0:
         return 1.0 if number >= least else 0.0
     return 0.5 * math.erfc((least - number) / (deviation * math.sqrt(2.0)))

@@ -113,6 +113,18 @@ def longest(width: int, norm: Norm) -> Fraction:
 def shortened(rows: Integers, most: Fraction, norm: Norm) -> Integers:
     """``rows``, each of length at most ``most`` (for l2: of squared length), in steps.
 
+    Parameters
+    ----------
+    rows : array of shape (n, columns), int
+        In steps.
+    most : Fraction
+        Length, or squared length for "l2", in steps.
+    norm : "l1" or "l2"
+
+    Returns
+    -------
+    array of shape (n, columns), int
+
     Guarantee
     ---------
     Of every row returned the length was computed in integers and is at most ``most``.
@@ -174,6 +186,16 @@ def scored(data: Floats, at: Floats) -> Floats:
 
 def weighed(rows: Floats, weights: Floats, start: Floats) -> Floats:
     """rows weights' + start, shape (n, outputs), for weights of shape (outputs, columns).
+
+    Parameters
+    ----------
+    rows : array of shape (n, columns), float
+    weights : array of shape (outputs, columns), float
+    start : array of shape (outputs,), float
+
+    Returns
+    -------
+    array of shape (n, outputs), float
 
     Guarantee
     ---------

@@ -54,7 +54,21 @@ class OddShare:
         return cls(Geometric(L1(Fraction(moves), near), epsilon), rows, of_rows)
 
     def draw(self, odd: int, rest: int, entropy: Entropy, bought: float | None = None) -> Outcome[Estimate]:
-        """The noisy share; ``bought`` is a noisy number of rows. No reply where noise hides how many there are."""
+        """The noisy share; ``bought`` is a noisy number of rows. No reply where noise hides how many there are.
+
+        Parameters
+        ----------
+        odd, rest : int
+            Private numbers of odd rows and of the others.
+        entropy : Entropy
+        bought : float, optional
+            Noisy number of all rows.
+
+        Returns
+        -------
+        Outcome
+            A share in [0, 1].
+        """
         if self.rows is not None:
             (noisy,) = gate.draw(self.mechanism, (odd,), entropy)
             return share_of(noisy, self.rows, [self.scale])
@@ -90,7 +104,20 @@ class OddShare:
 
 
 def share_of(odd: float, rows: float, scales: Sequence[float]) -> Outcome[Estimate]:
-    """The share of noisy ``odd`` in ``rows``, with the scales of the noises in ``odd - share x rows``."""
+    """The share of noisy ``odd`` in ``rows``, with the scales of the noises in ``odd - share x rows``.
+
+    Parameters
+    ----------
+    odd, rows : float
+        Noisy numbers.
+    scales : sequence of float
+        Scales of the noises in ``odd - share x rows``, in rows.
+
+    Returns
+    -------
+    Outcome
+        A share in [0, 1].
+    """
     if rows < 1:
         return NO_REPLY
     share, radius = min(max(odd / rows, 0.0), 1.0), half_width(NONE, list(scales)) / rows
@@ -101,6 +128,18 @@ def share_of_both(odd: float, rest: float, scale: float) -> Outcome[Estimate]:
     """The share of noisy ``odd`` rows in these and a noisy ``rest``, both with noise of ``scale``.
 
     No reply where the noise hides how many rows there are.
+
+    Parameters
+    ----------
+    odd, rest : float
+        Noisy numbers of odd rows and of the others.
+    scale : float
+        Of either noise, in rows.
+
+    Returns
+    -------
+    Outcome
+        A share in [0, 1].
     """
     if too_few(odd + rest, [scale, scale]):
         return NO_REPLY
@@ -114,7 +153,19 @@ def idle(found: Outcome[Estimate] | None) -> bool:
 
 
 def words(found: Outcome[Estimate] | None, which: str, then: str) -> str:
-    """The share of rows ``which`` have something odd, and ``then`` what becomes of these; None: it is left out."""
+    """The share of rows ``which`` have something odd, and ``then`` what becomes of these; None: it is left out.
+
+    Parameters
+    ----------
+    found : Outcome or None
+        Share of odd rows, in [0, 1].
+    which, then : str
+        What the rows have, and what becomes of them.
+
+    Returns
+    -------
+    str
+    """
     match found:
         case None:
             return f"how many rows {which} is not told, as it would be known to no better than ± 10 %: {then}"

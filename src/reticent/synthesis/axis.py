@@ -216,6 +216,21 @@ def with_atoms(one: Axis, atoms: Sequence[Fraction]) -> Axis:
 def even(column: str, low: Fraction, high: Fraction, cells: int, *, whole: bool = False) -> Axis:
     """An axis from the public bounds of a column, in at most ``cells`` cells as equal as its values allow.
 
+    Parameters
+    ----------
+    column : str
+        Name of the column.
+    low, high : Fraction
+        Public bounds, in the unit of the column.
+    cells : int
+        At least 1.
+    whole : bool
+        True for a column of whole numbers.
+
+    Returns
+    -------
+    Axis
+
     Raises
     ------
     PublicParameterError

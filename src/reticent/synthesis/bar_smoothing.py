@@ -70,7 +70,20 @@ def drawn(release: LinearDensity, counts: Integers, entropy: Entropy, size: Nois
 
 
 def told(release: LinearDensity, noisy: Floats, size: NoisySize) -> Outcome[Density]:
-    """The density of bars whose noisy counts were drawn."""
+    """The density of bars whose noisy counts were drawn.
+
+    Parameters
+    ----------
+    release : LinearDensity
+    noisy : array of shape of the grid, float
+        Counts of the bars, with noise.
+    size : NoisySize
+        The number of records.
+
+    Returns
+    -------
+    Outcome of Density
+    """
     own = release.sums.deviation
     here, weight, unsure = pooled(float(noisy.sum()), own * math.sqrt(len(noisy)), size)
     if here < max(1.0, unsure):
@@ -102,7 +115,20 @@ def told(release: LinearDensity, noisy: Floats, size: NoisySize) -> Outcome[Dens
 
 
 def expected(release: LinearDensity, law: Floats, n: int) -> DensityAccuracy:
-    """Expected errors by noise and by sampling for n records of this law of cells, at a typical point."""
+    """Expected errors by noise and by sampling for n records of this law of cells, at a typical point.
+
+    Parameters
+    ----------
+    release : LinearDensity
+    law : array of shape of the grid, float
+        Shares of the cells.
+    n : int
+        Number of records.
+
+    Returns
+    -------
+    DensityAccuracy
+    """
     bar, own = bar_of(release.sums), release.sums.deviation
     exact: Floats = np.bincount(bar, weights=n * law).astype(np.float64)
     _, response = smoothed(release.axes, exact, own**2, float(n), bar)
@@ -121,6 +147,20 @@ def grain(release: LinearDensity, masses: Floats, unsure: float, here: float) ->
     records, a mean of the bars' sum and a bought one, have variance u. The noise of its count less P times that of the
     number has variance v (bars in it) + u (P^2 - 2 P s): at most the sum over its cells of v / (cells in a bar) and u
     max(mass - 2 share, 0). Of a part of a bar it is too much. Smoothing leaves out noise, but for what is little.
+
+    Parameters
+    ----------
+    release : LinearDensity
+    masses : array of shape of the grid, float
+        Released shares of the cells.
+    unsure : float
+        Standard deviation of the number of records.
+    here : float
+        The number of records.
+
+    Returns
+    -------
+    array of shape of the grid, float
     """
     bar = bar_of(release.sums)
     each = radius_of(release.sums) ** 2 / np.bincount(bar)[bar]
@@ -143,13 +183,43 @@ def bar_of(sums: LinearSums) -> Integers:
 
 
 def pooled(total: float, own: float, size: NoisySize) -> tuple[float, float, float]:
-    """Number of records by the sum of all bars and what is known beside, the share of the sum in it, its deviation."""
+    """Number of records by the sum of all bars and what is known beside, the share of the sum in it, its deviation.
+
+    Parameters
+    ----------
+    total : float
+        Noisy sum of all bars.
+    own : float
+        Standard deviation of its noise.
+    size : NoisySize
+        The number of records that is known beside.
+
+    Returns
+    -------
+    three of float
+    """
     weight = size.deviation**2 / (own**2 + size.deviation**2)
     return weight * total + (1.0 - weight) * size.records, weight, own * math.sqrt(weight)
 
 
 def smoothed(axes: Sequence[Axis], noisy: Floats, variance: float, n: float, bar: Integers) -> tuple[Floats, Floats]:
-    """Heights of the cells in units of the uniform density, and what n times a height gains by one more in each bar."""
+    """Heights of the cells in units of the uniform density, and what n times a height gains by one more in each bar.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    noisy : array of shape of the bars, float
+    variance : float
+        Of the noise of a bar, in records squared.
+    n : float
+        Number of records.
+    bar : array of int
+        Bar of each cell.
+
+    Returns
+    -------
+    pair of array of float
+    """
     coarse = tuple(_along(axes, bar))
     indices = _indices([one.cells for one in coarse])
     if not len(indices):  # one bar: a column of one value
@@ -166,7 +236,22 @@ def smoothed(axes: Sequence[Axis], noisy: Floats, variance: float, n: float, bar
 
 @np.errstate(under="ignore")  # a weight far from the best has chance 0
 def shrunk(found: Floats, variances: Floats, lengths: Floats) -> Floats:
-    """The factor of each coefficient, between 0 and 1, from coefficients with noise of these variances."""
+    """The factor of each coefficient, between 0 and 1, from coefficients with noise of these variances.
+
+    Parameters
+    ----------
+    found : array of float
+        Coefficients with noise.
+    variances : array of float
+        Of their noise.
+    lengths : array of float
+        Frequencies of the coefficients.
+
+    Returns
+    -------
+    array of float
+        In [0, 1].
+    """
     listed = _weights(lengths)
     errors = listed**2 @ found**2 - 2.0 * listed @ (found**2 - variances)
     chances = np.exp(-(errors - errors.min()) * CAUTION / (WARM * variances.min()))

@@ -323,7 +323,23 @@ class Lattice:
 def release_function(
     values: ArrayLike, *, sensitivity: L1 | Linf, epsilon: Fraction, entropy: Entropy, iterations: int = 1
 ) -> Polynomial:
-    """``Lattice`` for values of shape (k + 1,) * d: the shape is public, the values are not."""
+    """``Lattice`` for values of shape (k + 1,) * d: the shape is public, the values are not.
+
+    Parameters
+    ----------
+    values : array of shape (k + 1,) * d
+        Private values on the lattice.
+    sensitivity : L1 or Linf
+        Of all values together, or of each.
+    epsilon : Fraction
+    entropy : Entropy
+    iterations : int
+        Of the Bernstein operator.
+
+    Returns
+    -------
+    Polynomial
+    """
     shape = np.asarray(values).shape
     if not shape or len(set(shape)) != 1:
         raise PublicParameterError(f"values on a lattice have the same number of points each way, got {shape}")
@@ -338,7 +354,19 @@ def lattice(degree: int, dimension: int) -> Floats:
 
 
 def degree_for(people: int, columns: int = 1, cells: int = 1) -> int:
-    """A public degree of the usual order: people^(1/3) for one column, within what lattice and table can hold."""
+    """A public degree of the usual order: people^(1/3) for one column, within what lattice and table can hold.
+
+    Parameters
+    ----------
+    people : int
+        Public number of records.
+    columns, cells : int
+        Number of columns, and of cells along each.
+
+    Returns
+    -------
+    int
+    """
     room = min(MOST_POINTS, MOST_ENTRIES // cells)
     most = min(MOST_DEGREE, math.floor(math.pow(room, 1.0 / columns) + 1e-9) - 1)
     return max(1, min(round(math.cbrt(people)), most))
@@ -370,7 +398,16 @@ def iterated(values: NDArray[np.float64], iterations: int) -> Floats:
 
 
 def amplified(degree: int, dimension: int, iterations: int) -> float:
-    """The most a polynomial exceeds values that are at most 1 in size: at most 2^iterations - 1."""
+    """The most a polynomial exceeds values that are at most 1 in size: at most 2^iterations - 1.
+
+    Parameters
+    ----------
+    degree, dimension, iterations : int
+
+    Returns
+    -------
+    float
+    """
     points = (degree + 1) ** dimension
     if iterations == 1 or points > MOST_NORM:
         return float(2**iterations - 1)
@@ -379,7 +416,20 @@ def amplified(degree: int, dimension: int, iterations: int) -> float:
 
 
 def reflected(rows: Floats, points: Floats, bandwidth: float) -> Floats:
-    """The Gaussian kernel of [0, 1] with reflecting ends: shape (rows, points)."""
+    """The Gaussian kernel of [0, 1] with reflecting ends: shape (rows, points).
+
+    Parameters
+    ----------
+    rows : array of shape (n,), float
+        Values in [0, 1].
+    points : array of shape (m,), float
+        Places in [0, 1].
+    bandwidth : float
+
+    Returns
+    -------
+    array of shape (n, m), float
+    """
     gap = np.subtract.outer(rows, points)
     both = np.add.outer(rows, points)
     images = [part + 2.0 * turn for turn in (-1, 0, 1) for part in (gap, both)]
@@ -389,7 +439,17 @@ def reflected(rows: Floats, points: Floats, bandwidth: float) -> Floats:
 
 
 def checked(degree: int, dimension: int, iterations: int) -> None:
-    """Refuse a lattice that cannot be released."""
+    """Refuse a lattice that cannot be released.
+
+    Parameters
+    ----------
+    degree, dimension, iterations : int
+
+    Raises
+    ------
+    PublicParameterError
+        For a lattice that is too large.
+    """
     if not 1 <= dimension <= MOST_AXES:
         raise PublicParameterError(
             f"the Bernstein mechanism is for 1 to {MOST_AXES} columns, got {dimension}: its lattice grows as (k + 1)^d"

@@ -81,7 +81,16 @@ def figure(density: DrawableDensity) -> Figure:
 
 
 def curve(density: DrawableDensity, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
-    """The density of one column as steps, with the noise band, and its atoms as stems."""
+    """The density of one column as steps, with the noise band, and its atoms as stems.
+
+    Parameters
+    ----------
+    density : Density
+        Of one column.
+    panel : Axes
+        Of matplotlib.
+    label, colour, shade : str
+    """
     (one,) = density.axes
     marginal = density if density.boxes is None else density.marginal(one.column)
     cuts, sizes = one.cuts, one.sizes
@@ -109,7 +118,16 @@ def curve(density: DrawableDensity, panel: Axes, *, label: str = "", colour: str
 def distribution(
     density: DrawableDensity, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE
 ) -> None:
-    """The distribution function of one column with its band."""
+    """The distribution function of one column with its band.
+
+    Parameters
+    ----------
+    density : Density
+        Of one column.
+    panel : Axes
+        Of matplotlib.
+    label, colour, shade : str
+    """
     (one,) = density.axes
     points = np.linspace(one.low, one.high, POINTS)
     heights = density.cdf(points)

@@ -139,7 +139,25 @@ def checked(
     people: int | None,
     atoms: Sequence[Fraction] = (),
 ) -> FidelityRelease:
-    """A plan with checks for ``epsilon`` more; of ``axes`` the bounds alone matter."""
+    """A plan with checks for ``epsilon`` more; of ``axes`` the bounds alone matter.
+
+    Parameters
+    ----------
+    plan : DensityMechanism
+    axes : sequence of Axis
+        Their bounds alone matter.
+    neighbours : Adjacency
+    epsilon : Fraction
+        Price of the checks.
+    people : int or None
+        The public number of records.
+    atoms : sequence of Fraction
+        Values that are counted by themselves.
+
+    Returns
+    -------
+    FidelityRelease
+    """
     tables = tables_of(axes, atoms)
     total = 0 if people is not None else neighbours.rows
     moved = L1(Fraction(len(tables) * size.swapped(neighbours) + total), neighbours)

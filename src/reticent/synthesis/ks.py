@@ -165,6 +165,17 @@ def points_for(n: int, epsilon: Fraction, growth: Literal["root", "two_thirds"])
     """sqrt(n epsilon), for which the error is O((n epsilon)^-1/2); or n^(2/3) as in 002, whose rate is n^-1/3.
 
     Proof of the first: docs/proofs/synthesis.md, section 1.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    epsilon : Fraction
+    growth : "root" or "two_thirds"
+
+    Returns
+    -------
+    int
     """
     if growth == "root":
         return max(root(n * epsilon), 1)
@@ -175,6 +186,18 @@ def tried(cells: int, n: int, epsilon: Fraction, most: float) -> tuple[int, ...]
     """Powers of two from a ``FEWEST``-th of the root to 2 n^(2/3) or above.
 
     There are as many as ``most`` additions draw, and at least one.
+
+    Parameters
+    ----------
+    cells, n : int
+        Number of cells, and of records.
+    epsilon : Fraction
+    most : float
+        Additions that one draw may take.
+
+    Returns
+    -------
+    tuple of int
     """
     first = max(points_for(n, epsilon, "root") // FEWEST, 1).bit_length() - 1
     last = max((2 * points_for(n, epsilon, "two_thirds") - 1).bit_length(), first)
@@ -259,7 +282,19 @@ def _worked(axis: Axis, made: KolmogorovSmirnov, people: int) -> None:
 
 
 def work(cells: int, points: int, n: int, rate: Fraction) -> float:
-    """Additions of one draw, about."""
+    """Additions of one draw, about.
+
+    Parameters
+    ----------
+    cells, points, n : int
+        Number of cells, of released points, and of records.
+    rate : Fraction
+        Epsilon for a distance of one record.
+
+    Returns
+    -------
+    float
+    """
     bits = math.lgamma(cells + points) - math.lgamma(cells) - math.lgamma(points + 1)
     levels = min(n, n / (2 * points) + (bits + 50) / float(rate))
     return levels * (points + 1) * cells

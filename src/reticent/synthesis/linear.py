@@ -220,7 +220,20 @@ def shares_of(axes: Sequence[Axis]) -> Floats:
 
 
 def settled(heights: Floats, shares: Floats, settle: Settle) -> Floats:
-    """Heights >= 0 whose masses add up to 1."""
+    """Heights >= 0 whose masses add up to 1.
+
+    Parameters
+    ----------
+    heights : array of float
+        Noisy heights of the cells.
+    shares : array of float
+        Widths of the cells, as shares of the range.
+    settle : "simplex" or "clip"
+
+    Returns
+    -------
+    array of float
+    """
     match settle:
         case "simplex":
             order = np.argsort(-heights)

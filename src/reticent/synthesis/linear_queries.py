@@ -161,6 +161,17 @@ def widest(table: Integers, power: Literal[1, 2], *, origin: bool) -> int:
     search ends where no pair that is left can be farther apart than one that was found. Exact up to ``PAIRS`` entries
     that are compared; beyond, the greatest s + s' that is left, which is no less. Numbers are integers below 2^53
     throughout, where doubles are exact.
+
+    Parameters
+    ----------
+    table : array of shape (rows, numbers), int
+    power : 1 or 2
+    origin : bool
+        True if a row of zeros is compared too.
+
+    Returns
+    -------
+    int
     """
     rows = np.vstack([table, np.zeros_like(table[:1])]) if origin else table
     low = rows.min(axis=0)

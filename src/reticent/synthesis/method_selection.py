@@ -274,7 +274,20 @@ def auto(columns: Sequence[tuple[str, Fraction, Fraction, bool]], terms: Density
 
 
 def bars(axes: tuple[Axis, ...], count: int, terms: DensityTerms) -> LinearDensity:
-    """A histogram of ``count`` bars along each axis, written on the finer grid of ``axes``."""
+    """A histogram of ``count`` bars along each axis, written on the finer grid of ``axes``.
+
+    Parameters
+    ----------
+    axes : tuple of Axis
+        The finer grid.
+    count : int
+        Bars along each axis.
+    terms : DensityTerms
+
+    Returns
+    -------
+    LinearDensity
+    """
     inside = np.ones((1, 1), np.int64)
     for one in axes:
         parts = min(count, one.cells)

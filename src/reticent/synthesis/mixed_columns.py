@@ -207,7 +207,21 @@ def unsure(plan: DensityMechanism) -> float:
 
 
 def of_one(delta: Fraction, epsilon: Fraction, steps: int) -> Fraction:
-    """A delta of one row, at this epsilon of one row, whose group loss over so many rows is at most ``delta``."""
+    """A delta of one row, at this epsilon of one row, whose group loss over so many rows is at most ``delta``.
+
+    Parameters
+    ----------
+    delta : Fraction
+        Of a person.
+    epsilon : Fraction
+        Of one row.
+    steps : int
+        Rows of a person.
+
+    Returns
+    -------
+    Fraction
+    """
     if steps == 1 or not delta:
         return delta
     each = delta * (exp_down(epsilon) - 1) / (exp_up(steps * epsilon) - 1)

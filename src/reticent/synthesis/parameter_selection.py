@@ -251,7 +251,20 @@ class TunedDensity:
         return min(calm or listed, key=lambda one: abs(math.log(one.detail / wanted)))
 
     def scores(self, listed: Sequence[DetailCandidate], counts: Integers, n: int) -> tuple[int, ...]:
-        """The scores, less being better; the farther from the rule's candidate, the more they are set back."""
+        """The scores, less being better; the farther from the rule's candidate, the more they are set back.
+
+        Parameters
+        ----------
+        listed : sequence of DetailCandidate
+        counts : array of int
+            Exact counts of the cells.
+        n : int
+            Number of records, public or noisy.
+
+        Returns
+        -------
+        tuple of int
+        """
         assert self.choice is not None
         back = PRIOR * 2 * self.choice.sensitivity.bound / self.choice.epsilon
         first = listed.index(self.ruled(listed, n))

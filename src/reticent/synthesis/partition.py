@@ -523,7 +523,21 @@ def chance_of(listed: Values) -> float:
 
 
 def reach_of(noise: Geometric, counts: int, chance: float) -> float:
-    """Bound that the sum of so many noises exceeds with at most this chance: exact for one, else Chernoff's."""
+    """Bound that the sum of so many noises exceeds with at most this chance: exact for one, else Chernoff's.
+
+    Parameters
+    ----------
+    noise : Geometric
+    counts : int
+        Number of noises in the sum.
+    chance : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        In records.
+    """
     if counts <= 1:
         return float(least_bar(noise, 1, chance))
     scale, tilts = float(noise.scale), np.linspace(0.001, 0.999, 999)

@@ -200,7 +200,21 @@ def step_of(bounds: Axis) -> Fraction:
 
 
 def least_bar(noise: Geometric, counts: int, chance: float) -> int:
-    """The least noisy count that noise alone reaches somewhere among so many values with at most this chance."""
+    """The least noisy count that noise alone reaches somewhere among so many values with at most this chance.
+
+    Parameters
+    ----------
+    noise : Geometric
+    counts : int
+        Number of values without records.
+    chance : float
+        In (0, 1).
+
+    Returns
+    -------
+    int
+        In records.
+    """
     fall = 1.0 / float(noise.scale)
     return max(math.ceil((math.log(counts / chance) - math.log1p(math.exp(-fall))) / fall), 1)
 
@@ -226,7 +240,19 @@ def searches(bounds: Sequence[Axis], neighbours: Adjacency, epsilon: Fraction, p
 
 
 def searching(bounds: Sequence[Axis], neighbours: Adjacency, epsilon: Fraction) -> tuple[Search, ...]:
-    """Searches in all of these columns, for ``SHARE`` of epsilon."""
+    """Searches in all of these columns, for ``SHARE`` of epsilon.
+
+    Parameters
+    ----------
+    bounds : sequence of Axis
+    neighbours : Adjacency
+    epsilon : Fraction
+        Of the whole release.
+
+    Returns
+    -------
+    tuple of Search
+    """
     if not bounds:
         return ()
     noise = Geometric(L1(Fraction(swapped(neighbours)), neighbours), epsilon * SHARE / len(bounds))

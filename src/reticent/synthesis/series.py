@@ -145,7 +145,19 @@ def waves(axes: Sequence[Axis], indices: Integers) -> Floats:
 
 
 def frequencies(axes: Sequence[Axis], degree: float, most: int = 3) -> Integers:
-    """Multi-indices j with 0 < |j| <= degree, |j| Euclidean: shape (coefficients, axes)."""
+    """Multi-indices j with 0 < |j| <= degree, |j| Euclidean: shape (coefficients, axes).
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    degree : float
+    most : int
+        Greatest number of columns that the release is for.
+
+    Returns
+    -------
+    array of shape (coefficients, axes), int
+    """
     if not 1 <= len(axes) <= most:
         raise PublicParameterError(f"this release is of 1 to {most} columns, got {len(axes)}")
     if isinstance(degree, bool) or not 1 <= degree < min(one.cells for one in axes):

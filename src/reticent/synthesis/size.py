@@ -70,6 +70,22 @@ def pooled(size: RecordCount, drawn: int | None, counts: Sequence[float], each: 
 
     A public number is taken as it is. A bought one is a count for a twentieth of epsilon, and the sum of few good
     counts knows better: the two are weighed by their variances.
+
+    Parameters
+    ----------
+    size : RecordCount
+        Source of the number of records.
+    drawn : int or None
+        Bought number of records.
+    counts : sequence of float
+        Noisy counts of the partition.
+    each : Geometric
+        Noise of one count.
+
+    Returns
+    -------
+    pair of float
+        In records.
     """
     total, own = float(sum(counts)), deviation(each) * math.sqrt(len(counts))
     if drawn is None:

@@ -99,7 +99,21 @@ class Exceeding:
 
 
 def binomial_of_tail(trials: int, scale: Fraction, bar: int, entropy: Entropy) -> int:
-    """Binomial(``trials``, a^bar / (1 + a)), a = e^(-1 / scale), exactly: a uniform number against certified sums."""
+    """Binomial(``trials``, a^bar / (1 + a)), a = e^(-1 / scale), exactly: a uniform number against certified sums.
+
+    Parameters
+    ----------
+    trials : int
+    scale : Fraction
+        Of the noise, in records.
+    bar : int
+        In records.
+    entropy : Entropy
+
+    Returns
+    -------
+    int
+    """
     places, drawn = 0, 0
     while True:  # the digits of one uniform number, as many as decide
         places += 64
@@ -145,7 +159,17 @@ def _power(base: tuple[int, int], times: int, work: int) -> tuple[int, int]:
 
 
 def distinct(number: int, among: int, entropy: Entropy) -> list[int]:
-    """So many different integers below ``among``, every set alike: one after another, a repeated one drawn again."""
+    """So many different integers below ``among``, every set alike: one after another, a repeated one drawn again.
+
+    Parameters
+    ----------
+    number, among : int
+    entropy : Entropy
+
+    Returns
+    -------
+    list of int
+    """
     found: set[int] = set()
     if 2 * number > among:
         left = set(distinct(among - number, among, entropy))

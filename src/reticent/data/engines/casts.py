@@ -30,12 +30,35 @@ def double(value: float) -> Expr:
 
 
 def clamp(x: Expr, low: float, high: float) -> Expr:
-    """``x`` moved into [low, high]; null stays null. Only comparisons, so infinities are safe."""
+    """``x`` moved into [low, high]; null stays null. Only comparisons, so infinities are safe.
+
+    Parameters
+    ----------
+    x : Expr
+    low, high : float
+        In the unit of the column.
+
+    Returns
+    -------
+    Expr
+    """
     return ibis.cases((x < double(low), double(low)), (x > double(high), double(high)), else_=x)
 
 
 def number(column: Expr, storage: Storage, form: Format = PLAIN) -> Expr:
-    """The double a cell denotes, or null; never NaN."""
+    """The double a cell denotes, or null; never NaN.
+
+    Parameters
+    ----------
+    column : Expr
+    storage : storage type
+    form : Format
+        Way in which text writes numbers.
+
+    Returns
+    -------
+    Expr
+    """
     match storage:
         case "text":
             text = ibis.ifelse(column.re_search(form.pattern), column, ibis.null("string"))
@@ -91,7 +114,20 @@ def _truth_text(column: Expr, storage: Storage, form: Format) -> Expr:
 
 
 def parsed(raw: Expr, storage: Storage, column: Column, form: Format) -> Expr:
-    """The double or the text of a cell, before it is held against the declaration; null where ``na`` lists it."""
+    """The double or the text of a cell, before it is held against the declaration; null where ``na`` lists it.
+
+    Parameters
+    ----------
+    raw : Expr
+    storage : storage type
+    column : Column
+    form : Format
+        Way in which text writes numbers.
+
+    Returns
+    -------
+    Expr
+    """
     match column:
         case Real() | Integer():
             return _known_number(number(raw, storage, form), form)
@@ -107,7 +143,19 @@ def parsed(raw: Expr, storage: Storage, column: Column, form: Format) -> Expr:
 
 
 def known_text(raw: Expr, storage: Storage, form: Format) -> Expr:
-    """The text of a cell; null where ``na`` lists it, letter by letter."""
+    """The text of a cell; null where ``na`` lists it, letter by letter.
+
+    Parameters
+    ----------
+    raw : Expr
+    storage : storage type
+    form : Format
+        Its ``na`` lists texts that count as missing.
+
+    Returns
+    -------
+    Expr
+    """
     text = plain_text(raw, storage)
     return ibis.ifelse(_listed(text, form), ibis.null("string"), text) if form.na else text
 

@@ -38,6 +38,17 @@ class Session:
 
         The first is a view of the stream. Each later one is a table until the next is there: inlined, the columns that
         it uses several times would double at each step.
+
+        Parameters
+        ----------
+        name : str
+            Of the table.
+        statement : str
+            SQL over the last step.
+        stream : RecordBatchReader
+            The rows, as Arrow batches.
+        steps : mapping of name to SQL
+            In order.
         """
         (first, text), *later = steps.items()
         self._connection.register("source", stream)

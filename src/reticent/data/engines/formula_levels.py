@@ -102,12 +102,40 @@ class FormulaLevels:
 
 
 def levels(schema: Schema, used: Sequence[str], names: Names, rows: Table) -> dict[str, Table]:
-    """The views between "cells" and "base", by name, in order."""
+    """The views between "cells" and "base", by name, in order.
+
+    Parameters
+    ----------
+    schema : Schema
+    used : sequence of str
+        Columns that the queries read.
+    names : Names
+    rows : Table
+        An Ibis expression of the parsed cells.
+
+    Returns
+    -------
+    dict of name to Table
+    """
     return FormulaLevels(schema, used, names).views(rows)
 
 
 def chosen(schema: Schema, used: Sequence[str], names: Names, rows: Table) -> Table:
-    """Rows with their computed columns, of which the filter keeps those that it is true for."""
+    """Rows with their computed columns, of which the filter keeps those that it is true for.
+
+    Parameters
+    ----------
+    schema : Schema
+    used : sequence of str
+        Columns that the queries read.
+    names : Names
+    rows : Table
+        An Ibis expression of the parsed cells.
+
+    Returns
+    -------
+    Table
+    """
     formulas = FormulaLevels(schema, used, names)
     views = formulas.views(rows)
     if not views:

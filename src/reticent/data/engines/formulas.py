@@ -50,6 +50,20 @@ def call(name: str, found: Sequence[Expr], operands: Sequence[Tree], columns: Ma
     """One operation on operands that are there: columns of a table, and literals.
 
     An operation may use an operand several times, so operands are no larger expressions (``formula_levels``).
+
+    Parameters
+    ----------
+    name : str
+        Of the operation.
+    found : sequence of Expr
+        The operands, compiled.
+    operands : sequence of Tree
+        The operands, as trees.
+    columns : mapping of name to Column
+
+    Returns
+    -------
+    Expr
     """
     match name, found:
         case "+", (a, b):

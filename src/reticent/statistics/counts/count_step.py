@@ -161,7 +161,20 @@ class CountStep:
 def noisy(
     vectors: Sequence[tuple[int, ...]], mechanism: IntegerNoise | None, entropy: Entropy
 ) -> list[tuple[int, ...]]:
-    """The vectors with noise, drawn for all groups at once; unchanged where they are public."""
+    """The vectors with noise, drawn for all groups at once; unchanged where they are public.
+
+    Parameters
+    ----------
+    vectors : sequence of tuple of int
+        Exact integers of each group.
+    mechanism : mechanism for integers, or None
+        None where they are public.
+    entropy : Entropy
+
+    Returns
+    -------
+    list of tuple of int
+    """
     if mechanism is None:
         return list(vectors)
     flat = [number for vector in vectors for number in vector]
@@ -200,6 +213,21 @@ def count(asked: Count | Persons, query: Rows | PersonsQuery, setting: Setting, 
 
 
 def total(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
+    """The step that answers the question.
+
+    Parameters
+    ----------
+    asked : Sum
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    CountStep
+    """
     low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
     whole = isinstance(setting.schema.column(asked.column), Integer)  # then noisy sums are integers, as sums are
     grid = grid_whole(low, high) if whole else grid_by_size(low, high)
@@ -224,6 +252,21 @@ def total(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
 
 
 def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountStep:
+    """The step that answers the question.
+
+    Parameters
+    ----------
+    asked : Histogram
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    CountStep
+    """
     declared = setting.schema.column(asked.column)
     match declared:
         case Category(among=among):
@@ -286,6 +329,23 @@ def _intervals(edges: tuple[Fraction, ...]) -> list[str]:
 
 def noise(word: str, name: str, query: Query, setting: Setting, epsilon: Fraction, size: int) -> Noise:
     """The noise of the ``size`` integers of a query for ``epsilon``, by the mechanism ``word`` of question ``name``.
+
+    Parameters
+    ----------
+    word : str
+        Name of the mechanism.
+    name : str
+        The question, for the message.
+    query : Query
+    setting : Setting
+    epsilon : Fraction
+        Price of the question.
+    size : int
+        Number of integers.
+
+    Returns
+    -------
+    Noise
 
     Raises
     ------

@@ -134,6 +134,20 @@ class Correlation:
         """Power for columns in the middle of their bounds.
 
         A share ``effect`` of the rows has v = u, or v = -u; the others have independent values.
+
+        Parameters
+        ----------
+        effect : float
+            Effect, in the unit of the test.
+        people : int
+            Number of people.
+        level : float
+            Level of the test, in (0, 1).
+
+        Returns
+        -------
+        float
+            Probability of a rejection, in [0, 1].
         """
         if not -1.0 <= effect <= 1.0:
             raise PublicParameterError(f"a correlation lies between -1 and 1, got {effect:g}")
@@ -310,6 +324,18 @@ def products(records: Integers, origins: tuple[int, int], steps: tuple[int, int]
 
     A row that lacks a value adds nothing; any other moves to the bounds and adds nine integers >= 0 whose sum is
     (steps[0] steps[1])^2, whatever its values.
+
+    Parameters
+    ----------
+    records : array of shape (n, 2), int
+    origins : pair of int
+        Low end of each column, in steps of its unit.
+    steps : pair of int
+        Number of steps between the bounds of each column.
+
+    Returns
+    -------
+    tuple of nine int
     """
     there = records[records[:, 0] != ABSENT]
     total = [0] * 9
@@ -333,6 +359,19 @@ def _soft(places: Integers, most: int) -> Integers:
 
 def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
     """The step of "correlation", for exactly ``epsilon``.
+
+    Parameters
+    ----------
+    asked : HypothesisTest
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    HypothesisStep
 
     Raises
     ------

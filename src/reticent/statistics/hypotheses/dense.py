@@ -165,6 +165,19 @@ def p_value(test: DensityTest, noisy: int) -> float:
 def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
     """The density test of a column, for exactly ``epsilon``.
 
+    Parameters
+    ----------
+    asked : HypothesisTest
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    PlannedStep[Order]
+
     Raises
     ------
     QuestionError

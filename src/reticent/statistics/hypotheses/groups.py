@@ -31,6 +31,17 @@ def keys_of(asked: HypothesisTest, setting: Setting) -> Keys:
 def among_of(column: str, named: tuple[Key, ...], setting: Setting) -> tuple[Key, ...]:
     """The public values of a column that are meant, as the declaration spells them.
 
+    Parameters
+    ----------
+    column : str
+    named : tuple of keys
+        Empty for all declared values.
+    setting : Setting
+
+    Returns
+    -------
+    tuple of keys
+
     Raises
     ------
     QuestionError

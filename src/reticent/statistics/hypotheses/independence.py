@@ -78,6 +78,22 @@ class Independence:
         return ExpectedAccuracy(noise, sampling, seen_words(seen, "V", "even margins"))
 
     def power(self, effect: float, people: int, level: float) -> float:
+        """Probability of a rejection at this effect.
+
+        Parameters
+        ----------
+        effect : float
+            Effect, in the unit of the test.
+        people : int
+            Number of people.
+        level : float
+            Level of the test, in (0, 1).
+
+        Returns
+        -------
+        float
+            Probability of a rejection, in [0, 1].
+        """
         if not 0.0 <= effect <= 1.0:
             raise PublicParameterError(f"Cramer's V lies between 0 and 1, got {effect:g}")
         return self._power(effect, people, level, PLANNED)
@@ -179,6 +195,19 @@ def _longest(apart: Floats, residual: Floats) -> float:
 
 def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
     """The test of independence of ``asked.column`` and ``asked.on``, for exactly ``epsilon``.
+
+    Parameters
+    ----------
+    asked : HypothesisTest
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    HypothesisStep
 
     Raises
     ------

@@ -36,6 +36,19 @@ _WORDS: Final = {"law": "centre and deviation"}
 def test(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Step:
     """The step that answers a test for exactly ``epsilon``.
 
+    Parameters
+    ----------
+    asked : HypothesisTest
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    Step
+
     Raises
     ------
     QuestionError

@@ -144,6 +144,20 @@ class Means:
         """Power for simulated groups of equal size, whose means differ by ``effect`` about the middle.
 
         Values have the usual deviation.
+
+        Parameters
+        ----------
+        effect : float
+            Effect, in the unit of the test.
+        people : int
+            Number of people.
+        level : float
+            Level of the test, in (0, 1).
+
+        Returns
+        -------
+        float
+            Probability of a rejection, in [0, 1].
         """
         if abs(effect) > 2.0 * self.half:
             raise PublicParameterError(f"means on this range differ by at most {2.0 * self.half:g}, got {effect:g}")
@@ -235,6 +249,19 @@ def law(mean: float, variance: float) -> tuple[Floats, Floats]:
 
 def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
     """The test of two means, for exactly ``epsilon``; each person counts with their mean in a group.
+
+    Parameters
+    ----------
+    asked : HypothesisTest
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    HypothesisStep
 
     Raises
     ------

@@ -173,6 +173,20 @@ class NormalityHypothesis:
         """For values of a normal law of which a share of twice ``effect`` is heaped at the mean.
 
         That law has a distance ``effect`` in [0, 1/2] from the named law, and from all normal laws.
+
+        Parameters
+        ----------
+        effect : float
+            Effect, in the unit of the test.
+        people : int
+            Number of people.
+        level : float
+            Level of the test, in (0, 1).
+
+        Returns
+        -------
+        float
+            Probability of a rejection, in [0, 1].
         """
         if not 0.0 <= effect <= 0.5:
             raise PublicParameterError(f"a plan looks at distances between 0 and 1/2, got {effect:g}")
@@ -195,6 +209,19 @@ def _bar(kind: NormalityHypothesis, people: int, level: float) -> float:
 
 def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
     """The step of "normal".
+
+    Parameters
+    ----------
+    asked : HypothesisTest
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    HypothesisStep
 
     Raises
     ------

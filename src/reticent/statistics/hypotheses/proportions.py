@@ -92,6 +92,22 @@ class Proportions:
         )
 
     def power(self, effect: float, people: int, level: float) -> float:
+        """Probability of a rejection at this effect.
+
+        Parameters
+        ----------
+        effect : float
+            Effect, in the unit of the test.
+        people : int
+            Number of people.
+        level : float
+            Level of the test, in (0, 1).
+
+        Returns
+        -------
+        float
+            Probability of a rejection, in [0, 1].
+        """
         if not -1.0 <= effect <= 1.0:
             raise PublicParameterError(f"a difference of shares lies between -1 and 1, got {effect:g}")
         apart = critical(self._statistics(0.0, people, "critical"), level)
@@ -131,6 +147,19 @@ def _of(variances: Variances) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
     """The test of one share in two groups, for exactly ``epsilon``.
+
+    Parameters
+    ----------
+    asked : HypothesisTest
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    HypothesisStep
 
     Raises
     ------

@@ -182,6 +182,20 @@ class GroupRanks:
         """For groups of equal size and the assumed shares, the last group shifted on the scale that makes them normal.
 
         ``effect`` is P(first < second) less 1/2 of two groups; of more the last one's mean rank less 1/2.
+
+        Parameters
+        ----------
+        effect : float
+            Effect, in the unit of the test.
+        people : int
+            Number of people.
+        level : float
+            Level of the test, in (0, 1).
+
+        Returns
+        -------
+        float
+            Probability of a rejection, in [0, 1].
         """
         away = abs(effect)
         if away > self._most:
@@ -274,6 +288,19 @@ def _spread(weights: Floats, scores: Floats) -> float:
 
 def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
     """The step of "ranks".
+
+    Parameters
+    ----------
+    asked : HypothesisTest
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    HypothesisStep
 
     Raises
     ------

@@ -149,6 +149,21 @@ class ProportionStep:
 
 
 def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> ProportionStep:
+    """The step that answers the question.
+
+    Parameters
+    ----------
+    asked : Proportion
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    ProportionStep
+    """
     declared = setting.schema.column(asked.column)
     if not isinstance(declared, Category):
         raise QuestionError(

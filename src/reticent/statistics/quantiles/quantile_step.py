@@ -475,6 +475,21 @@ def _density(level: float) -> float:
 
 
 def prepare(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> QuantileStep:
+    """The step that answers the question.
+
+    Parameters
+    ----------
+    asked : RankStatistic or Iqr
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    QuantileStep
+    """
     person, keys = setting.schema.person, setting.keys
     spread = isinstance(asked, Iqr)
     levels = QUARTILES if isinstance(asked, Iqr) else asked.levels

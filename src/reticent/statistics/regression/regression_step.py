@@ -173,7 +173,21 @@ def _expected(chosen: PlanChoice) -> ExpectedAccuracy:
 
 
 def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedStep[Integers]:
-    """The coefficients of a linear model."""
+    """The coefficients of a linear model.
+
+    Parameters
+    ----------
+    asked : Regression
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    PlannedStep[Integers]
+    """
     if setting.keys is not None:
         raise QuestionError(f"{asked.name} is not asked by group. Nothing was charged.")
     bounded, method, title = (

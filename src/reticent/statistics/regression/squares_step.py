@@ -111,7 +111,21 @@ def is_bounded(asked: Regression, setting: Setting) -> bool:
 
 
 def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedStep[Integers]:
-    """Least squares of ``asked`` for ``epsilon``, and for the delta of ``setting`` where the question names one."""
+    """Least squares of ``asked`` for ``epsilon``, and for the delta of ``setting`` where the question names one.
+
+    Parameters
+    ----------
+    asked : Regression
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    PlannedStep[Integers]
+    """
     blocks, labels = _blocks(asked, setting)
     frame = Frame(blocks, setting.schema.bounded(asked.y, asked.name), asked.intercept)
     if len(frame.features) > MOST_FEATURES:

@@ -102,7 +102,19 @@ def bins(value: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def farthest(rank: int, n: int, search: Search) -> int:
-    """The greatest distance of any table of n values."""
+    """The greatest distance of any table of n values.
+
+    Parameters
+    ----------
+    rank, n : int
+        Public rank, and number of values.
+    search : Search
+
+    Returns
+    -------
+    int
+        In rows.
+    """
     return min(rank - 1, n - rank) if search == "free" else min(rank, n - rank + 1)
 
 

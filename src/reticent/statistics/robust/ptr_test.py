@@ -121,7 +121,24 @@ class Test:
 
 
 def exact_test(epsilon: Fraction, delta: Fraction, neighbours: Adjacency, *, unsafe: int, sensitivity: int = 1) -> Test:
-    """The test of least threshold whose unsafe replies have probability at most ``delta`` in (0, 1)."""
+    """The test of least threshold whose unsafe replies have probability at most ``delta`` in (0, 1).
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Price of the test.
+    delta : Fraction
+        In (0, 1).
+    neighbours : Adjacency
+    unsafe : int
+        Greatest distance at which the proposal may be too small, in rows.
+    sensitivity : int
+        Most that one step between neighbours moves the distance.
+
+    Returns
+    -------
+    Test
+    """
     scale = Fraction(sensitivity) / positive(epsilon, "epsilon")
     return Test(neighbours, epsilon, max(1, ptr.least_margin(scale, delta)), unsafe, sensitivity)
 
@@ -130,6 +147,22 @@ def paper_test(epsilon: Fraction, n: int, neighbours: Adjacency, *, unsafe: int,
     """The test as 003 prints it, A + Z > ln^2 n + 1 where A <= 1 is unsafe: its ``delta`` is what it is.
 
     Deviations. 003 writes the threshold for u = 1; for another greatest unsafe distance it is ln^2 n + u.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Price of the test.
+    n : int
+        Public number of values.
+    neighbours : Adjacency
+    unsafe : int
+        Greatest distance at which the proposal may be too small, in rows.
+    sensitivity : int
+        Most that one step between neighbours moves the distance.
+
+    Returns
+    -------
+    Test
     """
     return Test(neighbours, epsilon, squared_log(n) + 1, unsafe, sensitivity)
 
@@ -173,6 +206,15 @@ def step(test: Test, release: Fraction, *, law: str, label: str = "") -> ptr.Ptr
 
 def refuse_large_delta(delta: Fraction, most: Fraction, what: str) -> None:
     """Refuse before rows are read where the delta that comes with a printed threshold is above the policy cap.
+
+    Parameters
+    ----------
+    delta : Fraction
+        That of the printed threshold.
+    most : Fraction
+        That of the release.
+    what : str
+        Name of the statistic, for the message.
 
     Raises
     ------
@@ -224,7 +266,24 @@ def refuse_short(test: Test, unsafe: int) -> None:
 
 
 def whole(number: int, name: str, least: int) -> int:
-    """``number`` if it is an int of at least ``least``."""
+    """``number`` if it is an int of at least ``least``.
+
+    Parameters
+    ----------
+    number : int
+    name : str
+        For the message.
+    least : int
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    PublicParameterError
+        For any other number.
+    """
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
         raise PublicParameterError(f"{name} must be an integer >= {least}, got {number}")
     return number
@@ -238,7 +297,19 @@ def level(number: Fraction, name: str) -> Fraction:
 
 
 def first_distance(exceeds: Callable[[int], bool], least: int, cap: int) -> int:
-    """The first k in [least, cap) for which ``exceeds(k)``, which once true stays true; ``cap`` where there is none."""
+    """The first k in [least, cap) for which ``exceeds(k)``, which once true stays true; ``cap`` where there is none.
+
+    Parameters
+    ----------
+    exceeds : function
+        From a distance to a bool, which once true stays true.
+    least, cap : int
+        Ends of the search; ``cap`` is left out.
+
+    Returns
+    -------
+    int
+    """
     low, high = least, cap
     while low < high:
         middle = (low + high) // 2

@@ -81,7 +81,21 @@ ROW: Final = Adjacency("add_remove", unit="row")
 
 
 def scale(asked: Scale | Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Order] | PlannedStep[Counts]:
-    """S, or the stable bin, of a column."""
+    """S, or the stable bin, of a column.
+
+    Parameters
+    ----------
+    asked : Scale or Iqr
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    PlannedStep[Order] or PlannedStep[Counts]
+    """
     if isinstance(asked, Iqr):
         _refuse_unused(asked)
     levels = asked.levels if isinstance(asked, Scale) else QUARTILES
@@ -110,7 +124,21 @@ def scale(asked: Scale | Iqr, setting: Setting, epsilon: Fraction) -> PlannedSte
 
 
 def quantile(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> PlannedStep[Order] | PlannedStep[Counts]:
-    """M: one quantile, with its width given or bought."""
+    """M: one quantile, with its width given or bought.
+
+    Parameters
+    ----------
+    asked : RankStatistic
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    PlannedStep[Order] or PlannedStep[Counts]
+    """
     if len(asked.levels) != 1:
         raise QuestionError(f"{asked.name}: method {asked.method} answers one level at a time. Nothing was charged.")
     (level,) = asked.levels
@@ -167,7 +195,21 @@ def _scaled(n: int, price: PtrPrice, level: Fraction) -> ScaledMedian:
 
 
 def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Order] | PlannedStep[Counts]:
-    """TM: the mean between two ranks."""
+    """TM: the mean between two ranks.
+
+    Parameters
+    ----------
+    asked : TrimmedMean
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    PlannedStep[Order] or PlannedStep[Counts]
+    """
     if asked.method == "smooth":
         grid = grid_of(asked.column, asked.ptr, setting)
         low, high = _ends(public_facts.bounds(asked.name, setting, asked.column, None, None), grid)
@@ -219,6 +261,17 @@ def grid_of(column: str, options: PTR, setting: Setting) -> StepUnit:
 
     Declared bounds for which 2^-24 is too fine or too coarse make it a power of two that suits them.
 
+    Parameters
+    ----------
+    column : str
+    options : PTR
+        Its unit and mode.
+    setting : Setting
+
+    Returns
+    -------
+    StepUnit
+
     Raises
     ------
     QuestionError
@@ -246,7 +299,19 @@ def _unit_for(declared: Real, width: Fraction | None) -> Fraction:
 
 
 def has_unit(column: str, options: PTR, setting: Setting) -> bool:
-    """Tell if the unit of a column is public: whole numbers, bounds, a resolution, a unit or a width, or mode paper."""
+    """Tell if the unit of a column is public: whole numbers, bounds, a resolution, a unit or a width, or mode paper.
+
+    Parameters
+    ----------
+    column : str
+    options : PTR
+        Its unit, width and mode.
+    setting : Setting
+
+    Returns
+    -------
+    bool
+    """
     declared = setting.schema.column(column)
     if not isinstance(declared, Real) or options.mode == "paper":
         return True
@@ -379,7 +444,18 @@ def orders(result: QueryResult) -> Sequence[Order]:
 
 
 def public_values(column: str, per: Per, setting: Setting) -> int | None:
-    """The number of values where it is public: every row has one, and there is one row for each person."""
+    """The number of values where it is public: every row has one, and there is one row for each person.
+
+    Parameters
+    ----------
+    column : str
+    per : "row" or "person"
+    setting : Setting
+
+    Returns
+    -------
+    int or None
+    """
     if setting.keys is not None or setting.units is None or not public_facts.stands_in(setting.schema.column(column)):
         return None
     if setting.neighbours.kind == "add_remove":

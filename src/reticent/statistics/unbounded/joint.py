@@ -456,7 +456,24 @@ def _descended(
 def joint_quantiles(
     cells: Cells, levels: Sequence[Fraction], terms: ColumnTerms, epsilon: Fraction, *, interval: bool = True
 ) -> JointQuantiles:
-    """Quantiles at ``levels`` with the usual shares: 3/5 for values, every depth alike, and 2/5 for ends."""
+    """Quantiles at ``levels`` with the usual shares: 3/5 for values, every depth alike, and 2/5 for ends.
+
+    Parameters
+    ----------
+    cells : Cells
+        Candidates, with their weights.
+    levels : sequence of Fraction
+        Rising, in (0, 1).
+    terms : ColumnTerms
+        Neighbours, and the public number of values if there is one.
+    epsilon : Fraction
+    interval : bool
+        False spends everything on the values.
+
+    Returns
+    -------
+    JointQuantiles
+    """
     chosen = tuple(sorted(set(levels)))
     if not chosen:
         raise PublicParameterError("joint quantiles need at least one level")

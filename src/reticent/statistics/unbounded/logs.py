@@ -205,6 +205,21 @@ def exponential(found: Estimate) -> Estimate:
 def log_mean(asked: LogStatistic, setting: Setting, epsilon: Fraction, *, geometric: bool) -> PlannedStep[Group]:
     """The step that answers with the mean of logarithms, or with its exponential.
 
+    Parameters
+    ----------
+    asked : LogStatistic
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+    geometric : bool
+        True for the exponential of the mean.
+
+    Returns
+    -------
+    PlannedStep[Group]
+
     Raises
     ------
     QuestionError

@@ -93,14 +93,46 @@ class QuantileRange:
 
 
 def iqr(cells: Cells, terms: ColumnTerms, epsilon: Fraction, *, interval: bool = True) -> QuantileRange:
-    """The distance of the quartiles."""
+    """The distance of the quartiles.
+
+    Parameters
+    ----------
+    cells : Cells
+        Candidates, with their weights.
+    terms : ColumnTerms
+        Neighbours, and the public number of values if there is one.
+    epsilon : Fraction
+    interval : bool
+        False spends everything on the value.
+
+    Returns
+    -------
+    QuantileRange
+    """
     return between(cells, *QUARTILES, terms, epsilon, interval=interval)
 
 
 def between(
     cells: Cells, low: Fraction, high: Fraction, terms: ColumnTerms, epsilon: Fraction, *, interval: bool = True
 ) -> QuantileRange:
-    """The distance between the quantiles at two levels."""
+    """The distance between the quantiles at two levels.
+
+    Parameters
+    ----------
+    cells : Cells
+        Candidates, with their weights.
+    low, high : Fraction
+        Levels, in (0, 1).
+    terms : ColumnTerms
+        Neighbours, and the public number of values if there is one.
+    epsilon : Fraction
+    interval : bool
+        False spends everything on the value.
+
+    Returns
+    -------
+    QuantileRange
+    """
     levels = (low, (low + high) / 2, high)
     shares = WITH_ENDS if interval else ALONE
     return QuantileRange(JointQuantiles(cells, levels, terms, epsilon, shares, (low, high) if interval else (), APART))

@@ -76,7 +76,17 @@ def _above(z: float) -> float:
 
 
 def near(centre: Fraction, radius: Fraction, deviation: Fraction) -> str:
-    """Premises of CoinPress, in the words of an estimand."""
+    """Premises of CoinPress, in the words of an estimand.
+
+    Parameters
+    ----------
+    centre, radius, deviation : Fraction
+        In the unit of the column.
+
+    Returns
+    -------
+    str
+    """
     return (
         f"if it is within {show(radius)} of {show(centre)} and tails are no heavier than those of a normal law of "
         f"standard deviation {show(deviation)}"

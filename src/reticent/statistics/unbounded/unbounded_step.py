@@ -269,6 +269,19 @@ class NamedDelta:
 def mean(asked: Mean, setting: Setting, epsilon: Fraction) -> Step:
     """The mean without bounds: clipped where the data reach, or CoinPress.
 
+    Parameters
+    ----------
+    asked : Mean
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    Step
+
     Raises
     ------
     QuestionError
@@ -318,6 +331,19 @@ def joint_wins(levels: int, *, interval: bool) -> bool:
 def quantiles(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
     """Several quantiles by joint exponential mechanisms.
 
+    Parameters
+    ----------
+    asked : RankStatistic
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    PlannedStep[Group]
+
     Raises
     ------
     QuestionError
@@ -335,6 +361,19 @@ def quantiles(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> Plan
 def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
     """The distance of the quartiles by joint exponential mechanisms.
 
+    Parameters
+    ----------
+    asked : Iqr
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    PlannedStep[Group]
+
     Raises
     ------
     QuestionError
@@ -348,6 +387,19 @@ def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
 
 def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
     """The trimmed mean by inverse sensitivity, where the number of values is public.
+
+    Parameters
+    ----------
+    asked : TrimmedMean
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    PlannedStep[Group]
 
     Raises
     ------
@@ -371,6 +423,19 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
 def location(asked: Location, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
     """Huber's location.
 
+    Parameters
+    ----------
+    asked : Location
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    PlannedStep[Group]
+
     Raises
     ------
     QuestionError
@@ -391,7 +456,18 @@ def location(asked: Location, setting: Setting, epsilon: Fraction) -> PlannedSte
 
 
 def terms(column: str, setting: Setting, per: Per) -> ColumnTerms:
-    """Whose difference is hidden from a plan: a person's, or one row's where it is run on every group by itself."""
+    """Whose difference is hidden from a plan: a person's, or one row's where it is run on every group by itself.
+
+    Parameters
+    ----------
+    column : str
+    setting : Setting
+    per : "row" or "person"
+
+    Returns
+    -------
+    ColumnTerms
+    """
     alike = kept_rows(setting.schema.person, per)
     if setting.keys is not None:
         return ColumnTerms(ROW, alike=alike)
@@ -408,7 +484,19 @@ def _lifts(per: Per, setting: Setting) -> int:
 
 
 def each_of(per: Per, setting: Setting, epsilon: Fraction) -> Fraction:
-    """Epsilon of one plan: the price of the question divided by the lift from a row to a person."""
+    """Epsilon of one plan: the price of the question divided by the lift from a row to a person.
+
+    Parameters
+    ----------
+    per : "row" or "person"
+    setting : Setting
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    Fraction
+    """
     return epsilon / _lifts(per, setting)
 
 
