@@ -40,6 +40,16 @@ def test_the_readme_shows_a_run_that_is_kept() -> None:
     assert len(shown.splitlines()) > 10
 
 
+def test_the_readme_imports_public_modules_alone_and_names_them() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    rooms = re.findall(r"^- \[`(reticent\.\w+)`\]", (DOCS / "reference" / "api.md").read_text("utf-8"), re.MULTILINE)
+    imported = re.findall(r"^(?:from|import) (reticent[\w.]*)", text, re.MULTILINE)
+    assert len(rooms) > 5
+    assert set(imported) - {"reticent", *rooms} == set()
+    told = text.partition("## Public names\n")[2].partition("\n## ")[0]
+    assert [room for room in rooms if f"`{room}`" not in told and f"`.{room.partition('.')[2]}`" not in told] == []
+
+
 def test_the_six_files_of_the_map_are_short() -> None:
     text = (DOCS / "reference" / "readers_map.md").read_text("utf-8")
     files = re.findall(r"^\d\. `([\w/]+\.py)`", text, re.MULTILINE)

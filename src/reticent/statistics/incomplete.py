@@ -75,6 +75,20 @@ def incomplete_step(
     """The step that tells the share of incomplete rows for ``epsilon``.
 
     ``of_rows`` is the scale of the noise of a number of rows that the release buys besides.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the share.
+    of_rows : Fraction, optional
+        Scale of the noise of a bought number of rows.
+
+    Returns
+    -------
+    IncompleteStep
     """
     if setting.keys is not None:
         raise QuestionError("A share of incomplete rows is one for all groups: leave out 'by'. Nothing was charged.")
@@ -110,7 +124,19 @@ class IncompleteStep:
         return self.answer_by(results, entropy, None)
 
     def answer_by(self, results: Sequence[QueryResult], entropy: Entropy, rows_bought: float | None) -> Answer:
-        """The share, with the noisy number of rows that the release bought besides, if it did."""
+        """The share, with the noisy number of rows that the release bought besides, if it did.
+
+        Parameters
+        ----------
+        results : sequence of QueryResult
+        entropy : Entropy
+        rows_bought : float or None
+            Noisy number of rows.
+
+        Returns
+        -------
+        Answer
+        """
         ((odd,),), *more = (found.vectors for found in results)
         rest = more[0][0][0] - odd if more else 0
         return Answer(self.name, (Cell((), self.share.draw(odd, rest, entropy, rows_bought)),))

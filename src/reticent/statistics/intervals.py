@@ -63,6 +63,20 @@ def known(variance: float) -> Variances:
 def half_width(normal: Variances, scales: Sequence[float], level: float = LEVEL) -> float:
     """Least r with P(|error| <= r) >= ``level``, for a normal part plus independent Laplace parts of these scales.
 
+    Parameters
+    ----------
+    normal : Variances
+        Variances of the normal part, with their weights.
+    scales : sequence of float
+        Of the Laplace parts.
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        In the unit of the error.
+
     Notes
     -----
     P(|E| <= r) = r / p + (2 / pi) sum_k sin(k pi r / p) / k phi(k pi / p), exact for the law wrapped on [-p, p].
@@ -142,6 +156,21 @@ def plausible(estimate: float, scale: float, least: float, most: float, *, usual
     (then ``least`` > 0) the grid is even in the logarithm and values near ``usual`` are likelier beforehand: within a
     factor e below it, and e^3 above, as laws with long tails have variances that much greater. Mixing over the grid
     keeps the coverage that plugging in one noisy variance would lose.
+
+    Parameters
+    ----------
+    estimate : float
+        The noisy variance.
+    scale : float
+        Of its noise.
+    least, most : float
+        Ends of the possible variances.
+    usual : float, optional
+        A variance that is likelier beforehand.
+
+    Returns
+    -------
+    Variances
     """
     import numpy as np
 
@@ -169,6 +198,18 @@ def rank_shift(variance: float, end: float, value: float) -> float:
     The interval reaches to the end or to the value, whichever is further out. It misses if both fall short of the
     sampling error S: solves E[F(S - shift) G(S)] = 0.025, with S normal of this variance and F, G the laws of the rank
     errors. These are two-sided geometric of scales ``end`` and ``value``, or with ``pairs`` the difference of two such.
+
+    Parameters
+    ----------
+    variance : float
+        Of the sampling error, in ranks squared.
+    end, value : float
+        Scales of the rank errors of the end and of the value.
+
+    Returns
+    -------
+    float
+        In ranks.
     """
     import numpy as np
 
@@ -228,6 +269,18 @@ def distance(value: float, sides: tuple[Side, Side], n: float) -> Estimate:
     The sampling errors of the two are correlated (1/3 for quartiles), and their own rank errors are independent. A
     shared rank error moves the distance as far as their slopes differ. That slopes are estimated widens the interval as
     Student's law does: by (1 + k^2) / 2 of their relative variance, k = 1.96.
+
+    Parameters
+    ----------
+    value : float
+        Distance of the two quantiles, in the unit of the column.
+    sides : pair of Side
+    n : float
+        Number of values.
+
+    Returns
+    -------
+    Estimate
     """
     low, high = sides
     p, q = float(low.level), float(high.level)

@@ -191,7 +191,23 @@ def read_keys(keys: Key | Sequence[Key]) -> tuple[Key, ...]:
 
 
 def unknown(what: str, word: str, known: Iterable[str], meant: str | None = None) -> str:
-    """The refusal of a word that is not known, with the nearest one that is."""
+    """The refusal of a word that is not known, with the nearest one that is.
+
+    Parameters
+    ----------
+    what : str
+        Kind of word, such as "method".
+    word : str
+        The word given.
+    known : iterable of str
+        Words that there are.
+    meant : str, optional
+        The word that is offered in its place.
+
+    Returns
+    -------
+    str
+    """
     listed = list(known)
     near = [meant] if meant else difflib.get_close_matches(word, listed, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
@@ -199,7 +215,24 @@ def unknown(what: str, word: str, known: Iterable[str], meant: str | None = None
 
 
 def check_word(option: str, word: object, choices: object, *more: str) -> None:
-    """Refuse a word that is none of a ``Literal``; ``more`` is what else the option may be."""
+    """Refuse a word that is none of a ``Literal``; ``more`` is what else the option may be.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option.
+    word : object
+        The word given.
+    choices : Literal
+        Words that the option takes.
+    more : str
+        Further words.
+
+    Raises
+    ------
+    PublicParameterError
+        For any other word.
+    """
     known = get_args(choices)
     if not isinstance(word, str) or word not in known:
         raise QuestionError(unknown(f"value of {option}", str(word), [*known, *more]))

@@ -93,6 +93,19 @@ class Price:
 
         ``one`` is the most a score moves when one row comes or goes, ``replaced`` when one is replaced. With a delta
         epsilon^2 / 8 of a choice, in zCDP, is within the share.
+
+        Parameters
+        ----------
+        one : int
+            Most that a score moves when a row comes or goes.
+        replaced : int
+            Most that a score moves when a row is replaced.
+        share : Fraction
+            Part of the price, in (0, 1].
+
+        Returns
+        -------
+        Exponential
         """
         if not 0 < exact(share, "share") <= 1:
             raise PublicParameterError("a share of a price lies above 0 and at most at 1")
@@ -123,13 +136,38 @@ def deviation(noise: Noise) -> float:
 
 
 def noisy(noise: Noise, exact: NDArray[np.int64], entropy: Entropy) -> NDArray[np.float64]:
-    """Whole numbers with noise, in the shape they came in."""
+    """Whole numbers with noise, in the shape they came in.
+
+    Parameters
+    ----------
+    noise : mechanism for integers
+    exact : array of int
+        Private.
+    entropy : Entropy
+
+    Returns
+    -------
+    array of the same shape, float
+    """
     drawn = gate.draw(noise, exact.ravel().tolist(), entropy)
     return np.array(drawn, np.float64).reshape(exact.shape)
 
 
 def known_people(neighbours: Adjacency, people: int | None, rows: int | None) -> int | None:
-    """The public number of rows: that of the table where a row is a person who is replaced, else what was declared."""
+    """The public number of rows: that of the table where a row is a person who is replaced, else what was declared.
+
+    Parameters
+    ----------
+    neighbours : Adjacency
+    people : int or None
+        The declared number.
+    rows : int or None
+        The number of rows of the table, where it was read.
+
+    Returns
+    -------
+    int or None
+    """
     if neighbours.kind == "substitute" and neighbours.rows == 1 and rows is not None:
         return rows
     return people

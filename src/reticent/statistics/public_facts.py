@@ -44,19 +44,66 @@ def may_be_incomplete(columns: Iterable[Column]) -> bool:
 
 
 def stability_of(query: Query, setting: Setting, *, stands_in: bool = False) -> Fraction:
-    """The L1 stability of all integers of a query together."""
+    """The L1 stability of all integers of a query together.
+
+    Parameters
+    ----------
+    query : Query
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    stands_in : bool
+        True if the column has a public value for missing cells.
+
+    Returns
+    -------
+    Fraction
+    """
     return sum(stability(query, setting.schema.person, stands_in=stands_in), Fraction(0))
 
 
 def geometric(bound: Fraction, setting: Setting, epsilon: Fraction) -> Geometric | None:
-    """The mechanism for integers of this stability; None where they are the same for all neighbours."""
+    """The mechanism for integers of this stability; None where they are the same for all neighbours.
+
+    Parameters
+    ----------
+    bound : Fraction
+        L1 distance between neighbours.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    Geometric or None
+    """
     return None if bound == 0 else Geometric(L1(bound, setting.neighbours), epsilon)
 
 
 def bounds(
     name: str, setting: Setting, column: str, low: Fraction | None, high: Fraction | None
 ) -> tuple[Fraction, Fraction]:
-    """Bounds named in the question, or those of the schema, or the refusal that says how to declare them."""
+    """Bounds named in the question, or those of the schema, or the refusal that says how to declare them.
+
+    Parameters
+    ----------
+    name : str
+        The question, for the message.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    column : str
+    low, high : Fraction or None
+        Bounds of the question, in the unit of the column.
+
+    Returns
+    -------
+    pair of Fraction
+
+    Raises
+    ------
+    QuestionError
+        Where neither the question nor the schema has bounds.
+    """
     declared = setting.schema.column(column)
     if isinstance(declared, Category) or low is None or high is None:
         return setting.schema.bounded(column, name)
@@ -66,7 +113,21 @@ def bounds(
 
 
 def caveats_of(column: str, bounds: tuple[Fraction, Fraction] | None, setting: Setting, per: Per) -> tuple[str, ...]:
-    """Caveats that follow from public declarations alone: clipping at bounds, and rows capped by person."""
+    """Caveats that follow from public declarations alone: clipping at bounds, and rows capped by person.
+
+    Parameters
+    ----------
+    column : str
+    bounds : pair of Fraction, or None
+        In the unit of the column.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    per : "row" or "person"
+
+    Returns
+    -------
+    tuple of str
+    """
     found = []
     person = setting.schema.person
     if bounds is not None:
@@ -100,7 +161,20 @@ def lifts(rows: int, setting: Setting) -> int:
 
 
 def bounded(column: str, low: Fraction | None, high: Fraction | None, setting: Setting) -> bool:
-    """Tell if the question names both bounds of a column or the schema declares them."""
+    """Tell if the question names both bounds of a column or the schema declares them.
+
+    Parameters
+    ----------
+    column : str
+    low, high : Fraction or None
+        Bounds of the question, in the unit of the column.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+
+    Returns
+    -------
+    bool
+    """
     declared = setting.schema.column(column)
     return (low is not None and high is not None) or (
         not isinstance(declared, Category) and declared.low is not None and declared.high is not None

@@ -91,7 +91,24 @@ def _weights(
 
 
 def draw(found: Runs, level: Fraction, shift: int | Fraction, mechanism: Exponential, entropy: Entropy) -> int:
-    """The cell of one quantile."""
+    """The cell of one quantile.
+
+    Parameters
+    ----------
+    found : Runs
+        Cells and their ranks, private.
+    level : Fraction
+        In (0, 1).
+    shift : int or Fraction
+        In ranks.
+    mechanism : Exponential
+    entropy : Entropy
+
+    Returns
+    -------
+    int
+        A cell.
+    """
     scores = found.scores(level.numerator, level.denominator, shift)
     return gate.choose(mechanism, Candidates(scores, found.weights), found.start, entropy)
 
@@ -103,7 +120,18 @@ def sensitivity(level: Fraction, kind: str) -> int:
 
 
 def within(cells: Cells, low: Fraction, high: Fraction) -> Cells:
-    """The candidates from ``low`` to ``high``, with the weights they have; without a prior, one for each cell."""
+    """The candidates from ``low`` to ``high``, with the weights they have; without a prior, one for each cell.
+
+    Parameters
+    ----------
+    cells : Cells
+    low, high : Fraction
+        In the unit of the column.
+
+    Returns
+    -------
+    Cells
+    """
     ends = cells.index(np.array([float(low), float(high)]))
     first, last = int(ends[0]), int(ends[1])
     if not cells.whole and cells.step is not None and last > first and cells.edges(last)[0] >= high:
@@ -119,7 +147,20 @@ def within(cells: Cells, low: Fraction, high: Fraction) -> Cells:
 def candidates(
     column: str, low: Fraction | None, high: Fraction | None, setting: Setting
 ) -> tuple[Cells, tuple[Fraction, Fraction] | None]:
-    """The candidates of a column, and the bounds that move values; ``low`` and ``high`` as named in the question."""
+    """The candidates of a column, and the bounds that move values; ``low`` and ``high`` as named in the question.
+
+    Parameters
+    ----------
+    column : str
+    low, high : Fraction or None
+        Bounds of the question, in the unit of the column.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+
+    Returns
+    -------
+    pair of Cells, and pair of Fraction or None
+    """
     declared = setting.schema.column(column)
     cells = cells_of(declared, column)
     if low is not None and high is not None:

@@ -43,7 +43,19 @@ def hopeless(replies: Replies) -> bool:
 
 
 def joined(first: Replies, one: str, second: Replies, other: str) -> Replies:
-    """The probabilities of two public numbers of rows, named ``one`` and ``other`` where they differ."""
+    """The probabilities of two public numbers of rows, named ``one`` and ``other`` where they differ.
+
+    Parameters
+    ----------
+    first, second : Replies
+        Probabilities by public shape.
+    one, other : str
+        Names of the two numbers of rows.
+
+    Returns
+    -------
+    Replies
+    """
     if first == second or not first or not second:
         return first or second
     return (*_named(first, one), *_named(second, other))

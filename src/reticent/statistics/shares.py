@@ -49,7 +49,22 @@ class OddShare:
 
     @classmethod
     def of(cls, near: Adjacency, rows: int | None, epsilon: Fraction, of_rows: Fraction | None = None) -> OddShare:
-        """For ``epsilon``; a public number of ``rows`` goes with one row a person alone."""
+        """For ``epsilon``; a public number of ``rows`` goes with one row a person alone.
+
+        Parameters
+        ----------
+        near : Adjacency
+        rows : int or None
+            Public number of rows.
+        epsilon : Fraction
+            Price of the share.
+        of_rows : Fraction, optional
+            Scale of the noise of a bought number of rows.
+
+        Returns
+        -------
+        OddShare
+        """
         moves = near.rows * (2 if near.kind == "substitute" and rows is None else 1)
         return cls(Geometric(L1(Fraction(moves), near), epsilon), rows, of_rows)
 

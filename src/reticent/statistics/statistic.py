@@ -50,7 +50,18 @@ class Dice(Protocol):
 
 
 def seldom_bounds(dice: Dice, low: Number = -1, high: Number = 2) -> tuple[Number | None, Number | None]:
-    """Bounds of a made-up statistic's own, one time in ten; else none."""
+    """Bounds of a made-up statistic's own, one time in ten; else none.
+
+    Parameters
+    ----------
+    dice : Dice
+        Source of made-up options.
+    low, high : number
+
+    Returns
+    -------
+    pair of number or None
+    """
     return (low, high) if dice.chance(10) else (None, None)
 
 

@@ -137,6 +137,17 @@ def moving(scores: Floats, targets: Floats) -> Integers:
 def real_slopes(loss: Loss, scores: Floats, targets: Floats) -> Floats:
     """The slope of every row in each of its scores, as doubles and not in steps; zeros without a target.
 
+    Parameters
+    ----------
+    loss : Loss
+    scores : array of shape (n, scores), float
+    targets : array of shape (n,), float
+        NaN where a row has none.
+
+    Returns
+    -------
+    array of shape (n, scores), float
+
     Accuracy
     --------
     Off by at most 2^-53 (32 + 4 scores + 4 b) + b' s in each score, where scores are off by at most s, b bounds the
@@ -179,7 +190,19 @@ def turns(loss: Loss) -> tuple[int, Fraction]:
 
 
 def turnings(loss: Loss, scores: Floats, targets: Floats) -> Floats:
-    """The second derivatives of every row in its scores, shape (n, scores, scores); zeros without a target."""
+    """The second derivatives of every row in its scores, shape (n, scores, scores); zeros without a target.
+
+    Parameters
+    ----------
+    loss : Loss
+    scores : array of shape (n, scores), float
+    targets : array of shape (n,), float
+        NaN where a row has none.
+
+    Returns
+    -------
+    array of shape (n, scores, scores), float
+    """
     there = np.isfinite(targets)
     match loss:
         case Logistic(2):
@@ -201,7 +224,20 @@ def turnings(loss: Loss, scores: Floats, targets: Floats) -> Floats:
 
 @np.errstate(under="ignore")  # far from its middle a loss is straight
 def bent_most(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Floats:
-    """A bound of the curvature of every row at any scores within ``off``, shape (n,), of the given ones."""
+    """A bound of the curvature of every row at any scores within ``off``, shape (n,), of the given ones.
+
+    Parameters
+    ----------
+    loss : Loss
+    scores : array of shape (n, scores), float
+    targets : array of shape (n,), float
+    off : array of shape (n,), float
+        Distance within which the true scores are.
+
+    Returns
+    -------
+    array of shape (n,), float
+    """
     most = np.full(len(scores), float(turns(loss)[1]))
     match loss:
         case Logistic(2):  # p (1 - p) <= e^{-|s|}
@@ -270,7 +306,22 @@ def chances(scores: Floats) -> Floats:
 
 
 def slopes(loss: Loss, scores: Floats, targets: Floats, norm: Norm) -> Integers:
-    """The slope of every row in each of its scores, in steps, of length at most ``most``; zeros without a target."""
+    """The slope of every row in each of its scores, in steps, of length at most ``most``; zeros without a target.
+
+    Parameters
+    ----------
+    loss : Loss
+    scores : array of shape (n, scores), float
+    targets : array of shape (n,), float
+        NaN where a row has none.
+    norm : "l1" or "l2"
+        Of the slopes of one row.
+
+    Returns
+    -------
+    array of shape (n, scores), int
+        In steps.
+    """
     there = np.isfinite(targets)
     found = np.where(there[:, None], _slopes(loss, scores, np.where(there, targets, 0.0)), 0.0)
     steps: Integers = np.trunc(np.clip(found, -1.0, 1.0) * UNIT).astype(np.int64)
@@ -300,7 +351,20 @@ def _slopes(loss: Loss, scores: Floats, targets: Floats) -> Floats:
 
 
 def curvatures(loss: Loss, scores: Floats, targets: Floats) -> Floats:
-    """The curvature of every row of a loss with one score, in [0, bend]; for intervals."""
+    """The curvature of every row of a loss with one score, in [0, bend]; for intervals.
+
+    Parameters
+    ----------
+    loss : Loss
+        With one score.
+    scores : array of float
+    targets : array of shape (n,), float
+        NaN where a row has none.
+
+    Returns
+    -------
+    array of float
+    """
     match loss:
         case Logistic(2):
             p = chances(scores)[:, 1]

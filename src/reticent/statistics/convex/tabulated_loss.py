@@ -101,7 +101,17 @@ class TabulatedLoss:
         return np.asarray(np.where(np.abs(scores) <= 2.0**self.power, rise, 0.0))
 
     def near(self, scores: Floats, targets: Floats, off: Floats) -> Floats:
-        """A bound of the curvature in every score at any score within ``off``; all of shape (n, scores)."""
+        """A bound of the curvature in every score at any score within ``off``; all of shape (n, scores).
+
+        Parameters
+        ----------
+        scores, targets, off : arrays of shape (n, scores), float
+            Scores, targets, and the distance within which the true scores are.
+
+        Returns
+        -------
+        array of shape (n, scores), float
+        """
         lines, (cell, _) = self._lines(targets), self._places(scores)
         found = [self._rise(lines, np.clip(cell + step, 0, CELLS - 1)) for step in (-1, 0, 1)]
         bound = np.where(np.abs(scores) - off > 2.0**self.power, 0.0, np.max(found, axis=0))
@@ -146,7 +156,23 @@ class TabulatedLoss:
 
 
 def of_classes(slope: Slope, classes: int, reach: Fraction, steepest: Fraction | None) -> tuple[TabulatedLoss, float]:
-    """The loss of a score and -1 or 1, within ``reach`` of 0, and the slope that is 1 in the table."""
+    """The loss of a score and -1 or 1, within ``reach`` of 0, and the slope that is 1 in the table.
+
+    Parameters
+    ----------
+    slope : function
+        The derivative of the loss in the score, of score and target.
+    classes : int
+        Number of classes.
+    reach : Fraction
+        Greatest size of a score in the table.
+    steepest : Fraction or None
+        Size that slopes are cut to; None for the greatest within reach.
+
+    Returns
+    -------
+    pair of TabulatedLoss, and float
+    """
     if not Fraction(1, 1 << WIDEST) <= reach <= 1 << WIDEST:
         raise PublicParameterError(f"reach must lie between 2^-{WIDEST} and 2^{WIDEST}")
     power = next(power for power in range(-WIDEST, WIDEST + 1) if Fraction(2) ** power >= reach)
@@ -156,7 +182,21 @@ def of_classes(slope: Slope, classes: int, reach: Fraction, steepest: Fraction |
 
 
 def of_numbers(slope: Slope, scores: Floats, targets: Floats, steepest: Fraction | None) -> tuple[TabulatedLoss, float]:
-    """The loss of a score and a number, each within (low, high), and the slope that is 1 in the table."""
+    """The loss of a score and a number, each within (low, high), and the slope that is 1 in the table.
+
+    Parameters
+    ----------
+    slope : function
+        The derivative of the loss in the score, of score and target.
+    scores, targets : array of shape (2,), float
+        Low and high end of each, in the unit of y.
+    steepest : Fraction or None
+        Size that slopes are cut to; None for the greatest within reach.
+
+    Returns
+    -------
+    pair of TabulatedLoss, and float
+    """
     values, bound = _rising(
         asked(slope, placed(NODES, scores), placed(np.linspace(-1, 1, LINES + 1), targets)), steepest
     )
@@ -181,6 +221,19 @@ def between(values: Floats, at: Floats) -> Floats:
 
 def asked(slope: Slope, scores: Floats, targets: Floats, name: str = "slope") -> Floats:
     """Values of the caller's function on a grid, shape (targets, scores): of arrays, or number by number.
+
+    Parameters
+    ----------
+    slope : function
+        The caller's, of score and target.
+    scores, targets : arrays of float
+        Ends of the grid along each side.
+    name : str
+        Of the function, for the message.
+
+    Returns
+    -------
+    array of shape (targets, scores), float
 
     Raises
     ------

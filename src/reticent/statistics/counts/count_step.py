@@ -183,7 +183,21 @@ def noisy(
 
 
 def guarantee_of(mechanism: Geometric | None, setting: Setting, label: str) -> Guarantee:
-    """The guarantee of a step that draws from one mechanism, or from none."""
+    """The guarantee of a step that draws from one mechanism, or from none.
+
+    Parameters
+    ----------
+    mechanism : Geometric or None
+        None where the numbers are public.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    label : str
+        Name of the node in the proof.
+
+    Returns
+    -------
+    Guarantee
+    """
     if mechanism is None:
         return compose.public(setting.neighbours, label=label)
     return compose.in_sequence([mechanism.guarantee], label=label)

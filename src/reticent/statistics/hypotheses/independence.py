@@ -119,7 +119,19 @@ def hopeless(table: Floats, law: TableLaw) -> bool:
 
 
 def words_of(noise: float, sampling: float, what: str) -> tuple[str, ...]:
-    """Words on the effect of the noise, from public and noisy numbers."""
+    """Words on the effect of the noise, from public and noisy numbers.
+
+    Parameters
+    ----------
+    noise, sampling : float
+        Half-widths of the effect, in its unit.
+    what : str
+        Name of the effect.
+
+    Returns
+    -------
+    tuple of str
+    """
     hidden = f"the law under the hypothesis includes the noise, which alone hides a {what} below about {noise:.2g}"
     if noise <= 3.0 * sampling:
         return (hidden,)
@@ -127,7 +139,21 @@ def words_of(noise: float, sampling: float, what: str) -> tuple[str, ...]:
 
 
 def seen_words(effect: float | None, what: str, shape: str) -> str:
-    """The note of a plan."""
+    """The note of a plan.
+
+    Parameters
+    ----------
+    effect : float or None
+        Effect seen with power .8, in its unit; None where none is.
+    what : str
+        Name of the effect.
+    shape : str
+        The assumed shape, in words.
+
+    Returns
+    -------
+    str
+    """
     if effect is None:
         return f"assumes {shape}; no {what} is seen with power {SEEN:g} at level {LEVEL:g}"
     return f"assumes {shape}; a {what} of {effect:.2g} is seen with power {SEEN:g} at level {LEVEL:g}"
@@ -149,7 +175,20 @@ def aligned(shape: tuple[int, int], strength: float) -> Floats:
 
 
 def ends(table: Floats, statistic: float, law: TableLaw) -> tuple[float, float]:
-    """The least and the greatest V along the residual's direction that the statistic does not refute at 2.5 %."""
+    """The least and the greatest V along the residual's direction that the statistic does not refute at 2.5 %.
+
+    Parameters
+    ----------
+    table : array of shape (R, C), float
+        Noisy counts.
+    statistic : float
+    law : TableLaw
+
+    Returns
+    -------
+    pair of float
+        Cramér's V, in [0, 1].
+    """
     fitted = tables.fit(table)
     apart = fitted.independent
     residual = table / max(float(table.sum()), 1.0) - apart
@@ -180,7 +219,21 @@ def _crossing(share_above: Callable[[float], float], level: float, most: float) 
 
 
 def along(apart: Floats, residual: Floats, factor: float) -> Floats:
-    """Probabilities of cells so far along a direction, the negative ones at 0."""
+    """Probabilities of cells so far along a direction, the negative ones at 0.
+
+    Parameters
+    ----------
+    apart : array of shape (R, C), float
+        Probabilities under independence.
+    residual : array of shape (R, C), float
+        Direction.
+    factor : float
+
+    Returns
+    -------
+    array of shape (R, C), float
+        Probabilities.
+    """
     found = np.maximum(apart + factor * residual, 0.0)
     return np.asarray(found / found.sum())
 

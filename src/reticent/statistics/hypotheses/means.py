@@ -98,6 +98,19 @@ class Means:
         """T of noisy soft counts of shape (2, 3), in rows, and the p-value by ``draws`` simulated ones of either law.
 
         ``name`` is that of the stream: measurements take one of their own for each table, a release always the same.
+
+        Parameters
+        ----------
+        counts : array of shape (2, 3), float
+            Noisy soft counts, in rows.
+        draws : int
+            Number of simulated tables.
+        name : str
+            Of the public stream that they come from.
+
+        Returns
+        -------
+        pair of float, and PValue
         """
         fitted = fit(counts, self.scale, self.alike)
         own = fitted.variances.tolist()
@@ -194,7 +207,21 @@ class MeansFit:
 
 
 def fit(counts: Floats, scale: float, alike: int) -> MeansFit:
-    """Numbers, common mean, variances and T of noisy soft counts of shape (..., 2, 3), in rows."""
+    """Numbers, common mean, variances and T of noisy soft counts of shape (..., 2, 3), in rows.
+
+    Parameters
+    ----------
+    counts : array of shape (..., 2, 3), float
+        Noisy soft counts, in rows.
+    scale : float
+        Of the noise, in rows.
+    alike : int
+        Rows of a person that may be alike.
+
+    Returns
+    -------
+    MeansFit
+    """
     moments = counts @ BACK.T
     number, total, squares = (moments[..., power] for power in range(3))
     sizes = np.maximum(number, 1.0)

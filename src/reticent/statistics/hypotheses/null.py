@@ -39,7 +39,20 @@ def stream(name: str = HYPOTHESIS) -> Simulation:
 
 
 def geometric(scale: float, shape: tuple[int, ...], source: Simulation) -> Integers:
-    """Two-sided geometric noise of this scale (that of ``Geometric``); 0 where the scale is 0."""
+    """Two-sided geometric noise of this scale (that of ``Geometric``); 0 where the scale is 0.
+
+    Parameters
+    ----------
+    scale : float
+        In integers.
+    shape : tuple of int
+    source : Simulation
+        The public stream.
+
+    Returns
+    -------
+    array of that shape, int
+    """
     if scale <= 0.0:
         return np.zeros(shape, np.int64)
     stop = -np.expm1(-1.0 / scale)  # P(stop) of either side

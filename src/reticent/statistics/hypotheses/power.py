@@ -79,6 +79,20 @@ def power_curve(
 ) -> PowerCurve:
     """The power of a prepared test at effects of these sizes; without any, at ten from 0 to where it is nearly sure.
 
+    Parameters
+    ----------
+    step : HypothesisStep
+    effects : sequence of float
+        In the unit of the effect.
+    people : int
+        Number of people.
+    level : float
+        Of the test, in (0, 1).
+
+    Returns
+    -------
+    PowerCurve
+
     Raises
     ------
     PublicParameterError

@@ -244,7 +244,21 @@ def _away(ranks: GroupRanks, by: float) -> float:
 
 
 def statistic(table: Floats, variance: float, alike: int) -> Floats:
-    """The statistic of tables of shape (..., groups, bins) with noise of this variance in every cell."""
+    """The statistic of tables of shape (..., groups, bins) with noise of this variance in every cell.
+
+    Parameters
+    ----------
+    table : array of shape (..., groups, bins), float
+        Noisy counts.
+    variance : float
+        Of the noise in a cell, in rows squared.
+    alike : int
+        Rows of a person that may be alike.
+
+    Returns
+    -------
+    array of shape (...), float
+    """
     sizes = np.maximum(table.sum(axis=-1), 1.0)
     total = sizes.sum(axis=-1, keepdims=True)
     shares = _pooled(table)

@@ -111,7 +111,23 @@ class TableLaw:
         return noise_variance(self.scale)
 
     def draw(self, cells: Floats, size: float, count: int, source: Simulation) -> Floats:
-        """``count`` noisy tables of ``size`` rows with these probabilities of the cells, of shape (count, R, C)."""
+        """``count`` noisy tables of ``size`` rows with these probabilities of the cells, of shape (count, R, C).
+
+        Parameters
+        ----------
+        cells : array of shape (R, C), float
+            Probabilities.
+        size : float
+            Number of rows.
+        count : int
+            Number of tables.
+        source : Simulation
+            The public stream.
+
+        Returns
+        -------
+        array of shape (count, R, C), float
+        """
         units = max(round(size / self.alike), 1)
         exact = self.alike * source.multinomial(units, cells.ravel() / cells.sum(), count).reshape(count, *cells.shape)
         return (exact + geometric(self.scale, exact.shape, source)).astype(np.float64)
@@ -124,6 +140,19 @@ class TableLaw:
 
         Of tables with the fitted margins and of tables with margins that the noise may have driven apart, the larger.
         ``name`` is that of the stream: measurements take one of their own for each table, a release always the same.
+
+        Parameters
+        ----------
+        table : array of shape (R, C), float
+            Noisy counts.
+        draws : int
+            Number of simulated tables.
+        name : str
+            Of the public stream that they come from.
+
+        Returns
+        -------
+        pair of float, and PValue
         """
         observed = float(self.statistics(table))
         found = [self._under(observed, margins, draws, name) for margins in (fit(table), fit(self._evened(table)))]

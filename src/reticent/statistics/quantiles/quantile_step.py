@@ -105,13 +105,40 @@ def values_and_ties(data: Counts, crowd: int, *, replaced: bool) -> tuple[int, i
     The pair is (others, ties); a row added or removed changes one of them by one. With ``replaced``, the first number
     is values plus others. A replaced row then moves the pair by at most two, also when it loses its value. Half the
     sum of both is the number of values and has half the noise (docs/proofs/quantiles.md).
+
+    Parameters
+    ----------
+    data : Counts
+        Values by candidate, private.
+    crowd : int
+        Values of a cell that do not count as tied.
+    replaced : bool
+        True where neighbours replace a row.
+
+    Returns
+    -------
+    pair of int
     """
     values, ties = int(data.counts.sum()), int(np.maximum(data.counts - crowd, 0).sum())
     return (2 * values if replaced else values) - ties, ties
 
 
 def size_of(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool) -> GroupSize:
-    """Estimate the number of values and detect ties from the two noisy numbers."""
+    """Estimate the number of values and detect ties from the two noisy numbers.
+
+    Parameters
+    ----------
+    pair : tuple of int
+        The two noisy numbers.
+    mechanism : Geometric
+        Their noise.
+    replaced : bool
+        True where neighbours replace a row.
+
+    Returns
+    -------
+    GroupSize
+    """
     first, ties = pair
     values = (first + ties) / (2.0 if replaced else 1.0)
     return GroupSize(

@@ -21,7 +21,21 @@ GAP = " (any of them where there are several)"  # quantiles around which next to
 
 
 def refuse_options(name: str, ptr: PTR, *, smooth: bool) -> None:
-    """Refuse options of propose-test-release beside a method that spends no delta: they would change nothing."""
+    """Refuse options of propose-test-release beside a method that spends no delta: they would change nothing.
+
+    Parameters
+    ----------
+    name : str
+        The question, for the message.
+    ptr : PTR
+    smooth : bool
+        True for the method "smooth", which has a unit.
+
+    Raises
+    ------
+    QuestionError
+        For an option that would change nothing.
+    """
     given = {
         "mode": ptr.mode != PLAIN.mode,
         "unit": ptr.unit is not None and not smooth,

@@ -129,6 +129,21 @@ def block_medians(
 ) -> BlockMedians:
     """Block medians with the largest blocks that outweigh the prior even if a quarter of them says nothing.
 
+    Parameters
+    ----------
+    design : Design
+    cells : Cells
+        Candidates of a coefficient, with their weights.
+    epsilon : Fraction
+        Price of the medians.
+    rounds : int
+        Number of times that rows are dealt out.
+    law : "each" or "..."
+
+    Returns
+    -------
+    BlockMedians
+
     Raises
     ------
     QuestionError

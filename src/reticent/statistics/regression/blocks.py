@@ -74,7 +74,20 @@ def solve(data: RegressionRows, labels: Integers, blocks: Blocks) -> Integers:
 
 
 def solved(data: RegressionRows, labels: Integers, m: int) -> tuple[Integers, NDArray[np.bool_]]:
-    """The coefficients of every block, and which blocks determine none."""
+    """The coefficients of every block, and which blocks determine none.
+
+    Parameters
+    ----------
+    data : RegressionRows
+    labels : array of shape (n,), int
+        Block of each row.
+    m : int
+        Number of blocks.
+
+    Returns
+    -------
+    pair of arrays of shape (m, p), int, and (m,), bool
+    """
     p = data.columns
     system = np.empty((p, p + 1, m), object)
     for i in range(p):
@@ -115,7 +128,17 @@ def permutation(n: int, entropy: Entropy) -> Integers:
 
 
 def uniforms(bound: int, size: int, entropy: Entropy) -> Integers:
-    """``size`` integers uniform on [0, bound): as many words as a multiple of ``bound`` count, others drawn again."""
+    """``size`` integers uniform on [0, bound): as many words as a multiple of ``bound`` count, others drawn again.
+
+    Parameters
+    ----------
+    bound, size : int
+    entropy : Entropy
+
+    Returns
+    -------
+    array of shape (size,), int
+    """
     words = entropy.words(size).copy()
     least = np.uint64((1 << 64) % bound)
     while (late := np.flatnonzero(words < least)).size:

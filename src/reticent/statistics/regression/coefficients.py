@@ -133,6 +133,16 @@ class Design:
 
         Where n is public rows are dealt out in a random order; else every row throws a coin of its own
         (docs/proofs/regression.md, Theorem 8).
+
+        Parameters
+        ----------
+        n, count : int
+            Number of rows, and of blocks.
+        entropy : Entropy
+
+        Returns
+        -------
+        array of shape (n,), int
         """
         if self.terms.values is not None:
             return (permutation(n, entropy) % count).astype(np.int64)

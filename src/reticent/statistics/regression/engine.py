@@ -37,6 +37,23 @@ def engine(
     """The way by predicted error of usual columns.
 
     ``worth``: the most of the variance of y that noise in the slopes may cost where intervals are bought.
+
+    Parameters
+    ----------
+    frame : Frame
+    price : Price
+    people : int or None
+        The public number of rows.
+    complete : bool
+        True if each of these rows lacks nothing.
+    clip : Fraction or None
+        Length of the longest row; None for what bounds allow.
+    worth : float
+        Greatest loss of variance by noise in the slopes.
+
+    Returns
+    -------
+    Engine
     """
     sums, rows = LeastSquares(frame, price, people, complete, clip), people or USUAL
     width = len(frame.features) - int(frame.intercept)

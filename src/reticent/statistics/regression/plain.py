@@ -177,7 +177,19 @@ class PlainSquares:
         targets: np.ndarray[tuple[int], np.dtype[np.float64]],
         entropy: Entropy,
     ) -> SquaresFit:
-        """The coefficients from rows of shape (n, blocks), keys by their place, and y of shape (n,)."""
+        """The coefficients from rows of shape (n, blocks), keys by their place, and y of shape (n,).
+
+        Parameters
+        ----------
+        values : array of shape (n, blocks), float
+            Features; keys by their place.
+        targets : array of shape (n,), float
+        entropy : Entropy
+
+        Returns
+        -------
+        SquaresFit
+        """
         held, (start, turn), first = self.frame.held(values, targets), self.frame.back, int(self.frame.intercept)
         rows, y, halved = self.frame.featured(held), held.y, np.array(self.halved, np.bool_)
         plain = rows[:, first:] / UNIT

@@ -269,6 +269,19 @@ def units_of(
 
     The columns on the right reach to 2^15 steps, y to 2^24.
 
+    Parameters
+    ----------
+    names : sequence of str
+        Columns, y first.
+    units : sequence of Fraction or None
+        Named steps, in the units of the columns.
+    bounds : sequence of pairs, or None
+        In the units of the columns.
+
+    Returns
+    -------
+    tuple of Fraction
+
     Raises
     ------
     QuestionError
@@ -302,6 +315,19 @@ def _power_of_two_above(width: Fraction) -> Fraction:
 def reply_probability(chosen: RegressionResult, shape: Shape, *, tables: int = TABLES) -> float:
     """Share of made-up tables on which a plan replies: normal columns, errors of ``shape``. No file is read.
 
+    Parameters
+    ----------
+    chosen : plan of a regression
+    shape : name of a law
+        Of the errors.
+    tables : int
+        Number of made-up tables.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
     Accuracy
     --------
     A share of ``tables`` draws: standard error at most 1 / (2 sqrt(tables)). No guarantee depends on it.
@@ -323,7 +349,20 @@ def made_up_rows(design: Design, shape: Shape, key: int, *, steps: tuple[float, 
 
 
 def unit_values(shape: Shape, n: int, key: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """n made-up values in units of their shape, around 0, in an order that says nothing."""
+    """n made-up values in units of their shape, around 0, in an order that says nothing.
+
+    Parameters
+    ----------
+    shape : name of a law
+    n : int
+        Number of values.
+    key : int
+        Names the public stream.
+
+    Returns
+    -------
+    array of shape (n,), float
+    """
     values = np.asarray(made_up(shape, n, key).table.values, np.float64)
     values = (values - np.median(values)) / (1 << 24)
     order = np.argsort(Replayed(f"order {shape} {key}").words(n), kind="stable")

@@ -132,7 +132,19 @@ class Point:
         targets: np.ndarray[tuple[int], np.dtype[np.float64]],
         entropy: Entropy,
     ) -> SquaresFit:
-        """The coefficients from rows of shape (n, blocks), keys by their place, and y of shape (n,)."""
+        """The coefficients from rows of shape (n, blocks), keys by their place, and y of shape (n,).
+
+        Parameters
+        ----------
+        values : array of shape (n, blocks), float
+            Features; keys by their place.
+        targets : array of shape (n,), float
+        entropy : Entropy
+
+        Returns
+        -------
+        SquaresFit
+        """
         held, (start, turn) = self.frame.held(values, targets), self.frame.back
         rows, y = self.frame.featured(held), held.y
         plain = rows[:, int(self.frame.intercept) :] / UNIT

@@ -71,6 +71,18 @@ class RegressionRows:
 def rows(y: Integers, x: Integers, *, places: int) -> RegressionRows:
     """``y`` of shape (n,) and ``x`` of shape (n, p), 1 <= p <= 8, both int64; ``places`` in 0..30 is public.
 
+    Parameters
+    ----------
+    y : array of shape (n,), int64
+    x : array of shape (n, p), int64
+        With 1 <= p <= 8.
+    places : int
+        Public number of binary places, 0 to 30.
+
+    Returns
+    -------
+    RegressionRows
+
     Raises
     ------
     PublicParameterError

@@ -135,7 +135,19 @@ class LeastSquares:
         return self.price.whole(parts, "noisy sums of products")
 
     def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> SquaresFit:
-        """The coefficients from rows of shape (n, blocks), keys by their place, and y of shape (n,)."""
+        """The coefficients from rows of shape (n, blocks), keys by their place, and y of shape (n,).
+
+        Parameters
+        ----------
+        values : array of shape (n, blocks), float
+            Features; keys by their place.
+        targets : array of shape (n,), float
+        entropy : Entropy
+
+        Returns
+        -------
+        SquaresFit
+        """
         start, turn = self.frame.back
         held = self.frame.held(values, targets)
         if self.hopeless:

@@ -174,6 +174,19 @@ class AdaSSP:
 
 
 def estimate(value: float, sampled: float, noisy: float, skew: float) -> Estimate:
-    """An estimate from the variances of sampling and noise, and a bias of unknown sign."""
+    """An estimate from the variances of sampling and noise, and a bias of unknown sign.
+
+    Parameters
+    ----------
+    value : float
+    sampled, noisy : float
+        Variances of sampling and of noise.
+    skew : float
+        Greatest size of the bias.
+
+    Returns
+    -------
+    Estimate
+    """
     half = normal_half_width(sampled + noisy) + skew
     return Estimate(value, value - half, value + half, normal_half_width(noisy) + skew, normal_half_width(sampled))

@@ -27,6 +27,20 @@ from reticent.statistics.regression.coefficients import Design
 def tukey(design: Design, cells: Cells, epsilon: Fraction, *, rounds: int = ROUNDS) -> BlockMedians:
     """The plan with the largest blocks that outweigh the prior; refused before rows are read where none would.
 
+    Parameters
+    ----------
+    design : Design
+    cells : Cells
+        Candidates of a coefficient, with their weights.
+    epsilon : Fraction
+        Price of the point.
+    rounds : int
+        Number of times that rows are dealt out.
+
+    Returns
+    -------
+    BlockMedians
+
     Guarantee
     ---------
     epsilon-differential privacy for the neighbours of the design, by the exponential mechanism in sequence.

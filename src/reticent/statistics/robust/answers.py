@@ -344,7 +344,19 @@ class SmoothReport:
 
 
 def squares_of(data: Order, centre: float, cut: float) -> int:
-    """Sum over values of min(|x - centre| / cut, 1)^2, each rounded down to a whole number of at most SQUARE."""
+    """Sum over values of min(|x - centre| / cut, 1)^2, each rounded down to a whole number of at most SQUARE.
+
+    Parameters
+    ----------
+    data : Order
+        Ordered values, private.
+    centre, cut : float
+        In steps of the column.
+
+    Returns
+    -------
+    int
+    """
     match data:
         case RunLength(values=values, counts=counts):
             pass

@@ -48,6 +48,18 @@ def made_up(shape: Shape, n: int, key: int) -> AssumedTable:
     """``n`` >= 0 values of ``shape`` on the integer grid, with location and scale drawn anew; the same for equal keys.
 
     One unit of the shape is 2^24 to 2^25 grid steps, its origin within 2^10 units of zero.
+
+    Parameters
+    ----------
+    shape : name of a law
+    n : int
+        Number of values, >= 0.
+    key : int
+        Names the public stream.
+
+    Returns
+    -------
+    AssumedTable
     """
     words = Replayed(f"made up {shape} {whole(n, 'n', 0)} {key}").words(n + 2)
     uniform = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53

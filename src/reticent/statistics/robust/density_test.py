@@ -204,7 +204,20 @@ def density_test(
 
 
 def mass_below(n: int, ranks: int, share: float) -> Fraction:
-    """The mass between two order statistics so many ranks apart is below this with probability ``share``: accuracy."""
+    """The mass between two order statistics so many ranks apart is below this with probability ``share``: accuracy.
+
+    Parameters
+    ----------
+    n, ranks : int
+        Number of values, and distance of the ranks.
+    share : float
+        In (0, 1).
+
+    Returns
+    -------
+    Fraction
+        In [0, 1].
+    """
     from scipy.special import betaincinv
 
     return Fraction(float(betaincinv(ranks, n - ranks + 1, share)))

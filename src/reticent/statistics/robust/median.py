@@ -68,6 +68,21 @@ def leave(data: Order, rank: int, bounds: tuple[int, int], most: int) -> int:
 
     Upwards all values below ``high`` but rank - 1 have to go; downwards as many have to come below ``low`` as rank
     lacks. Infinity is a bin of its own, and never safe: its distance is 1 by decree.
+
+    Parameters
+    ----------
+    data : Order
+        Ordered values, private.
+    rank : int
+    bounds : pair of int
+        Low and high end of the bin, in steps.
+    most : int
+        Greatest distance that is told, in rows.
+
+    Returns
+    -------
+    int
+        In rows.
     """
     low, high = bounds
     if low == high:
@@ -80,6 +95,21 @@ def narrow(data: Order, rank: int, width: int, most: int) -> int:
 
     A window x_(rank + j) - x_(rank + j - k - 1), j in 0..k + 1, is what one change may move x_(rank) by after k others.
     A window with an infinite end is wider than any.
+
+    Parameters
+    ----------
+    data : Order
+        Ordered values, private.
+    rank : int
+    width : int
+        In steps.
+    most : int
+        Greatest distance that is told, in rows.
+
+    Returns
+    -------
+    int
+        In rows.
     """
     around, middle = data.window(rank - most, rank + most), most
 
@@ -119,7 +149,17 @@ def farthest(rank: int, n: int, search: Search) -> int:
 
 
 def root(width: int, n: int, exponent: Fraction) -> int:
-    """max(1, floor(width n^(-exponent))), by integers."""
+    """max(1, floor(width n^(-exponent))), by integers.
+
+    Parameters
+    ----------
+    width, n : int
+    exponent : Fraction
+
+    Returns
+    -------
+    int
+    """
     power, times = exponent.denominator, n**exponent.numerator
     low, high = 0, width + 1
     while high - low > 1:  # low^power times <= width^power < high^power times

@@ -121,7 +121,21 @@ class Reach:
 
 
 def reach(data: Order, low: int, high: int, most: int) -> Reach:
-    """The reach of ``data`` for public ranks ``low`` < ``high``: two windows of 2 ``most`` + 1 order statistics."""
+    """The reach of ``data`` for public ranks ``low`` < ``high``: two windows of 2 ``most`` + 1 order statistics.
+
+    Parameters
+    ----------
+    data : Order
+        Ordered values, private.
+    low, high : int
+        Public ranks.
+    most : int
+        Greatest number of changes, in rows.
+
+    Returns
+    -------
+    Reach
+    """
     return Reach(data.window(low - most, low + most), data.window(high - most, high + most), most)
 
 

@@ -335,7 +335,25 @@ def _tested(
 def test_for(
     mode: Mode, epsilon: Fraction, delta: Fraction | None, n: int, neighbours: Adjacency, *, unsafe: int
 ) -> Test:
-    """The test of a mode for distances that count rows."""
+    """The test of a mode for distances that count rows.
+
+    Parameters
+    ----------
+    mode : "exact" or "paper"
+    epsilon : Fraction
+        Price of the test.
+    delta : Fraction or None
+        None in mode paper.
+    n : int
+        Public number of values.
+    neighbours : Adjacency
+    unsafe : int
+        Greatest distance at which the proposal may be too small, in rows.
+
+    Returns
+    -------
+    Test
+    """
     whole(n, "n", 0)
     if mode == "paper":
         if delta is not None:

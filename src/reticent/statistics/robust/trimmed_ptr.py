@@ -37,7 +37,20 @@ from reticent.statistics.robust.scale_ptr import StableScale, test_for
 
 
 def local_sensitivity(data: Order, first: int, last: int) -> int:
-    """Most that one row changed, added or removed moves the sum of x_(first), ..., x_(last)."""
+    """Most that one row changed, added or removed moves the sum of x_(first), ..., x_(last).
+
+    Parameters
+    ----------
+    data : Order
+        Ordered values, private.
+    first, last : int
+        Public ranks.
+
+    Returns
+    -------
+    int
+        In steps.
+    """
     low, high = data.window(first - 1, first), data.window(last, last + 1)
     return int(widths(low, high).max())
 

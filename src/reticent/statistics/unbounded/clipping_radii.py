@@ -82,7 +82,20 @@ def guess_share(terms: ColumnTerms) -> Fraction:
 
 
 def distances(cells: Cells, data: Counts, centre: float) -> NDArray[np.float64]:
-    """Signed distances of the cells' values from a centre, of shape (cells,), in the unit of the column."""
+    """Signed distances of the cells' values from a centre, of shape (cells,), in the unit of the column.
+
+    Parameters
+    ----------
+    cells : Cells
+    data : Counts
+        Values by candidate.
+    centre : float
+        In the unit of the column.
+
+    Returns
+    -------
+    array of shape (cells,), float
+    """
     held = np.clip(data.cells, cells.lowest, cells.highest)
     return cells.values(held) - centre
 

@@ -55,7 +55,17 @@ def whole(cells: Cells, data: Counts) -> CandidateRange:
 
 
 def before(count: int, slices: int, length: int) -> int:
-    """Number of values in the first ``slices`` of ``length`` slices, if ``count`` values are spread over all."""
+    """Number of values in the first ``slices`` of ``length`` slices, if ``count`` values are spread over all.
+
+    Parameters
+    ----------
+    count, slices, length : int
+        Number of values, of slices, and of all slices.
+
+    Returns
+    -------
+    int
+    """
     return max(0, min(count, -((length - 2 * count * slices) // (2 * length))))
 
 
