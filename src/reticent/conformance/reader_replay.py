@@ -61,6 +61,20 @@ def opened(form: Form, made: Family, place: int, folder: Path) -> Source:
 
     ``arrays`` has columns in their storage, ``text`` the same with every column as text. ``csv``, ``lines`` and
     ``workbook`` are one file each, ``parquet`` two files read as one pattern.
+
+    Parameters
+    ----------
+    form : "arrays", "text", "csv" or "parquet"
+    made : Family
+        Made-up tables.
+    place : int
+        Of the table in the family.
+    folder : Path
+        For files.
+
+    Returns
+    -------
+    Source
     """
     match form:
         case "arrays":

@@ -221,6 +221,20 @@ class ParquetFiles:
 
 
 def open_files(path: Path, schema: Schema, delimiter: str) -> CsvFile | JsonLines | ParquetFiles | Spreadsheet:
+    """The source of a CSV file or of Parquet files.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or a pattern of Parquet files.
+    schema : Schema
+    delimiter : str
+        Of a CSV file.
+
+    Returns
+    -------
+    CsvFile or ParquetFiles
+    """
     from reticent.data.file_kinds import kind_of
 
     kind = kind_of(path)
@@ -297,6 +311,15 @@ def parquet_schema(path: Path) -> pa.Schema:
 
 def header_of(path: Path, delimiter: str, encoding: str = "utf-8") -> tuple[str, ...]:
     """The names in the first line of a CSV file; only that line is looked at.
+
+    Parameters
+    ----------
+    path : Path
+    delimiter, encoding : str
+
+    Returns
+    -------
+    tuple of str
 
     Raises
     ------

@@ -54,6 +54,17 @@ class Source(Protocol):
 def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
     """The source behind a path (a file, or a glob of Parquet files) or a table in memory. No row is read.
 
+    Parameters
+    ----------
+    source : path, or table in memory
+    schema : Schema
+    delimiter : str
+        Of a CSV file.
+
+    Returns
+    -------
+    Source
+
     Raises
     ------
     SpecError
@@ -79,12 +90,34 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
 
 
 def names_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = "") -> dict[str, str]:
-    """Names and, for Parquet, types: what ``init`` may look at. ``""`` where the file states no type."""
+    """Names and, for Parquet, types: what ``init`` may look at. ``""`` where the file states no type.
+
+    Parameters
+    ----------
+    path : Path
+    delimiter, encoding : str
+        Of a CSV file.
+
+    Returns
+    -------
+    dict of name to type
+    """
     return dict(fields_of(path, delimiter=delimiter, encoding=encoding, sheet=sheet))
 
 
 def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = "") -> list[tuple[str, str]]:
-    """Names with types as ``names_of`` has them, a name that is there twice included; none for JSON lines."""
+    """Names with types as ``names_of`` has them, a name that is there twice included; none for JSON lines.
+
+    Parameters
+    ----------
+    path : Path
+    delimiter, encoding : str
+        Of a CSV file.
+
+    Returns
+    -------
+    list of (name, type)
+    """
     from reticent.data.file_kinds import kind_of
 
     kind = kind_of(path)

@@ -138,7 +138,7 @@ def block_medians(
         Price of the medians.
     rounds : int
         Number of times that rows are dealt out.
-    law : "each" or "..."
+    law : "each" or "joint"
 
     Returns
     -------
