@@ -460,8 +460,14 @@ class Study:
         ----------
         statement : str
             ``SELECT ward, AVG(cost) FROM study WHERE age >= 65 GROUP BY ward``.
-        epsilon, rho, delta, purpose, record : optional
-            As for ``release``; epsilon and delta may stand in the options of the statement.
+        epsilon, rho : number, optional
+            Total of the release, or the total in zCDP; not both. Epsilon and delta may stand in the statement's options.
+        delta : number, optional
+            Only where something needs it.
+        purpose : str
+            Of the release, for the ledger and the certificate.
+        record : Record, optional
+            Name, person who asks, signing key and override, for the ledger and the certificate.
 
         Returns
         -------
