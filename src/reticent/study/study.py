@@ -461,7 +461,7 @@ class Study:
         statement : str
             ``SELECT ward, AVG(cost) FROM study WHERE age >= 65 GROUP BY ward``.
         epsilon, rho : number, optional
-            Total of the release, or the total in zCDP; not both. Epsilon and delta may stand in the statement's options.
+            Total of the release, or the total in zCDP; not both. The statement's options may have epsilon and delta.
         delta : number, optional
             Only where something needs it.
         purpose : str
