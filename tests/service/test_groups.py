@@ -250,7 +250,7 @@ def test_plans_of_products_pass_the_audit(questions: tuple[str, ...], kind: Kind
     assert found.ratio >= Fraction(1, 2)
 
 
-def test_totals_are_asked_in_the_same_words_everywhere_and_cost_nothing() -> None:
+def test_totals_are_asked_in_the_same_words_everywhere_and_cost_nothing(tmp_path: Path) -> None:
     asked = rt.count().by("ward", rt.col("age") >= 65).with_totals()
     assert asked.name == "count by ward, age >= 65 with totals"
     assert parse(asked.name) == asked
@@ -266,6 +266,9 @@ def test_totals_are_asked_in_the_same_words_everywhere_and_cost_nothing() -> Non
     said = repr(release)
     assert "ward down, age >= 65 across" in said
     assert any(line.split()[0] == "total" for line in said.splitlines() if line.strip())
+    page = release.save(tmp_path / "out", files=[".html"])[0].read_text()
+    assert "<caption" in page
+    assert page.count('<th scope="row">total</th>') == 1
     whole = release.total(of=asked).value
     assert whole == answer.cells[-1].outcome.value.value  # type: ignore[union-attr]
     with pytest.raises(rt.QuestionError, match="totals are of groups"):

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import ROUND_CEILING
 from typing import Final, TypeAlias
 
 from reticent.certificate.record import CertificateRecord
-from reticent.certificate.render.tables import column_words, key_words, labels_of, row_words
-from reticent.data.expression_text import divided
+from reticent.certificate.render.cross import crossed
+from reticent.certificate.render.tables import column_words, labels_of, row_words
 from reticent.data.format import plain
-from reticent.outcome import Reply, decimals, number
+from reticent.outcome import Reply
 from reticent.privacy.explain import sentence
-from reticent.statistics.answer import Answer, Cell, estimates, printed
-from reticent.statistics.intervals import LEVEL
-from reticent.statistics.statistic import TOTALS
+from reticent.statistics.answer import Answer, estimates, printed
 
 WIDTH: Final = 100  # characters of a line of words
 NAME: Final = 44  # characters of a name beside a number
@@ -62,8 +59,8 @@ def _rows(answer: Answer, called: Mapping[str, str]) -> Iterator[Line]:
     single = len(answer.cells) == 1 and not answer.cells[0].label
     if not single:
         yield _cut(plain(answer.name), WIDTH), ()
-    if crossed := _crossed(answer):
-        yield from ((line, ()) for line in crossed)
+    if crossing := _cross_lines(answer, called):
+        yield from ((line, ()) for line in crossing)
         return
     for cell in answer.shown[:MOST]:
         text = printed(cell, bare=answer.bare)
@@ -76,40 +73,20 @@ def _rows(answer: Answer, called: Mapping[str, str]) -> Iterator[Line]:
         yield f"  … {len(answer.cells) - MOST:,} more: frame() has all", ()
 
 
-def _crossed(answer: Answer) -> list[str]:
-    """The lines of a cross table of two groups, with the half-width of each interval; none where it is too wide."""
-    groups = answer.name.rpartition(" by ")[2].removesuffix(TOTALS)
-    names = tuple(name for name, _ in answer.cells[0].label)
-    if len(names) != 2 or divided(groups) != [*names]:
+def _cross_lines(answer: Answer, called: Mapping[str, str]) -> list[str]:
+    """The lines of a cross table of two groups; none where it is too long or too wide."""
+    table = crossed(answer, called)
+    if table is None or len(table.rows) > MOST:
         return []
-    found = {tuple(dict(cell.label).get(name) for name in names): cell for cell in answer.shown}
-    rows, columns = ([*dict.fromkeys(key[place] for key in found)] for place in (0, 1))
-    if len(found) < len(rows) * len(columns) or len(rows) > MOST:
-        return []
-    heads = ["", *("total" if key is None else key_words(key) for key in columns)]
-    lines = [heads]
-    for row in rows:
-        texts = [_half_width(found[row, column], bare=answer.bare) for column in columns]
-        lines.append(["total" if row is None else key_words(row), *texts])
-    widths = [max(len(line[place]) for line in lines) for place in range(len(heads))]
-    title = f"  {plain(names[0])} down, {plain(names[1])} across, ± at {100 * LEVEL:g} %"
+    lines = [("", *table.heads), *table.rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     if 2 + sum(widths) + 2 * len(widths) > WIDTH:
         return []
-    shown = [[f"{text:>{width}}" for text, width in zip(line, widths, strict=True)] for line in lines]
-    return [
-        title,
-        *("  ".join(["", f"{line[0]:<{widths[0]}}", *texts[1:]]) for line, texts in zip(lines, shown, strict=True)),
+    texts = [
+        [f"{first:<{widths[0]}}", *(f"{text:>{width}}" for text, width in zip(rest, widths[1:], strict=True))]
+        for first, *rest in lines
     ]
-
-
-def _half_width(cell: Cell, *, bare: bool) -> str:
-    """``6.67 ± 0.91``: a number with the longer arm of its interval, to two digits of it."""
-    text = printed(cell, bare=bare)
-    if text is None or not isinstance(cell.outcome, Reply):
-        return "no reply"
-    e = cell.outcome.value
-    arm = max(e.high - e.value, e.value - e.low)
-    return text.value if bare or cell.as_it_is else f"{text.value} ± {number(arm, decimals(e), ROUND_CEILING)}"
+    return [f"  {table.title}", *("  ".join(["", *line]).rstrip() for line in texts)]
 
 
 def _level(answers: Sequence[Answer]) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 from reticent.certificate.record import NOT_DURABLE, CertificateRecord
 from reticent.certificate.render.card import card
+from reticent.certificate.render.cross import crossed
 from reticent.certificate.render.figure import IntervalBar, alternative, bar, svg
 from reticent.certificate.render.tables import column_words, label_words, labels_of, row_words, signed
 from reticent.certificate.summary import found, methods, parameters, subject
@@ -30,6 +31,8 @@ NO_REPLY_WORDS: Final = (
     "cause. What may help: bounds that are known without the file, more people, or a larger ε or δ. Asking again is a "
     "new release and is charged again."
 )
+
+MOST_ACROSS: Final = 40  # columns of a cross table on a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,11 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
             "card": card(certificate),
             "level": _level(certificate),
             "answers": [_block(answer, labels_of(certificate)) for answer in answers],
+            "crosses": [
+                (answer.name, cross)
+                for answer in answers
+                if (cross := crossed(answer, labels_of(certificate))) is not None and len(cross.heads) <= MOST_ACROSS
+            ],
             "columns": column_words(certificate),
             "silent": NO_REPLY_WORDS if silent else "",
             "figure": trusted(svg(certificate)) if answers else "",
