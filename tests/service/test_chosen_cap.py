@@ -51,6 +51,7 @@ def test_a_release_chooses_the_cap_charges_both_and_says_so(kind: Kind) -> None:
     assert release.guarantee.adjacency == Adjacency(kind, 6)
     assert release.guarantee.loss == PureDP(Fraction(6)) == made.ledger.spent()
     assert release.certificate.verify(ledger=made.ledger, allow_unsigned=True).ok
+    assert f"at most {cap} rows of one person are used, a cap that was chosen" in release.certificate.checklist()
     document["cap"]["rows"] = 2
     changed = rt.read_certificate(json.dumps(document))
     assert not changed.verify(ledger=made.ledger, allow_unsigned=True).ok

@@ -199,6 +199,7 @@ MISTAKES = [
     ("[columns.x]", "[columns.age]", "study.toml is not TOML"),
     ('ledger = "t.ledger"', 'ledger = "' + "a" * 300 + '"', "ledger is not the name of a file"),
     ('ledger = "t.ledger"', 'ledger = "a\\u0000"', "ledger is not the name of a file"),
+    ("high = 120", 'high = "auto"', 'no bound is "auto". Leave both out, and ask mean(x, method=clipped)'),
     ("high = 120", "high = " + "9" * 5000, "study.toml holds a number or a date that cannot be read"),
 ]
 

@@ -56,7 +56,9 @@ def _unit(certificate: CertificateRecord) -> Iterator[str]:
     people = document["people"]
     yield f"[x] neighbours: {adjacency.words()}"
     yield f"[x] number of people: {f'{people:,}, public or declared' if people else 'not declared, kept private'}"
-    if adjacency.rows > 1:
+    if chosen := document.get("cap"):
+        yield f"[x] at most {chosen['rows']} rows of one person are used, a cap that was chosen privately"
+    elif adjacency.rows > 1:
         yield f"[x] at most {adjacency.rows} rows of one person are used; the rest are left out"
     yield "[ ] that every person is one value of the person column (no second identifier) is the curator's word"
     yield "[ ] families or others whose records go together are protected less: epsilon times their number"

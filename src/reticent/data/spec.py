@@ -408,6 +408,11 @@ def _column(name: str, table: object) -> Column:
 
 
 def _numeric(table: Tables, where: str, kind: str) -> Real | Integer:
+    if "auto" in (table.get("low"), table.get("high")):
+        raise SpecError(
+            f'{where} low and high are numbers: no bound is "auto". Leave both out, and ask mean(x, method=clipped), '
+            "median(x) or location(x), which choose privately where to cut, and say it."
+        )
     low, high = (None if table.get(key) is None else read(table[key], key) for key in ("low", "high"))
     why, constant = _text(table, "why", where) or "", _flag(table, "constant", where)
     missing, complete = missing_as(table.get("missing", "drop")), _flag(table, "complete", where)
