@@ -57,6 +57,7 @@ LOSSES: tuple[Loss, ...] = (
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 BOX = Scaling(((Fraction(0), Fraction(1)), (Fraction(-3), Fraction(5)), (Fraction(10), Fraction(20))))
 LINE = Scaling(((Fraction(-1), Fraction(1)),), intercept=False)
+WIDE = Scaling(((Fraction(-1), Fraction(1)),) * 40)
 LEVEL = 1e-6
 
 
@@ -263,6 +264,10 @@ def test_scale_ridge_and_shares_are_the_theorems() -> None:
     person = Price(Fraction(1), Fraction(0), Adjacency("substitute", 3))
     rows = ObjectivePerturbation(Logistic(3), LINE, person, Fraction(1), Fraction(1)).mechanism
     assert (rows.sensitivity.bound, rows.turns, rows.bend) == (Fraction(2 * 3 * 2), 3 * 2, Fraction(1, 2))
+    several = ObjectivePerturbation(Logistic(5), LINE, price("substitute"), Fraction(1), Fraction(1, 100))
+    assert several.share == Fraction(4, 23)  # odds of 1 / 19, of two classes, times 2 for their ranks, times 2 for few
+    assert replace(several, scaling=WIDE).share == Fraction(2, 21)
+    assert float(several.ridge) == pytest.approx(0.5 / math.expm1(4 / 23 / 4), rel=1e-9)
     flat = ObjectivePerturbation(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(7))
     assert flat.ridge == 7
     assert "where" not in flat.note

@@ -200,8 +200,8 @@ def test_refusals_say_what_was_given_and_what_is_meant() -> None:
     with pytest.raises(PublicParameterError, match="delta of a tenth of one person"):
         LogisticRegression(classes=[0, 1], delta="0.5", **given).fit(frame(), AGE > 50)
     assert given["ledger"].spent() == PureDP(Fraction(0))
-    model = make_pipeline(Clip(LIMITS), LogisticRegression(classes=[0, 1], **given))
-    with pytest.raises(QuestionError, match=r"got Pipeline\. For a pipeline or a regressor take scikit-learn's"):
+    model = make_pipeline(StandardScaler(), LogisticRegression(classes=[0, 1], **given))
+    with pytest.raises(QuestionError, match=r"a pipeline of Clip and one of them, and got Pipeline\. On arrays"):
         GridSearchCV(model, {"logisticregression__C": [1]}).fit(frame(), AGE > 50)
     with pytest.raises(QuestionError, match="leave StandardScaler out of the pipeline"):
         make_pipeline(StandardScaler(), LogisticRegression()).fit(*study().xy(["age"], "old"))

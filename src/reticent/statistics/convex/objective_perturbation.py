@@ -49,6 +49,7 @@ SOLVERS: Final = ("auto", "descent", "objective", "output")
 
 SHARES: Final = ((20_000, Fraction(1, 5)), (2_000, Fraction(1, 10)), (0, Fraction(1, 20)))
 # of the price, at most, for the Jacobian, from a strength on: public rows times epsilon over the length of the longest
+STEEP: Final = 100  # coefficients of several classes, up to which a flat ridge is worth more noise
 JACOBIAN: Final = Fraction(1, 10)  # the same, where intervals are bought
 CURVATURE: Final = ((500, Fraction(3, 10)), (0, Fraction(1, 2)))
 # of the price, for a curvature, from so many rows times epsilon over the squared length of the longest on
@@ -171,8 +172,17 @@ class ObjectivePerturbation(LeastPoint):
 
     @cached_property
     def share(self) -> Fraction:
-        """Share of the price for the Jacobian, by the public strength of rows against noise."""
-        return next(share for least, share in SHARES if self.strength(self.people or 0) >= least)
+        """Share of the price for the Jacobian, by the public strength of rows against noise.
+
+        A share s of epsilon buys a ridge in proportion to 1 / s, and leaves noise in proportion to 1 / (1 - s). Of k
+        classes by chances the ridge is 2 (k - 1) times that of two, and the noise twice: so s / (1 - s) is the root of
+        k - 1 times as much. Few coefficients are steep, and a ridge pulls these more: there it is twice that.
+        """
+        share = next(share for least, share in SHARES if self.strength(self.people or 0) >= least)
+        if not isinstance(self.loss, losses.Logistic) or self.loss.classes == 2:
+            return share
+        odds = Fraction(math.isqrt(100 * (self.loss.classes - 1)), 10) * (2 if self.size <= STEEP else 1)
+        return odds * share / (1 - share + odds * share)
 
     def strength(self, rows: int) -> Fraction:
         """Rows times epsilon over the length of the longest."""
