@@ -200,6 +200,10 @@ def compare_answers(folder: Path) -> None:
     keep(figure, "compare_answers")
 
 
+def dates(folder: Path) -> None:
+    release(page("how-to/dates", folder)["release"], folder, "dates")
+
+
 def filters(folder: Path) -> None:
     release(page("how-to/filters", folder)["release"], folder, "filters")
 
@@ -310,6 +314,7 @@ PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "odds": odds,
     "filters": filters,
     "sql": sql,
+    "dates": dates,
     "groups": groups,
     "compare_answers": compare_answers,
     "no_reply": no_reply,

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from reticent.certificate.particulars import Record
+from reticent.data.dates import date, datetime
 from reticent.data.formula import Expression, case, col
 from reticent.data.schema import category, integer, real
 from reticent.errors import (
@@ -105,6 +106,8 @@ __all__ = [
     "category",
     "col",
     "count",
+    "date",
+    "datetime",
     "density",
     "geometric_mean",
     "histogram",

@@ -6,11 +6,15 @@ Declining is a value of its own type, never ``None``, ``NaN`` or an exception, a
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
+
+from reticent import calendar
+from reticent.errors import QuestionError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -39,6 +43,10 @@ class Estimate:
         Half-width of the part due to sampling alone, at ``level``; 0 where the truth is a number of this table.
     level : float
         Coverage the interval aims at, 0.95 unless said otherwise.
+    step : int
+        Of a date or time the seconds that one unit of ``value`` stands for, from 1970 on; 0 of other numbers.
+    unit : str
+        Unit of the half-widths of a date, and of a spread of dates: "days"; empty of other numbers.
     """
 
     value: float
@@ -47,6 +55,35 @@ class Estimate:
     noise: float
     sampling: float
     level: float = 0.95
+    step: int = field(default=0, kw_only=True)
+    unit: str = field(default="", kw_only=True)
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
+
+    @property
+    def date(self) -> datetime.date:
+        """The date that ``value`` stands for, or the datetime.
+
+        Raises
+        ------
+        QuestionError
+            The estimate is no date.
+        """
+        if not self.step:
+            raise QuestionError("This answer is a number and no date.")
+        return calendar.moment(self.value, self.step)
+
+    @property
+    def dates(self) -> tuple[str, str, str]:
+        """Value, low and high of a date as texts of ISO 8601, the ends rounded outwards; empty of another number."""
+        if not self.step:
+            return "", "", ""
+        return (
+            calendar.text(self.value, self.step),
+            calendar.text(self.low, self.step),
+            calendar.up(self.high, self.step),
+        )
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec)
@@ -78,9 +115,9 @@ def restore(value: DataclassInstance, state: Sequence[object]) -> None:
 
     For ``__setstate__`` of a frozen class with slots whose pickles people keep: without it the field would be missing.
     """
-    for place, field in enumerate(fields(value)):
-        default = field.default_factory() if field.default_factory is not MISSING else field.default
-        object.__setattr__(value, field.name, state[place] if place < len(state) else default)
+    for place, one in enumerate(fields(value)):
+        default = one.default_factory() if one.default_factory is not MISSING else one.default
+        object.__setattr__(value, one.name, state[place] if place < len(state) else default)
 
 
 # --- as text ----------------------------------------------------------------------------------------------------------
@@ -100,11 +137,18 @@ class EstimateText:
 def shown(estimate: Estimate) -> EstimateText:
     """The numbers of an estimate to two digits of its interval; the ends are rounded outwards."""
     places = decimals(estimate)
+    halves = [_half(part, places) for part in (estimate.noise, estimate.sampling)]
+    if estimate.step:
+        return EstimateText(
+            *estimate.dates, *(_distance(part, estimate.step) for part in (estimate.noise, estimate.sampling))
+        )
+    unit = f" {estimate.unit}" if estimate.unit else ""
+    halves = [half if half == "–" else half + unit for half in halves]
     return EstimateText(
-        number(estimate.value, places),
+        number(estimate.value, places) + unit,
         number(estimate.low, places, ROUND_FLOOR),
-        number(estimate.high, places, ROUND_CEILING),
-        *(_half(part, places) for part in (estimate.noise, estimate.sampling)),
+        number(estimate.high, places, ROUND_CEILING) + unit,
+        *halves,
     )
 
 
@@ -166,6 +210,13 @@ def number(value: float, places: int | None = None, rounding: str = ROUND_HALF_E
 
 def _rounded(exact: Decimal, places: int, rounding: str) -> Decimal:
     return exact.quantize(Decimal(1).scaleb(-places), rounding)
+
+
+def _distance(width: float, step: int) -> str:
+    """A half-width of a date in days, or in the shorter unit that has two of it: ``2.4 days``, ``40 hours``."""
+    units = {word: size for word, size in calendar.STEPS.items() if size >= step}
+    word = next((word for word in reversed(units) if width * step >= 2 * units[word]), next(iter(units)))
+    return "–" if width == 0 else f"{number(width * step / units[word], 1).removesuffix('.0')} {word}s"
 
 
 def _half(width: float, places: int | None) -> str:

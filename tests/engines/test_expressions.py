@@ -15,6 +15,7 @@ from fractions import Fraction
 import pytest
 
 from reticent.data import expression_text
+from reticent.data.dates import date, datetime
 from reticent.data.expression_tree import Application, Tree
 from reticent.data.query import (
     CappedPersons,
@@ -45,6 +46,9 @@ COLUMNS: dict[str, Column] = {
     "ward": category(["North ", "south", "é"]),
     "level": category([1, 2, 30], complete=True),
     "ill": category([True, False]),
+    "born": date("0001-01-01", "9999-12-31"),
+    "came": date("2020-01-01", "2024-12-31", missing="2020-02-29", format="%d.%m.%Y"),
+    "left": datetime("2019-12-31", "2025-01-01", resolution="minute", zone="Europe/Berlin"),
 }
 CELLS: dict[str, tuple[Cell, ...]] = {
     "age": (None, 0, 17, 17, 64, 65, 120, 500, -3, 2.5),
@@ -68,6 +72,47 @@ CELLS: dict[str, tuple[Cell, ...]] = {
     "ward": (None, "North ", "south", "é", "south ", ""),
     "level": (None, 1, 2, 30, 7),
     "ill": (None, True, False),
+    "born": (
+        None,
+        "1900-02-28",
+        "1999-12-31",
+        " 2000-02-29",
+        "2001-02-29",
+        "2004-02-29T23:59:59.9",
+        "1969-12-31 23:59",
+        "0001-01-01",
+        "9999-12-31",
+        "0000-01-01",
+        "10000-01-01",
+        "2000-2-9",
+        "2000-01-01Z",
+        "NaT",
+        "",
+    ),
+    "came": (
+        None,
+        "29.2.2020",
+        "30.02.2020",
+        "31.12.2020",
+        "1.1.2021",
+        "03.01.2021",
+        "1.13.2021",
+        "2021-01-01",
+        "1.1.3000",
+    ),
+    "left": (
+        None,
+        "2020-12-31T23:59:59",
+        "2021-03-28 02:30",
+        "2021-03-28T01:30:00Z",
+        "2021-10-31T02:30:00+02:00",
+        "2021-10-31T02:30:00+01:00",
+        "2021-10-31T02:30-0930",
+        "2021-10-31T02:30+99:00",
+        "2021-10-31T24:00",
+        "0001-01-01T00:00+14:00",
+        "9999-12-31T23:59-14:00",
+    ),
     "who": (None, "p", "q", "r", "s", "t", ""),
 }
 ROUNDED = ("log", "sqrt")
@@ -96,8 +141,9 @@ def views(seed: int, count: int) -> Iterator[tuple[Schema, Schema]]:
         if plain.person.column is not None:
             plain = Schema(COLUMNS, Person(kind, "who", chance.randint(1, 3)))
         schema = plain
-        for place in range(6):
-            tree = (maker.number, maker.truth, lambda depth: maker.label(depth)[0])[place % 3](chance.randint(1, 4))
+        for place in range(7):
+            kinds = (maker.number, maker.truth, lambda depth: maker.label(depth)[0], maker.of_dates, maker.date)
+            tree = kinds[place % 5](chance.randint(1, 4))
             if rounded(tree):
                 continue  # see test_logarithms_and_roots_differ_in_the_last_place_at_most
             try:

@@ -60,7 +60,7 @@ def test_init_takes_the_delimiter_from_the_header_line_and_says_what_it_assumed(
     assert "The first column has no name" in done.said
     text = (study.parent / "y.toml").read_text("utf-8")
     assert 'delimiter = ";"\ndecimal = ","' in text
-    assert "[columns.day]\n# holds dates" in text
+    assert '[columns.day]\nkind = "date"' in text
     assert "HIV" not in done.said + text
 
 

@@ -7,6 +7,7 @@ the quotient.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import math
 import re
@@ -14,7 +15,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
+from zoneinfo import ZoneInfo
 
+from reticent.calendar import Calendar
 from reticent.data.expression import Cell as Formulaic
 from reticent.data.expression import cell_of, columns_of, evaluate
 from reticent.data.order_statistics import ABSENT
@@ -92,11 +95,53 @@ def typed_of(cell: Cell, column: Column) -> float | str | None:
             return key_of(cell, among)
         case Real():
             return number_of(cell)
+        case Integer(calendar=Calendar() as calendar):
+            return moment_of(cell, calendar)
         case Integer():
             number = number_of(cell)
             if number is None or (math.isfinite(number) and number != math.floor(number)):
                 return None
             return number
+
+
+def moment_of(cell: Cell, calendar: Calendar) -> float | None:
+    """The integer of a date or time, read by Python's own datetime, or None."""
+    text = "" if cell is None else str(cell).strip(SPACE)
+    offset = None
+    if calendar.format:
+        parts = re.fullmatch(_spelling(calendar.format), text)
+        if parts is None:
+            return None
+        found = {name: int(part) for name, part in parts.groupdict().items()}
+    else:
+        day, time = r"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)", r"(?P<H>\d\d):(?P<M>\d\d)(:(?P<S>\d\d)(\.\d+)?)?"
+        parts = re.fullmatch(rf"{day}([T ]{time})?(?P<z>Z|[+-]\d\d:?\d\d)?", text, re.A)
+        if parts is None or (parts["z"] and not calendar.zone):
+            return None
+        found = {name: int(parts[name] or 0) for name in "YmdHMS"}
+        offset = parts["z"]
+    try:
+        moment = datetime.datetime(
+            found["Y"], found["m"], found["d"], found.get("H", 0), found.get("M", 0), found.get("S", 0)
+        )
+        if offset:
+            ahead = "+00:00" if offset == "Z" else offset if ":" in offset else f"{offset[:3]}:{offset[3:]}"
+            if int(ahead[1:3]) > 14 or int(ahead[4:]) > 59:
+                return None
+            aware = datetime.datetime.fromisoformat(f"{moment.isoformat()}{ahead}")
+            moment = aware.astimezone(ZoneInfo(calendar.zone)).replace(tzinfo=None)
+    except ValueError:
+        return None
+    except OverflowError:  # an instant beyond all years, and beyond all bounds
+        return 1e15 if found["Y"] > 5000 else -1e15
+    return float((moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(seconds=calendar.step))
+
+
+def _spelling(text: str) -> str:
+    digits = {"%Y": r"(?P<Y>[0-9]{4})"} | {f"%{letter}": rf"(?P<{letter}>[0-9]{{1,2}})" for letter in "mdHMS"}
+    if "%Y%m" in text:
+        digits |= {f"%{letter}": rf"(?P<{letter}>[0-9]{{2}})" for letter in "mdHMS"}
+    return "".join(digits.get(part, re.escape(part)) for part in re.split("(%[A-Za-z])", text))
 
 
 def stand_in_of(column: Column) -> float | str | None:

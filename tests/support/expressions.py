@@ -6,10 +6,11 @@ import random
 from collections.abc import Mapping
 from fractions import Fraction
 
+from reticent.calendar import DAY, PERIODS
 from reticent.data.expression import OPERATIONS, bind, type_of
-from reticent.data.expression_tree import Application, ColumnName, KeyLiteral, NumberLiteral, Tree
+from reticent.data.expression_tree import Application, ColumnName, DateLiteral, KeyLiteral, NumberLiteral, Tree
 from reticent.data.expression_types import Labels, Numbers, Type
-from reticent.data.schema import Category, Column, Key
+from reticent.data.schema import Category, Column, Integer, Key
 
 NUMBERS = ("0", "1", "2", "-3", "0.5", "0.1", "7", "100", "1e-9", "1e150", "9007199254740993")
 WORDS = (
@@ -61,7 +62,16 @@ class Maker:
 
     def __init__(self, columns: Mapping[str, Column], chance: random.Random) -> None:
         self.columns, self.chance = columns, chance
-        self.numeric = [name for name, column in columns.items() if not isinstance(column, Category)]
+        steps = {
+            name: column.calendar.step
+            for name, column in columns.items()
+            if isinstance(column, Integer) and column.calendar
+        }
+        self.days = [name for name, step in steps.items() if step == DAY]
+        self.times = [name for name, step in steps.items() if step < DAY]
+        self.numeric = [
+            name for name, column in columns.items() if not isinstance(column, Category) and name not in steps
+        ]
         self.keyed = {name: column.among for name, column in columns.items() if isinstance(column, Category)}
 
     def pick(self, *among: str) -> str:
@@ -70,7 +80,43 @@ class Maker:
     def constant(self) -> NumberLiteral:
         return NumberLiteral(Fraction(self.pick(*NUMBERS)))
 
+    def date(self, depth: int, times: bool = False) -> Tree:
+        """A tree of dates, or of times."""
+        if times or depth <= 0 or self.chance.random() < 0.4:
+            return ColumnName(self.chance.choice(self.times if times else self.days))
+        word = self.pick("trunc", "least", "greatest", "coalesce", "case", "clamp")
+        x = self.date(depth - 1)
+        match word:
+            case "trunc":
+                return Application(word, (self.moment(depth), KeyLiteral(self.pick(*PERIODS))))
+            case "clamp":
+                return Application(word, (x, KeyLiteral("2019-06-30"), KeyLiteral("2024-02-29")))
+            case "case":
+                return Application(word, (self.truth(depth - 1), x, self.date(depth - 1)))
+            case _:
+                return Application(word, (x, self.day()))
+
+    def moment(self, depth: int) -> Tree:
+        return self.date(depth - 1, times=bool(self.times) and self.chance.random() < 0.5)
+
+    def day(self) -> DateLiteral:
+        return DateLiteral(self.chance.choice((-719_162, -1, 0, 18_321, 18_322, 19_782, 20_088, 2_932_896)), DAY)
+
+    def of_dates(self, depth: int) -> Tree:
+        """A number made of dates."""
+        word = self.pick("year", "quarter", "month", "week", "weekday", "day", "hour", "days", "hours", "age")
+        if word in ("days", "hours"):
+            times = bool(self.times) and self.chance.random() < 0.5
+            return Application(word, (Application("-", (self.date(depth - 1, times), self.date(depth - 1, times))),))
+        if word == "age":
+            return Application(word, (self.moment(depth), self.moment(depth)))
+        return Application(
+            word, (ColumnName(self.chance.choice(self.times)) if word == "hour" else self.moment(depth),)
+        )
+
     def number(self, depth: int) -> Tree:
+        if self.days and self.times and self.chance.random() < 0.3:
+            return self.of_dates(depth)
         if depth <= 0 or self.chance.random() < 0.2:
             return ColumnName(self.chance.choice(self.numeric)) if self.chance.random() < 0.7 else self.constant()
         word = self.pick(
@@ -93,6 +139,8 @@ class Maker:
                 return Application(word, (x, self.number(depth - 1)))
 
     def truth(self, depth: int) -> Tree:
+        if self.days and self.chance.random() < 0.2:
+            return Application(self.pick("=", "!=", "<", "<=", ">", ">=", "in"), (self.date(depth - 1), self.day()))
         word = self.pick(
             "=", "!=", "<", "<=", ">", ">=", "in", "and", "or", "not", "is missing", "keys", "keys", "case"
         )

@@ -148,7 +148,7 @@ def test_a_compressed_file_is_asked_for_its_names(ending: str, tmp_path: Path) -
     text = skeleton(path, delimiter=";", dates=["age"])
     assert 'title  = "visits"' in text
     assert 'ledger = "visits.ledger"' in text
-    assert "[columns.age]\n# holds dates" in text
+    assert '[columns.age]\nkind = "date"' in text
     assert "48213771" not in text
     path.write_bytes(path.read_bytes()[:9])
     assert "compression is damaged" in refused(path)

@@ -155,9 +155,13 @@ MISTAKES = [
     (
         'kind = "integer"',
         'kind = "intger"',
-        '[columns.age] kind must be "real", "integer" or "category", got "intger".',
+        '[columns.age] kind must be "real", "integer", "date", "datetime" or "category", got "intger".',
     ),
-    ('kind = "integer"', "", '[columns.age] kind must be "real", "integer" or "category", got nothing.'),
+    (
+        'kind = "integer"',
+        "",
+        '[columns.age] kind must be "real", "integer", "date", "datetime" or "category", got nothing.',
+    ),
     ('among = ["a", "b"]\n', "", "[columns.town] among = […] is missing: the public list of values."),
     ('["a", "b"]', "[]", "[columns.town] among = […] is missing"),
     ('["a", "b"]', '["a", "a"]', "[columns.town] among lists a value twice"),
@@ -271,7 +275,10 @@ def test_the_grammar_names_the_same_keys_as_the_reader() -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     top = schema["properties"]
     found = {"": top, **{name: top[name]["properties"] for name in ("study", "person", "budget")}}
-    found |= {kind: schema["$defs"][kind]["properties"] for kind in ("real", "integer", "category", "computed")}
+    found |= {
+        kind: schema["$defs"][kind]["properties"]
+        for kind in ("real", "integer", "date", "datetime", "category", "computed")
+    }
     found["release"] = top["release"]["items"]["properties"]
     assert {name: set(keys) for name, keys in found.items()} == {name: set(keys) for name, keys in KEYS.items()}
 
@@ -412,7 +419,7 @@ def test_a_skeleton_suggests_no_kind_for_a_header_and_says_that_columns_may_go(t
     (tmp_path / "visits.csv").write_text("day,cost\n2026-01-02,3\n", encoding="utf-8")
     text = skeleton(tmp_path / "visits.csv")
     day = text[text.index("[columns.day]") : text.index("[columns.cost]")]
-    assert "# kind = …" in day  # a date is none of the kinds
+    assert "# kind = …" in day
+    assert '"date"' in day
     guide = text[text.index("[budget]") : text.index("[columns.day]")]
     assert "Delete" in guide
-    assert "date" in guide

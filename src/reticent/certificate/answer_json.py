@@ -22,12 +22,21 @@ def cell_to_json(cell: Cell) -> dict[str, object]:
     """One cell as a certificate holds it. A no reply has nothing but its label."""
     label = [[name, key] for name, key in cell.label]
     match cell.outcome:
-        case Reply(Estimate(value, low, high, noise, sampling, level)):
+        case Reply(Estimate(value, low, high, noise, sampling, level) as estimate):
             numbers = {"value": value, "low": low, "high": high, "noise": noise, "sampling": sampling, "level": level}
             error = {} if cell.error is None else {"error": cell.error.to_json()}
-            return {"label": label, "outcome": "reply", **numbers, **error}
+            return {"label": label, "outcome": "reply", **numbers, **_dates(estimate), **error}
         case _:
             return {"label": label, "outcome": "no_reply"}
+
+
+def _dates(estimate: Estimate) -> dict[str, object]:
+    """A date as text beside its numbers, which count steps of so many seconds from 1970; the unit of a spread."""
+    if estimate.step:
+        value, low, high = estimate.dates
+        dates = {"value": value, "low": low, "high": high}
+        return {"dates": dates, "step": estimate.step, "unit": estimate.unit}
+    return {"unit": estimate.unit} if estimate.unit else {}
 
 
 def answer_to_json(answer: Answer) -> dict[str, object]:
@@ -103,4 +112,5 @@ def _cell(found: dict[str, Any]) -> Cell:
     numbers = (found[name] for name in ("value", "low", "high", "noise", "sampling", "level"))
     error = found.get("error")
     law = None if error is None else law_from_json(error)
-    return Cell(label, Reply(Estimate(*(float(number) for number in numbers))), law)
+    dated = {"step": int(found.get("step", 0)), "unit": str(found.get("unit", ""))}
+    return Cell(label, Reply(Estimate(*(float(number) for number in numbers), **dated)), law)  # type: ignore[arg-type]

@@ -17,13 +17,12 @@ from importlib import metadata
 from typing import Final
 
 from reticent.data.expression_text import write
-from reticent.data.schema import Category, Column, Schema
+from reticent.data.schema import Category, Column, Integer, Real, Schema, kind_of, value_words
 from reticent.ledger import Ledger, Receipt
 from reticent.privacy import loss as losses
 from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss
-from reticent.privacy.numbers import show
 
 _NO_BOUNDS: Final = {"low": None, "high": None, "missing": "drop"}
 
@@ -157,16 +156,26 @@ def column_to_json(column: Column) -> dict[str, object]:
         listed = {"among": list(column.among), "why": column.why, "complete": column.complete}
         return {**_NO_BOUNDS, "kind": "category", **listed, **label}
     return {
-        "kind": type(column).__name__.lower(),
-        "low": None if column.low is None else show(column.low),
-        "high": None if column.high is None else show(column.high),
+        "kind": kind_of(column),
+        "low": None if column.low is None else value_words(column.low, column),
+        "high": None if column.high is None else value_words(column.high, column),
         "among": None,
         "why": column.why,
-        "missing": column.missing if isinstance(column.missing, str) else show(column.missing),
+        "missing": column.missing if isinstance(column.missing, str) else value_words(column.missing, column),
         "complete": column.complete,
         **({"unit": column.unit} if column.unit else {}),
         **label,
+        **_calendar(column),
     }
+
+
+def _calendar(column: Real | Integer) -> dict[str, object]:
+    """The resolution, zone and spelling of dates; empty of numbers."""
+    dated = column.calendar if isinstance(column, Integer) else None
+    if dated is None:
+        return {}
+    words = {"resolution": dated.resolution, "zone": dated.zone, "format": dated.format}
+    return {name: word for name, word in words.items() if word}
 
 
 def software() -> dict[str, str]:

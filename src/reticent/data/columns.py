@@ -1,22 +1,24 @@
 """Names and types of the columns of a source: what may be read, how it arrives, and what is refused.
 
 Every column arrives as one of four Arrow types, its *storage*: text, int64, double or bool. Numbers that fit none of
-them exactly (unsigned 64-bit integers, decimals) and mixed objects arrive as text.
+them exactly (unsigned 64-bit integers, decimals) and mixed objects arrive as text. Dates and times of a typed source
+arrive as whole seconds since 1970: those of a clock on the wall, or "instants" of UTC where the source says its zone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never
 
-from reticent.data.schema import Category, Column, Schema
+from reticent.calendar import DAY, Calendar
+from reticent.data.schema import Category, Column, Integer, Schema
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Storage: TypeAlias = Literal["text", "whole", "real", "truth"]
+Storage: TypeAlias = Literal["text", "whole", "real", "truth", "seconds", "instants"]
 
 MOST_COLUMNS: Final = 4096
 BATCH: Final = 1 << 16
@@ -111,6 +113,10 @@ def _storage(kind: pa.DataType, schema: Schema, name: str) -> Storage:
         return "text"
     if types.is_date(kind) and takes_text(schema, name):
         return "text"  # 2026-11-21, as a CSV writes it
+    if types.is_date(kind) and calendar_of(schema, name) is not None:
+        return "seconds"
+    if types.is_timestamp(kind) and calendar_of(schema, name) is not None:
+        return moments_storage(schema, name, aware=kind.tz is not None)
     if types.is_temporal(kind) and takes_text(schema, name):
         raise SpecError(
             f"column {name} holds times, which have many spellings. Write it as text or as a number first, or leave it "
@@ -124,7 +130,28 @@ def takes_text(schema: Schema, name: str) -> bool:
     return declared is None or isinstance(declared, Category)
 
 
+def calendar_of(schema: Schema, name: str) -> Calendar | None:
+    """The calendar of a column that is declared as dates or times."""
+    declared = schema.columns.get(name)
+    return declared.calendar if isinstance(declared, Integer) else None
+
+
+def moments_storage(schema: Schema, name: str, *, aware: bool) -> Storage:
+    """Storage of typed times, by their type alone; those of a zone need one to be converted to."""
+    if not aware:
+        return "seconds"
+    calendar = calendar_of(schema, name)
+    if calendar is None or not calendar.zone:
+        raise SpecError(
+            f"column {name} holds times of a zone. Say by whose clocks they count: "
+            f'[columns.{name}] kind = "datetime", zone = "Europe/Berlin". Nothing was read.'
+        )
+    return "instants"
+
+
 def unfit(name: str, found: str) -> str:
+    if found.startswith(("date", "timestamp", "numpy datetime")):
+        return f'column {name} holds {found}. Declare it by kind = "date" or "datetime". Nothing was read.'
     return f"column {name} holds {found}, which cannot be what it is declared to be. Nothing was read."
 
 
@@ -139,12 +166,47 @@ def normal(array: pa.Array, storage: Storage) -> pa.Array:
         if "string_view" in str(array.type.value_type):  # decoding has no kernel for it
             array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
         array = array.dictionary_decode()
-    target = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64(), "truth": pa.bool_()}[storage]
+    if storage in ("seconds", "instants") and pa.types.is_temporal(array.type):
+        return _seconds(array)
+    target = arrow_type(storage)
     if pa.types.is_large_string(array.type) or pa.types.is_string(array.type):
         array = _utf8(array)
     if array.type == target:
         return array
     return pc.cast(array, target, safe=storage != "real")  # a whole number beyond 2^53 becomes the nearest double
+
+
+def arrow_type(storage: Storage) -> pa.DataType:
+    """The Arrow type of a storage."""
+    import pyarrow as pa
+
+    match storage:
+        case "text":
+            return pa.string()
+        case "whole" | "seconds" | "instants":
+            return pa.int64()
+        case "real":
+            return pa.float64()
+        case "truth":
+            return pa.bool_()
+        case _:
+            assert_never(storage)
+
+
+def _seconds(array: pa.Array) -> pa.Array:
+    """Whole seconds of dates or times of any unit; a part of a second is cut off. No cell overflows."""
+    import numpy as np
+    import pyarrow as pa
+
+    kind = array.type
+    if pa.types.is_date32(kind):
+        numbers, per, seconds = array.view(pa.int32()), 1, DAY
+    else:
+        unit = "ms" if pa.types.is_date64(kind) else kind.unit
+        numbers, per, seconds = array.view(pa.int64()), {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit], 1
+    missing = np.asarray(array.is_null())
+    whole = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64) // per * seconds
+    return pa.array(whole, mask=missing)
 
 
 def _utf8(array: pa.Array) -> pa.Array:

@@ -24,11 +24,31 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, assert_never
 
+from reticent import calendar
 from reticent.data import expression_types as kinds
-from reticent.data.expression_tree import Application, ColumnName, KeyLiteral, NumberLiteral, Tree, key_text
-from reticent.data.expression_types import Labels, Numbers, Type, cross_text, cut_labels, nearest_double, refusal
+from reticent.data.expression_tree import (
+    Application,
+    ColumnName,
+    DateLiteral,
+    KeyLiteral,
+    NumberLiteral,
+    Tree,
+    key_text,
+)
+from reticent.data.expression_types import (
+    Dates,
+    Labels,
+    Numbers,
+    Spans,
+    Type,
+    cross_text,
+    cut_labels,
+    nearest_double,
+    refusal,
+)
 from reticent.data.format import exact, exact_key, is_text
 from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Key, Real
+from reticent.errors import PublicParameterError
 
 Cell: TypeAlias = float | str | bool | None  # of a category the text of its key
 Bound: TypeAlias = tuple[Tree, Type]
@@ -146,6 +166,28 @@ def _side_by_side(cells: Sequence[Cell]) -> Cell:
     return texts[0] if len(texts) == 1 else ", ".join(map(cross_text, texts))
 
 
+def _date_key(cells: Sequence[Cell]) -> Cell:
+    return calendar.text(_number(cells[0]), calendar.DAY)
+
+
+def _date_part(name: str) -> Callable[[Sequence[Cell]], Cell]:
+    return lambda cells: float(calendar.part(name, _number(cells[0]), int(_number(cells[1]))))
+
+
+def _truncated(cells: Sequence[Cell]) -> Cell:
+    number, period, step = cells
+    return float(calendar.truncated(_number(number), int(_number(step)), str(period)))
+
+
+def _spanned(size: int) -> Callable[[Sequence[Cell]], Cell]:
+    return lambda cells: _number(cells[0]) * _number(cells[1]) / size
+
+
+def _age(cells: Sequence[Cell]) -> Cell:
+    born, at, born_step, at_step = map(_number, cells)
+    return float(calendar.age(born, int(born_step), at, int(at_step)))
+
+
 # --- operands ---------------------------------------------------------------------------------------------------------
 
 
@@ -165,17 +207,77 @@ def _as_conditions(found: Sequence[Bound]) -> list[Bound]:
 
 def _as_list(found: Sequence[Bound]) -> list[Bound]:
     """Operands of ``in``: a value and a public list, of a category its keys."""
-    listed = _as_keys(found)
-    if not all(isinstance(one, KeyLiteral | NumberLiteral) for one, _ in listed[1:]):
+    listed = _or_dates(_as_keys)(found)
+    if not all(isinstance(one, KeyLiteral | NumberLiteral | DateLiteral) for one, _ in listed[1:]):
         raise refusal("in takes a public list of values; of columns write x = y or x = z.")
     return listed
+
+
+def as_dates(found: Sequence[Bound]) -> list[Bound]:
+    """Operands beside a date: a literal becomes one of its resolution."""
+    steps = [kind.step for one, kind in found if isinstance(kind, Dates) and not isinstance(one, DateLiteral)]
+    if not steps:
+        return [*found]
+    return [_date(one, kind, steps[0]) for one, kind in found]
+
+
+def _date(one: Tree, kind: Type, step: int) -> Bound:
+    """A literal as a date of a resolution; what is no literal as it stands."""
+    match one:
+        case DateLiteral(count=count, step=own):
+            text = calendar.text(count, own)
+        case KeyLiteral(key=str(text)):
+            pass
+        case _:
+            return one, kind
+    try:
+        place = calendar.count(text, step)
+    except PublicParameterError as error:
+        raise refusal(f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
+    return DateLiteral(place, step), Dates(place, place, step)
+
+
+def as_date_key(found: Bound) -> Bound:
+    """A date as the key that is its text; a text shows the date alone, since ``bind`` makes its key again."""
+    tree, kind = found
+    return Application("date key", (tree,)), kinds.date_labels([kind])
+
+
+def _as_parts(found: Sequence[Bound]) -> list[Bound]:
+    return [as_date_key(one) if isinstance(one[1], Dates) else one for one in found]
+
+
+def _or_dates(takes: Callable[[Sequence[Bound]], list[Bound]]) -> Callable[[Sequence[Bound]], list[Bound]]:
+    """The rule of other operands where none is a date."""
+
+    def rule(found: Sequence[Bound]) -> list[Bound]:
+        dated = any(isinstance(kind, Dates) and not isinstance(one, DateLiteral) for one, kind in found)
+        return as_dates(found) if dated else takes(found)
+
+    return rule
+
+
+def _with_steps(name: str, least: int, dates: int) -> Callable[[Sequence[Bound]], list[Bound]]:
+    """Operands of a function of dates: behind those that are written stand the steps of its dates, in seconds."""
+
+    def rule(found: Sequence[Bound]) -> list[Bound]:
+        written = [*found[:least]]
+        steps = [kind.step for _, kind in written[:dates] if isinstance(kind, Dates | Spans)]
+        literals: list[Bound] = [
+            (NumberLiteral(Fraction(step)), Numbers(Fraction(step), Fraction(step), whole=True)) for step in steps
+        ]
+        if len(found) > least and [*found[least:]] != literals:
+            raise refusal(f"{name} takes {least} operand{'' if least == 1 else 's'}, got {len(found)}.")
+        return [*written, *literals]
+
+    return rule
 
 
 def _as_cases(found: Sequence[Bound]) -> list[Bound]:
     """Operands of ``case``: conditions and values in turn, and what else."""
     if len(found) % 2 == 0:
         raise refusal("case takes conditions, a value after each, and one value for all other rows.")
-    *values, other = _as_values([*found[1:-1:2], found[-1]])
+    *values, other = _or_dates(_as_values)([*found[1:-1:2], found[-1]])
     pairs = zip(_as_conditions(found[:-1:2]), values, strict=True)
     return [*(part for pair in pairs for part in pair), other]
 
@@ -219,6 +321,8 @@ def _key(one: Tree, among: Sequence[Key]) -> Bound:
     match one:
         case KeyLiteral(key=key):
             pass
+        case DateLiteral(count=count, step=step):
+            key = calendar.text(count, step)
         case NumberLiteral(value=value) if value.denominator == 1:
             key = int(value)
         case _:
@@ -236,17 +340,47 @@ def _key(one: Tree, among: Sequence[Key]) -> Bound:
 
 # --- the table --------------------------------------------------------------------------------------------------------
 
+DATE_PARTS: Final = {
+    "year": "the year",
+    "quarter": "the quarter, 1 to 4",
+    "month": "the month, 1 to 12",
+    "week": "the week of ISO 8601, 1 to 53",
+    "weekday": "the day of the week, 1 for Monday to 7",
+    "day": "the day of the month",
+    "hour": "the hour, 0 to 23",
+}
+SPANS: Final = {"days": 86_400, "hours": 3_600}
+
+
+def _part_of(name: str, gives: str) -> Operation:
+    return Operation(gives, 1, 2, kinds.date_part(name), _date_part(name), takes=_with_steps(name, 1, 1))
+
+
 OPERATIONS: Final[Mapping[str, Operation]] = {
     "+": Operation("the sum", 2, 2, kinds.corners(lambda a, b: a + b, "+"), _arithmetic(lambda a, b: a + b)),
-    "-": Operation("the difference", 2, 2, kinds.corners(lambda a, b: a - b, "-"), _arithmetic(lambda a, b: a - b)),
+    "-": Operation(
+        "the difference", 2, 2, kinds.corners(lambda a, b: a - b, "-"), _arithmetic(lambda a, b: a - b), takes=as_dates
+    ),
     "*": Operation("the product", 2, 2, kinds.corners(lambda a, b: a * b, "*"), _arithmetic(lambda a, b: a * b)),
     "/": Operation("the quotient by a public number", 2, 2, kinds.divided, _arithmetic(lambda a, b: a / b)),
     "abs": Operation("the absolute value", 1, 1, kinds.absolute, _arithmetic(abs)),
     "least": Operation(
-        "the least of several numbers", 2, None, kinds.extreme(min, "least"), _arithmetic(min), in_pairs=True
+        "the least of several numbers",
+        2,
+        None,
+        kinds.extreme(min, "least"),
+        _arithmetic(min),
+        takes=as_dates,
+        in_pairs=True,
     ),
     "greatest": Operation(
-        "the greatest of several numbers", 2, None, kinds.extreme(max, "greatest"), _arithmetic(max), in_pairs=True
+        "the greatest of several numbers",
+        2,
+        None,
+        kinds.extreme(max, "greatest"),
+        _arithmetic(max),
+        takes=as_dates,
+        in_pairs=True,
     ),
     "clamp": Operation(
         "the number moved to the nearer of two public bounds",
@@ -254,16 +388,26 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         3,
         kinds.clamped,
         _arithmetic(lambda x, a, b: min(max(x, a), b)),
+        takes=as_dates,
     ),
     "floor": Operation("the next multiple of a public number, downwards", 2, 2, kinds.floored, _arithmetic(_floor)),
     "log": Operation("the natural logarithm; missing unless above 0", 1, 1, kinds.logged, _arithmetic(_log)),
     "sqrt": Operation("the square root; missing below 0", 1, 1, kinds.rooted, _arithmetic(_sqrt)),
-    "=": Operation("equal", 2, 2, kinds.equality, _comparison(operator.eq), takes=_as_keys),
-    "!=": Operation("not equal", 2, 2, kinds.inequality, _comparison(operator.ne), takes=_as_keys),
-    "<": Operation("below", 2, 2, kinds.ordered("<", kinds.below), _comparison(operator.lt)),
-    "<=": Operation("at most", 2, 2, kinds.ordered("<=", kinds.at_most), _comparison(operator.le)),
-    ">": Operation("above", 2, 2, kinds.ordered(">", lambda a, b: kinds.below(b, a)), _comparison(operator.gt)),
-    ">=": Operation("at least", 2, 2, kinds.ordered(">=", lambda a, b: kinds.at_most(b, a)), _comparison(operator.ge)),
+    "=": Operation("equal", 2, 2, kinds.equality, _comparison(operator.eq), takes=_or_dates(_as_keys)),
+    "!=": Operation("not equal", 2, 2, kinds.inequality, _comparison(operator.ne), takes=_or_dates(_as_keys)),
+    "<": Operation("below", 2, 2, kinds.ordered("<", kinds.below), _comparison(operator.lt), takes=as_dates),
+    "<=": Operation("at most", 2, 2, kinds.ordered("<=", kinds.at_most), _comparison(operator.le), takes=as_dates),
+    ">": Operation(
+        "above", 2, 2, kinds.ordered(">", lambda a, b: kinds.below(b, a)), _comparison(operator.gt), takes=as_dates
+    ),
+    ">=": Operation(
+        "at least",
+        2,
+        2,
+        kinds.ordered(">=", lambda a, b: kinds.at_most(b, a)),
+        _comparison(operator.ge),
+        takes=as_dates,
+    ),
     "in": Operation(
         "equal to one of a public list", 2, None, kinds.membership, lambda cells: cells[0] in cells[1:], takes=_as_list
     ),
@@ -276,7 +420,13 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "not": Operation("the opposite condition", 1, 1, kinds.negation, lambda cells: not cells[0], takes=_as_conditions),
     "is missing": Operation("no readable value", 1, 1, kinds.lack, lambda cells: cells[0] is None, strict=False),
     "coalesce": Operation(
-        "the first value that is not missing", 1, None, kinds.coalesced, _first, strict=False, takes=_as_values
+        "the first value that is not missing",
+        1,
+        None,
+        kinds.coalesced,
+        _first,
+        strict=False,
+        takes=_or_dates(_as_values),
     ),
     "case": Operation(
         "the value of the first true condition, or another", 3, None, kinds.choice, _pick, strict=False, takes=_as_cases
@@ -300,7 +450,31 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         "the first characters of the key", 2, 2, kinds.beginning, lambda cells: str(cells[0])[: int(_number(cells[1]))]
     ),
     "cut": Operation("the class between public edges; outside them missing", 3, None, kinds.classes, _class),
-    "cross": Operation("the keys side by side, as one key", 1, None, kinds.crossed, _side_by_side),
+    "cross": Operation("the keys side by side, as one key", 1, None, kinds.crossed, _side_by_side, takes=_as_parts),
+    "date key": Operation("the date as a key", 1, 1, kinds.date_labels, _date_key),
+    **{name: _part_of(name, gives) for name, gives in DATE_PARTS.items()},
+    "trunc": Operation(
+        "the first day of the week, month, quarter or year",
+        2,
+        3,
+        kinds.truncated,
+        _truncated,
+        takes=_with_steps("trunc", 2, 1),
+    ),
+    **{
+        name: Operation(
+            f"the {name} of a difference of two dates",
+            1,
+            2,
+            kinds.spanned(name, size),
+            _spanned(size),
+            takes=_with_steps(name, 1, 1),
+        )
+        for name, size in SPANS.items()
+    },
+    "age": Operation(
+        "completed years from one date to another", 2, 4, kinds.completed_years, _age, takes=_with_steps("age", 2, 2)
+    ),
 }
 
 
@@ -344,6 +518,12 @@ def cleaned(tree: object) -> Tree:
             return ColumnName(exact(part.column))
         if type(part) is NumberLiteral and type(part.value) is Fraction:
             return part
+        if (
+            type(part) is DateLiteral
+            and type(part.count) is type(part.step) is int
+            and calendar.exists(part.count, part.step)
+        ):
+            return part
         if type(part) is KeyLiteral and isinstance(part.key, str | int):
             key = exact_key(part.key)
             if isinstance(key, str) and not is_text(key):
@@ -364,6 +544,8 @@ def _bound(tree: Tree, columns: Mapping[str, Column]) -> Bound:
             return tree, type_of(_column(column, columns))
         case KeyLiteral(key=key):
             return tree, Labels((key,))
+        case DateLiteral(count=count, step=step):
+            return tree, Dates(count, count, step)
         case NumberLiteral(value=number):
             double = nearest_double(number)
             nearest = Fraction(double)
@@ -419,9 +601,11 @@ def type_of(column: Column) -> Type:
             return Labels(among)
         case Integer(low=None) | Integer(high=None):
             return Numbers()
-        case Integer(low=low, high=high):
+        case Integer(low=low, high=high, calendar=dated):
             assert low is not None
             assert high is not None
+            if dated is not None:
+                return Dates(low, high, dated.step)
             return Numbers(Fraction(low), Fraction(high), whole=True)
         case Real(low=low, high=high):
             return Numbers() if low is None or high is None else Numbers(Fraction(float(low)), Fraction(float(high)))
@@ -453,7 +637,7 @@ def cell_of(x: float | str | None, column: Column) -> Cell:
     if not isinstance(x, float | int):
         return x
     kind = type_of(column)
-    if isinstance(kind, Numbers) and kind.low is not None and kind.high is not None:
+    if isinstance(kind, Numbers | Dates) and kind.low is not None and kind.high is not None:
         x = min(max(x, float(kind.low)), float(kind.high))
     return finite(float(x))
 
@@ -467,6 +651,8 @@ def evaluate(tree: Tree, row: Mapping[str, Cell]) -> Cell:
             return key_text(key)
         case NumberLiteral(value=number):
             return float(number)
+        case DateLiteral(count=count):
+            return float(count)
         case Application(operation=name, operands=operands):
             cells = [evaluate(one, row) for one in operands]
             operation = OPERATIONS[name]

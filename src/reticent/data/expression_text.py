@@ -14,16 +14,19 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final, assert_never
 
-from reticent.data.expression import DEEPEST, OPERATIONS, WIDEST, WORDS, quoted
-from reticent.data.expression_tree import Application, ColumnName, KeyLiteral, NumberLiteral, Tree
+from reticent import calendar
+from reticent.data.expression import DATE_PARTS, DEEPEST, OPERATIONS, SPANS, WIDEST, WORDS, quoted
+from reticent.data.expression_tree import Application, ColumnName, DateLiteral, KeyLiteral, NumberLiteral, Tree
 from reticent.data.expression_types import number_text, refusal
 from reticent.data.schema import Key
+from reticent.errors import PublicParameterError
 
 LONGEST: Final = 20_000  # characters of a text
 STEPS: Final = 1_000  # edges of a range
 _TOKEN: Final = re.compile(
     r"""\s*(?:
-      (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+      (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?(?![\w.]))
+    | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<column>`(?:[^`]|``)*`)
     | (?P<word>[^\W\d]\w*)
@@ -236,6 +239,8 @@ class _Reader:
         match kind:
             case "number":
                 return NumberLiteral(_number(token))
+            case "date":
+                return _date(token)
             case "text":
                 return KeyLiteral(_unquoted(token))
             case "column":
@@ -336,6 +341,14 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     return found
 
 
+def _date(token: str) -> DateLiteral:
+    try:
+        seconds, step = calendar.seconds(token)
+    except PublicParameterError:
+        raise refusal(f"There is no {token}. Subtract numbers with blanks: 2024 - 10 - 11.") from None
+    return DateLiteral(seconds // step, step)
+
+
 def _number(token: str) -> Fraction:
     mantissa, _, exponent = token.lower().partition("e")
     if len(mantissa) > 320 or len(exponent) > 4:
@@ -360,6 +373,7 @@ _TIGHT: Final = {
     "/": 6,
 }
 _ATOM: Final = 9
+_DATED: Final = {**dict.fromkeys((*DATE_PARTS, *SPANS), 1), "trunc": 2, "age": 2}  # operands that are written
 
 
 def write(tree: Tree) -> str:
@@ -375,6 +389,8 @@ def _written(tree: Tree) -> tuple[str, int]:
         case NumberLiteral(value=value):
             text = number_text(value)
             return text, _ATOM if value >= 0 else 7
+        case DateLiteral(count=count, step=step):
+            return calendar.text(count, step), _ATOM
         case KeyLiteral(key=key):
             return key_word(key), _ATOM
         case Application(operation=name, operands=operands):
@@ -402,6 +418,10 @@ def _call_text(name: str, operands: tuple[Tree, ...]) -> tuple[str, int]:
             return f"recode({', '.join([first, *pairs])})", _ATOM
         case "cut" if (edges := _range_text(operands[1:])) is not None:
             return f"cut({write(operands[0])}, {edges})", _ATOM
+        case _ if name in _DATED:  # the steps of its dates, which stand behind, are bound again
+            return f"{name}({', '.join(map(write, operands[: _DATED[name]]))})", _ATOM
+        case "date key":
+            return _written(operands[0])
         case "and" | "or":
             return f" {name} ".join(_within(one, tight + 1) for one in operands), tight
         case _ if name in _TIGHT:

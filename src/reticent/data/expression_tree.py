@@ -32,6 +32,14 @@ class NumberLiteral:
 
 
 @dataclass(frozen=True, slots=True)
+class DateLiteral:
+    """A public date or time: ``count`` steps of ``step`` seconds since 1970."""
+
+    count: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class KeyLiteral:
     """A public key of a category."""
 
@@ -52,4 +60,4 @@ class Application:
     operands: tuple[Tree, ...]
 
 
-Tree: TypeAlias = ColumnName | NumberLiteral | KeyLiteral | Application
+Tree: TypeAlias = ColumnName | NumberLiteral | DateLiteral | KeyLiteral | Application

@@ -15,6 +15,7 @@ from itertools import pairwise, product
 from math import prod
 from typing import Final, TypeAlias
 
+from reticent import calendar
 from reticent.data.expression_tree import Key, key_text
 from reticent.data.schema import EXACT_DOUBLE, LARGEST
 from reticent.errors import QuestionError
@@ -48,7 +49,31 @@ class Truth:
     possible: frozenset[bool] = frozenset({True, False})
 
 
-Type: TypeAlias = Numbers | Labels | Truth
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """Dates or times within a public range, as integers of ``step`` seconds; of a ``period`` its first days."""
+
+    low: int
+    high: int
+    step: int
+    period: str = ""
+
+    @property
+    def first_days(self) -> bool:
+        """True if these are first days of periods longer than a day, few enough to be listed."""
+        return self.period not in ("", "day") and len(date_keys(self)) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Distances of dates or times: integers of ``step`` seconds."""
+
+    low: int
+    high: int
+    step: int
+
+
+Type: TypeAlias = Numbers | Labels | Truth | Dates | Spans
 
 
 def refusal(words: str) -> QuestionError:
@@ -80,6 +105,10 @@ def number_text(number: Fraction) -> str:
 
 def numbers_of(types: Sequence[Type], operation: str) -> list[Numbers]:
     found = [one for one in types if isinstance(one, Numbers)]
+    if any(isinstance(one, Spans) for one in types):
+        raise refusal(f"{operation} takes numbers. Say in what the difference of two dates counts: days(b - a).")
+    if any(isinstance(one, Dates) for one in types):
+        raise refusal(f'{operation} takes numbers. Of a date write days(b - a), year(x) or trunc(x, "month").')
     if len(found) < len(types):
         raise refusal(f"{operation} takes numbers.")
     return found
@@ -103,6 +132,8 @@ def corners(by: Callable[[Fraction, Fraction], Fraction], name: str) -> Callable
     """The range of + - * lies between the values at the corners."""
 
     def kind(types: Sequence[Type]) -> Type:
+        if name == "-" and all(isinstance(one, Dates) for one in types):
+            return difference(types)
         a, b = numbers_of(types, name)
         if a.low is None or a.high is None or b.low is None or b.high is None:
             return Numbers()
@@ -112,28 +143,57 @@ def corners(by: Callable[[Fraction, Fraction], Fraction], name: str) -> Callable
     return kind
 
 
-def below(a: Numbers, b: Numbers) -> frozenset[bool]:
+def below(a: Numbers | Dates, b: Numbers | Dates) -> frozenset[bool]:
     always = a.high is not None and b.low is not None and float(a.high) < float(b.low)
     never = a.low is not None and b.high is not None and float(a.low) >= float(b.high)
     return frozenset({True} if always else {False} if never else {True, False})
 
 
-def at_most(a: Numbers, b: Numbers) -> frozenset[bool]:
+def at_most(a: Numbers | Dates, b: Numbers | Dates) -> frozenset[bool]:
     return frozenset(not one for one in below(b, a))
 
 
-def ordered(name: str, sure: Callable[[Numbers, Numbers], frozenset[bool]]) -> Callable[[Sequence[Type]], Type]:
+Sure: TypeAlias = Callable[[Numbers | Dates, Numbers | Dates], frozenset[bool]]
+
+
+def ordered(name: str, sure: Sure) -> Callable[[Sequence[Type]], Type]:
     """Bounds may leave one truth value of < <= > >= alone."""
 
     def kind(types: Sequence[Type]) -> Type:
-        a, b = numbers_of(types, name)
+        a, b = dates_of(types) or numbers_of(types, name)
         return Truth(sure(a, b))
 
     return kind
 
 
+def dates_of(types: Sequence[Type]) -> list[Dates]:
+    """The types of dates of one step; none where an operand is no date.
+
+    Raises
+    ------
+    QuestionError
+        Dates beside times, or times of several resolutions.
+    """
+    found = [one for one in types if isinstance(one, Dates)]
+    if len(found) < len(types):
+        return []
+    if len({one.step for one in found}) > 1:
+        raise refusal('Dates stand beside dates, and times beside times of one resolution: write trunc(x, "day").')
+    return found
+
+
+def difference(types: Sequence[Type]) -> Type:
+    a, b = dates_of(types)
+    return Spans(a.low - b.high, a.high - b.low, a.step)
+
+
 def equality(types: Sequence[Type]) -> Type:
     match types:
+        case (Dates(), Dates()):
+            a, b = dates_of(types)
+            apart = True not in at_most(a, b) or True not in at_most(b, a)
+            point = a.low == a.high == b.low == b.high
+            return Truth(frozenset({False} if apart else {True} if point else {True, False}))
         case (Numbers() as a, Numbers() as b):
             apart = True not in at_most(a, b) or True not in at_most(b, a)
             point = a.low is not None and a.low == a.high == b.low == b.high
@@ -142,7 +202,7 @@ def equality(types: Sequence[Type]) -> Type:
             alone = len(first) == len(second) == 1
             return Truth(frozenset({False} if not {*first} & {*second} else {True} if alone else {True, False}))
         case _:
-            raise refusal("= compares a number with a number, or a category with its keys in quotes.")
+            raise refusal("= compares numbers, dates such as 2024-02-29, or a category with its keys in quotes.")
 
 
 def inequality(types: Sequence[Type]) -> Type:
@@ -188,6 +248,9 @@ def absolute(types: Sequence[Type]) -> Type:
 
 def extreme(pick: Callable[[list[Fraction]], Fraction], name: str) -> Callable[[Sequence[Type]], Type]:
     def kind(types: Sequence[Type]) -> Type:
+        if dates := dates_of(types):
+            ends = [pick([Fraction(getattr(one, end)) for one in dates]) for end in ("low", "high")]
+            return Dates(int(ends[0]), int(ends[1]), dates[0].step)
         found = numbers_of(types, name)
         lows, highs = (
             [one.low for one in found if one.low is not None],
@@ -201,6 +264,12 @@ def extreme(pick: Callable[[list[Fraction]], Fraction], name: str) -> Callable[[
 
 
 def clamped(types: Sequence[Type]) -> Type:
+    if dates := dates_of(types):
+        x, first, last = dates
+        if first.low != first.high or last.low != last.high or first.low >= last.low:
+            raise refusal("clamp goes between rising public dates: clamp(x, 2020-01-01, 2024-12-31).")
+        inner = [min(max(end, first.low), last.low) for end in (x.low, x.high)]
+        return Dates(inner[0], inner[1], x.step)
     one, *ends = numbers_of(types, "clamp")
     low, high = (public_number(end, "clamp goes between public numbers: clamp(x, 0, 100)") for end in ends)
     if low >= high:
@@ -271,6 +340,8 @@ def common(types: Sequence[Type], name: str) -> Type:
     numbers = [one for one in types if isinstance(one, Numbers)]
     labels = [one for one in types if isinstance(one, Labels)]
     truths = [one for one in types if isinstance(one, Truth)]
+    if dates := dates_of(types):
+        return Dates(min(one.low for one in dates), max(one.high for one in dates), dates[0].step)
     if len(numbers) == len(types):
         ends = [end for one in numbers for end in (one.low, one.high)]
         known = [end for end in ends if end is not None]
@@ -284,7 +355,7 @@ def common(types: Sequence[Type], name: str) -> Type:
         return Labels(keys)
     if len(truths) == len(types):
         return Truth(frozenset().union(*(one.possible for one in truths)))
-    raise refusal(f"{name} gives numbers, keys or conditions, not a mixture.")
+    raise refusal(f"{name} gives numbers, dates, keys or conditions, not a mixture.")
 
 
 def recoded(types: Sequence[Type]) -> Type:
@@ -360,6 +431,25 @@ def _side_by_side(lists: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
     return tuple(map(", ".join, product(*lists)))
 
 
+def date_keys(one: Dates) -> tuple[str, ...]:
+    """The dates of a type as keys, of a period its first days; none of times, and where they are too many."""
+    period = one.period or "day"
+    longest = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}[period]
+    if one.step != calendar.DAY or one.high - one.low >= MOST_INTEGERS * longest:
+        return ()
+    found = calendar.firsts(one.low, one.high, one.step, period)
+    return tuple(calendar.text(place, one.step) for place in found) if len(found) <= MOST_INTEGERS else ()
+
+
+def date_labels(types: Sequence[Type]) -> Type:
+    """The type of dates as keys."""
+    match types:
+        case (Dates() as one,) if keys := date_keys(one):
+            return Labels(keys)
+        case _:
+            raise refusal(f'Groups of dates are at most {MOST_INTEGERS:,} days or first days: write trunc(x, "month").')
+
+
 def part_keys(one: Type) -> tuple[Key, ...]:
     """The public keys of one part of a product: listed ones, true and false, or the integers of a short range."""
     match one:
@@ -367,6 +457,9 @@ def part_keys(one: Type) -> tuple[Key, ...]:
             return among
         case Truth():
             return (False, True)
+        case Dates():
+            date_labels([one])
+            return date_keys(one)
         case Numbers(low=low, high=high, whole=True) if low is not None and high is not None:
             first, last = math.ceil(low), math.floor(high)
             if last - first < MOST_INTEGERS:
@@ -389,3 +482,71 @@ def cross_text(key: Key) -> str:
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+# --- dates ------------------------------------------------------------------------------------------------------------
+
+PARTS: Final = {
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "week": (1, 53),
+    "weekday": (1, 7),
+    "day": (1, 31),
+    "hour": (0, 23),
+}
+
+
+def date_part(name: str) -> Callable[[Sequence[Type]], Type]:
+    """The type of ``year`` and other parts of a date; the second operand is its step."""
+
+    def kind(types: Sequence[Type]) -> Type:
+        (one,) = dates_in(types[:1], f"{name} takes a date: {name}(admitted)")
+        if name == "year":
+            low, high = (calendar.part("year", end, one.step) for end in (one.low, one.high))
+            return Numbers(Fraction(low), Fraction(high), whole=True)
+        if name == "hour" and one.step == calendar.DAY:
+            raise refusal("A date has no hour: declare the column as a datetime.")
+        low, high = PARTS[name]
+        return Numbers(Fraction(low), Fraction(high), whole=True)
+
+    return kind
+
+
+def dates_in(types: Sequence[Type], words: str) -> list[Dates]:
+    found = [one for one in types if isinstance(one, Dates)]
+    if len(found) < len(types):
+        raise refusal(f"{words}.")
+    return found
+
+
+def truncated(types: Sequence[Type]) -> Type:
+    (one,) = dates_in(types[:1], 'trunc takes a date and a period: trunc(admitted, "month")')
+    match types[1]:
+        case Labels(among=(str(period),)) if period in calendar.PERIODS:
+            low, high = (calendar.truncated(end, one.step, period) for end in (one.low, one.high))
+            if low * calendar.DAY < calendar.FIRST:
+                raise refusal("The first week of year 1 began before it.")
+            return Dates(low, high, calendar.DAY, period)
+        case _:
+            raise refusal(f'trunc goes to the first day of a period: trunc(x, "month"); {", ".join(calendar.PERIODS)}.')
+
+
+def spanned(name: str, size: int) -> Callable[[Sequence[Type]], Type]:
+    """The type of ``days`` and ``hours`` of a difference; the second operand is its step."""
+
+    def kind(types: Sequence[Type]) -> Type:
+        match types[0]:
+            case Spans(low=low, high=high, step=step):
+                whole = step % size == 0
+                return ranged(Fraction(low * step, size), Fraction(high * step, size), whole=whole)
+            case _:
+                raise refusal(f"{name} takes a difference of two dates: {name}(discharged - admitted).")
+
+    return kind
+
+
+def completed_years(types: Sequence[Type]) -> Type:
+    born, at = dates_in(types[:2], "age takes two dates: age(birth, admitted)")
+    low = calendar.age(born.high, born.step, at.low, at.step)
+    high = calendar.age(born.low, born.step, at.high, at.step)
+    return Numbers(Fraction(low), Fraction(high), whole=True)

@@ -7,20 +7,22 @@ A formula is public and holds no cell: it is made of names, numbers and keys, an
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NoReturn, TypeAlias
 
+from reticent import calendar
 from reticent.data import expression_text
 from reticent.data.expression import joined
-from reticent.data.expression_tree import Application, ColumnName, KeyLiteral, NumberLiteral, Tree
+from reticent.data.expression_tree import Application, ColumnName, DateLiteral, KeyLiteral, NumberLiteral, Tree
 from reticent.data.expression_types import refusal
 from reticent.data.schema import Key
-from reticent.errors import QuestionError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy import numbers
 
 _BRACKETS = "Put each comparison in brackets: (x >= 65) & (y == 1). Python joins & and | before it compares."
-Operand: TypeAlias = "Expression | Key | float | Fraction"
+Operand: TypeAlias = "Expression | Key | float | Fraction | datetime.date"
 
 
 class Expression:
@@ -141,6 +143,52 @@ class Expression:
         """The square root; missing below 0."""
         return self._with("sqrt")
 
+    # --- dates --------------------------------------------------------------------------------------------------------
+
+    def year(self) -> Expression:
+        """The year of a date."""
+        return self._with("year")
+
+    def quarter(self) -> Expression:
+        """The quarter of a date, 1 to 4."""
+        return self._with("quarter")
+
+    def month(self) -> Expression:
+        """The month of a date, 1 to 12."""
+        return self._with("month")
+
+    def week(self) -> Expression:
+        """The week of a date by ISO 8601, 1 to 53."""
+        return self._with("week")
+
+    def weekday(self) -> Expression:
+        """The day of the week, from 1 for Monday to 7."""
+        return self._with("weekday")
+
+    def day(self) -> Expression:
+        """The day of the month."""
+        return self._with("day")
+
+    def hour(self) -> Expression:
+        """The hour of a time, 0 to 23."""
+        return self._with("hour")
+
+    def trunc(self, period: str) -> Expression:
+        """The first day of the "week", "month", "quarter" or "year" of a date; "day" of a time."""
+        return self._with("trunc", period)
+
+    def days(self) -> Expression:
+        """The days of a difference of two dates: ``(rt.col("out") - rt.col("in")).days()``."""
+        return self._with("days")
+
+    def hours(self) -> Expression:
+        """The hours of a difference of two dates or times."""
+        return self._with("hours")
+
+    def age(self, at: Operand) -> Expression:
+        """Completed years from this date to another."""
+        return self._with("age", at)
+
     # --- keys and values ----------------------------------------------------------------------------------------------
 
     def cut(self, edges: Sequence[Operand]) -> Expression:
@@ -227,6 +275,12 @@ def tree_of(given: object) -> Tree:
             return tree
         case bool() | str():
             return KeyLiteral(given)
+        case datetime.date():
+            try:
+                seconds, step = calendar.seconds(given)
+            except PublicParameterError as error:
+                raise refusal(f"{error}.") from None
+            return DateLiteral(seconds // step, step)
         case int() | float() | Fraction():
             return NumberLiteral(numbers.read(given, "a number"))
         case _:

@@ -68,10 +68,13 @@ def _column(column: Column, owner: NDArray[np.int64], people: int, entropy: Entr
     values = values[owner] if column.constant else values
     if isinstance(column, Category):
         return [column.among[place] for place in values.astype(np.int64).tolist()]
-    if column.complete:
+    if not column.complete:
+        values = np.where(_uniform(len(owner), entropy) < MISSING, np.nan, values)
+    dated = column.calendar if isinstance(column, Integer) else None
+    if dated is None:
         return values
-    gone = _uniform(len(owner), entropy) < MISSING
-    return np.where(gone, np.nan, values)
+    moments = np.nan_to_num(values * dated.step).astype(np.int64).astype("datetime64[s]")
+    return np.where(np.isnan(values), np.datetime64("NaT"), moments)
 
 
 def _values(

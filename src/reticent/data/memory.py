@@ -14,9 +14,11 @@ from reticent.data.columns import (
     BATCH,
     Reading,
     Storage,
+    calendar_of,
     check_names,
     empty_batches,
     is_utf8,
+    moments_storage,
     normal,
     storage_of,
     takes_text,
@@ -80,7 +82,9 @@ def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> MemorySource:
             raise SpecError(unfit(name, f"numpy {column.dtype}"))
         if kind == "u" and column.dtype.itemsize == 8:
             found = "text"
-        if kind in "Mm" and not takes_text(schema, name):
+        if kind == "M" and calendar_of(schema, name) is not None:
+            found = "seconds"
+        elif kind in "Mm" and not takes_text(schema, name):
             raise SpecError(unfit(name, f"numpy {column.dtype}"))
         storage[name] = found
 
@@ -123,6 +127,9 @@ def _from_array(column: Any, storage: Storage) -> pa.Array:
             return pa.array(np.asarray(column, dtype=np.float64))
     if isinstance(dtype, np.dtype) and dtype.kind in "biu":
         return pa.array(np.asarray(column))
+    if isinstance(dtype, np.dtype) and dtype.kind == "M" and storage in ("seconds", "instants"):
+        moments = np.asarray(column).astype("datetime64[s]")
+        return pa.array(moments.astype(np.int64), mask=np.isnat(moments))
     cells = list(column)
     if isinstance(dtype, np.dtype) and dtype.kind in "Mm":
         cells = [None if cell == "NaT" else cell for cell in np.asarray(column).astype(str).tolist()]
@@ -190,6 +197,8 @@ def _pandas_storage(dtype: Any, schema: Schema, name: str) -> Storage:
         return "real"
     if text.startswith("bool"):
         return "truth"
+    if text.startswith(("datetime64", "timestamp", "date32", "date64")) and calendar_of(schema, name) is not None:
+        return moments_storage(schema, name, aware="," in text or "tz=" in text)
     if text.startswith(("datetime", "timedelta", "period", "interval", "complex")) and not takes_text(schema, name):
         raise SpecError(unfit(name, text.partition("[")[0]))
     return "text"
@@ -201,6 +210,8 @@ def _from_series(series: Any, storage: Storage) -> pa.Array:
 
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
         return _from_array(series.to_numpy(), storage)
+    if storage in ("seconds", "instants") and str(series.dtype).startswith("datetime64"):
+        return _from_array(series.to_numpy(dtype="datetime64[ns]" if storage == "instants" else None), storage)
     if storage == "text":
         return _from_array(series.astype(object).tolist(), storage)
     array = pa.array(series, from_pandas=True)

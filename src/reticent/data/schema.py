@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from reticent.calendar import FIRST, LAST, Calendar
+from reticent.calendar import text as calendar_text
 from reticent.data.expression_tree import Key as Key
 from reticent.data.expression_tree import Tree
 from reticent.data.format import PLAIN, Format, check_plain_names, exact, exact_key, is_text, on_one_line
@@ -78,7 +80,10 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """An integer column; values that are no integers are missing. The rest is as for a real column."""
+    """An integer column; values that are no integers are missing. The rest is as for a real column.
+
+    With a ``calendar`` it holds days or times, which count the calendar's steps since 1970.
+    """
 
     low: int | None = None
     high: int | None = None
@@ -88,6 +93,7 @@ class Integer:
     complete: bool = False
     unit: str = ""
     label: str = ""
+    calendar: Calendar | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -99,6 +105,8 @@ class Integer:
         return None if found is None else Fraction(found.__floor__())
 
     def __post_init__(self) -> None:
+        if self.calendar is not None:
+            _check_moments(self.low, self.high, self.calendar)
         _check_bounds(self.low, self.high)
         _check_words(self.label, self.unit)
         stands_in = None if isinstance(self.missing, str) else self.missing
@@ -351,7 +359,7 @@ def real(
         why,
         missing_as(missing),
         None if resolution is None else read(resolution, "resolution"),
-        complete=_truth(complete, "complete"),
+        complete=truth_of(complete, "complete"),
         unit=unit,
         label=label,
     )
@@ -402,10 +410,22 @@ def integer(
         None if high is None else int(high),
         why,
         missing_as(missing),
-        complete=_truth(complete, "complete"),
+        complete=truth_of(complete, "complete"),
         unit=unit,
         label=label,
     )
+
+
+def kind_of(column: Column) -> str:
+    """The word of a column's kind: real, integer, date, datetime or category."""
+    dated = column.calendar if isinstance(column, Integer) else None
+    return type(column).__name__.lower() if dated is None else dated.kind
+
+
+def value_words(number: int | Fraction, column: Column) -> str:
+    """A public value of a column in words: a number, or the date that it stands for."""
+    calendar = column.calendar if isinstance(column, Integer) else None
+    return show(number) if calendar is None else calendar_text(float(number), calendar.step)
 
 
 def missing_as(given: Number) -> Missing:
@@ -455,10 +475,11 @@ def category(
     """
     if isinstance(among, str):
         raise PublicParameterError(f'among is a list of values: ["{among}"], not "{among}"')
-    return Category(tuple(among), why, constant, _truth(complete, "complete"), label)
+    return Category(tuple(among), why, constant, truth_of(complete, "complete"), label)
 
 
-def _truth(given: bool, name: str) -> bool:
+def truth_of(given: bool, name: str) -> bool:
+    """A truth value that was given for a name."""
     if not isinstance(given, bool):
         raise PublicParameterError(f"{name} is True or False, got {given!r}")
     return given
@@ -544,6 +565,20 @@ def _check_bounds(low: int | Fraction | None, high: int | Fraction | None) -> No
         raise PublicParameterError("low and high come together: give both, or neither")
     if low is not None and high is not None and not low < high:
         raise PublicParameterError(f"low must be below high, got {show(low)} and {show(high)}")
+
+
+def _check_moments(low: int | None, high: int | None, calendar: Calendar) -> None:
+    """Refuse bounds of dates that are left out, out of order, or in no year."""
+    if low is None or high is None:
+        raise PublicParameterError(
+            f"a {calendar.kind} needs low and high: the first and the last day that can be, known without looking"
+        )
+    first, last = low * calendar.step, (high + 1) * calendar.step - 1
+    if not FIRST <= first <= LAST or not FIRST <= last <= LAST:
+        raise PublicParameterError("dates lie in the years 1 to 9999")
+    if not low < high:
+        ends = " and ".join(calendar_text(end, calendar.step) for end in (low, high))
+        raise PublicParameterError(f"low must be below high, got {ends}")
 
 
 def _unknown(name: str, known: list[str]) -> QuestionError:

@@ -23,8 +23,9 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar, assert_never
 
 from reticent.data import expression_text
+from reticent.data.dates import from_table
 from reticent.data.format import Format, check_title
-from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, missing_as
+from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, missing_as, value_words
 from reticent.data.transformations import computed, described, filtered
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
@@ -42,6 +43,8 @@ NUMERIC: Final = (
     *("kind", "from", "low", "high", "why", "missing"),
     *("resolution", "constant", "complete", "unit", "label"),
 )
+DATED: Final = ("kind", "from", "low", "high", "why", "missing", "constant", "complete", "format", "label")
+KINDS: Final = ("real", "integer", "date", "datetime", "category")
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("study", "person", "budget", "columns", "release"),
     "study": (
@@ -53,6 +56,8 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "real": NUMERIC,
     "integer": tuple(key for key in NUMERIC if key != "resolution"),
     "computed": ("from", "unit", "label", "why"),
+    "date": DATED,
+    "datetime": (*DATED, "resolution", "zone"),
     "category": ("kind", "from", "among", "why", "constant", "complete", "label"),
     "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override", "try_anyway"),
 }
@@ -362,7 +367,7 @@ def _told(rest: Mapping[Any, Any], key: str) -> dict[str, Any]:
 def _columns(tables: Tables) -> Tables:
     columns = _table(tables, "columns")
     if not columns:
-        raise SpecError('No column is declared. Add [columns.NAME] kind = "real", "integer" or "category".')
+        raise SpecError('No column is declared. Add [columns.NAME] kind = "real", "integer", "date" or "category".')
     return columns
 
 
@@ -393,16 +398,19 @@ def _schema(tables: Tables, person: Person, study: Tables) -> Schema:
 def _column(name: str, table: object) -> Column:
     where = f"[columns.{name}]"
     if not isinstance(table, dict):
-        raise SpecError(f'{where} must be a table: {where} kind = "real", "integer" or "category"')
+        raise SpecError(f'{where} must be a table: {where} kind = "real", "integer", "date" or "category"')
     kind = table.get("kind")
-    if kind not in ("real", "integer", "category"):
-        kinds = ("real", "integer", "category")
-        raise SpecError(
-            f'{where} kind must be "real", "integer" or "category", got {_shown(kind)}.{_meant(str(kind), kinds)}'
-        )
+    if kind not in KINDS:
+        kinds = ", ".join(f'"{one}"' for one in KINDS[:-1])
+        raise SpecError(f'{where} kind must be {kinds} or "category", got {_shown(kind)}.{_meant(str(kind), KINDS)}')
     _known(table, str(kind), where)
     try:
-        return _category(table, where) if kind == "category" else _numeric(table, where, str(kind))
+        if kind == "category":
+            return _category(table, where)
+        if kind in ("date", "datetime"):
+            texts = {key: _text(table, key, where) for key in ("why", "format", "resolution", "zone", "label")}
+            return from_table(table, {key: text for key, text in texts.items() if text is not None})
+        return _numeric(table, where, str(kind))
     except PublicParameterError as error:
         raise SpecError(f"{where} {error}") from None
 
@@ -643,13 +651,16 @@ def warnings(spec: Spec) -> tuple[str, ...]:
                 "median, iqr, trimmed mean may give no reply."
             )
         for key, bound in (("low", column.low), ("high", column.high)):
-            if bound is not None and not column.why and _oddly_exact(Fraction(bound)):
+            dated = isinstance(column, Integer) and column.calendar is not None
+            if bound is not None and not column.why and not dated and _oddly_exact(Fraction(bound)):
                 said.append(
                     f"columns.{name}: {key} = {show(bound)} is oddly exact. If it is the file's {key}est value, it is "
                     "one person's value. Say in 'why' where it comes from."
                 )
         if not typed:
             kind = "integers" if isinstance(column, Integer) else "numbers"
+            if isinstance(column, Integer) and column.calendar is not None:
+                kind = "dates" if column.calendar.kind == "date" else "times"
             said.append(f"Values of {name} that are not {kind} {_instead(column)}.")
     return tuple(said)
 
@@ -658,9 +669,10 @@ def _instead(column: Real | Integer) -> str:
     """Treatment of a cell that cannot be read, and the statement about the number of such cells."""
     if column.stand_in is None:
         return 'count as missing (missing = "drop"). A noisy share of them stands beside the answers'
+    value = value_words(column.stand_in, column)
     if column.complete:
-        return f"count as {show(column.stand_in)} (complete = true). How many there are is not said"
-    return f"count as {show(column.stand_in)} (missing = …). A noisy share of them stands beside the answers"
+        return f"count as {value} (complete = true). How many there are is not said"
+    return f"count as {value} (missing = …). A noisy share of them stands beside the answers"
 
 
 def _about_the_study(spec: Spec) -> list[str]:

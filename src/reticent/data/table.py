@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.candidates import cells_on
-from reticent.data.columns import Storage
+from reticent.data.columns import arrow_type
 from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
 from reticent.data.order_statistics import FetchedColumn, Integers, Needs, Order, RunLength, SortedColumn
 from reticent.data.query import (
@@ -220,7 +220,9 @@ class Table:
         person = view.person.column
         columns = [*used, *([person] if person is not None else [])]
         inside = [*(names[name] for name in used), *(["who"] if person is not None else [])]
-        fields = [pa.field(name, _arrow(source.storage[column])) for name, column in zip(inside, columns, strict=True)]
+        fields = [
+            pa.field(name, arrow_type(source.storage[column])) for name, column in zip(inside, columns, strict=True)
+        ]
         schema = pa.schema(fields or [pa.field("none", pa.int64())])
         once = list(dict.fromkeys(columns))  # the person column may be declared as a column too
         places = [once.index(column) for column in columns] or [0]
@@ -328,20 +330,6 @@ def open_table(
         Where the source is missing, unreadable, or does not have the declared columns.
     """
     return Table(open_source(source, schema, delimiter=delimiter), schema, limits or Limits(), log, seen)
-
-
-def _arrow(storage: Storage) -> pa.DataType:
-    import pyarrow as pa
-
-    match storage:
-        case "text":
-            return pa.string()
-        case "whole":
-            return pa.int64()
-        case "real":
-            return pa.float64()
-        case "truth":
-            return pa.bool_()
 
 
 def _reference() -> str:

@@ -38,7 +38,7 @@ def skeleton(
     header : "names" or "unsure"
         "names": the curator has looked, and the first line holds names although one looks like a value.
     dates : sequence of str
-        Columns that hold dates or times, which are no kind; the study file says what to do with them.
+        Columns of text that hold dates; their kind is "date".
 
     Raises
     ------
@@ -71,7 +71,7 @@ def skeleton(
         '# delta    = "1e-8"\n'
         '# approved = "…"              # who approved it\n'
     )
-    told = {name: "time" if name in dates else kind for name, kind in names.items() if name}
+    told = {name: DATED if name in dates and not kind else kind for name, kind in names.items() if name}
     body = "".join(_skeleton_column(name, kind) for name, kind in told.items())
     return (
         head
@@ -83,9 +83,11 @@ def skeleton(
     )
 
 
+DATED: Final = "date of a text"
+SPELT: Final = '                # or "datetime"; format = "%d.%m.%Y" where cells are spelt otherwise than 2024-02-29'
+
 COLUMNS: Final = (
     "\n# Columns. Delete those that nothing is asked of: a column that does not stand here is never read.\n"
-    "# No kind is a date or a time: declare a number (days, years) or a category (months) made of it, or delete it.\n"
 )
 FIELDS: Final = (
     "# JSON lines have no header: names of fields stand in the rows, which were not read. Name those that you need.\n\n"
@@ -125,11 +127,15 @@ def _skeleton_column(name: str, kind: str) -> str:
         return f'{title}kind = "integer"\n{bounds}'
     if kind.startswith(("float", "double", "half", "decimal")):
         return f'{title}kind = "real"\n{bounds}'
-    if kind.startswith(("timestamp", "time", "duration")):
-        return f"{title}# holds dates or times: write them as text or as a number first, or delete these lines\n"
+    if kind.startswith(("date", "timestamp")):
+        word = "date" if kind.startswith("date") else "datetime"
+        days = bounds.replace("low  = …         ", "low  = 2020-01-01")
+        return f'{title}kind = "{word}"{SPELT if kind == DATED else ""}\n{days}'
+    if kind.startswith(("time", "duration")):
+        return f"{title}# holds times of a day: write them as text or as a number first, or delete these lines\n"
     if kind:
         return f'{title}kind = "category"\n# among = […]                # the public list of values\n'
-    return f'{title}# kind = …                   # "real", "integer", or "category" with among = […]\n{bounds}'
+    return f'{title}# kind = …                   # "real", "integer", "date", or "category" with among = […]\n{bounds}'
 
 
 def skeleton_words(

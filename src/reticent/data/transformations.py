@@ -16,12 +16,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Final
+from typing import Final, assert_never
 
-from reticent.data.expression import as_condition, bind, columns_of, joined
+from reticent import calendar
+from reticent.data.expression import as_condition, as_date_key, bind, columns_of, joined
 from reticent.data.expression_text import write
 from reticent.data.expression_tree import Tree
-from reticent.data.expression_types import Labels, Numbers, Truth, Type, refusal
+from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Truth, Type, refusal
 from reticent.data.schema import Category, Column, Integer, Real, Schema
 from reticent.privacy.numbers import show
 
@@ -73,6 +74,8 @@ def computed(
     if name in columns_of(expression):
         raise refusal(f"The column '{name}' refers to itself.")
     tree, kind = bind(expression, schema.columns)
+    if isinstance(kind, Dates) and (isinstance(declared, Category) or (declared is None and kind.first_days)):
+        tree, kind = as_date_key((tree, kind))
     _refuse_person(schema, tree)
     column = declaration(name, kind, most_keys) if declared is None else _agreed(name, kind, declared)
     read = columns_of(tree)
@@ -119,6 +122,14 @@ def declaration(name: str, kind: Type, most_keys: int = MOST_KEYS) -> Column:
             raise refusal(f"The column '{name}' would have more than {most_keys:,} keys.")
         case Truth():
             return Category((False, True))
+        case Dates(low=low, high=high, step=step) if low < high:
+            return Integer(low, high, calendar=calendar.Calendar(step))
+        case Dates():
+            raise refusal(f"The column '{name}' would have one value in every row.")
+        case Spans():
+            raise refusal(f"The column '{name}' is a difference of dates: write days(b - a) or hours(b - a).")
+        case _:
+            assert_never(kind)
 
 
 def _shortened(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
@@ -131,6 +142,15 @@ def _shortened(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
 
 def _agreed(name: str, kind: Type, declared: Column) -> Column:
     """A declaration in the curator's words, where it fits what is computed."""
+    dated = declared.calendar if isinstance(declared, Integer) else None
+    if isinstance(kind, Dates):
+        if dated is None or dated.step != kind.step:
+            raise refusal(f"The column '{name}' is computed as dates or times, and declared otherwise.")
+        return declared
+    if dated is not None or isinstance(kind, Spans):
+        raise refusal(
+            f"The column '{name}' is computed as no dates, and declared so. Write days(b - a) of a difference."
+        )
     numeric = isinstance(kind, Numbers)
     if numeric == isinstance(declared, Category):
         raise refusal(f"The column '{name}' is computed as {'numbers' if numeric else 'keys'}, and declared otherwise.")

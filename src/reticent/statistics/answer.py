@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from reticent.data.format import plain
@@ -12,6 +12,8 @@ from reticent.errors import NoReplyError, QuestionError
 from reticent.outcome import Estimate, NoReply, Outcome, Reply, restore, shown
 
 if TYPE_CHECKING:
+    import datetime
+
     import numpy as np
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike, NDArray
@@ -228,6 +230,11 @@ class Answer:
         return self.estimate.value
 
     @property
+    def date(self) -> datetime.date:
+        """The date that the value stands for, of an answer that is one; a datetime where it is a time."""
+        return self.estimate.date
+
+    @property
     def low(self) -> float:
         return self.estimate.low
 
@@ -285,7 +292,7 @@ def estimates(answers: Iterable[Answer]) -> tuple[str, ...]:
 def _without_ends(cell: Cell) -> Cell:
     match cell.outcome:
         case Reply(e):
-            return Cell(cell.label, Reply(Estimate(e.value, e.value, e.value, 0.0, 0.0, e.level)), cell.error)
+            return replace(cell, outcome=Reply(replace(e, low=e.value, high=e.value, noise=0.0, sampling=0.0)))
         case NoReply():
             return cell
 

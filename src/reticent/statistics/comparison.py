@@ -495,7 +495,12 @@ def _wider(cell: Cell, each: float, level: float) -> Cell:
     if e.high < law.value + usual * (1.0 - SLIP):
         low, high = min(low, e.high), min(high, e.high)
     factor = radius / usual if usual else 1.0
-    return replace(cell, outcome=Reply(Estimate(e.value, low, high, factor * e.noise, factor * e.sampling, level)))
+    return replace(
+        cell,
+        outcome=Reply(
+            replace(e, low=low, high=high, noise=factor * e.noise, sampling=factor * e.sampling, level=level)
+        ),
+    )
 
 
 def discoveries(answers: Sequence[Answer], *, rate: float, null: float | None) -> tuple[str, ...]:

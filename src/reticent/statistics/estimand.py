@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from reticent.data.expression_text import column_text
 from reticent.data.expression_tree import Application
 from reticent.data.query import Per
-from reticent.data.schema import Category, Person, Schema
+from reticent.data.schema import Category, Person, Schema, value_words
 from reticent.privacy.numbers import show
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def cut(column: str, low: Fraction | None, high: Fraction | None, setting: Setti
         if isinstance(declared, Category) or declared.low is None or declared.high is None:
             return ""
         low, high = Fraction(declared.low), Fraction(declared.high)
-    return f", values cut to [{show(low)}, {show(high)}]"
+    ends = ", ".join(value_words(end, declared) for end in (low, high))
+    return f", values cut to [{ends}]"
 
 
 def kept(per: Per, person: Person) -> str:

@@ -13,6 +13,7 @@ from reticent.data.expression_text import write
 from reticent.data.query import Per
 from reticent.privacy.numbers import positive
 from reticent.statistics.context import Setting
+from reticent.statistics.dates import check_dates
 from reticent.statistics.estimand import among_groups
 from reticent.statistics.statistic import Ask, Statistic, ask
 
@@ -44,6 +45,7 @@ def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> S
     """
     positive(epsilon, "epsilon")
     asked = ask(question)
+    check_dates(asked.statistic, setting.schema)
     own = replace(setting, per=_unit(question, setting), delta=_delta(asked, setting))
     step = asked.statistic.prepare(own, epsilon)
     if own.totals:

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from reticent.data.query import Keys, Per, PresentValues, Query, stability
-from reticent.data.schema import Category, Column, Integer, Person
+from reticent.data.schema import Category, Column, Integer, Person, value_words
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
-from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Label
 from reticent.statistics.context import Setting
@@ -131,7 +130,7 @@ def caveats_of(column: str, bounds: tuple[Fraction, Fraction] | None, setting: S
     found = []
     person = setting.schema.person
     if bounds is not None:
-        found.append(clipping(column, bounds))
+        found.append(clipping(column, bounds, setting))
     if person.column is not None and per == "row" and person.rows > 1:
         found.append(f"{at_most(person)}; the sampling part allows for their likeness")
     return tuple(found)
@@ -142,9 +141,11 @@ def at_most(person: Person) -> str:
     return f"at most {person.rows} rows of each person count"
 
 
-def clipping(column: str, bounds: tuple[Fraction, Fraction]) -> str:
+def clipping(column: str, bounds: tuple[Fraction, Fraction], setting: Setting) -> str:
     """Caveat of bounds: ``values of x outside [0, 9] count as the nearer bound``."""
-    return f"values of {column} outside [{show(bounds[0])}, {show(bounds[1])}] count as the nearer bound"
+    declared = setting.schema.column(column)
+    ends = ", ".join(value_words(end, declared) for end in bounds)
+    return f"values of {column} outside [{ends}] count as the nearer bound"
 
 
 def public_size(query: PresentValues, setting: Setting) -> int | None:

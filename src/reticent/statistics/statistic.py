@@ -91,6 +91,8 @@ class Statistic(ABC):
     axis : str
         Kind of its numbers, by which figures share an axis: values or spread of its first column, share, rows, persons;
         effect for coefficients, which are compared with 0; empty for numbers of their own.
+    takes_dates : bool
+        True if it means something of a column of dates; else it is refused there.
     examples : tuple of str
         Texts, the first of them typical; docs and audits use them.
     """
@@ -104,6 +106,7 @@ class Statistic(ABC):
     delta_in_rho: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
     axis: ClassVar[str] = ""
+    takes_dates: ClassVar[bool] = False
     examples: ClassVar[tuple[str, ...]]
 
     if not TYPE_CHECKING:  # type checkers go by the fields

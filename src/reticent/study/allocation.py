@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
+from reticent.calendar import Calendar
 from reticent.certificate.particulars import check_text
 from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.data.expression_text import write
 from reticent.data.expression_tree import Tree
 from reticent.data.query import Keys
-from reticent.data.schema import Category, Column, Person, Schema
+from reticent.data.schema import Category, Column, Person, Schema, kind_of, value_words
 from reticent.data.transformations import filtered
 from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
@@ -39,6 +40,7 @@ from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.counts.incomplete_share import IncompleteShare
 from reticent.statistics.counts.persons import Persons
+from reticent.statistics.dates import calendar_told
 from reticent.statistics.grammar import parse
 from reticent.statistics.incomplete import IncompleteStep
 from reticent.statistics.prepare import prepare
@@ -96,6 +98,7 @@ class PreparedRelease:
     facts give. ``asked`` are the questions of the steps. ``schema`` has the columns that they compute, if any do, and
     the cap on rows that was chosen, or is supposed. Where a ``choice`` of that cap comes first, ``by_cap`` has the
     release at each candidate, and ``cap`` is the one that was drawn.
+    ``calendars`` are those that answers are told in, where they are dates.
     """
 
     steps: tuple[Step, ...]
@@ -106,6 +109,7 @@ class PreparedRelease:
     notes: tuple[str, ...] = ()
     asked: tuple[Ask, ...] = ()
     filtered: tuple[View, ...] = ()
+    calendars: tuple[Calendar | None, ...] = ()
     schema: Schema | None = None
     choice: CapChoiceStep | None = None
     by_cap: tuple[PreparedRelease, ...] = ()
@@ -300,6 +304,7 @@ def settle(
         asked=tuple(asked),
         filtered=tuple(views.values()),
         schema=None if schema is declared else schema,
+        calendars=tuple(calendar_told(item.statistic, schemas[item.condition]) for item in asked),
     )
     epsilon, delta = epsilon_delta(whole.loss)
     within.admit(ptr.chargeable(whole).loss, epsilon)
@@ -604,8 +609,9 @@ def kind_words(column: Column) -> str:
     """``category of 3``, ``real 0 to 60``: what is asked of, as a study shows it."""
     if isinstance(column, Category):
         return f"category of {len(column.among)}"
-    bounds = "" if column.low is None or column.high is None else f" {show(column.low)} to {show(column.high)}"
-    return type(column).__name__.lower() + bounds
+    if column.low is None or column.high is None:
+        return kind_of(column)
+    return f"{kind_of(column)} {value_words(column.low, column)} to {value_words(column.high, column)}"
 
 
 def description(title: str, schema: Schema, budget: Loss, groups: Keys | None) -> str:

@@ -44,6 +44,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.context import Step
+from reticent.statistics.dates import dated
 from reticent.statistics.shares import idle
 from reticent.study.allocation import PreparedRelease, View
 from reticent.study.comparisons import Comparisons
@@ -364,6 +365,8 @@ def draw(
         answered(step, step.answer([found[place][query] for query in step.queries], entropy))
         for place, step in enumerate(prepared.steps)
     ]
+    for place, (asked, told) in enumerate(zip(prepared.asked, prepared.calendars, strict=True)):
+        drawn[place] = drawn[place] if told is None else dated(drawn[place], asked.statistic, told)
     noted: list[str] = []
     for view, results in zip(views, read, strict=True):
         answers = [drawn[place] for place in view.places]
@@ -456,12 +459,19 @@ def _columns(query: Query) -> set[str]:
 
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:
     shown = cell_to_json(cell)
-    shown = {name: value for name, value in shown.items() if name not in ("label", "error")}
+    dates: dict[str, object] = {}
+    match cell.outcome:
+        case Reply(estimate) if estimate.step:
+            ends = estimate.dates if answer.has_interval(cell) else (estimate.dates[0], None, None)
+            dates = dict(zip(("date", "date_low", "date_high"), ends, strict=True))
+        case _:
+            pass
+    shown = {name: value for name, value in shown.items() if name not in ("label", "error", "dates", "step", "unit")}
     if not answer.has_interval(cell):
         shown |= dict.fromkeys(("low", "high", "noise", "sampling", "level"))
     share = None if answer.incomplete is None else answer.incomplete.outcome
     incomplete = share.value.value if isinstance(share, Reply) else None
-    return {"answer": answer.name, **dict(cell.label), **shown, "incomplete": incomplete}
+    return {"answer": answer.name, **dict(cell.label), **shown, **dates, "incomplete": incomplete}
 
 
 def _one_type(column: list[object]) -> list[object]:

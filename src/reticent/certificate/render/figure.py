@@ -14,8 +14,10 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from reticent import calendar
 from reticent.certificate.record import CertificateRecord
 from reticent.certificate.render.panels import Panel, PanelScale, cut, drawable, noise_ends, panels
 from reticent.certificate.render.tables import number, signed
@@ -216,8 +218,17 @@ def _same_ends(together: Sequence[tuple[Panel, Axes]]) -> None:
             axes.axvline(panel.reference, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         axes.set_xlim(low - room, high + room)
         if any(True for _ in _estimates(panel.cells)):
+            if seen[0].step:
+                axes.locator_params(axis="x", nbins=5, integer=True)
+                axes.xaxis.set_major_formatter(partial(_date, seen[0].step))
+                continue
             axes.locator_params(axis="x", nbins=7)
             axes.xaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_xticks()]))
+
+
+def _date(step: int, tick: float, _place: object) -> str:
+    """A tick at a date."""
+    return calendar.text(tick, step)
 
 
 # --- counts -----------------------------------------------------------------------------------------------------------

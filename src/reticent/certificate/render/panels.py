@@ -172,6 +172,11 @@ def _scale(name: str, asked: Statistic | None, declared: Mapping[str, Any]) -> P
         return PanelScale((asked.axis, UNITS_OF[asked.axis]), UNITS_OF[asked.axis])
     column = asked.columns[0]
     before = "spread of " if asked.axis == "spread" else ""
+    kind = declared.get(column, {}).get("kind")
+    if kind in ("date", "datetime"):
+        unit = kind if not before else "days" if kind == "date" else "hours"
+        step = str(declared[column].get("resolution", "day"))
+        return PanelScale((asked.axis, step, unit), plain(f"{before}{column}{f' ({unit})' if before else ''}"))
     return PanelScale((asked.axis, _unit(column, declared) or column), f"{before}{_named(column, declared)}")
 
 

@@ -121,9 +121,10 @@ def _share(answer: Answer) -> list[str]:
 def _numbers(answer: Answer, cell: Cell) -> list[str]:
     match cell.outcome:
         case Reply(estimate) if not answer.has_interval(cell):
-            return ["reply", _digits(estimate.value), *("" for _ in NUMBERS[1:])]
+            return ["reply", estimate.dates[0] or _digits(estimate.value), *("" for _ in NUMBERS[1:])]
         case Reply(estimate):
-            return ["reply", *(_digits(getattr(estimate, name)) for name in NUMBERS)]
+            found = [_digits(getattr(estimate, name)) for name in NUMBERS]
+            return ["reply", *(estimate.dates if estimate.step else found[:3]), *found[3:]]
         case NoReply():
             return ["no_reply", *("" for _ in NUMBERS)]
 

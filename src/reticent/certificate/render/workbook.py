@@ -5,8 +5,9 @@
     Notes       the guarantee, caveats, receipt and digest, so that the numbers never travel without them
 
 Text that somebody typed is written as text, never as a formula. Numbers are shown with as many digits as their interval
-is worth. The ends of an interval are rounded outwards to these digits, as on the page: Excel itself would round them
-to the nearest, and narrow the interval. The other numbers keep 15 digits; the CSV and the certificate have every one.
+is worth; dates are text, since Excel has none before 1900. The ends of an interval are rounded outwards to these
+digits, as on the page: Excel itself would round them to the nearest, and narrow the interval. The other numbers keep 15
+digits; the CSV and the certificate have every one.
 """
 
 from __future__ import annotations
@@ -124,7 +125,9 @@ def _line(sheet: Worksheet, labels: Sequence[Entry], answer: Answer, cell: Cell)
         case NoReply():
             _append(sheet, [*labels, "no reply"])
         case Reply(estimate) if not answer.has_interval(cell):
-            _append(sheet, [*labels, "reply", estimate.value])
+            _append(sheet, [*labels, "reply", estimate.dates[0] or estimate.value])
+        case Reply(estimate) if estimate.step:
+            _append(sheet, [*labels, "reply", *estimate.dates, estimate.noise, estimate.sampling, estimate.level])
         case Reply(estimate):
             found = outwards(estimate)
             _append(sheet, [*labels, "reply", *(getattr(found, name) for name in NUMBERS)])

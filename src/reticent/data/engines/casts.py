@@ -14,35 +14,25 @@ from typing import Any, Final, TypeAlias, assert_never
 
 import ibis
 
+from reticent.calendar import Calendar
 from reticent.data.columns import Storage
+from reticent.data.engines import moments
+from reticent.data.engines.numbers import clamp as clamp
+from reticent.data.engines.numbers import double as double
 from reticent.data.expression_tree import key_text as key_text
 from reticent.data.format import PLAIN, Format
 from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Real
 
-DTYPES: Final[Mapping[Storage, str]] = {"text": "string", "whole": "int64", "real": "float64", "truth": "boolean"}
+DTYPES: Final[Mapping[Storage, str]] = {
+    "text": "string",
+    "whole": "int64",
+    "real": "float64",
+    "truth": "boolean",
+    "seconds": "int64",
+    "instants": "int64",
+}
 
 Expr: TypeAlias = Any  # Ibis is not typed; expressions never leave ``plan`` but as SQL text
-
-
-def double(value: float) -> Expr:
-    """A double literal, written as text so that no engine reads it as a rounded decimal."""
-    return ibis.literal(repr(float(value)), "string").cast("float64")
-
-
-def clamp(x: Expr, low: float, high: float) -> Expr:
-    """``x`` moved into [low, high]; null stays null. Only comparisons, so infinities are safe.
-
-    Parameters
-    ----------
-    x : Expr
-    low, high : float
-        In the unit of the column.
-
-    Returns
-    -------
-    Expr
-    """
-    return ibis.cases((x < double(low), double(low)), (x > double(high), double(high)), else_=x)
 
 
 def number(column: Expr, storage: Storage, form: Format = PLAIN) -> Expr:
@@ -66,7 +56,7 @@ def number(column: Expr, storage: Storage, form: Format = PLAIN) -> Expr:
                 text = text.replace(sign, "")
             text = text if form.decimal == "." else text.replace(form.decimal, ".")
             return text.strip().try_cast("float64")
-        case "whole":
+        case "whole" | "seconds" | "instants":
             return column.cast("float64")
         case "real":
             return ibis.ifelse(column.isnan(), ibis.null("float64"), column)
@@ -92,7 +82,7 @@ def plain_text(column: Expr, storage: Storage) -> Expr:
     match storage:
         case "text":
             return column
-        case "whole":
+        case "whole" | "seconds" | "instants":
             return column.cast("string")
         case "real":
             x = number(column, "real")
@@ -129,6 +119,8 @@ def parsed(raw: Expr, storage: Storage, column: Column, form: Format) -> Expr:
     Expr
     """
     match column:
+        case Integer(calendar=Calendar() as calendar):
+            return moments.cell(raw, known_text(raw, storage, form), storage, calendar, form)
         case Real() | Integer():
             return _known_number(number(raw, storage, form), form)
         case Category(among=(bool(), *_)):

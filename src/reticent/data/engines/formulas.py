@@ -16,25 +16,29 @@ from typing import Any, Final, TypeAlias, assert_never
 
 import ibis
 
-from reticent.data.engines.casts import clamp, double, whole_text
-from reticent.data.expression import OPERATIONS, Cell, kind_of, type_of
-from reticent.data.expression_tree import KeyLiteral, NumberLiteral, Tree, key_text
-from reticent.data.expression_types import Labels, Numbers, Truth, Type, cross_text, cut_labels
+from reticent.data.engines import moments
+from reticent.data.engines.casts import whole_text
+from reticent.data.engines.numbers import clamp, double
+from reticent.data.expression import DATE_PARTS, OPERATIONS, SPANS, Cell, kind_of, type_of
+from reticent.data.expression_tree import DateLiteral, KeyLiteral, NumberLiteral, Tree, key_text
+from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Truth, Type, cross_text, cut_labels
 from reticent.data.schema import EXACT_DOUBLE, Column
 
 Expr: TypeAlias = Any  # Ibis is not typed; expressions never leave ``plan`` but as SQL text
 LARGEST: Final = sys.float_info.max
 
 
-def literal(tree: NumberLiteral | KeyLiteral) -> Expr:
-    """A public number or key."""
-    return double(float(tree.value)) if isinstance(tree, NumberLiteral) else ibis.literal(key_text(tree.key), "string")
+def literal(tree: NumberLiteral | DateLiteral | KeyLiteral) -> Expr:
+    """A public number, date or key."""
+    if isinstance(tree, KeyLiteral):
+        return ibis.literal(key_text(tree.key), "string")
+    return double(float(_value(tree)))
 
 
 def operand(x: Expr, column: Column) -> Expr:
     """A cell as expressions take it: finite, within the declared bounds."""
     kind = type_of(column)
-    if not isinstance(kind, Numbers):
+    if not isinstance(kind, Numbers | Dates):
         return x
     if kind.low is None or kind.high is None:
         return finite(x)
@@ -116,6 +120,17 @@ def call(name: str, found: Sequence[Expr], operands: Sequence[Tree], columns: Ma
             return ibis.coalesce(*found)
         case "case", (*pairs, other):
             return ibis.cases(*zip(pairs[::2], pairs[1::2], strict=True), else_=other)
+        case "date key", (x,):
+            return moments.spelt(x)
+        case _, (x, _) if name in DATE_PARTS:
+            return moments.part(name, x, int(_value(operands[1])))
+        case "trunc", (x, _, _):
+            assert isinstance(operands[1], KeyLiteral)
+            return moments.truncated(x, int(_value(operands[2])), str(operands[1].key))
+        case _, (x, step) if name in SPANS:
+            return x * step / double(SPANS[name])
+        case "age", (born, at, _, _):
+            return moments.age(born, int(_value(operands[2])), at, int(_value(operands[3])))
         case "recode", (x, *pairs):
             return _mapped(x, list(zip(pairs[::2], pairs[1::2], strict=True)))
         case "cut", (x, *_):
@@ -142,8 +157,8 @@ def _together(found: Sequence[Expr], by: Callable[[Expr, Expr], Expr]) -> Expr:
 
 
 def _value(tree: Tree) -> Fraction:
-    assert isinstance(tree, NumberLiteral)
-    return tree.value
+    assert isinstance(tree, NumberLiteral | DateLiteral)
+    return Fraction(tree.count) if isinstance(tree, DateLiteral) else tree.value
 
 
 def _floor(ratio: Expr) -> Expr:
@@ -185,6 +200,8 @@ def _key(x: Expr, kind: Type, *, alone: bool) -> Expr:
             if alone or all(old == new for old, new in told):
                 return x
             return _mapped(x, [(ibis.literal(old, "string"), ibis.literal(new, "string")) for old, new in told])
+        case Dates() | Spans():
+            raise TypeError("dates are keys before they stand side by side")
         case _:
             assert_never(kind)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.data.query import DistinctPersons as PersonsQuery
 from reticent.data.query import Query, Rows, Tally, Total, squared_stability
-from reticent.data.schema import Category, Integer, Real, grid_by_size, grid_whole
+from reticent.data.schema import Category, Integer, Key, Real, grid_by_size, grid_whole, value_words
 from reticent.errors import QuestionError
 from reticent.mechanisms import gate
 from reticent.mechanisms.gaussian import Gaussian
@@ -295,7 +295,7 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
             assert high is not None
             values = range(low, high + 1)
             query = Tally(asked.column, edges=tuple(map(Fraction, (*values, values.stop))), keys=setting.keys)
-            bins = tuple(((asked.column, value),) for value in values)
+            bins = tuple(((asked.column, _key(value, declared)),) for value in values)
         case Real() | Integer():
             if not asked.edges:
                 raise QuestionError(
@@ -326,6 +326,11 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
         tuple(caveats),
         delta=made.delta,
     )
+
+
+def _key(value: int, declared: Integer) -> Key:
+    """An integer as the key of its bin; a day as its date."""
+    return value if declared.calendar is None else value_words(value, declared)
 
 
 def _few(low: int | None, high: int | None) -> bool:

@@ -30,6 +30,7 @@ class Histogram(OfColumn):
     """
 
     verb: ClassVar[str] = "histogram"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = ""
     synonyms: ClassVar[tuple[str, ...]] = ("hist",)
     has_delta: ClassVar[bool] = True

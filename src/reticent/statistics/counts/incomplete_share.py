@@ -34,6 +34,7 @@ class IncompleteShare(Statistic):
 
     verb: ClassVar[str] = "incomplete"
     axis: ClassVar[str] = "share"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = "where noise hides how many rows there are"
     synonyms: ClassVar[tuple[str, ...]] = ("missing", "unreadable")
     positions: ClassVar[tuple[str, ...]] = ("of",)

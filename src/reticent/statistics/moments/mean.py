@@ -87,6 +87,7 @@ class Mean(OfColumn):
 
     verb: ClassVar[str] = "mean"
     axis: ClassVar[str] = "values"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = "where the noisy number of values is too small to divide by"
     synonyms: ClassVar[tuple[str, ...]] = ("average", "avg", "coinpress")
     takes_per: ClassVar[bool] = True

@@ -28,6 +28,7 @@ class Sd(SpreadStatistic):
 
     verb: ClassVar[str] = "sd"
     axis: ClassVar[str] = "spread"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = "where the noisy number of values is too small to divide by"
     synonyms: ClassVar[tuple[str, ...]] = ("std", "stddev")
     examples: ClassVar[tuple[str, ...]] = ("sd(x)",)

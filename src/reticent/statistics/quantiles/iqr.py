@@ -47,6 +47,7 @@ class Iqr(OfColumn):
 
     verb: ClassVar[str] = "iqr"
     axis: ClassVar[str] = "spread"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = "where the values cannot outweigh the public candidates at this ε"
     takes_per: ClassVar[bool] = True
     has_delta: ClassVar[bool] = True

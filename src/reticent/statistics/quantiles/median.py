@@ -33,6 +33,7 @@ class Median(RankStatistic):
 
     verb: ClassVar[str] = "median"
     axis: ClassVar[str] = "values"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = "where the values cannot outweigh the public candidates at this ε"
     synonyms: ClassVar[tuple[str, ...]] = ("m",)
     examples: ClassVar[tuple[str, ...]] = ("median(x)", "median(x, method=M)", "median(x, method=smooth)")

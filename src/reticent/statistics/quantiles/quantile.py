@@ -36,6 +36,7 @@ class Quantile(RankStatistic):
 
     verb: ClassVar[str] = "quantile"
     axis: ClassVar[str] = "values"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = "where the values cannot outweigh the public candidates at this ε"
     synonyms: ClassVar[tuple[str, ...]] = ("percentile",)
     positions: ClassVar[tuple[str, ...]] = ("column", "level")

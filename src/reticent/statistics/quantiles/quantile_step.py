@@ -265,7 +265,7 @@ class QuantileStep:
             return self.caveats
         replies = [cell.outcome.value for cell in cells if isinstance(cell.outcome, Reply)]
         inside = all(self.bounds[0] < Fraction(end) < self.bounds[1] for e in replies for end in (e.low, e.high))
-        idle = public_facts.clipping(self.query.column, self.bounds) if inside else ""
+        idle = public_facts.clipping(self.query.column, self.bounds, self.setting) if inside else ""
         return tuple(text for text in self.caveats if text != idle)
 
     def _sizes(self, result: QueryResult, entropy: Entropy) -> list[GroupSize]:

@@ -35,6 +35,7 @@ class Quantiles(RankStatistic):
 
     verb: ClassVar[str] = "quantiles"
     axis: ClassVar[str] = "values"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = "where the values cannot outweigh the public candidates at this ε"
     positions: ClassVar[tuple[str, ...]] = ("column", "levels")
     examples: ClassVar[tuple[str, ...]] = ("quantiles(x, 0.1 0.9)",)

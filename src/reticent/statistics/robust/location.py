@@ -30,6 +30,7 @@ class Location(OfColumn):
 
     verb: ClassVar[str] = "location"
     axis: ClassVar[str] = "values"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = "where the values cannot outweigh the public candidates at this ε"
     synonyms: ClassVar[tuple[str, ...]] = ("huber",)
     positions: ClassVar[tuple[str, ...]] = ("column", "bend")

@@ -50,6 +50,7 @@ class Scale(OfColumn):
 
     verb: ClassVar[str] = "scale"
     axis: ClassVar[str] = "spread"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = "where a private test finds that few rows could change the answer"
     synonyms: ClassVar[tuple[str, ...]] = ("s",)
     positions: ClassVar[tuple[str, ...]] = ("column", "levels")

@@ -38,6 +38,7 @@ class TrimmedMean(OfColumn):
 
     verb: ClassVar[str] = "trimmed_mean"
     axis: ClassVar[str] = "values"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = (
         "where the values cannot outweigh the public candidates, or few rows could change the answer"
     )

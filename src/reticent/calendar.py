@@ -1,0 +1,275 @@
+"""Calendars: days and times as integers, which count steps of a fixed size from 1970-01-01T00:00.
+
+    count("2024-02-29", DAY)  19782        text(19782, DAY)  "2024-02-29"        text(28486025, 60)  "2024-02-29T13:05"
+
+A day has 24 hours here: times are those that a clock on the wall shows, and no zone stands in an integer. The years are
+those of Python, 1 to 9999, Gregorian throughout.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from reticent.errors import PublicParameterError
+
+DAY: Final = 86_400
+STEPS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": DAY}
+PERIODS: Final = ("day", "week", "month", "quarter", "year")
+START: Final = datetime.datetime(1970, 1, 1)
+FIRST: Final = -719_162 * DAY  # 0001-01-01, in seconds
+LAST: Final = 2_932_897 * DAY - 1  # 9999-12-31T23:59:59
+PARTS: Final = {
+    "%Y": r"([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])",
+    "%m": r"(0?[1-9]|1[0-2])",
+    "%d": r"(0?[1-9]|[12][0-9]|3[01])",
+    "%H": r"(0?[0-9]|1[0-9]|2[0-3])",
+    "%M": r"(0?[0-9]|[1-5][0-9])",
+    "%S": r"(0?[0-9]|[1-5][0-9])",
+}
+_TWO: Final = {  # with all their digits
+    "%Y": PARTS["%Y"],
+    "%m": r"(0[1-9]|1[0-2])",
+    "%d": r"(0[1-9]|[12][0-9]|3[01])",
+    "%H": r"([01][0-9]|2[0-3])",
+    "%M": r"([0-5][0-9])",
+    "%S": r"([0-5][0-9])",
+}
+_BEFORE: Final = r"^[ \t\r\n]*"
+_ISO: Final = (
+    rf"{_BEFORE}{_TWO['%Y']}-{_TWO['%m']}-{_TWO['%d']}"
+    rf"(?:[T ]{_TWO['%H']}:{_TWO['%M']}(?::{_TWO['%S']}(?:\.[0-9]+)?)?)?"
+)
+_OFFSET: Final = r"(Z|[+-](?:0[0-9]|1[0-4]):?[0-5][0-9])?"
+_AFTER: Final = r"[ \t\r\n]*$"
+
+Moment: TypeAlias = str | datetime.date  # a datetime is a date
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Declaration of a column of days or times.
+
+    Attributes
+    ----------
+    step : int
+        Seconds between two integers of the column: 86,400 for dates.
+    zone : str
+        The zone whose clocks the times are told by. Cells with an offset are converted to it; others are taken as they
+        stand. Without one, a cell with an offset cannot be read.
+    format : str
+        Spelling of cells that are text, such as ``%d.%m.%Y``; ISO 8601 where it is empty.
+    """
+
+    step: int = DAY
+    zone: str = ""
+    format: str = ""
+
+    def __post_init__(self) -> None:
+        if self.step not in STEPS.values():
+            raise PublicParameterError(f"resolution is second, minute, hour or day, got {self.step} seconds")
+        if self.zone and (self.step == DAY or not _known(self.zone)):
+            raise PublicParameterError(
+                f"zone names a time zone of a datetime, such as Europe/Berlin or UTC, got {self.zone[:60]!r}"
+            )
+        if self.format:
+            _check_format(self.format, self.step)
+
+    @property
+    def kind(self) -> Literal["date", "datetime"]:
+        return "date" if self.step == DAY else "datetime"
+
+    @property
+    def resolution(self) -> str:
+        """The word of the step: second, minute, hour or day."""
+        return next(word for word, step in STEPS.items() if step == self.step)
+
+    @property
+    def units(self) -> str:
+        """The unit of distances: days, hours, minutes or seconds."""
+        return f"{self.resolution}s"
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression of a cell that is text; its groups are what ``order`` says, then the offset."""
+        if not self.format:
+            return _ISO + (_OFFSET if self.zone else "") + _AFTER
+        pieces = re.split(r"(%[A-Za-z])", self.format)
+        parts = _TWO if "" in pieces[2:-1:2] else PARTS
+        return _BEFORE + "".join(parts.get(piece, re.escape(piece)) for piece in pieces) + _AFTER
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The directives of the groups of ``pattern``, in their order."""
+        return tuple(re.findall(r"%[A-Za-z]", self.format)) or tuple(PARTS)
+
+
+def _known(zone: str) -> bool:
+    from zoneinfo import available_timezones
+
+    return zone in available_timezones()
+
+
+def _check_format(spelling: str, step: int) -> None:
+    found = re.findall(r"%.?", spelling, re.DOTALL)
+    odd = [piece for piece in found if piece not in PARTS]
+    needed = {"%Y", "%m", "%d"}
+    hint = " Two digits of a year do not say which century." if "%y" in odd else ""
+    if (
+        odd
+        or len(set(found)) < len(found)
+        or not needed <= {*found}
+        or len(spelling) > 60
+        or not spelling.isprintable()
+    ):
+        raise PublicParameterError(
+            f"format spells %Y, %m and %d once each, and of times %H, %M and %S too, such as %d.%m.%Y; "
+            f"got {spelling[:60]!r}.{hint}"
+        )
+    if step < DAY and "%H" not in found:
+        raise PublicParameterError(f"format of a datetime says the hour, %H; got {spelling[:60]!r}")
+
+
+# --- public values ----------------------------------------------------------------------------------------------------
+
+
+def seconds(moment: Moment) -> tuple[int, int]:
+    """Seconds since 1970, and the step that the moment is written to: 86,400 of a day, 60 of 13:05.
+
+    Raises
+    ------
+    PublicParameterError
+        What is no date or time; one with an offset or with parts of a second.
+    """
+    if isinstance(moment, str):
+        return _read(moment)
+    if not isinstance(moment, datetime.datetime):
+        return (moment - START.date()).days * DAY, DAY
+    if moment.tzinfo is not None or moment.microsecond:
+        raise PublicParameterError(f"a time is written without zone and without parts of a second, got {moment}")
+    return int((moment - START).total_seconds()), 1 if moment.second else 60 if moment.minute else 3_600
+
+
+def _read(text: str) -> tuple[int, int]:
+    found = re.fullmatch(_ISO + _AFTER, text)
+    if found is not None and "." not in text:
+        parts = found.groups()
+        try:
+            moment = datetime.datetime(*(int(part or 0) for part in parts))  # type: ignore[arg-type]  # six integers
+        except ValueError:
+            pass
+        else:
+            return int((moment - START).total_seconds()), DAY if parts[3] is None else 60 if parts[5] is None else 1
+    raise PublicParameterError(f"a date is written 2024-02-29, a time 2024-02-29T13:05; got {text[:60]!r}")
+
+
+def count(moment: Moment, step: int, name: str = "a date") -> int:
+    """The integer of a public moment.
+
+    Raises
+    ------
+    PublicParameterError
+        A moment that is written more finely than the step, or is none.
+    """
+    if not isinstance(moment, str | datetime.date):
+        raise PublicParameterError(f"{name} is a date such as 2024-02-29, got {moment!r}")
+    try:
+        found, _ = seconds(moment)
+    except PublicParameterError as error:
+        raise PublicParameterError(f"{name}: {error}") from None
+    if found % step:
+        word = next(word for word, seconds in STEPS.items() if seconds == step)
+        raise PublicParameterError(f"{name} = {moment} is no whole {word}, the resolution of the column")
+    return found // step
+
+
+def exists(number: int, step: int) -> bool:
+    """True for a step of a resolution and a moment of the years 1 to 9999."""
+    return step in STEPS.values() and FIRST <= number * step <= LAST
+
+
+def up(number: float, step: int) -> str:
+    """The moment of an integer; of a number between two the one above."""
+    return text(math.ceil(number) if math.isfinite(number) else number, step)
+
+
+def text(number: float, step: int) -> str:
+    """The moment of an integer; of a number between two the one below. Beyond all years it is the first or the last."""
+    seconds = math.floor(min(max(number, FIRST // step), LAST // step)) * step
+    moment = START + datetime.timedelta(seconds=seconds)
+    if step == DAY:
+        return moment.date().isoformat()
+    return moment.isoformat(timespec={1: "seconds", 60: "minutes", 3_600: "minutes"}[step])
+
+
+def moment(number: float, step: int) -> datetime.date:
+    """The date of a number of days, or the datetime of a number of shorter steps."""
+    found = datetime.datetime.fromisoformat(text(number, step))
+    return found.date() if step == DAY else found
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def part(name: str, number: float, step: int) -> int:
+    """The year, quarter, month, ISO week, weekday (Monday is 1), day or hour of a moment."""
+    found = START + datetime.timedelta(seconds=int(number) * step)
+    match name:
+        case "year":
+            return found.year
+        case "quarter":
+            return (found.month + 2) // 3
+        case "month":
+            return found.month
+        case "week":
+            return found.isocalendar().week
+        case "weekday":
+            return found.isoweekday()
+        case "day":
+            return found.day
+        case "hour":
+            return found.hour
+        case _:
+            raise ValueError(f"no part of a date: {name}")
+
+
+def truncated(number: float, step: int, period: str) -> int:
+    """The first day of the period that a moment lies in, as a number of days."""
+    found = (START + datetime.timedelta(seconds=int(number) * step)).date()
+    match period:
+        case "day":
+            first = found
+        case "week":
+            first = found - datetime.timedelta(days=found.weekday())
+        case "month":
+            first = found.replace(day=1)
+        case "quarter":
+            first = found.replace(month=(found.month - 1) // 3 * 3 + 1, day=1)
+        case "year":
+            first = found.replace(month=1, day=1)
+        case _:
+            raise ValueError(f"no period: {period}")
+    return (first - START.date()).days
+
+
+def firsts(low: int, high: int, step: int, period: str) -> list[int]:
+    """The first days, as numbers of days, of the periods between two moments."""
+    place, last = truncated(low, step, period), truncated(high, step, period)
+    longest = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}[period]
+    found = [place]
+    while place < last:
+        place = truncated(min(place + longest, last), DAY, period)
+        found.append(place)
+    return found
+
+
+def age(born: float, born_step: int, at: float, at_step: int) -> int:
+    """Completed years of life; who was born on 29 February is a year older on 1 March of a common year."""
+    one, other = (
+        (START + datetime.timedelta(seconds=int(number) * step)).date()
+        for number, step in ((born, born_step), (at, at_step))
+    )
+    return other.year - one.year - ((other.month, other.day) < (one.month, one.day))

@@ -1,0 +1,71 @@
+"""Statistics of dates: which there are, and their answers as dates.
+
+A column of dates counts days, or shorter steps, from 1970 on, so a statistic of integers answers in these. A value, or
+an average of values, is a date again; a spread is a number of days. Sums of dates mean nothing, and are refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from reticent.calendar import DAY, STEPS, Calendar
+from reticent.data.schema import Integer, Schema
+from reticent.errors import QuestionError
+from reticent.outcome import Reply
+
+if TYPE_CHECKING:
+    from reticent.statistics.answer import Answer, Cell
+    from reticent.statistics.statistic import Statistic
+
+
+def calendar_of(column: str, schema: Schema) -> Calendar | None:
+    """The calendar of a declared column of dates; None of any other."""
+    declared = schema.columns.get(column)
+    return declared.calendar if isinstance(declared, Integer) else None
+
+
+def check_dates(statistic: Statistic, schema: Schema) -> None:
+    """Refuse a statistic that means nothing of dates, before anything is charged.
+
+    Raises
+    ------
+    QuestionError
+        With what to write instead.
+    """
+    if statistic.takes_dates:
+        return
+    for column in statistic.columns:
+        if calendar_of(column, schema) is not None:
+            raise QuestionError(
+                f"{column} is a date, and {statistic.verb} of dates means nothing. Compute a number and ask of that: "
+                f'[columns.days] from = "days({column} - birth)", or "year({column})". Nothing was charged.'
+            )
+
+
+def calendar_told(statistic: Statistic, schema: Schema) -> Calendar | None:
+    """The calendar that the numbers of a statistic are told in; None where they are no dates and no spread of dates."""
+    if statistic.axis not in ("values", "spread") or not statistic.columns:
+        return None
+    return calendar_of(statistic.columns[0], schema)
+
+
+def dated(answer: Answer, statistic: Statistic, found: Calendar) -> Answer:
+    """The answer of a statistic of dates, with its numbers as dates or as distances of dates.
+
+    A spread of times is in hours.
+    """
+    if statistic.axis == "values":
+        return replace(answer, cells=tuple(_cell(cell, found.step, found.units, 1.0) for cell in answer.cells))
+    unit, factor = ("days", 1.0) if found.step == DAY else ("hours", found.step / STEPS["hour"])
+    return replace(answer, cells=tuple(_cell(cell, 0, unit, factor) for cell in answer.cells))
+
+
+def _cell(cell: Cell, step: int, unit: str, factor: float) -> Cell:
+    match cell.outcome:
+        case Reply(e):
+            numbers = {name: factor * getattr(e, name) for name in ("value", "low", "high", "noise", "sampling")}
+            law = cell.error if factor == 1.0 else None
+            return replace(cell, outcome=Reply(replace(e, **numbers, step=step, unit=unit)), error=law)
+        case _:
+            return cell

@@ -1,0 +1,212 @@
+"""Dates from declaration to answer: at every door they are dates, and what means nothing of them is refused."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import reticent as rt
+from reticent.calendar import Calendar
+from reticent.data.formula import Expression
+from reticent.data.schema import Category, Column, Integer
+from reticent.data.spec import read_spec
+from reticent.outcome import Estimate, Reply
+from reticent.study.release import Release
+
+FIRST = datetime.date(2020, 1, 1)
+HEAD = """
+[study]
+source = "stays.csv"
+ledger = "stays.ledger"
+[person]
+rows = "one_each"
+adjacency = "add_remove"
+[budget]
+epsilon = "10"
+[columns.admitted]
+kind = "date"
+low = 2020-01-01
+high = "2025-12-31"
+"""
+
+
+def stays(count: int = 2_000) -> dict[str, list[object]]:
+    chance = random.Random(7)
+    days = [FIRST + datetime.timedelta(days=chance.randint(0, 2_191)) for _ in range(count)]
+    left = [
+        datetime.datetime.combine(day, datetime.time(10, 30)) + datetime.timedelta(days=chance.randint(1, 20))
+        for day in days
+    ]
+    return {"admitted": [*days], "left": [*left], "cost": [chance.randint(0, 500) for _ in days]}
+
+
+COLUMNS: dict[str, Column | Expression] = {
+    "admitted": rt.date("2020-01-01", "2025-12-31"),
+    "left": rt.datetime("2020-01-01", "2026-02-01", resolution="minute"),
+    "cost": rt.integer(0, 500),
+    "month": rt.col("admitted").trunc("month"),
+}
+
+
+def study(epsilon: str = "1000") -> rt.Study:
+    return rt.study(stays(), adjacency="add_remove", columns=COLUMNS, budget=epsilon, override="a test")
+
+
+@pytest.fixture(scope="module")
+def release() -> Release:
+    asked = ["median(admitted)", "mean(admitted)", "iqr(admitted)", "median(left)", "iqr(left)", "histogram(month)"]
+    return study().release(
+        [*asked, "mean(cost) where admitted >= 2024-03-01 and month(admitted) < 7"],
+        epsilon="400",
+        record=rt.Record(override="a test"),
+    )
+
+
+def test_a_study_file_declares_dates(tmp_path: Path) -> None:
+    (tmp_path / "stays.csv").write_text("admitted\n2024-02-29\n", "utf-8")
+    path = tmp_path / "stays.toml"
+    more = """[columns.left]
+kind = "datetime"
+low = 2020-01-01T00:00:00
+high = 2026-02-01
+resolution = "hour"
+zone = "Europe/Berlin"
+missing = "2020-01-01T05:00"
+[columns.quarter]
+from = 'trunc(admitted, "quarter")'
+"""
+    path.write_text(HEAD + more, "utf-8")
+    columns = read_spec(path).schema.columns
+    assert columns["admitted"] == Integer(18_262, 20_453, calendar=Calendar()) == rt.date("2020-01-01", "2025-12-31")
+    hours = Integer(438_288, 491_640, "", Fraction(438_293), calendar=Calendar(3_600, "Europe/Berlin"))
+    assert columns["left"] == hours
+    quarter = columns["quarter"]
+    assert isinstance(quarter, Category)
+    assert quarter.among[:2] == ("2020-01-01", "2020-04-01")
+    assert len(quarter.among) == 24
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ('kind = "date"', "a date needs low and high"),
+        ('kind = "date"\nlow = 2024-01-01\nhigh = 2020-01-01', "low must be below high, got 2024-01-01 and 2020-01-01"),
+        ('kind = "date"\nlow = "2023-02-29"\nhigh = 2024-01-01', "low: a date is written 2024-02-29"),
+        ('kind = "date"\nlow = 5\nhigh = 9', "low is a date such as 2024-02-29"),
+        ('kind = "date"\nlow = 2020-01-01T05:00:00\nhigh = 2024-01-01', "no whole day"),
+        ('kind = "date"\nlow = 2020-01-01\nhigh = 2024-01-01\nzone = "UTC"', "unknown key 'zone'"),
+        ('kind = "datetime"\nlow = 2020-01-01\nhigh = 2024-01-01\nresolution = "week"', "resolution is"),
+        ('kind = "datetime"\nlow = 2020-01-01T00:00:00Z\nhigh = 2024-01-01', "without zone"),
+        ('from = "x - admitted"', "takes numbers. Of a date"),
+        ('from = "admitted - admitted"', "difference of dates: write days"),
+        ('kind = "date"\nfrom = "year(admitted)"\nlow = 2020-01-01\nhigh = 2024-01-01', "computed as no dates"),
+        ('kind = "integer"\nfrom = \'trunc(admitted, "day")\'\nlow = 0\nhigh = 9', "computed as dates or times"),
+    ],
+)
+def test_a_declaration_that_cannot_be_is_refused(lines: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "stays.toml"
+    path.write_text(f'{HEAD}[columns.x]\nkind = "integer"\n[columns.y]\n{lines}\n', "utf-8")
+    with pytest.raises(rt.SpecError) as refused:
+        read_spec(path)
+    assert said in str(refused.value)
+
+
+def test_answers_come_out_as_dates(release: Release, tmp_path: Path) -> None:
+    true = sorted(stays()["admitted"])[1_000]  # type: ignore[type-var]
+    median = release["median(admitted)"]
+    assert isinstance(true, datetime.date)
+    assert abs((median.date - true).days) <= 5
+    assert str(median).startswith(f"median(admitted): {median.date} (95 % 202")
+    assert isinstance(release["median(left)"].date, datetime.datetime)
+    assert str(release["mean(admitted)"].date) == release["mean(admitted)"].estimate.dates[0]
+    printed = repr(release)
+    assert f"{median.date}" in printed
+    assert " days\n" in printed
+    assert "values cut to [2020-01-01, 2025-12-31]" in printed.replace("\n           ", " ")
+    assert release["iqr(left)"].estimate.unit == "hours"
+    assert release["iqr(left)"].value == pytest.approx(24 * release["iqr(admitted)"].value, rel=0.05)
+    bins = [cell.label for cell in release["histogram(month)"]]
+    assert bins[2] == (("month", "2020-03-01"),)
+    files = release.save(tmp_path / "out")
+    csv, document, page = (path.read_text("utf-8") for path in files[:3])
+    assert f"median(admitted),,reply,{median.date},{median.estimate.dates[1]},{median.estimate.dates[2]}," in csv
+    assert str(median.date) in page
+    cell = next(one for one in json.loads(document)["answers"] if one["name"] == "median(admitted)")["cells"][0]
+    assert cell["dates"] == dict(zip(("value", "low", "high"), median.estimate.dates, strict=True))
+    assert cell["unit"] == "days"
+    again = rt.read_release(tmp_path / "out.json")
+    assert again["median(admitted)"] == median
+    frame = release.frame().to_pylist()  # type: ignore[attr-defined]  # a pyarrow table
+    assert [row["date"] for row in frame if row["answer"] == "median(admitted)"] == [str(median.date)]
+    assert all(row["date"] is None for row in frame if row["answer"].startswith(("iqr", "hist", "mean(cost)")))
+
+
+def test_certificates_record_kind_and_bounds(release: Release) -> None:
+    columns = release.certificate.document["columns"]
+    found = {name: (one["kind"], one["low"], one["high"]) for name, one in columns.items()}
+    assert found["admitted"] == ("date", "2020-01-01", "2025-12-31")
+    assert found["left"] == ("datetime", "2020-01-01T00:00", "2026-02-01T00:00")
+    assert columns["left"]["resolution"] == "minute"
+    assert columns["month"]["from"] == 'trunc(admitted, "month")'
+
+
+def test_filters_of_dates_choose_their_rows(release: Release) -> None:
+    rows = stays()
+    kept = [
+        cost
+        for cost, day in zip(rows["cost"], rows["admitted"], strict=True)
+        if isinstance(day, datetime.date) and day >= datetime.date(2024, 3, 1) and day.month < 7
+    ]
+    found = release["mean(cost) where admitted >= 2024-03-01 and month(admitted) < 7"]
+    assert found.value == pytest.approx(sum(map(float, map(str, kept))) / len(kept), abs=2)
+
+
+@pytest.mark.parametrize(
+    "question", ["sum(admitted)", "variance(left)", "regress(cost ~ admitted)", "log_mean(admitted)"]
+)
+def test_statistics_that_mean_nothing_of_dates_are_refused(question: str) -> None:
+    one = study()
+    with pytest.raises(rt.QuestionError, match=r"of dates means nothing.*days\(.*Nothing was charged"):
+        one.release([question], epsilon="1")
+    assert one.ledger.spent() == rt.PureDP(Fraction(0))
+
+
+def test_a_plan_and_a_rehearsal_make_up_dates() -> None:
+    one = study()
+    assert "median(admitted)" in str(one.plan(["median(admitted)"], epsilon="1", people=2_000))
+    assert one.rehearse(["median(admitted)", "iqr(left)"], epsilon="2", people=2_000)
+
+
+def test_an_estimate_of_a_date_says_so_and_a_number_has_none() -> None:
+    found = Estimate(19_782.0, 19_781.5, 19_782.5, 0.4, 2.0, step=86_400, unit="days")
+    assert str(found) == "2024-02-29 (95 % 2024-02-28 to 2024-03-01)"
+    assert found.dates == ("2024-02-29", "2024-02-28", "2024-03-01")
+    with pytest.raises(rt.QuestionError, match="no date"):
+        _ = Estimate(1.0, 0.0, 2.0, 1.0, 0.0).date
+    times = Estimate(28_486_025.0, 28_486_000.0, 28_486_100.0, 2_425.0, 30.0, step=60, unit="minutes")
+    from reticent.statistics.answer import Cell, printed
+
+    text = printed(Cell((), Reply(times)))
+    assert text is not None
+    assert (text.noise, text.sampling) == ("40.4 hours", "30 minutes")
+
+
+def test_odd_cells_and_stand_ins_are_those_of_integers() -> None:
+    cells = ["2024-02-29", "2023-02-29", "x", "", "3000-01-01"]
+    for column, years in (
+        (rt.date("2020-01-01", "2025-12-31"), (2024, 2025)),
+        (rt.date("2020-01-01", "2025-12-31", missing="2021-05-01"), (2021, 2021, 2021, 2024, 2025)),
+        (rt.date("2020-01-01", "2025-12-31", complete=True), (2022, 2022, 2022, 2024, 2025)),
+    ):
+        columns: dict[str, Column | Expression] = {"x": column, "y": rt.col("x").year()}
+        one = rt.study({"x": cells}, adjacency="add_remove", columns=columns, budget="4000", override="a test")
+        found = one.release(["histogram(y)"], epsilon="2000", record=rt.Record(override="a test"))["histogram(y)"]
+        counts = {
+            dict(cell.label)["y"]: round(cell.outcome.value.value) for cell in found if isinstance(cell.outcome, Reply)
+        }
+        assert counts == {year: years.count(year) for year in range(2020, 2026)}
