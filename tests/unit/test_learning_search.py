@@ -98,6 +98,12 @@ def test_errors_that_are_not_cut_move_the_choice_further_and_are_noticed(monkeyp
     assert wrong(far, np.array([-1.0]))[0] > most
 
 
+def test_the_steps_of_a_descent_are_no_steps_of_a_pipeline() -> None:
+    for steps in (None, 5):
+        search = GridSearchCV(numbers(solver="descent", steps=steps), {"alpha": [1, 10]}, epsilon=5).fit(X, NUMBERS)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(search)).predict(X), search.predict(X))
+
+
 def test_chances_scores_and_decisions_are_those_of_the_estimator_chosen() -> None:
     search = GridSearchCV(classes(score_epsilon="0.5"), {"C": ["0.01", 1]}, epsilon=5).fit(X, LABELS)
     best: Any = search.best_estimator_

@@ -115,9 +115,14 @@ class GridSearchCV(PriceRefusal):
         return getattr(self._last, "_estimator_type", None)
 
     @property
+    def _steps(self) -> list[tuple[str, object]]:
+        """The steps of a pipeline; a model's own parameter of that name is a number."""
+        return [] if isinstance(self.estimator, Estimator) else list(getattr(self.estimator, "steps", []))
+
+    @property
     def _last(self) -> object:
         """The estimator, or the last step of its pipeline."""
-        steps = getattr(self.estimator, "steps", [])
+        steps = self._steps
         return steps[-1][1] if steps else self.estimator
 
     def __sklearn_tags__(self) -> Tags:
@@ -176,11 +181,11 @@ class GridSearchCV(PriceRefusal):
         if "best_estimator_" not in vars(self):
             return vars(self)
         bare = copy(self._last).set_params(ledger=None, study=None)  # type: ignore[attr-defined]  # a fit has asked
-        return {**vars(self), "estimator": self._piped([*getattr(self.estimator, "steps", [])[:-1]], bare)}
+        return {**vars(self), "estimator": self._piped(self._steps[:-1], bare)}
 
     def _piped(self, before: list[tuple[str, object]], last: object) -> object:
         """An estimator in a pipeline like the one that was given; by itself where there was none."""
-        steps = getattr(self.estimator, "steps", [])
+        steps = self._steps
         return type(self.estimator)([*before, (steps[-1][0], last)]) if steps else last  # type: ignore[call-arg]
 
     def candidates(self) -> list[dict[str, object]]:
@@ -281,7 +286,7 @@ class GridSearchCV(PriceRefusal):
 
     def _named(self, listed: list[dict[str, object]]) -> list[dict[str, object]]:
         """The candidates by the names of the model's own parameters."""
-        steps = getattr(self.estimator, "steps", [])
+        steps = self._steps
         if not steps:
             return listed
         head = f"{steps[-1][0]}__"
