@@ -49,7 +49,7 @@ def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> S
     own = replace(setting, per=_unit(question, setting), delta=_delta(asked, setting))
     step = asked.statistic.prepare(own, epsilon)
     if own.totals:
-        from reticent.statistics.margins import with_totals
+        from reticent.statistics.totals import with_totals
 
         step = with_totals(step, own)
     # Every step is a frozen dataclass, which a protocol cannot say.
