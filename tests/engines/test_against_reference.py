@@ -308,6 +308,16 @@ def as_workbook(rows: list[Row], folder: Path) -> object:
     return folder / "t.xlsx"
 
 
+def as_spss(rows: list[Row], folder: Path) -> object:
+    """Every column as text, since no number of SPSS is infinite."""
+    import pandas as pd
+    import pyreadstat
+
+    texts = [{name: "" if cell is None else str(cell) for name, cell in row.items()} for row in rows]
+    pyreadstat.write_sav(pd.DataFrame(texts, columns=[*arrays(rows)], dtype=object), str(folder / "t.sav"))
+    return folder / "t.sav"
+
+
 def as_arrow(rows: list[Row], folder: Path) -> object:
     import pyarrow as pa
 
@@ -357,6 +367,7 @@ SOURCES: list[Callable[[list[Row], Path], object]] = [
     as_csv,
     as_json_lines,
     as_workbook,
+    as_spss,
     as_arrow,
     as_parquet,
     as_pandas,

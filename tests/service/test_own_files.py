@@ -30,7 +30,15 @@ def as_json_lines(rows: Rows, folder: Path) -> Path:
     return folder / "rows.jsonl"
 
 
-FORMS: dict[str, Callable[[Rows, Path], Path]] = {"workbook": as_workbook, "lines": as_json_lines}
+def as_stata(rows: Rows, folder: Path) -> Path:
+    import pandas as pd
+    import pyreadstat
+
+    pyreadstat.write_dta(pd.DataFrame(rows), str(folder / "rows.dta"))
+    return folder / "rows.dta"
+
+
+FORMS: dict[str, Callable[[Rows, Path], Path]] = {"workbook": as_workbook, "lines": as_json_lines, "stata": as_stata}
 
 
 @pytest.fixture

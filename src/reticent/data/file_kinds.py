@@ -8,13 +8,14 @@ from typing import Final, Literal, TypeAlias
 from reticent.data.compression import bare
 from reticent.errors import SpecError
 
-FileKind: TypeAlias = Literal["csv", "json lines", "parquet", "workbook"]
+FileKind: TypeAlias = Literal["csv", "json lines", "parquet", "statistical", "workbook"]
 
 KINDS: Final[dict[str, FileKind]] = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".xlsx": "workbook",
     ".xlsm": "workbook",
+    **dict.fromkeys((".dta", ".sav", ".zsav", ".sas7bdat", ".xpt"), "statistical"),
     ".jsonl": "json lines",
     ".ndjson": "json lines",
 }

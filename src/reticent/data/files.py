@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from reticent.data.json_lines import JsonLines
     from reticent.data.spreadsheet import Spreadsheet
+    from reticent.data.statistical_files import StatFile
 
 LONGEST_CELL: Final = 131_072  # characters
 BLOCK: Final = 1 << 24  # characters
@@ -220,8 +221,10 @@ class ParquetFiles:
                     yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
-def open_files(path: Path, schema: Schema, delimiter: str) -> CsvFile | JsonLines | ParquetFiles | Spreadsheet:
-    """The source of a CSV file or of Parquet files.
+def open_files(
+    path: Path, schema: Schema, delimiter: str
+) -> CsvFile | JsonLines | ParquetFiles | Spreadsheet | StatFile:
+    """The source of a file, or of Parquet files of one pattern.
 
     Parameters
     ----------
@@ -233,7 +236,7 @@ def open_files(path: Path, schema: Schema, delimiter: str) -> CsvFile | JsonLine
 
     Returns
     -------
-    CsvFile or ParquetFiles
+    CsvFile, JsonLines, ParquetFiles, Spreadsheet or StatFile
     """
     from reticent.data.file_kinds import kind_of
 
@@ -249,6 +252,10 @@ def open_files(path: Path, schema: Schema, delimiter: str) -> CsvFile | JsonLine
         from reticent.data.spreadsheet import open_spreadsheet
 
         return open_spreadsheet(path.resolve(), schema)
+    if kind == "statistical":
+        from reticent.data.statistical_files import open_stat_file
+
+        return open_stat_file(path.resolve(), schema)
     if kind == "json lines":
         from reticent.data.json_lines import open_json_lines
 

@@ -128,6 +128,10 @@ def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", shee
     check_file(path)
     if kind == "json lines":
         return []
+    if kind == "statistical":
+        from reticent.data.statistical_files import stat_fields
+
+        return stat_fields(path)
     if kind == "workbook":
         from reticent.data.spreadsheet import spreadsheet_header
 

@@ -53,7 +53,11 @@ def skeleton(
     for name in dates:
         if not name or name not in names:
             raise SpecError(f"No column is called '{name}': --dates names columns letter by letter. No row was read.")
-    stem = bare(path).stem
+    stem, labels = bare(path).stem, dict[str, str]()
+    if kind_of(path) == "statistical":
+        from reticent.data.statistical_files import label_lines
+
+        labels = label_lines(path)
     head = (
         "# One file describes the study and what is to be published. It holds public facts only.\n"
         "# Three things only you can say: who a person is, what range a value can have, and the budget.\n\n"
@@ -72,7 +76,7 @@ def skeleton(
         '# approved = "…"              # who approved it\n'
     )
     told = {name: DATED if name in dates and not kind else kind for name, kind in names.items() if name}
-    body = "".join(_skeleton_column(name, kind) for name, kind in told.items())
+    body = "".join(_skeleton_column(name, kind, labels.get(name, "")) for name, kind in told.items())
     return (
         head
         + COLUMNS
@@ -120,8 +124,8 @@ def _written(delimiter: str, form: Format) -> str:
     return "".join(lines)
 
 
-def _skeleton_column(name: str, kind: str) -> str:
-    title = f"\n[columns.{name if re.fullmatch('[A-Za-z0-9_-]+', name) else _quoted(name)}]\n"
+def _skeleton_column(name: str, kind: str, labels: str) -> str:
+    title = f"\n[columns.{name if re.fullmatch('[A-Za-z0-9_-]+', name) else _quoted(name)}]\n{labels}"
     bounds = '# low  = …                   # known without looking at the file\n# high = …\n# why  = "…"\n'
     if kind.startswith(("int", "uint")):
         return f'{title}kind = "integer"\n{bounds}'
@@ -177,6 +181,11 @@ def skeleton_words(
             f"wrote {wrote}: {columns}, names from the first row of the sheet. No other row was read.",
             "Numbers, dates and truth values are read as the workbook holds them.",
         ]
+    elif kind == "statistical":
+        said.append(
+            f"wrote {wrote}: {columns}, names, types and value labels from the header of the file. No row was read. "
+            "Confirm each label: it is public only if you say so."
+        )
     elif kind == "parquet":
         said.append(
             f"wrote {wrote}: {columns}, names and types from the Parquet schema. No row was read, and the minima, "

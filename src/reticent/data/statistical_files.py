@@ -1,0 +1,172 @@
+"""Tables of statistical programs: Stata (``.dta``), SPSS (``.sav``, ``.zsav``) and SAS (``.sas7bdat``, ``.xpt``).
+
+pyreadstat reads them, some rows at a time. A cell becomes the text that a CSV file would have in its place: a number in
+the notation of the study, a day as 2026-11-21. A value that the file or the program declares as missing is missing.
+Codes stay codes. Their labels stand in the header, whichever values are there: ``init`` writes them as a comment, for
+the curator to confirm.
+
+Before the charge the header alone is read. A damaged file, or a text that is not in the encoding which the header
+states, makes the reader fail.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from reticent.data.columns import BATCH, Reading, Storage, check_names, empty_batches, texts_of, wanted
+from reticent.data.format import Format
+from reticent.data.header import check_form
+from reticent.data.schema import Schema
+from reticent.errors import SpecError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+READERS: Final = {
+    ".dta": "read_dta",
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+MISSING: Final = "needs pyreadstat: pip install 'reticent[stat]'. Nothing was read."
+SINCE_1960: Final = datetime.date(1960, 1, 1).toordinal()  # days of Stata and SAS
+SINCE_1582: Final = datetime.date(1582, 10, 14).toordinal()  # seconds of SPSS
+SPSS_DAYS: Final = ("DATE", "ADATE", "EDATE", "JDATE", "SDATE")
+SAS_DAYS: Final = ("DATE", "YYMMDD", "MMDDYY", "DDMMYY", "E8601DA", "IS8601DA")
+MOST_LABELS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class StatHeader:
+    """Names, types, formats and value labels of the columns of a file."""
+
+    names: tuple[str, ...]
+    types: Mapping[str, str]
+    formats: Mapping[str, str]
+    labels: Mapping[str, Mapping[object, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class StatFile:
+    """One file of a statistical program, every column as text."""
+
+    path: Path
+    form: Format
+    header: StatHeader
+    storage: Mapping[str, Storage]
+    reading: Reading = field(default_factory=Reading)
+
+    @property
+    def place(self) -> str:
+        return str(self.path)
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        columns = list(dict.fromkeys(names)) or [self.header.names[0]]
+        done = 0
+        while True:
+            found, _ = _read(self.path, usecols=columns, row_offset=done, row_limit=BATCH)
+            size = len(found[columns[0]])
+            if not size:
+                return
+            done += size
+            if not names:
+                yield from empty_batches(size)
+                continue
+            texts = [[self._text(cell, name) for cell in found[name]] for name in names]
+            yield pa.RecordBatch.from_arrays([texts_of(column) for column in texts], names=list(names))
+
+    def _text(self, cell: object, name: str) -> str:
+        """The text of a cell, empty where it is missing."""
+        if isinstance(cell, str):
+            return cell
+        if not isinstance(cell, int | float):
+            return ""
+        per_day = days_of(self.path, self.header.formats.get(name, ""))
+        return (self.form.spelled(float(cell)) or "") if per_day is None else day_text(float(cell), *per_day)
+
+
+def days_of(path: Path, shown: str) -> tuple[int, int] | None:
+    """The first day and the steps of a day, of a column whose format shows days; None of another."""
+    kind, word = path.suffix.lower(), shown.upper().rstrip("0123456789.")
+    if kind == ".dta":
+        return (SINCE_1960, 1) if shown.startswith(("%td", "%d", "%-td", "%-d")) else None
+    if kind in (".sav", ".zsav"):
+        return (SINCE_1582, 86_400) if word in SPSS_DAYS else None
+    return (SINCE_1960, 1) if word in SAS_DAYS else None
+
+
+def day_text(number: float, first: int, steps: int) -> str:
+    """A day in ISO 8601, empty where the calendar has none."""
+    day = number // steps + first
+    return datetime.date.fromordinal(int(day)).isoformat() if 1 <= day <= datetime.date.max.toordinal() else ""
+
+
+def open_stat_file(path: Path, schema: Schema) -> StatFile:
+    header = stat_header(path)
+    check_names(header.names, schema, f"the header of {path.name}")
+    return StatFile(path, schema.format, header, dict.fromkeys(wanted(schema), "text"))
+
+
+def stat_header(path: Path) -> StatHeader:
+    """The header of a file; no row is read.
+
+    Raises
+    ------
+    SpecError
+        Without pyreadstat, and for a file that it cannot read. The words repeat nothing of the file.
+    """
+    try:
+        import pyreadstat  # noqa: F401 - whether it is there
+    except ImportError:
+        raise SpecError(f"{path.name} {MISSING}") from None
+    try:
+        _, told = _read(path, metadataonly=True)
+        names = tuple(map(str, told.column_names))
+        types = {name: str(told.readstat_variable_types.get(name, "")) for name in names}
+        formats = {name: str(told.original_variable_types.get(name) or "") for name in names}
+        labels = {str(name): dict(listed) for name, listed in told.variable_value_labels.items()}
+    except Exception:  # whatever the reader says may quote the file
+        said = f"{path.name} cannot be read: its header is damaged, or of another kind. No row was read."
+        raise SpecError(said) from None
+    check_form(names, path.name, "utf-8")
+    return StatHeader(names, types, formats, labels)
+
+
+def _read(path: Path, **asked: Any) -> tuple[Mapping[str, list[object]], Any]:
+    import pyreadstat
+
+    reader = getattr(pyreadstat, READERS[path.suffix.lower()])
+    found: tuple[Mapping[str, list[object]], Any] = reader(
+        str(path), output_format="dict", disable_datetime_conversion=True, **asked
+    )
+    return found
+
+
+def stat_fields(path: Path) -> list[tuple[str, str]]:
+    """Names with types: text, or a number."""
+    header = stat_header(path)
+    return [(name, "string" if header.types[name] == "string" else "double") for name in header.names]
+
+
+def label_lines(path: Path) -> dict[str, str]:
+    """For each column with value labels, its codes and what they mean, as lines of comment for a study file."""
+    import json
+
+    from reticent.data.format import plain
+
+    lines = {}
+    for name, listed in stat_header(path).labels.items():
+        codes = [int(code) if isinstance(code, float) and code.is_integer() else code for code in listed]
+        if listed and len(listed) <= MOST_LABELS and all(isinstance(code, int | str) for code in codes):
+            meant = ", ".join(f"{code} {plain(str(label))}" for code, label in zip(codes, listed.values(), strict=True))
+            among = json.dumps(codes, ensure_ascii=True)
+            said = f"# The header labels codes: {plain(meant)}. If that is public:"
+            lines[name] = f'{said}\n# kind  = "category"\n# among = {among}\n'
+    return lines
