@@ -81,7 +81,7 @@ def test_each_answer_has_a_line_and_the_summary_is_last(study: Path) -> None:
         assert words in " ".join(explained.split())
     assert lines[-2].endswith(f", source sha256 {digest()}")
     assert lines[-1].startswith("Nothing was refuted. Plans on made-up neighbours: all passed on 33 made-up pairs; ")
-    assert one.err == "made-up neighbours: table 4 …\n"
+    assert one.err == "made-up neighbours: table 4 … \n"
 
 
 @pytest.mark.wide
@@ -236,7 +236,7 @@ def test_the_source_tree_reports_exact_laws_sessions_and_models_beside(
         assert f"\n{head}\n" in told.out
     assert "this time" not in told.out
     assert not any(words in told.out for words in NOT_HERE.values())
-    assert "exact laws: mechanisms …\n" in told.err
+    assert "exact laws: mechanisms … \n" in told.err
     assert (tmp_path / "whole.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     assert main(["--exact", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -301,7 +301,7 @@ def test_deep_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_page_that_cannot_be_written_is_refused_before_the_work(study: Path, name: str) -> None:
     done = run("audit", "--html", name)
     assert (done.code, done.out) == (5, "")
-    assert "…\n" not in done.err.replace("… is no name", "")
+    assert "… \n" not in done.err.replace("… is no name", "")
 
 
 # --- a release --------------------------------------------------------------------------------------------------------

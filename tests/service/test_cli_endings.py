@@ -331,6 +331,29 @@ def test_quiet_tells_no_stage(study: Path) -> None:
     assert "reserve" not in done.err
 
 
+def test_quiet_tells_no_stage_of_an_audit(study: Path) -> None:
+    asked = ("audit", str(study), "--ask", "count", "--epsilon", "1", "--triples", "3")
+    assert "made-up neighbours: as asked … \n" in run(*asked).err
+    assert "neighbours" not in run(*asked, "--quiet").err
+
+
+@pytest.mark.wide
+def test_files_of_a_release_and_of_made_up_rows_are_named_by_receipt(study: Path) -> None:
+    folder = study.parent / "files"
+    folder.mkdir()
+    assert run("release", str(study), *ASK, "--pdf", "--out", str(folder)).code == 0
+    assert (folder / "r-0001.pdf").read_bytes().startswith(b"%PDF")
+    made = run("synth", str(study), "--ask", "density(age)", "--epsilon", "1", "--out", str(folder))
+    assert made.code == 0
+    assert (folder / "r-0002.csv").read_text("utf-8").startswith("age")
+    named = run(
+        "synth", str(study), "--ask", "density(age)", "--epsilon", "1", "--out", str(folder / "{receipt}-rows.parquet")
+    )
+    assert named.code == 0
+    assert (folder / "r-0003-rows.parquet").exists()
+    assert (folder / "r-0003-rows.json").exists()
+
+
 # --- streams, in processes of their own -------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""A plan and a rehearsal of ten studies agree: half-widths within a fifth, and whether there is a reply.
+"""A plan and a rehearsal of eleven studies agree: half-widths within a fifth, and whether there is a reply.
 
 Both suppose the same rows: a normal law in the middle of the bounds, the typical rows of each person, those rows alike.
 A rehearsal draws its rows from a public stream, so the comparison is the same each time.
@@ -7,6 +7,7 @@ A rehearsal draws its rows from a public stream, so the comparison is the same e
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 
 import reticent as rt
 from reticent.data.schema import Category, Integer, Real
+from reticent.errors import PublicParameterError
 from reticent.outcome import Reply
+from tests.support.cli_kit import clinic, run
 
 CLOSE = 1.25  # a fifth, either way
 DRAWN = ("median", "quantile", "iqr", "location")  # ends of their intervals are drawn: the mean of five is compared
@@ -38,6 +41,7 @@ class Shape:
     epsilon: str = "1"
     rows: int = 1
     typical: str = ""
+    passing: str = ""
 
 
 STUDIES = {
@@ -50,11 +54,17 @@ STUDIES = {
     "without bounds": Shape("add_remove", 5_000, ("mean(w, method=clipped)", "location(w)", "median(w)")),
     "visits": Shape("add_remove", 2_000, (*USUAL, "median(y)", "mean(y, per=person)"), "4", 20, "5"),
     "visits, substitute": Shape("substitute", 2_000, (*USUAL, "median(y)", "mean(y, per=person)"), "4", 20, "5.5"),
+    "a sixth passes": Shape(  # the made-up k is normal: 2,667 is one deviation above its middle
+        "add_remove",
+        6_000,
+        tuple(f"{question} where k >= 2667" for question in ("count", "mean(y)", "sd(y)", "sum(x)", "median(y)")),
+        passing="0.1587",
+    ),
     "purchases": Shape("add_remove", 1_000, (*USUAL, "mean(y) by g", "iqr(y)"), "8", 20, "20"),
 }
 
 
-FIRST = ("small", "visits")
+FIRST = ("small", "visits", "a sixth passes")
 
 
 @pytest.mark.few(1)
@@ -73,9 +83,11 @@ def compare(shape: Shape) -> None:
     row: dict[str, Any] = {"who": ["p"], "y": [1.0], "x": [1.0], "g": ["a"], "k": [1], "w": [1.0]}
     persons: dict[str, Any] = {"person": "who", "rows_each": shape.rows} if shape.rows > 1 else {}
     study = rt.study(row, adjacency=shape.adjacency, columns=COLUMNS, budget=10, **persons)
-    typical = shape.typical or None
+    typical, passing = shape.typical or None, shape.passing or None
     for question in shape.questions:
-        line = study.plan([question], epsilon=shape.epsilon, people=shape.people, rows=typical).lines[0]
+        line = (
+            study.passing(passing).plan([question], epsilon=shape.epsilon, people=shape.people, rows=typical).lines[0]
+        )
         found = [
             study.rehearse([question], epsilon=shape.epsilon, people=shape.people + more, rows=typical)
             .answers[0]
@@ -90,3 +102,35 @@ def compare(shape: Shape) -> None:
             (line.expected.sampling, [one.sampling for one in replies]),
         ):
             assert (planned or 0.0) / CLOSE <= fmean(seen) <= (planned or 0.0) * CLOSE, (question, line.expected, seen)
+
+
+def test_a_share_that_passes_widens_filtered_answers_alone() -> None:
+    study = rt.study(
+        {"y": [1.0], "k": [1]}, adjacency="add_remove", columns={"y": COLUMNS["y"], "k": COLUMNS["k"]}, budget=10
+    )
+    asked = ["mean(y)", "mean(y) where k >= 2667"]
+    every, some = (study.passing(passing).plan(asked, epsilon=2, people=5_000).lines for passing in (None, "0.1"))
+    assert every[0] == some[0]
+    assert some[1].loss == every[1].loss
+    assert some[1].expected.noise is not None
+    assert every[1].expected.noise is not None
+    assert some[1].expected.noise == pytest.approx(10 * every[1].expected.noise, rel=0.05)
+    assert "as if every row passed" in every[1].expected.note
+    assert "as if 0.1 of the rows passed" in some[1].expected.note
+    (whole,) = study.where("k >= 2667").passing("0.1").plan(["mean(y)"], epsilon=1, people=5_000).lines[:1]
+    assert whole.expected.noise == pytest.approx(some[1].expected.noise, rel=0.05)
+    for wrong in ("0", "1.5", "-1"):
+        with pytest.raises(PublicParameterError, match="above 0 and at most 1"):
+            study.passing(wrong)
+
+
+def test_the_study_file_and_the_verb_state_the_share(tmp_path: Path) -> None:
+    file = clinic(tmp_path)
+    named = 'name = "old"\nepsilon = "1"\nask = ["mean(age) where age >= 60"]\npassing = 0.25\n'
+    file.write_text(f"{file.read_text()}\n[[release]]\n{named}")
+    asked = ("plan", str(file), "--release", "old", "--json")
+    quarter, tenth = run(*asked).document["statistics"][0], run(*asked, "--passing", "0.1").document["statistics"][0]
+    assert "as if 0.25 of the rows passed" in quarter["note"]
+    assert tenth["noise"] == pytest.approx(2.5 * quarter["noise"], rel=0.1)
+    file.write_text(file.read_text().replace("passing = 0.25", "passing = 2"))
+    assert "passing is a share" in run("check", str(file)).said

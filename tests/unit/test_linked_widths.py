@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 from itertools import pairwise
 
@@ -48,6 +49,23 @@ def test_the_plan_meets_the_width_of_a_difference_and_so_does_the_release(study:
     made = study.release(want={DIFFERENCE: 1.0}).difference("mean(cost)", "mean(age)")
     assert 0.9 < made.noise <= 1.01  # the number of people is noisy
     assert list(epsilons(study.plan(want={DIFFERENCE: 1.0}))) == ["mean(cost)", "mean(age)"]
+
+
+def test_a_plan_tells_the_width_that_it_gives(study: Study) -> None:
+    """A release has the noise that was planned but for the noisy number of people: within a tenth."""
+    cells = "total(mean(cost) by ward · n, mean(cost) by ward · s)"
+    planned = study.plan(want={DIFFERENCE: 1.0, cells: 3.0, "count": 50})
+    (first, noise), (second, total) = planned.comparisons
+    assert (first, second) == (DIFFERENCE, cells)
+    assert 0.9 < noise <= 1.0
+    assert 2.0 < total <= 3.0
+    made = study.release(want={DIFFERENCE: 1.0, cells: 3.0, "count": 50})
+    assert made.compare(DIFFERENCE).noise == pytest.approx(noise, rel=0.1)
+    assert made.compare(cells).noise == pytest.approx(total, rel=0.1)
+    assert f"± {noise:.3g}" in next(line for line in repr(planned).split("\n") if line.startswith(DIFFERENCE))
+    assert planned.to_json()["comparisons"] == {DIFFERENCE: noise, cells: total}
+    assert pickle.loads(pickle.dumps(planned)) == planned
+    assert study.plan(["count"], epsilon=1).comparisons == ()
 
 
 def test_the_epsilons_of_a_total_are_the_least(study: Study) -> None:

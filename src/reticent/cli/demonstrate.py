@@ -35,9 +35,10 @@ def demo(voice: Voice, out: Path | None) -> None:
 
     voice.spends = True
     folder = prepare(out)
-    voice.say(f"reserve, read, draw, commit in {folder} …")
+    voice.stage(f"reserve, read, draw, commit in {folder}")
     voice.charged = "unknown"
     found = publish(folder)
+    voice.end_line()
     voice.charged = words(found.release.certificate.charged)
     voice.result(_document(found), *_answers(found), *_meaning(found), *_records(found), *_own())
 

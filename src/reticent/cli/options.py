@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,8 +25,8 @@ study = argument("study", type=PATH, metavar="STUDY", help="The study file, such
 ledger = argument("ledger", type=PATH, metavar="LEDGER", help="A ledger, or the study file that names it.")
 # Read before the parser runs, so that its own refusals are told as JSON too.
 as_json = click.option("--json", is_flag=True, expose_value=False, help="One JSON object on standard output.")
-release = click.option("--release", "named", metavar="NAME", help="A release of the study file, by its name.")
-ask = click.option("--ask", multiple=True, metavar="QUESTION", help='Ask this, such as "mean(x)". May be repeated.')
+_named = click.option("--release", "named", metavar="NAME", help="A release of the study file, by its name.")
+_ask = click.option("--ask", multiple=True, metavar="QUESTION", help='Ask this, such as "mean(x)". May be repeated.')
 epsilon = click.option(
     "--epsilon", metavar="NUMBER", help="What the release may cost in all, instead of the study file's."
 )
@@ -43,6 +44,50 @@ quiet = click.option("--quiet", is_flag=True, expose_value=False, help="Tell no 
 yes = click.option("--yes", is_flag=True, help="Do not ask at a terminal.")
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options by which a verb is told what to ask, as typed: a release by its name, or questions; and the cost."""
+
+    named: str | None
+    ask: tuple[str, ...]
+    epsilon: str | None
+    delta: str | None
+    rho: str | None
+
+    @property
+    def empty(self) -> bool:
+        """True if none of them was typed."""
+        return not self.ask and all(given is None for given in (self.named, self.epsilon, self.delta, self.rho))
+
+    def release(self, study: Study) -> ReleaseSpec:
+        """The release meant: one of the study file, or one made of ``--ask``; costs that were typed come first."""
+        from reticent.data.spec import ReleaseSpec
+        from reticent.privacy.numbers import read
+
+        if self.named is not None and self.ask:
+            raise click.BadParameter("Give --release or --ask, not both.")
+        found = ReleaseSpec("", self.ask) if self.ask else study.named(self.named)
+        if self.epsilon is not None or self.rho is not None:
+            found = replace(
+                found,
+                epsilon=None if self.epsilon is None else read(self.epsilon, "epsilon"),
+                rho=None if self.rho is None else read(self.rho, "rho"),
+            )
+        return found if self.delta is None else replace(found, delta=read(self.delta, "delta"))
+
+
+def request(verb: Callable[..., None]) -> Callable[..., None]:
+    """Declare the options of a ``Request``, which the verb takes as one parameter of that name."""
+
+    @functools.wraps(verb)
+    def called(*given: Any, **typed: Any) -> None:
+        verb(*given, request=Request(*(typed.pop(field.name) for field in fields(Request))), **typed)
+
+    for option in (rho, delta, epsilon, _ask, _named):
+        called = option(called)
+    return called
+
+
 def study_of(path: Path, extensions: Sequence[str] = ()) -> Study:
     """The study of a file, with the modules that ``--with`` names."""
     from reticent.study.memory import open as open_study
@@ -52,30 +97,6 @@ def study_of(path: Path, extensions: Sequence[str] = ()) -> Study:
     from reticent.cli.extensions import modules_of
 
     return open_study(path, extensions=modules_of(extensions))
-
-
-def asked_of(
-    study: Study,
-    name: str | None,
-    ask: Sequence[str],
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
-) -> ReleaseSpec:
-    """The release meant: one of the study file, or one made of ``--ask``; costs on the command line come first."""
-    from reticent.data.spec import ReleaseSpec
-    from reticent.privacy.numbers import read
-
-    if name is not None and ask:
-        raise click.BadParameter("Give --release or --ask, not both.")
-    found = ReleaseSpec("", tuple(ask)) if ask else study.named(name)
-    if epsilon is not None or rho is not None:
-        found = replace(
-            found,
-            epsilon=None if epsilon is None else read(epsilon, "epsilon"),
-            rho=None if rho is None else read(rho, "rho"),
-        )
-    return found if delta is None else replace(found, delta=read(delta, "delta"))
 
 
 def widths(texts: Sequence[str]) -> dict[str, float] | None:

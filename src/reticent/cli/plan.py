@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
 from reticent.cli import layout, options
-from reticent.cli.options import asked_of, study_of, widths
+from reticent.cli.options import Request, study_of, widths
 from reticent.cli.parser import AT_LEAST_ONE, Verb
 from reticent.errors import Refusal, SpecError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reticent.cli.output import Voice
     from reticent.cli.table import Passage
     from reticent.data.spec import ReleaseSpec, Spec
+    from reticent.sessions.outlook import SessionKind
     from reticent.study.plan import Plan
     from reticent.study.study import Study
 
@@ -93,10 +94,15 @@ def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> list[str]
 
 
 def _planned(
-    opened: Study, item: ReleaseSpec, people: int | None, rows: str | None, want: dict[str, float] | None
+    opened: Study,
+    item: ReleaseSpec,
+    people: int | None,
+    rows: str | None,
+    want: dict[str, float] | None,
+    passing: str | None = None,
 ) -> Plan:
     wanted = {**item.want, **(want or {})}
-    return opened.plan(
+    return opened.passing(item.passing if passing is None else passing).plan(
         list(item.ask),
         epsilon=item.epsilon,
         rho=item.rho,
@@ -140,45 +146,95 @@ def _layout(spec: Spec) -> tuple[str, ...]:
 
 @click.command("plan", cls=Verb)
 @options.study
-@options.release
-@options.ask
-@options.epsilon
-@options.delta
-@options.rho
+@options.request
 @click.option("--people", type=AT_LEAST_ONE, metavar="NUMBER", help="How many people to assume.")
 @rows_assumed
+@click.option("--passing", metavar="SHARE", help="Share of rows to assume that pass a filter, such as 0.3.")
 @click.option(
     "--want", multiple=True, metavar="QUESTION=WIDTH", help='Accuracy first: "mean(x)=0.02". May be repeated.'
 )
+@click.option("--model", metavar="NAME", help="Plan a fit of this model, such as LinearRegression, to --columns.")
+@click.option("--session", metavar="KIND", help="Plan a session about --columns, such as sparse_vector.")
+@click.option("--columns", metavar="NAMES", help="Of a model or a session, with commas.")
+@click.option("--y", metavar="NAME", help="The column that a model is to tell.")
+@click.option("--answers", type=AT_LEAST_ONE, metavar="NUMBER", help="Rounds, or answers above, of a session.")
 @options.extensions
 @options.as_json
 @click.pass_obj
 def plan(
     voice: Voice,
     study: Path,
-    named: str | None,
-    ask: tuple[str, ...],
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
+    request: Request,
     people: int | None,
     rows: str | None,
+    passing: str | None,
     want: tuple[str, ...],
+    model: str | None,
+    session: str | None,
+    columns: str | None,
+    y: str | None,
+    answers: int | None,
     extensions: tuple[str, ...],
 ) -> None:
-    """Plan a release: its cost, and the intervals to expect. Free: no row is read, nothing is charged."""
+    """Plan a release: its cost, and the intervals to expect. Free: no row is read, nothing is charged.
+
+    With --model or --session: the plan of one fit, or of one session.
+    """
     from reticent.data.spec import ReleaseSpec
 
     opened, wanted = study_of(study, extensions), widths(want)
-    alone = wanted is not None and not ask and named is None
-    item = ReleaseSpec("", ()) if alone else asked_of(opened, named, ask, epsilon, delta, rho)
-    made = _planned(opened, item, people, rows, wanted)
-    voice.result(
-        {"verb": "plan", "release": item.name, **made.to_json()},
-        *plan_parts(made, item.name),
-    )
+    if model is not None or session is not None:
+        if (model is None) == (session is None) or columns is None or request.ask or wanted:
+            raise click.BadParameter("Give --model or --session, with --columns and without --ask and --want.")
+        names = [name.strip() for name in columns.split(",")]
+        if model is not None:
+            single = _of_model(opened, model, names, y, request, people)
+        else:
+            single = _of_session(opened, str(session), names, answers, request, people)
+        _show(voice, single, "")
+        return
+    alone = wanted is not None and not request.ask and request.named is None
+    item = ReleaseSpec("", ()) if alone else request.release(opened)
+    made = _planned(opened, item, people, rows, wanted, passing)
+    _show(voice, made, item.name)
+
+
+def _show(voice: Voice, made: Plan, name: str) -> None:
+    voice.result({"verb": "plan", "release": name, **made.to_json()}, *plan_parts(made, name))
     if not made.affordable:
         voice.say("A release of this would be refused.")
+
+
+def _of_model(
+    opened: Study, name: str, columns: list[str], y: str | None, request: Request, people: int | None
+) -> Plan:
+    from reticent import learning
+    from reticent.learning.estimator import Estimator
+
+    kinds = [getattr(learning, one) for one in learning.__all__]
+    known = {kind.__name__: kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Estimator)}
+    if name not in known:
+        raise click.BadParameter(f"There is no model {name}. Known: {', '.join(known)}.")
+    if request.epsilon is None:
+        raise click.BadParameter("A fit needs --epsilon.")
+    model = known[name](epsilon=request.epsilon, delta=request.delta or 0)
+    return opened.model_plan(model, columns, y, people=people)
+
+
+def _of_session(
+    opened: Study, kind: str, columns: list[str], answers: int | None, request: Request, people: int | None
+) -> Plan:
+    if answers is None:
+        raise click.BadParameter("A session needs --answers: its rounds, answers above, improvements or answers.")
+    return opened.session_plan(
+        cast("SessionKind", kind),  # checked there
+        columns,
+        answers=answers,
+        epsilon=request.epsilon,
+        rho=request.rho,
+        delta=request.delta,
+        people=people,
+    )
 
 
 def plan_parts(made: Plan, name: str) -> list[Passage]:
@@ -199,11 +255,7 @@ def plan_parts(made: Plan, name: str) -> list[Passage]:
 
 @click.command("rehearse", cls=Verb)
 @options.study
-@options.release
-@options.ask
-@options.epsilon
-@options.delta
-@options.rho
+@options.request
 @click.option("--people", type=AT_LEAST_ONE, default=1000, metavar="NUMBER", help="How many people to make up.")
 @rows_assumed
 @options.extensions
@@ -212,11 +264,7 @@ def plan_parts(made: Plan, name: str) -> list[Passage]:
 def rehearse(
     voice: Voice,
     study: Path,
-    named: str | None,
-    ask: tuple[str, ...],
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
+    request: Request,
     people: int,
     rows: str | None,
     extensions: tuple[str, ...],
@@ -226,7 +274,7 @@ def rehearse(
     from reticent.privacy.explain import as_data, sentence
 
     opened = study_of(study, extensions)
-    item = asked_of(opened, named, ask, epsilon, delta, rho)
+    item = request.release(opened)
     found = opened.rehearse(
         list(item.ask),
         epsilon=item.epsilon,

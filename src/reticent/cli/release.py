@@ -14,7 +14,7 @@ import click
 from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.exit_codes import UserAbort
-from reticent.cli.options import asked_of, confirm, stem_of, study_of
+from reticent.cli.options import Request, confirm, stem_of, study_of
 from reticent.cli.parser import PATH, Verb
 from reticent.cli.plan import plan_parts
 from reticent.errors import LedgerError, QuestionError, SpecError
@@ -33,15 +33,12 @@ RECEIPT = "{receipt}"
 
 @click.command("release", cls=Verb)
 @options.study
-@options.release
-@options.ask
-@options.epsilon
-@options.delta
-@options.rho
+@options.request
 @click.option(
     "--out", type=PATH, metavar="STEM", help="Write STEM.csv, .json, .html, .svg; by receipt where it is a folder."
 )
 @click.option("--xlsx", is_flag=True, help="Write STEM.xlsx too, an Excel workbook.")
+@click.option("--pdf", is_flag=True, help="Write STEM.pdf too, the figure in vectors.")
 @click.option("--key", type=PATH, metavar="FILE", help="Sign the certificate with this private key.")
 @click.option("--purpose", default="", show_default=False, metavar="TEXT", help="What for; printed in the certificate.")
 @click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
@@ -59,13 +56,10 @@ RECEIPT = "{receipt}"
 def release(
     voice: Voice,
     study: Path,
-    named: str | None,
-    ask: tuple[str, ...],
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
+    request: Request,
     out: Path | None,
     xlsx: bool,
+    pdf: bool,
     key: Path | None,
     purpose: str,
     who: str,
@@ -84,9 +78,9 @@ def release(
     """
     voice.spends = True
     opened = with_ledger(study_of(study, extensions), study, ledger)
-    item = asked_of(opened, named, ask, epsilon, delta, rho)
+    item = request.release(opened)
     stem = stem_for(out, item)
-    suffixes = (*SUFFIXES, ".xlsx") if xlsx else SUFFIXES
+    suffixes = (*SUFFIXES, *([".xlsx"] if xlsx else []), *([".pdf"] if pdf else []))
     ready(opened, item, stem, force=force, same_people=same_people, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
     if not yes:
@@ -213,7 +207,13 @@ def ask_first(voice: Voice, study: Study, item: ReleaseSpec, reason: str) -> Non
 
     if not sys.stdin.isatty():
         return
-    made = study.plan(list(item.ask), epsilon=item.epsilon, rho=item.rho, delta=item.delta, override=reason)
+    made = study.passing(item.passing).plan(
+        list(item.ask),
+        epsilon=item.epsilon,
+        rho=item.rho,
+        delta=item.delta,
+        override=reason,
+    )
     voice.say(*plan_parts(made, item.name))
     confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)
 

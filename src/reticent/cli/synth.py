@@ -11,7 +11,7 @@ from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import study_of
 from reticent.cli.parser import AT_LEAST_ONE, PATH, Verb
-from reticent.cli.release import ask_first, ready, spending, watched, with_ledger
+from reticent.cli.release import RECEIPT, ask_first, ready, received, spending, watched, with_ledger
 from reticent.errors import QuestionError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ CHECKS: Final = "0.1"  # of epsilon
     type=PATH,
     default=Path("synthetic.csv"),
     metavar="FILE",
-    help="A .csv or .parquet file; .json, .html and .svg go beside it.",
+    help="A .csv or .parquet file; .json, .html, .svg go beside it. By receipt where it is a folder.",
 )
 @click.option("--key", type=PATH, metavar="FILE", help="Sign the certificate with this private key.")
 @click.option("--purpose", default="", show_default=False, metavar="TEXT", help="What for; printed in the certificate.")
@@ -85,6 +85,8 @@ def synth(
     voice.spends = True
     asked = _question(ask, columns, checks, delta)
     check_rows(rows)
+    if out.is_dir():
+        out = out / f"{RECEIPT}.csv"
     if out.suffix.lower() not in FORMATS:
         raise click.BadParameter("--out needs a file that ends in .csv or .parquet.")
     opened = with_ledger(study_of(study), study, ledger)
@@ -102,7 +104,7 @@ def synth(
             purpose=purpose,
             record=Record(name, who, key, reason, try_anyway),
         )
-    _publish(voice, made, rows, out)
+    _publish(voice, made, rows, received(out, made.receipt))
 
 
 def _question(ask: str | None, columns: str | None, checks: str | None, delta: str | None) -> Ask:

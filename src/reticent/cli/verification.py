@@ -13,7 +13,7 @@ import click
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.extensions import modules_of
 from reticent.cli.glossary import typed
-from reticent.cli.options import asked_of, study_of
+from reticent.cli.options import Request, study_of
 from reticent.cli.parser import AT_LEAST_ONE, PATH, Verb, argument
 from reticent.errors import QuestionError, Refusal, SpecError
 
@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 @argument(
     "study", type=PATH, required=False, metavar="STUDY", help="Audit the plans of its releases, or the one asked for."
 )
-@options.release
-@options.ask
-@options.epsilon
-@options.delta
-@options.rho
+@options.request
 @click.option(
     "--triples",
     type=AT_LEAST_ONE,
@@ -57,11 +53,7 @@ if TYPE_CHECKING:
 def audit(
     voice: Voice,
     study: Path | None,
-    named: str | None,
-    ask: tuple[str, ...],
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
+    request: Request,
     triples: int | None,
     kit: bool,
     fail_fast: bool,
@@ -80,7 +72,7 @@ def audit(
     from reticent.conformance.report import PARTS, verified
     from reticent.statistics.extensions import read_extensions
 
-    if study is None and any(ask or given is not None for given in (named, epsilon, delta, rho)):
+    if study is None and not request.empty:
         raise click.BadParameter("Give the STUDY whose plan is meant.")
     given = read_extensions(modules_of(extensions))
     alone = given if study is None else ()
@@ -89,7 +81,7 @@ def audit(
         raise click.BadParameter("--deep is about --kit.")
     if page is not None:
         _free(page)
-    alarm = Alarm(lambda words: voice.say(f"FOUND {words}"), first=fail_fast)
+    alarm = Alarm(lambda words: _found(voice, words), first=fail_fast)
     parts: tuple[Part, ...] = _of(alone) if alone else PARTS if everything else ("kit",) if kit else ()
     plans: list[NamedPlan] = []
     declined: list[AuditRefusal] = []
@@ -97,7 +89,7 @@ def audit(
     if study is not None:
         opened = study_of(study, extensions)
         title, day = opened.title, datetime.now(UTC).date().isoformat()
-        for item in _items(opened, named, ask, epsilon, delta, rho):
+        for item in _items(opened, request):
             if not alarm.over:
                 _audited(voice, alarm, opened, item, triples, plans, declined)
         if not plans and not parts:
@@ -116,12 +108,24 @@ def audit(
     )
     written = [] if page is None else [_write(page, found)]
     shown = _brief(found) if everything else list(_parts(found))
+    voice.end_line()
     voice.result(
         {"verb": "audit", **found.to_json()},
         *shown,
         *(f"wrote {path}" for path in written),
     )
     raise click.exceptions.Exit(_code(found))
+
+
+def _tell(voice: Voice, stage: str) -> None:
+    """The stage that begins, on a line of its own."""
+    voice.end_line()
+    voice.stage(stage)
+
+
+def _found(voice: Voice, words: str) -> None:
+    voice.end_line()
+    voice.say(f"FOUND {words}")
 
 
 def _of(extensions: Sequence[Extension]) -> tuple[Part, ...]:
@@ -148,17 +152,11 @@ def _free(page: Path) -> None:
         raise SpecError(f"{page} cannot be written: check that its folder exists and is yours.")
 
 
-def _tell(voice: Voice, stage: str) -> None:
-    voice.say(f"{stage} …")
-
-
-def _items(
-    study: Study, name: str | None, ask: Sequence[str], epsilon: str | None, delta: str | None, rho: str | None
-) -> list[ReleaseSpec]:
+def _items(study: Study, request: Request) -> list[ReleaseSpec]:
     """Releases to audit: the named one, or all of the study file if none is named."""
-    if name is None and not ask and len(study.spec.releases) > 1:
-        return [asked_of(study, item.name, (), epsilon, delta, rho) for item in study.spec.releases]
-    return [asked_of(study, name, ask, epsilon, delta, rho)]
+    if request.named is None and not request.ask and len(study.spec.releases) > 1:
+        return [replace(request, named=item.name).release(study) for item in study.spec.releases]
+    return [request.release(study)]
 
 
 def _audited(

@@ -33,7 +33,7 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import refuse_exposure, refuse_weak
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
-from reticent.privacy.numbers import about, read, show
+from reticent.privacy.numbers import Number, about, read, show
 
 T = TypeVar("T")
 Tables: TypeAlias = Mapping[str, Any]  # what tomllib returns
@@ -59,7 +59,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "date": DATED,
     "datetime": (*DATED, "resolution", "zone"),
     "category": ("kind", "from", "among", "why", "constant", "complete", "label"),
-    "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override", "try_anyway"),
+    "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override", "try_anyway", "passing"),
 }
 LONGEST_SNAPSHOT: Final = 100
 LARGE_DELTA: Final = Fraction(1, 10**5)
@@ -96,6 +96,10 @@ class ReleaseSpec:
     want: Mapping[str, float] = field(default_factory=dict)
     override: str = ""
     try_anyway: bool = False  # where an answer would most likely be no reply
+    passing: Fraction | None = None  # the share of rows that a plan supposes to pass the filters
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,7 +557,17 @@ def _release(table: Tables, place: int, default: str, people: int | None) -> Rel
     anyway = table.get("try_anyway", False)
     if not isinstance(anyway, bool):
         raise SpecError(f"{where} try_anyway is true or false")
-    return ReleaseSpec(name, tuple(ask), epsilon, delta, rho, _want(table.get("want", {}), where), override, anyway)
+    passing = None if "passing" not in table else read_passing(_read(table, "passing", where), f"{where} passing")
+    wanted = _want(table.get("want", {}), where)
+    return ReleaseSpec(name, tuple(ask), epsilon, delta, rho, wanted, override, anyway, passing)
+
+
+def read_passing(written: Number, name: str = "passing") -> Fraction:
+    """The share of rows that a plan supposes to pass the filters, above 0 and at most 1."""
+    share = read(written, name)
+    if not 0 < share <= 1:
+        raise PublicParameterError(f"{name} is a share, above 0 and at most 1, got {show(share)}")
+    return share
 
 
 def _want(table: object, where: str) -> Mapping[str, float]:

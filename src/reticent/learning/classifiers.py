@@ -107,7 +107,6 @@ class Classifier(Estimator):
     def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, FitOddShare]:
         """The fit, and the share of incomplete rows beside it."""
         beside = self._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
-        beside.announce(3)
         return self._work(replace(here, aside=beside.share), y), beside
 
     def _odd(self, here: Circumstances, y: object, epsilon: Fraction) -> FitOddShare:

@@ -39,6 +39,7 @@ from reticent.learning.summaries import page, summary
 from reticent.ledger import Ledger
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
+from reticent.statistics.context import ExpectedAccuracy
 from reticent.statistics.scaling import Floats
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ T = TypeVar("T")
 NOTED = ("_left", "guarantee_", "certificate_", "score_certificate_", "n_features_in_", "feature_names_in_")
 PRICES = frozenset({"epsilon", "eps", "delta", "rho", "mu", "budget", "epsilon_delta", "score_epsilon"})
 WEIGHTS = frozenset({"class_weight", "most_weight", "sample_weight"})
+NO_RULE = "its accuracy rests on the rows: no public rule gives it"
 APART = frozenset({"ledger", "study", "bounds", "purpose", "who"})  # parameters that a certificate states elsewhere
 
 
@@ -60,12 +62,14 @@ class Work:
     """One fit, understood and priced, before anything is read: ``draw`` leaves its findings in the estimator.
 
     ``counts`` is whether it buys the number of complete rows, which tells the share of the others where the number of
-    all is public (``_lacking``).
+    all is public (``_lacking``). ``expected`` tells a plan of so many people how wide the fit is, where a public rule
+    says so.
     """
 
     guarantee: Guarantee
     draw: Callable[[Floats, NDArray[np.generic] | None, Entropy], None]
     counts: bool = False
+    expected: Callable[[int], ExpectedAccuracy] | None = None
 
 
 @runtime_checkable
@@ -167,6 +171,7 @@ class Estimator(PriceRefusal):
             raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
         with np.errstate(all="ignore"):  # of public numbers, and still no business of the caller's settings
             work, beside = self._planned_with(here, y)
+        beside.announce(2)
         guarantee = beside.whole(work.guarantee)
 
         def draw(entropy: Entropy) -> dict[str, object]:
@@ -193,18 +198,41 @@ class Estimator(PriceRefusal):
         return self
 
     def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, FitOddShare]:
-        """The fit, and the share of rows that lack a value beside it, which is not bought where the fit tells it.
-
-        That a share is left out is said here, before anything is charged.
-        """
+        """The fit, and the share of rows that lack a value beside it, which is not bought where the fit tells it."""
         if here.complete or (self._counts and here.exact is not None):
             work = self._work(here, y)
             if here.complete or work.counts:
                 return work, FitOddShare.of(here, Fraction(0), known=True)
         beside = FitOddShare.of(here, price_of(self.epsilon, self.delta, here).epsilon)
         work = self._work(replace(here, aside=beside.share), y)
-        beside.announce(3)
         return work, beside
+
+    def expect(self, X: object, y: object = None, *, people: int) -> tuple[Guarantee, ExpectedAccuracy]:
+        """The guarantee of a fit, and what to expect of it for so many people: for ``study.model_plan``.
+
+        Parameters
+        ----------
+        X, y : handle
+            As for ``fit``; no row of them is read.
+        people : int
+            The number of persons to suppose.
+
+        Returns
+        -------
+        (Guarantee, ExpectedAccuracy)
+            Without widths where no public rule gives them.
+
+        Raises
+        ------
+        Refusal
+            As ``fit`` would be refused.
+        """
+        here = self._here(X, y)
+        with np.errstate(all="ignore"):
+            work, beside = same_as(self, vars(self).copy())._planned_with(here, y)
+        found = ExpectedAccuracy(None, None, NO_RULE) if work.expected is None else work.expected(people)
+        told = (found.note, *beside.sentences)
+        return beside.whole(work.guarantee), replace(found, note="; ".join(text for text in told if text))
 
     def _lacking(self, complete: float, spread: float, here: Circumstances) -> None:
         """Keep the share of rows that lack a value, as a noisy number of complete ones tells it, if it is not bought.

@@ -470,6 +470,7 @@ class LinearRegression(Regressor):
         from reticent.learning.designs import design
         from reticent.statistics.regression.engine import engine
         from reticent.statistics.regression.plain import PlainSquares
+        from reticent.statistics.regression.squares_step import Squares
 
         _middle(bounds)
         made = design(here, bounds, tuple(self.reference), intercept=self.fit_intercept)
@@ -485,7 +486,7 @@ class LinearRegression(Regressor):
             if plan.noise_of_rows is not None:
                 self._lacking(found.n, plan.noise_of_rows, here)
 
-        return Work(plan.guarantee, draw, counts=plan.noise_of_rows is not None)
+        return Work(plan.guarantee, draw, plan.noise_of_rows is not None, Squares(plan, ()).expected)
 
     def _found(self, values: Floats, estimates: Sequence[Estimate | None], features: Sequence[int | None]) -> None:
         """Coefficients of all columns, every one of the same line; the reference of a category has 0.

@@ -148,8 +148,13 @@ class FitOddShare:
 
     def announce(self, calls: int) -> None:
         """Warn before the charge that the share is left out; the user is so many ``calls`` away."""
-        if self.left_out:
-            warnings.warn(f"{told(self.which, None)}.", stacklevel=calls + 1)
+        for sentence in self.sentences:
+            warnings.warn(f"{sentence}.", stacklevel=calls + 1)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """One sentence where the share is left out; none where it is told."""
+        return (told(self.which, None),) if self.left_out else ()
 
     def whole(self, fit: Guarantee) -> Guarantee:
         """The fit and the share in sequence."""

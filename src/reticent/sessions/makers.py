@@ -88,27 +88,10 @@ def holdout(
     Each round is pure (epsilon / rounds): ``sparse_vector``, shares 1 : 1 : 2. It protects the study's rows and no row
     of ``public``.
     """
-    from reticent.sessions.holdout import round_of
-    from reticent.sessions.row_count import counted
-    from reticent.sessions.row_functions import axes_of, public_rows, steps
-
     about = _about(record, purpose, "holdout")
+    given = (columns, public, epsilon, rounds, threshold, (about, purpose))
 
-    def agreed() -> tuple[SessionTerms, SparseVector, int, GridRows | None]:
-        if public is not None and public is study._rows:
-            raise QuestionError("The rows of the study are private: they cannot be the public training rows.")
-        axes, total = axes_of(study.schema, columns), _total(study, epsilon, about.override)
-        bar = steps(threshold, "threshold")
-        if not bar:
-            raise PublicParameterError("threshold must be > 0")
-        training = None if public is None else public_rows(axes, public)
-        size = counted(study.schema, axes, total, known=study._known())
-        made = round_of(_share(total, size.cost, rounds), study.schema.person.with_one_cap())
-        part = _entered(study, [made.guarantee])
-        way = ("holdout", {"epsilon": total, "rounds": rounds, "threshold": read(threshold, "threshold")})
-        return _agreed(study, (about, purpose), way, axes, size, part, rounds), made, bar, training
-
-    plan, made, bar, training = _noted(study, agreed, about)
+    plan, made, bar, training = _noted(study, lambda: holdout_terms(study, *given), about)
     _announced(plan)
     paid = _noted(study, lambda: PaidSession(study, plan, made.start), about)
     return Holdout(paid, plan.axes, made, bar, training)
@@ -162,30 +145,10 @@ def sparse_vector(
     ---------
     Pure epsilon: ``sparse_vector``; in a ledger in rho epsilon^2 / 2, or less for counts under add/remove.
     """
-    from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
-    from reticent.sessions.above_threshold import reach
-    from reticent.sessions.row_count import counted
-    from reticent.sessions.row_functions import axes_of
-
     about = _about(record, purpose, "sparse vector")
+    given = (columns, epsilon, positives, of, show, (about, purpose))
 
-    def agreed() -> tuple[SessionTerms, SparseVector]:
-        if of not in ("means", "counts") or show not in ("values", "above"):
-            raise PublicParameterError('of is "means" or "counts", show is "values" or "above"')
-        axes, total = axes_of(study.schema, columns), _total(study, epsilon, about.override)
-        neighbours = study.schema.person.with_one_cap()
-        needed = of == "means" and show == "values"
-        size = counted(study.schema, axes, total, known=study._known(), sized=needed)
-        direction: Direction = "together" if of == "counts" and neighbours.kind == "add_remove" else "either"
-        one, two = split(positives, direction)
-        shares = (one, two, one + two if show == "values" else 0)
-        made = SparseVector(reach(neighbours), _share(total, size.cost, 1), positives, shares, direction)
-        part = made.concentrated if direction == "together" and study._currency == "zcdp" else made.guarantee
-        way = ("sparse vector", {"epsilon": total, "positives": positives, "of": of, "show": show})
-        told, whole = (about, purpose), _entered(study, [part])
-        return _agreed(study, told, way, axes, size, whole, 1, sized=needed), made
-
-    plan, made = _noted(study, agreed, about)
+    plan, made = _noted(study, lambda: sparse_vector_terms(study, *given), about)
     _announced(plan)
     return SparseVectorSession(_noted(study, lambda: PaidSession(study, plan, made.start), about), plan.axes, made, of)
 
@@ -237,25 +200,10 @@ def leaderboard(
     ---------
     Pure epsilon: ``sparse_vector`` with values. Proof: ``sessions.leaderboard``.
     """
-    from reticent.sessions.leaderboard import board_of
-    from reticent.sessions.row_count import counted
-    from reticent.sessions.row_functions import axes_of, steps
-
     about = _about(record, purpose, "leaderboard")
+    given = (columns, epsilon, improvements, step, start, (about, purpose))
 
-    def agreed() -> tuple[SessionTerms, SparseVector, int, int]:
-        axes, total = axes_of(study.schema, columns), _total(study, epsilon, about.override)
-        rung, best = steps(step, "step"), steps(start, "start")
-        if not rung:
-            raise PublicParameterError("step must be > 0")
-        size = counted(study.schema, axes, total, known=study._known())
-        made = board_of(_share(total, size.cost, 1), improvements, study.schema.person.with_one_cap())
-        rungs = {"step": read(step, "step"), "start": read(start, "start")}
-        way = ("ladder", {"epsilon": total, "improvements": improvements, **rungs})
-        told, whole = (about, purpose), _entered(study, [made.guarantee])
-        return _agreed(study, told, way, axes, size, whole, 1), made, rung, best
-
-    plan, made, rung, best = _noted(study, agreed, about)
+    plan, made, rung, best = _noted(study, lambda: leaderboard_terms(study, *given), about)
     _announced(plan)
     return Leaderboard(_noted(study, lambda: PaidSession(study, plan, made.start), about), plan.axes, made, rung, best)
 
@@ -304,34 +252,129 @@ def noisy_answers(
     ---------
     rho-zCDP: ``gaussian``, rho / answers each.
     """
-    from reticent.privacy.cost import Cost
-    from reticent.sessions.gaussian_answers import answer_of
-    from reticent.sessions.row_count import counted
-    from reticent.sessions.row_functions import axes_of
-
     about = _about(record, purpose, "noisy answers")
+    given = (columns, rho, answers, delta, (about, purpose))
 
-    def agreed() -> tuple[SessionTerms, Gaussian]:
-        _ungrouped(study)
-        within = Cost.read(None, rho, delta, about.override, study.schema.person.people)
-        assert within.rho is not None
-        axes = axes_of(study.schema, columns)
-        if answers > MOST_ANSWERS:
-            raise PublicParameterError(f"at most {MOST_ANSWERS:,} answers: every one is a part of the proof")
-        size = counted(study.schema, axes, within.rho, known=study._known(), in_rho=True)
-        made = answer_of(_share(within.rho, size.cost, answers), study.schema.person.with_one_cap())
-        buying = [] if size.bought is None else [size.bought]
-        whole = _entered(study, [*buying, *[made.guarantee] * answers], within.delta)
-        way = {"rho": in_words(within.rho), "answers": str(answers)}
-        way |= {} if within.delta is None else {"delta": in_words(within.delta)}
-        return _written((about, purpose), "noisy answers", way, axes, size, (whole, whole), 1), made
-
-    plan, made = _noted(study, agreed, about)
+    plan, made = _noted(study, lambda: noisy_answers_terms(study, *given), about)
     _announced(plan)
     return Answers(_noted(study, lambda: PaidSession(study, plan, lambda _: [answers]), about), plan.axes, made)
 
 
 # --- what is agreed before anything is charged ------------------------------------------------------------------------
+
+
+def holdout_terms(
+    study: Payer,
+    columns: Sequence[str],
+    public: Mapping[str, Sequence[float]] | None,
+    epsilon: Number,
+    rounds: int,
+    threshold: Number,
+    told: tuple[Record, str],
+) -> tuple[SessionTerms, SparseVector, int, GridRows | None]:
+    """Terms of a holdout, its mechanism, the threshold in steps, and the training rows."""
+    from reticent.sessions.holdout import round_of
+    from reticent.sessions.row_count import counted
+    from reticent.sessions.row_functions import axes_of, public_rows, steps
+
+    if public is not None and public is study._rows:
+        raise QuestionError("The rows of the study are private: they cannot be the public training rows.")
+    axes, total = axes_of(study.schema, columns), _total(study, epsilon, told[0].override)
+    bar = steps(threshold, "threshold")
+    if not bar:
+        raise PublicParameterError("threshold must be > 0")
+    training = None if public is None else public_rows(axes, public)
+    size = counted(study.schema, axes, total, known=study._known())
+    made = round_of(_share(total, size.cost, rounds), study.schema.person.with_one_cap())
+    part = _entered(study, [made.guarantee])
+    way = ("holdout", {"epsilon": total, "rounds": rounds, "threshold": read(threshold, "threshold")})
+    return _agreed(study, told, way, axes, size, part, rounds), made, bar, training
+
+
+def sparse_vector_terms(
+    study: Payer,
+    columns: Sequence[str],
+    epsilon: Number,
+    positives: int,
+    of: Of,
+    show: Literal["values", "above"],
+    told: tuple[Record, str],
+) -> tuple[SessionTerms, SparseVector]:
+    """Terms of a sparse vector, and its mechanism."""
+    from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
+    from reticent.sessions.above_threshold import reach
+    from reticent.sessions.row_count import counted
+    from reticent.sessions.row_functions import axes_of
+
+    if of not in ("means", "counts") or show not in ("values", "above"):
+        raise PublicParameterError('of is "means" or "counts", show is "values" or "above"')
+    axes, total = axes_of(study.schema, columns), _total(study, epsilon, told[0].override)
+    neighbours = study.schema.person.with_one_cap()
+    needed = of == "means" and show == "values"
+    size = counted(study.schema, axes, total, known=study._known(), sized=needed)
+    direction: Direction = "together" if of == "counts" and neighbours.kind == "add_remove" else "either"
+    one, two = split(positives, direction)
+    shares = (one, two, one + two if show == "values" else 0)
+    made = SparseVector(reach(neighbours), _share(total, size.cost, 1), positives, shares, direction)
+    part = made.concentrated if direction == "together" and study._currency == "zcdp" else made.guarantee
+    way = ("sparse vector", {"epsilon": total, "positives": positives, "of": of, "show": show})
+    whole = _entered(study, [part])
+    return _agreed(study, told, way, axes, size, whole, 1, sized=needed), made
+
+
+def leaderboard_terms(
+    study: Payer,
+    columns: Sequence[str],
+    epsilon: Number,
+    improvements: int,
+    step: Number,
+    start: Number,
+    told: tuple[Record, str],
+) -> tuple[SessionTerms, SparseVector, int, int]:
+    """Terms of a leaderboard, its mechanism, and the step and the start in whole steps."""
+    from reticent.sessions.leaderboard import board_of
+    from reticent.sessions.row_count import counted
+    from reticent.sessions.row_functions import axes_of, steps
+
+    axes, total = axes_of(study.schema, columns), _total(study, epsilon, told[0].override)
+    rung, best = steps(step, "step"), steps(start, "start")
+    if not rung:
+        raise PublicParameterError("step must be > 0")
+    size = counted(study.schema, axes, total, known=study._known())
+    made = board_of(_share(total, size.cost, 1), improvements, study.schema.person.with_one_cap())
+    rungs = {"step": read(step, "step"), "start": read(start, "start")}
+    way = ("ladder", {"epsilon": total, "improvements": improvements, **rungs})
+    whole = _entered(study, [made.guarantee])
+    return _agreed(study, told, way, axes, size, whole, 1), made, rung, best
+
+
+def noisy_answers_terms(
+    study: Payer,
+    columns: Sequence[str],
+    rho: Number,
+    answers: int,
+    delta: Number | None,
+    told: tuple[Record, str],
+) -> tuple[SessionTerms, Gaussian]:
+    """Terms of noisy answers, and the mechanism of one."""
+    from reticent.privacy.cost import Cost
+    from reticent.sessions.gaussian_answers import answer_of
+    from reticent.sessions.row_count import counted
+    from reticent.sessions.row_functions import axes_of
+
+    _ungrouped(study)
+    within = Cost.read(None, rho, delta, told[0].override, study.schema.person.people)
+    assert within.rho is not None
+    axes = axes_of(study.schema, columns)
+    if answers > MOST_ANSWERS:
+        raise PublicParameterError(f"at most {MOST_ANSWERS:,} answers: every one is a part of the proof")
+    size = counted(study.schema, axes, within.rho, known=study._known(), in_rho=True)
+    made = answer_of(_share(within.rho, size.cost, answers), study.schema.person.with_one_cap())
+    buying = [] if size.bought is None else [size.bought]
+    whole = _entered(study, [*buying, *[made.guarantee] * answers], within.delta)
+    way = {"rho": in_words(within.rho), "answers": str(answers)}
+    way |= {} if within.delta is None else {"delta": in_words(within.delta)}
+    return _written(told, "noisy answers", way, axes, size, (whole, whole), 1), made
 
 
 def _about(record: Record | None, purpose: str, name: str) -> Record:

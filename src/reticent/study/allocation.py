@@ -132,15 +132,26 @@ class PreparedRelease:
         found = (*self.steps, *(step for view in self.views for step in view.besides))
         return found if self.choice is None else (*found, self.choice)
 
-    def expected(self, place: int, of_step: ExpectedAccuracy) -> ExpectedAccuracy:
-        """The expectation of a step of ``all_steps``, with what is said of the share beside it."""
+    def expected(self, place: int, people: int, *, passing: Fraction | None, where: bool) -> ExpectedAccuracy:
+        """The expectation of a step of ``all_steps`` for so many people, with what is said of the share beside it.
+
+        ``passing`` is the share of rows that is supposed to pass the filters; ``where``: the study itself has one.
+        """
+        step = self.all_steps[place]
+        chosen = where or self._is_filtered(place)
+        found = step.expected(max(round(people * (passing or 1)), 1) if chosen else people)
         view, nth = self._view_of(place)
         if view is None:
-            return of_step
-        found = view.beside.expected(nth, of_step)
-        if view.schema is None:
             return found
-        return replace(found, note="; ".join(part for part in (found.note, EVERY_ROW) if part))
+        told = EVERY_ROW if passing is None else f"as if {show(passing)} of the rows passed the filter"
+        found = view.beside.expected(nth, found)
+        return replace(found, note="; ".join(text for text in (found.note, told) if text)) if chosen else found
+
+    def _is_filtered(self, place: int) -> bool:
+        """Tell if a step of ``all_steps`` is about rows that a condition of a question chose."""
+        beside = [view for view in self.views for _ in view.besides]
+        view = self._view_of(place)[0] if place < len(self.steps) else beside[place - len(self.steps)]
+        return view is not None and view.schema is not None
 
     def estimand(self, place: int, of_step: str) -> str:
         """The estimand of a step of ``all_steps``, with the rows that count."""

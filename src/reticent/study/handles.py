@@ -46,6 +46,7 @@ class Columns:
     ``place`` is the path of the rows, empty where they are in memory. ``rows`` opens them: after the charge, and before
     it to count persons whose number is public. ``known`` looks up the shares of incomplete rows that were told of the
     declared snapshot. ``keys`` has for each column that is one key of a category its name, and the place of the key.
+    ``assumed`` is the number of persons that a plan supposes, where they would be counted.
     """
 
     schema: Schema
@@ -54,6 +55,7 @@ class Columns:
     rows: Callable[[], Table]
     known: Callable[[], EarlierShares]
     keys: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    assumed: int | None = None
 
     @property
     def neighbours(self) -> Adjacency:
@@ -71,6 +73,8 @@ class Columns:
             return None
         if person.rows > 1 or not person.size_public:
             return person.people if person.rows == 1 else None
+        if self.assumed is not None:
+            return self.assumed
         table = self.rows()
         try:
             return as_declared(person, table.units())

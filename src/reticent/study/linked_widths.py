@@ -18,6 +18,7 @@ from reticent.statistics.comparison import SEPARATOR, read_comparison
 from reticent.statistics.context import Step
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.error_law import ErrorLaw, combined
+from reticent.statistics.grammar import parse
 from reticent.statistics.least_epsilon import GRID, MOST
 
 NORMAL: Final = 1.959963984540054
@@ -62,6 +63,17 @@ def linked_width(name: str, width: float) -> LinkedWidth | None:
     if verb == "difference" and len(parts) != 2:
         raise QuestionError(f"{name} is a difference of two answers, got {len(parts)}")
     return LinkedWidth(name, parts, width)
+
+
+def planned_widths(want: Mapping[str, float], steps: Sequence[Step], people: int) -> tuple[tuple[str, float], ...]:
+    """The comparisons among ``want``, each with the half-width of its noise that these steps give."""
+    named, found = {step.name: step for step in steps}, []
+    for name, width in want.items():
+        comparison = linked_width(name, width)
+        if comparison is not None:
+            spelt = comparison.of([one if one in named else parse(one).name for one in comparison.answers])
+            found.append((name, _half_width(spelt, named, people)))
+    return tuple(found)
 
 
 def least_epsilons(

@@ -4,40 +4,52 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
 from reticent.data.schema import Schema
 from reticent.errors import QuestionError, Refusal
+from reticent.outcome import restore
 from reticent.privacy import filters
 from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about, show
 from reticent.privacy.shortfall import too_little
-from reticent.statistics.context import ExpectedAccuracy, Step
+from reticent.statistics.context import ExpectedAccuracy, Step, values_of
 from reticent.statistics.replies import hopeless, shown
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import PreparedRelease
+from reticent.study.cpu_time import RELEASE, seconds
 
 if TYPE_CHECKING:
     from reticent.ledger import Ledger
     from reticent.statistics.hypotheses.power import PowerCurve
 
 
+Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger, where there is one
+
+FREE: Final = "free, of the answers above"
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 
 
 @dataclass(frozen=True, slots=True)
 class PlanLine:
-    """One question of a plan: its share of the loss and the half-widths to expect at 95 %."""
+    """One question of a plan: its share of the loss and the half-widths to expect at 95 %.
+
+    ``seconds`` is the processor time that its rows take by a rough forecast; None where there is none.
+    """
 
     name: str
     loss: Loss
     expected: ExpectedAccuracy
     estimand: str = ""
+    seconds: float | None = None
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,8 @@ class Plan:
     _schema: Schema | None = field(default=None, repr=False, compare=False)
     typical: Fraction | None = None
     unlikely: tuple[str, ...] = ()
+    seconds: float | None = None
+    comparisons: tuple[tuple[str, float], ...] = ()
 
     def prepared_for(self, schema: Schema) -> PreparedRelease:
         """The compiled steps, if they were compiled for this public schema.
@@ -125,6 +139,8 @@ class Plan:
             **({"reason": self.reason} if self.reason else {}),
             "left": None if self.left is None else losses.to_json(self.left),
             "unlikely": list(self.unlikely),
+            "cpu_seconds": self.seconds,
+            **({"comparisons": dict(self.comparisons)} if self.comparisons else {}),
             "statistics": [
                 {
                     "name": line.name,
@@ -134,6 +150,7 @@ class Plan:
                     "sampling": line.expected.sampling,
                     "reply": dict(line.expected.replies),
                     "note": line.expected.note,
+                    "cpu_seconds": line.seconds,
                 }
                 for line in self.lines
             ],
@@ -141,7 +158,7 @@ class Plan:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Name, loss, noise, sampling, probability of a reply, note, as text: a cell for each of ``HEADS``."""
-        return [
+        found: list[tuple[str, ...]] = [
             (
                 line.name,
                 _loss(line.loss),
@@ -152,6 +169,7 @@ class Plan:
             )
             for line in self.lines
         ]
+        return [*found, *((name, "", _half(noise), "", "", FREE) for name, noise in self.comparisons)]
 
     def marked(self) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
         """The rows with a number for their note, and the notes with their numbers, each once."""
@@ -179,6 +197,8 @@ class Plan:
         where = "assumes" if self.assumed else "for"
         rows = "" if self.typical is None else f" with {show(self.typical)} rows each"
         text = f"* {where} {self.people:,} people{rows} and a shape read off the bounds; your file was not consulted."
+        if self.seconds is not None:
+            text += f" It takes roughly {self.seconds:.1g} s of one processor."
         if self.left is not None:
             text += f" {words(self.left)} is left."
         if not self.affordable:
@@ -203,6 +223,8 @@ class Plan:
             None,
             self.typical,
             self.unlikely,
+            self.seconds,
+            self.comparisons,
         )
 
     def __repr__(self) -> str:
@@ -266,7 +288,15 @@ def _reply(expected: ExpectedAccuracy) -> str:
 
 
 def plan_of(
-    prepared: PreparedRelease, schema: Schema, people: int, *, assumed: bool, left: Loss, ledger: Ledger | None
+    prepared: PreparedRelease,
+    schema: Schema,
+    people: int,
+    *,
+    assumed: bool,
+    left: Loss,
+    ledger: Ledger | None,
+    passing: Fraction | None = None,
+    want: Mapping[str, float] | None = None,
 ) -> Plan:
     """The plan of prepared steps for ``people`` persons.
 
@@ -282,22 +312,33 @@ def plan_of(
         Rest of the budget.
     ledger : Ledger or None
         None where there is none yet.
+    passing : Fraction or None
+        Share of rows that is supposed to pass a filter.
+    want : mapping of name to half-width, or None
+        Names the comparisons that it tells of.
 
     Returns
     -------
     Plan
         Cost, and half-widths at 95 % in the unit of each answer.
     """
+    rows = values_of(people, schema.person.rows, schema.person)
     lines = tuple(
         PlanLine(
             step.name,
             step.guarantee.loss,
-            _at_caps(prepared, place, prepared.expected(place, step.expected(people)), people),
+            _at_caps(
+                prepared,
+                place,
+                prepared.expected(place, people, passing=passing, where=schema.where is not None),
+                people,
+            ),
             prepared.estimand(place, step.estimand),
+            seconds(step.queries, rows),
         )
         for place, step in enumerate(prepared.all_steps)
     )
-    reason, typical = _refused(prepared, ledger, left), schema.person.typical
+    reason, typical = _refused(prepared.guarantee, ledger, left), schema.person.typical
     made = (
         prepared,
         schema,
@@ -307,6 +348,8 @@ def plan_of(
             for line, asked in zip(lines, prepared.asked, strict=False)  # lines of shares stand behind
             if asked.is_checked and hopeless(line.expected.replies)
         ),
+        RELEASE + seconds({query for step in prepared.all_steps for query in step.queries}, rows),  # each is run once
+        _comparisons(want, prepared, people),
     )
     return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, *made)
 
@@ -325,14 +368,41 @@ def _at_caps(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, peo
     return replace(found, note="; ".join(filter(None, (found.note, ": ".join((supposed, ", ".join(told)))))))
 
 
-def _refused(prepared: PreparedRelease, ledger: Ledger | None, left: Loss) -> str:
+def _comparisons(
+    want: Mapping[str, float] | None, prepared: PreparedRelease, people: int
+) -> tuple[tuple[str, float], ...]:
+    if want is None:
+        return ()
+    from reticent.study.linked_widths import planned_widths
+
+    return planned_widths(want, prepared.steps, people)
+
+
+def plan_of_one(
+    name: str,
+    guarantee: Guarantee,
+    expected: ExpectedAccuracy,
+    people: int,
+    *,
+    assumed: bool,
+    budget: Budget,
+    takes: float | None = None,
+) -> Plan:
+    """The plan of one thing that is bought by itself: a model, or a session."""
+    left, ledger = budget
+    reason = _refused(guarantee, ledger, left)
+    line = PlanLine(name, guarantee.loss, expected, seconds=takes)
+    return Plan((line,), guarantee, people, assumed, left, not reason, reason, seconds=takes)
+
+
+def _refused(guarantee: Guarantee, ledger: Ledger | None, left: Loss) -> str:
     """Why the ledger would not take the charge, or the budget where there is no ledger; empty where it would."""
-    charge = prepared.guarantee.loss
+    charge = guarantee.loss
     if ledger is None:
         nothing = filters.nothing(left)
         return "" if filters.admits(left, nothing, charge) else too_little(charge, left, nothing)
     try:
-        ledger.check(charge, adjacency=prepared.guarantee.adjacency)
+        ledger.check(charge, adjacency=guarantee.adjacency)
     except Refusal as refusal:
         return str(refusal)
     return ""

@@ -22,6 +22,7 @@ from reticent.privacy.cost import Cost, Written
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import Number, read
 from reticent.sessions import makers
+from reticent.study import single_plans
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from reticent.statistics.scaling import Bound
     from reticent.statistics.statistic import Ask
     from reticent.study.allocation import PreparedRelease, Question
-    from reticent.study.plan import Plan
+    from reticent.study.plan import Budget, Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
     from reticent.study.selection import Selection
@@ -79,6 +80,7 @@ class Study:
     on_stage: Callable[[str], None] | None = None  # called with the name of each stage of a release as it begins
     on_rows: Callable[[int, float], None] | None = None  # called with the rows read, and their share of the source
     extensions: tuple[Extension, ...] = ()  # statistics and mechanisms of third parties that were passed by hand
+    _passing: Fraction | None = None  # the share of rows that plans suppose to pass a filter
 
     if not TYPE_CHECKING:  # a name of 0.1.0 says what it is called now
 
@@ -187,6 +189,24 @@ class Study:
 
         return replace(self, spec=replace(self.spec, schema=filtered(self.schema, read(condition))))
 
+    def passing(self, share: Number | None) -> Study:
+        """The same study, whose plans suppose that this share of rows passes a filter.
+
+        Parameters
+        ----------
+        share : number or None
+            A public guess, above 0 and at most 1. By default every row passes, and a plan says so. It moves no answer
+            and no price.
+
+        Returns
+        -------
+        Study
+            With the same ledger.
+        """
+        from reticent.data.spec import read_passing
+
+        return replace(self, _passing=None if share is None else read_passing(share))
+
     def plan(
         self,
         questions: Sequence[Question] = (),
@@ -236,9 +256,10 @@ class Study:
         of = self if rows is None else self._typically(read(rows, "rows"))
         prepared, size = of._settled(questions, self._cost((epsilon, rho, delta), override, people), people, want)
         assumed = people is None and self.schema.person.people is None
-        ledger = self._existing()
-        left = ledger.left() if ledger is not None else self.spec.budget.loss
-        return plan_of(prepared, of.schema, size, assumed=assumed, left=left, ledger=ledger)
+        left, ledger = self._left_of_plan()
+        return plan_of(
+            prepared, of.schema, size, assumed=assumed, left=left, ledger=ledger, passing=self._passing, want=want
+        )
 
     def rehearse(
         self,
@@ -546,6 +567,9 @@ class Study:
     leaderboard = makers.leaderboard
     noisy_answers = makers.noisy_answers
 
+    session_plan = single_plans.session_plan
+    model_plan = single_plans.model_plan
+
     def session_prices(
         self,
         *,
@@ -646,6 +670,20 @@ class Study:
 
         in_rho = self._currency == "zcdp"
         return wanted(questions, want, self.schema, self._understood, people, within, self._known(), in_rho=in_rho)
+
+    def _assumed(self, people: int | None) -> tuple[int, bool]:
+        """The number of people of a plan, and whether it is only assumed."""
+        from reticent.study.allocation import at_least_one
+        from reticent.study.plan import ASSUMED
+
+        at_least_one(people)
+        known = self.schema.person.people if people is None else people
+        return (ASSUMED, True) if known is None else (known, False)
+
+    def _left_of_plan(self) -> Budget:
+        """The budget that is left, with the ledger, if there is one already."""
+        ledger = self._existing()
+        return (self.spec.budget.loss if ledger is None else ledger.left()), ledger
 
     def _note(self, refusal: Refusal, what: str, who: str) -> None:
         """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing."""
@@ -758,11 +796,16 @@ class Study:
             raise QuestionError("A study over rows in memory cannot be pickled: its rows and its budget stay here.")
         schema = replace(self.schema, columns=dict(self.schema.columns), computed=dict(self.schema.computed))
         releases = tuple(replace(item, want=dict(item.want)) for item in self.spec.releases)
-        return (_again, (replace(self.spec, schema=schema, releases=releases), self._groups, self.extensions))
+        return (
+            _again,
+            (replace(self.spec, schema=schema, releases=releases), self._groups, self.extensions, self._passing),
+        )
 
 
-def _again(spec: Spec, groups: Keys | None, extensions: tuple[Extension, ...] = ()) -> Study:
-    return Study(spec, None, None, groups, extensions=extensions)
+def _again(
+    spec: Spec, groups: Keys | None, extensions: tuple[Extension, ...] = (), passing: Fraction | None = None
+) -> Study:
+    return Study(spec, None, None, groups, extensions=extensions, _passing=passing)
 
 
 __all__ = ["Study"]

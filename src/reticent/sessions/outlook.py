@@ -1,0 +1,143 @@
+"""Plan of a session: its price, how many questions it has, and how wide its noise is. No row is read.
+
+The terms are those that the session would be opened on. Where rows are counted, a plan supposes how many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never, get_args
+
+from reticent.certificate.particulars import record_of
+from reticent.errors import PublicParameterError
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import laplace_radius
+from reticent.mechanisms.sparse_vector import SparseVector
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import Number, show
+from reticent.sessions.above_threshold import LEVEL, NORMAL
+from reticent.sessions.row_functions import STEPS
+from reticent.sessions.session import SessionTerms
+from reticent.statistics.context import ExpectedAccuracy, values_of
+from reticent.statistics.replies import ALWAYS, Replies, beyond
+
+if TYPE_CHECKING:
+    from reticent.certificate.particulars import Record
+    from reticent.sessions.payer import Payer
+
+SessionKind: TypeAlias = Literal["holdout", "sparse_vector", "leaderboard", "noisy_answers"]
+SIGMAS: Final = (1, 2, 3)  # of a comparison, above the threshold
+ANY_THRESHOLD: Final = "0.1"  # that of a holdout, or the step of a leaderboard, moves no price and no noise
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOutlook:
+    """A session before it is opened: its name, the guarantee of all its parts, and what to expect of an answer."""
+
+    name: str
+    guarantee: Guarantee
+    expected: ExpectedAccuracy
+
+
+def outlook(
+    study: Payer,
+    kind: SessionKind,
+    columns: Sequence[str],
+    *,
+    answers: int,
+    people: int,
+    cost: tuple[Number | None, Number | None, Number | None],
+) -> SessionOutlook:
+    """The outlook of a session for so many people; ``cost`` is epsilon, rho and delta.
+
+    Raises
+    ------
+    Refusal
+        As the session itself would be refused.
+    """
+    if kind not in get_args(SessionKind):
+        raise PublicParameterError(f"a session is one of {', '.join(get_args(SessionKind))}; got {kind!r}")
+    epsilon, rho, _ = cost
+    if (rho is None) == (kind == "noisy_answers") or (epsilon is None) != (kind == "noisy_answers"):
+        raise PublicParameterError("noisy_answers are priced by rho, every other session by epsilon")
+    terms, made = _terms(study, kind, columns, answers, cost, (record_of(None, kind), ""))
+    person = study.schema.person
+    rows = values_of(people, person.rows, person)
+    named = f"{kind}({', '.join(terms.axes)})"
+    if isinstance(made, Gaussian):
+        return SessionOutlook(named, terms.first, _of_gaussian(made, rows, answers))
+    return SessionOutlook(named, _whole(terms), _of_vector(made, kind, rows, answers))
+
+
+def _terms(
+    study: Payer,
+    kind: SessionKind,
+    columns: Sequence[str],
+    answers: int,
+    cost: tuple[Number | None, Number | None, Number | None],
+    told: tuple[Record, str],
+) -> tuple[SessionTerms, SparseVector | Gaussian]:
+    from reticent.sessions import makers
+
+    epsilon, rho, delta = cost
+    if rho is not None:
+        return makers.noisy_answers_terms(study, columns, rho, answers, delta, told)
+    assert epsilon is not None
+    match kind:
+        case "holdout":
+            terms, made, *_ = makers.holdout_terms(study, columns, None, epsilon, answers, ANY_THRESHOLD, told)
+        case "sparse_vector":
+            terms, made = makers.sparse_vector_terms(study, columns, epsilon, answers, "means", "values", told)
+        case "leaderboard":
+            half = "0.5"
+            terms, made, *_ = makers.leaderboard_terms(study, columns, epsilon, answers, ANY_THRESHOLD, half, told)
+        case "noisy_answers":
+            raise AssertionError("noisy answers are priced by rho")
+        case _:
+            assert_never(kind)
+    return terms, made
+
+
+def _whole(terms: SessionTerms) -> Guarantee:
+    """The guarantee of all rounds together."""
+    from reticent.privacy import compose
+
+    return compose.in_sequence([terms.first, *[terms.part] * (terms.parts - 1)])
+
+
+def _of_gaussian(made: Gaussian, rows: int, answers: int) -> ExpectedAccuracy:
+    noise = NORMAL * math.sqrt(made.variance) / (STEPS * rows)
+    return ExpectedAccuracy(
+        noise, _sampling(rows), f"of a mean between 0 and 1; {_number(answers, 'question')}", ALWAYS
+    )
+
+
+def _of_vector(made: SparseVector, kind: SessionKind, rows: int, answers: int) -> ExpectedAccuracy:
+    """Half-widths of a value that is shown, and the chance that a question so far above the threshold is answered."""
+    unit = float(STEPS * rows)
+    scales = float(made.threshold_scale), float(made.question_scale)
+    threshold, compared = (laplace_radius(scale, 1 - LEVEL) / unit for scale in scales)
+    sigma = math.sqrt(2.0) * math.hypot(*scales)
+    replies: Replies = tuple(
+        (f"{times} σ above the threshold", beyond(-times * sigma, list(scales))) for times in SIGMAS
+    )
+    each = _number(answers, "answer") + " above"
+    if kind == "holdout":
+        each = f"{_number(answers, 'round')} of ε {show(made.epsilon)}"
+    note = (
+        f"of a mean between 0 and 1 that is shown; any number of questions, {each}; noise of the threshold "
+        f"± {threshold:.3g}, of a question ± {compared:.3g}, of both σ = {sigma / unit:.3g}"
+    )
+    noise = laplace_radius(float(made.value_scale), 1 - LEVEL) / unit
+    return ExpectedAccuracy(noise, _sampling(rows), note, replies)
+
+
+def _sampling(rows: int) -> float:
+    """The greatest half-width of sampling that a mean between 0 and 1 of so many rows can have."""
+    return NORMAL / (2.0 * math.sqrt(rows))
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,159 @@
+"""Plans of a session and of a model's fit: they promise what the session and the fit then do, and read no row."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.entropy import Replayed
+from reticent.errors import PublicParameterError, QuestionError, Refusal
+from reticent.learning import KMeans, Level, LinearRegression
+from reticent.mechanisms.sparse_vector import SparseVector
+from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.sessions.above_threshold import Above, reach
+from reticent.sessions.row_functions import STEPS
+from reticent.study.study import Study
+from tests.support.cli_kit import clinic, run
+
+PEOPLE = 2_000
+SHARES = (64, 102, 166)  # those of a sparse vector of means with one answer above
+
+
+def made(kind: Kind = "add_remove", people: int = PEOPLE) -> Study:
+    places = np.arange(people)
+    rows = {"x": places % 11 / 10, "y": places % 7 / 6}
+    return rt.study(
+        rows,
+        adjacency=kind,
+        columns={name: rt.real(0, 1, complete=True) for name in rows},
+        budget="20",
+        delta="1e-6",
+        override="a test",
+    )
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+def test_a_session_costs_what_its_plan_says(kind: Kind) -> None:
+    study = made(kind)
+    planned = study.session_plan("sparse_vector", ["x"], answers=2, epsilon="1", people=PEOPLE)
+    assert study.left() == study.spec.budget.loss
+    with study.sparse_vector(["x"], epsilon="1", positives=2) as session:
+        assert session.guarantee.loss == planned.guarantee.loss == planned.lines[0].loss
+    rounds = study.session_plan("holdout", ["x"], answers=3, epsilon="1")
+    board = study.session_plan("leaderboard", ["x"], answers=3, epsilon="1")
+    answers = study.session_plan("noisy_answers", ["x"], answers=3, rho="0.01", delta="1e-7")
+    assert rounds.guarantee.loss == board.guarantee.loss == rt.PureDP(Fraction(1))
+    with study.noisy_answers(["x"], rho="0.01", answers=3, delta="1e-7") as noisy:
+        assert noisy.guarantee.loss == answers.guarantee.loss
+
+
+def test_the_chance_of_an_answer_is_that_of_the_mechanism() -> None:
+    """4,000 replayed draws: an honest frequency is within .03 of the chance but for 1e-4; half the noise is seen."""
+    study = made()
+    (line,) = study.session_plan("sparse_vector", ["x"], answers=1, epsilon="1", people=PEOPLE).lines
+    sigma = float(line.expected.note.rsplit("σ = ", 1)[1].split(";")[0])
+
+    def share(epsilon: int) -> float:
+        vector = SparseVector(reach(Adjacency("add_remove")), Fraction(epsilon), 1, SHARES)
+        far, stream = round(sigma * STEPS * PEOPLE), Replayed(b"above the threshold")
+        return sum(vector.start(stream).ask(far, stream).above for _ in range(4_000)) / 4_000
+
+    chances = dict(line.expected.replies)
+    vector = chances["1 σ above the threshold"]
+    assert abs(share(1) - vector) < 0.03
+    assert abs(share(2) - vector) > 0.03
+    assert vector < chances["2 σ above the threshold"] < chances["3 σ above the threshold"] < 1
+
+
+def test_the_planned_noise_of_a_value_is_that_of_the_session() -> None:
+    study = made("substitute")
+    planned = study.session_plan("sparse_vector", ["x"], answers=1, epsilon="8", people=PEOPLE).lines[0].expected
+    with study.sparse_vector(["x"], epsilon="8", positives=1) as session:
+        found = session.above(Level("x"), "0.01")
+    assert isinstance(found, Above)  # half of 1 is above .01 by fifty widths of the noise
+    estimate = found.estimate
+    assert estimate is not None
+    assert planned.noise is not None
+    assert estimate.noise == pytest.approx(planned.noise, rel=0.05)
+    assert planned.sampling is not None
+    assert estimate.sampling <= planned.sampling
+
+
+def test_a_plan_of_a_model_has_its_price_and_the_width_of_its_rule() -> None:
+    study = made("substitute")
+    planned = study.model_plan(LinearRegression(epsilon=4), ["x"], "y")
+    assert planned.people == 10_000
+    assert planned.assumed
+    assert planned.seconds is not None
+    model = LinearRegression(epsilon=4)
+    again = study.model_plan(model, ["x"], "y", people=PEOPLE)
+    assert not hasattr(model, "guarantee_")
+    model.fit(*study.xy(["x"], "y"))
+    assert model.guarantee_.loss == again.guarantee.loss == planned.guarantee.loss
+    asked = study.plan(["regress(y ~ x)"], epsilon=4, people=PEOPLE).lines[0].expected
+    noise = again.lines[0].expected.noise
+    assert noise is not None
+    assert asked.noise is not None
+    assert noise == pytest.approx(asked.noise, rel=0.2)
+    clusters = study.model_plan(KMeans(epsilon=1), ["x", "y"])
+    assert clusters.lines[0].expected.noise is None
+    assert "no public rule" in clusters.lines[0].expected.note
+
+
+def test_no_row_is_read_and_no_ledger_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    study = rt.open(clinic(tmp_path))
+    (tmp_path / "clinic.csv").unlink()
+    assert study.session_plan("holdout", ["age"], answers=2, epsilon="1").affordable
+    refused = study.session_plan("holdout", ["age"], answers=2, epsilon="4")
+    assert not refused.affordable
+    assert "4" in refused.reason
+    assert not study.model_plan(KMeans(epsilon="3.5"), ["age"]).affordable
+    assert not list(tmp_path.glob("*.ledger"))
+
+
+def test_what_a_session_would_refuse_its_plan_refuses() -> None:
+    study = made()
+    with pytest.raises(PublicParameterError, match="a session is one of"):
+        study.session_plan("counter", ["x"], answers=1, epsilon="1")  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(PublicParameterError, match="priced by rho"):
+        study.session_plan("noisy_answers", ["x"], answers=1, epsilon="1")
+    with pytest.raises(Refusal):
+        study.session_plan("holdout", ["x"], answers=0, epsilon="1")
+    with pytest.raises(QuestionError):
+        study.session_plan("holdout", ["z"], answers=1, epsilon="1")
+
+
+def test_the_verb_plans_a_session_and_a_model(tmp_path: Path) -> None:
+    file = str(clinic(tmp_path))
+    shared = ("--columns", "age", "--epsilon", "1", "--json")
+    session = run("plan", file, "--session", "sparse_vector", "--answers", "2", *shared).document
+    assert session["statistics"][0]["name"] == "sparse_vector(age)"
+    assert set(session["statistics"][0]["reply"]) == {f"{times} σ above the threshold" for times in (1, 2, 3)}
+    fit = run("plan", file, "--model", "LinearRegression", "--y", "age", "--columns", "town", *shared[2:]).document
+    assert fit["statistics"][0]["name"] == "LinearRegression(town; age)"
+    assert fit["guarantee"] == {"epsilon": "1", "delta": "0"}
+    assert "± noise" in run("plan", file, "--session", "holdout", "--answers", "2", *shared[:-1]).out
+    assert run("plan", file, "--session", "holdout", *shared).code == 2
+    assert run("plan", file, "--model", "Nothing", *shared).code == 2
+    assert run("plan", file, "--model", "KMeans", "--epsilon", "1").code == 2
+
+
+def test_a_plan_says_roughly_what_time_it_takes() -> None:
+    study = made()
+    small, large = (study.plan(["mean(x)", "median(x)"], epsilon=1, people=people) for people in (100, 10_000_000))
+    assert small.seconds is not None
+    assert large.seconds is not None
+    assert small.seconds < 0.2 < 5 < large.seconds
+    mean, median = (line.seconds for line in large.lines[:2])
+    assert mean is not None
+    assert median is not None
+    assert mean < median < large.seconds
+    assert "roughly 0.2 s of one processor" in small.footnote()
+    assert small.to_json()["cpu_seconds"] == small.seconds
+    assert pickle.loads(pickle.dumps(small)) == small
