@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, QuestionError
 
 DAY: Final = 86_400
 STEPS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": DAY}
@@ -207,8 +207,22 @@ def text(number: float, step: int) -> str:
 
 def moment(number: float, step: int) -> datetime.date:
     """The date of a number of days, or the datetime of a number of shorter steps."""
+    if not step:
+        raise QuestionError("This answer is a number and no date.")
     found = datetime.datetime.fromisoformat(text(number, step))
     return found.date() if step == DAY else found
+
+
+def interval(value: float, low: float, high: float, step: int) -> tuple[str, str, str]:
+    """A number and its ends as texts, the ends rounded outwards; empty where the step is 0."""
+    return (text(value, step), text(low, step), up(high, step)) if step else ("", "", "")
+
+
+def distance(width: float, step: int) -> str:
+    """A half-width of a date in days, or in the shorter unit that has two of it: ``2.4 days``, ``40 hours``."""
+    units = {word: size for word, size in STEPS.items() if size >= step}
+    word = next((word for word in reversed(units) if width * step >= 2 * units[word]), next(iter(units)))
+    return "–" if width == 0 else f"{width * step / units[word]:,.1f}".removesuffix(".0") + f" {word}s"
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------

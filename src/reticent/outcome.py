@@ -14,7 +14,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 from reticent import calendar
-from reticent.errors import QuestionError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -63,27 +62,13 @@ class Estimate:
 
     @property
     def date(self) -> datetime.date:
-        """The date that ``value`` stands for, or the datetime.
-
-        Raises
-        ------
-        QuestionError
-            The estimate is no date.
-        """
-        if not self.step:
-            raise QuestionError("This answer is a number and no date.")
+        """The date that ``value`` stands for, or the datetime; ``QuestionError`` of a number that is none."""
         return calendar.moment(self.value, self.step)
 
     @property
     def dates(self) -> tuple[str, str, str]:
         """Value, low and high of a date as texts of ISO 8601, the ends rounded outwards; empty of another number."""
-        if not self.step:
-            return "", "", ""
-        return (
-            calendar.text(self.value, self.step),
-            calendar.text(self.low, self.step),
-            calendar.up(self.high, self.step),
-        )
+        return calendar.interval(self.value, self.low, self.high, self.step)
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec)
@@ -137,18 +122,15 @@ class EstimateText:
 def shown(estimate: Estimate) -> EstimateText:
     """The numbers of an estimate to two digits of its interval; the ends are rounded outwards."""
     places = decimals(estimate)
-    halves = [_half(part, places) for part in (estimate.noise, estimate.sampling)]
+    parts = (estimate.noise, estimate.sampling)
     if estimate.step:
-        return EstimateText(
-            *estimate.dates, *(_distance(part, estimate.step) for part in (estimate.noise, estimate.sampling))
-        )
+        return EstimateText(*estimate.dates, *(calendar.distance(part, estimate.step) for part in parts))
     unit = f" {estimate.unit}" if estimate.unit else ""
-    halves = [half if half == "–" else half + unit for half in halves]
     return EstimateText(
         number(estimate.value, places) + unit,
         number(estimate.low, places, ROUND_FLOOR),
         number(estimate.high, places, ROUND_CEILING) + unit,
-        *halves,
+        *(_half(part, places) + unit * (part > 0) for part in parts),
     )
 
 
@@ -210,13 +192,6 @@ def number(value: float, places: int | None = None, rounding: str = ROUND_HALF_E
 
 def _rounded(exact: Decimal, places: int, rounding: str) -> Decimal:
     return exact.quantize(Decimal(1).scaleb(-places), rounding)
-
-
-def _distance(width: float, step: int) -> str:
-    """A half-width of a date in days, or in the shorter unit that has two of it: ``2.4 days``, ``40 hours``."""
-    units = {word: size for word, size in calendar.STEPS.items() if size >= step}
-    word = next((word for word in reversed(units) if width * step >= 2 * units[word]), next(iter(units)))
-    return "–" if width == 0 else f"{number(width * step / units[word], 1).removesuffix('.0')} {word}s"
 
 
 def _half(width: float, places: int | None) -> str:

@@ -459,13 +459,8 @@ def _columns(query: Query) -> set[str]:
 
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:
     shown = cell_to_json(cell)
-    dates: dict[str, object] = {}
-    match cell.outcome:
-        case Reply(estimate) if estimate.step:
-            ends = estimate.dates if answer.has_interval(cell) else (estimate.dates[0], None, None)
-            dates = dict(zip(("date", "date_low", "date_high"), ends, strict=True))
-        case _:
-            pass
+    told = cell.outcome.value.dates if isinstance(cell.outcome, Reply) and cell.outcome.value.step else ()
+    dates = dict(zip(("date", "date_low", "date_high"), told if answer.has_interval(cell) else told[:1], strict=False))
     shown = {name: value for name, value in shown.items() if name not in ("label", "error", "dates", "step", "unit")}
     if not answer.has_interval(cell):
         shown |= dict.fromkeys(("low", "high", "noise", "sampling", "level"))
