@@ -276,7 +276,7 @@ def found_groups(_folder: Path) -> None:
     from reticent import Adjacency
     from reticent.mechanisms.key_selection import key_list
 
-    figure, axes = plain("Probability that a key is listed, at ε 1 and δ 1e-6", "persons of the key", "P(listed)")
+    figure, axes = plain("Probability that a key is listed, at list ε 1 and δ 1e-6", "persons of the key", "P(listed)")
     for groups, color in ((1, DOT), (5, "#c8552b")):
         made = key_list(Adjacency("add_remove"), Fraction(1), Fraction(1, 10**6), groups=groups)
         persons = range(101)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from reticent.certificate.particulars import Record
 from reticent.data.dates import date, datetime
 from reticent.data.formula import Expression, case, col
-from reticent.data.schema import category, integer, real
+from reticent.data.schema import category, integer, real, text
 from reticent.errors import (
     BudgetError,
     CheckError,
@@ -36,6 +36,7 @@ from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.counts.count import Count as count
 from reticent.statistics.counts.histogram import Histogram as histogram
+from reticent.statistics.counts.key_list import KeyList as keys
 from reticent.statistics.counts.persons import Persons as persons
 from reticent.statistics.counts.total import Sum as sum  # noqa: A004 - rt.sum is the word people type
 from reticent.statistics.density import DensityOf as density
@@ -113,6 +114,7 @@ __all__ = [
     "histogram",
     "integer",
     "iqr",
+    "keys",
     "location",
     "log_mean",
     "mean",
@@ -131,6 +133,7 @@ __all__ = [
     "study",
     "sum",
     "test",
+    "text",
     "trimmed_mean",
     "variance",
 ]

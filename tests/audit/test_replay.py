@@ -37,7 +37,7 @@ from reticent.data.candidates import cells_of
 from reticent.data.engines import casts
 from reticent.data.files import CsvFile, ParquetFiles
 from reticent.data.json_lines import JsonLines
-from reticent.data.query import Keys, OrderedValues, Query, Ranks, Records, Tally, stability
+from reticent.data.query import KeyHolders, Keys, OrderedValues, Query, Ranks, Records, Tally, stability
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.spreadsheet import Spreadsheet
 from reticent.data.table import Counts, QueryResult
@@ -122,7 +122,7 @@ def by_reference(
 ) -> Callable[[Family, int], QueryRunner]:
     """The reference where it knows what a plan asks; it does not list records, or values in order."""
     asked = (query for step in prepared.all_steps for query in step.queries)
-    return opened if any(isinstance(query, OrderedValues | Records) for query in asked) else Referenced
+    return opened if any(isinstance(query, KeyHolders | OrderedValues | Records) for query in asked) else Referenced
 
 
 def made_up(key: object) -> tuple[PreparedRelease, Iterator[Family]]:

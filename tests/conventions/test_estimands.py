@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 
 from reticent.data.query import Keys
-from reticent.data.schema import Column, Person, Schema, category, integer, real
+from reticent.data.schema import Column, Person, Schema, Text, category, integer, real
 from reticent.errors import QuestionError
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.context import Setting, Step
@@ -29,7 +29,15 @@ from reticent.statistics.robust.scale import OfScale
 from reticent.statistics.robust.trimmed_mean import OfTrimmed
 
 KINDS: tuple[Kind, ...] = ("substitute", "add_remove")
-TABLE = ("count", "persons", "capped", "sum", "histogram", "incomplete")  # of this table, and not of a population
+TABLE = (
+    "count",
+    "persons",
+    "capped",
+    "sum",
+    "histogram",
+    "incomplete",
+    "keys",
+)  # of this table, and not of a population
 SPECIAL = {
     "coinpress": "mean(x, method=coinpress, centre=0, radius=1000, deviation=2)",
     "smooth": "median(x, method=smooth)",
@@ -51,7 +59,7 @@ def questions() -> Iterator[tuple[str, str]]:
         "test": get_args(OfTest),
     }
     bare = {"count", "persons", "capped"}
-    column = {"proportion": "g", "regress": "y ~ x", "histogram": "g"}
+    column = {"proportion": "g", "regress": "y ~ x", "histogram": "g", "keys": "t"}
     extra = {"quantile": ", 0.9", "quantiles": ", 0.1 0.9", "proportion": ", value=a"}
     tests = {
         "means": "test(x ~ g, kind=means)",
@@ -96,7 +104,8 @@ def setting(kind: Kind, rows: int, *, keyed: bool = False) -> Setting:
         "h": category([0, 1]),
     }
     keys = Keys("h", (0, 1), min(2, rows)) if keyed else None
-    return Setting(Schema(columns, Person(kind, None if rows == 1 else "who", rows)), 200_000, keys, Fraction(1, 10**8))
+    person = Person(kind, None if rows == 1 else "who", rows)
+    return Setting(Schema(columns, person, texts={"t": Text()}), 200_000, keys, Fraction(1, 10**8))
 
 
 def prepared(text: str, here: Setting) -> Step | None:

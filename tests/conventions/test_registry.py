@@ -42,7 +42,7 @@ def setting(people: int | None = 200_000) -> Setting:
         "h": rt.category([0, 1]),
     }
     rows = Person("add_remove", "who", 2, people)
-    return Setting(Schema(columns, rows), people, delta=Fraction(1, 10**8))
+    return Setting(Schema(columns, rows, texts={"t": rt.text()}), people, delta=Fraction(1, 10**8))
 
 
 def test_verbs_and_synonyms_are_each_of_one_statistic() -> None:

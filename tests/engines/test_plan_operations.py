@@ -13,11 +13,12 @@ import pytest
 
 from reticent.data import query_compiler
 from reticent.data.columns import Storage
-from reticent.data.query import Keys, Moments, Query, Rows, Tally, Total
+from reticent.data.query import KeyHolders, Keys, Moments, Query, Rows, Tally, Total
 from reticent.data.schema import (
     Category,
     Person,
     Schema,
+    Text,
     category,
     grid_by_size,
     grid_by_width,
@@ -43,7 +44,7 @@ ALLOWED = {
     *("Count", "CountDistinct", "CountStar", "Sum", "Min"),
     *("RowNumber", "DenseRank", "WindowFunction"),
     *("RandomScalar", "HexDigest", "Lowercase", "RegexSearch"),
-    *("StringConcat", "StringLength", "StringReplace", "Strip"),
+    *("StringConcat", "StringLength", "StringReplace", "Strip", "Substring"),
 }
 
 
@@ -56,6 +57,11 @@ def expressions() -> Iterator[Any]:
         yield query_compiler.base(schema, used)
         for query in queries():
             yield query_compiler.aggregate(query, schema, used)
+    schema = Schema({}, Person("add_remove", "who", rows=3), texts={"t": Text(5)})
+    for query in (KeyHolders("t", 3), KeyHolders("t", 1)):
+        yield query_compiler.cells(schema, ["t"], {"t": "text", "who": "text"})
+        yield query_compiler.typed_rows(schema, ["t"])
+        yield query_compiler.aggregate(query, schema, ["t"])
     for asked in get_args(query_compiler.Scan):
         for unit in (Fraction(1, 4), Fraction(3, 7)):
             yield query_compiler.scan(asked, "values_kept", unit, of_group=True)

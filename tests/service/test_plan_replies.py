@@ -10,22 +10,23 @@ import pytest
 import scipy
 
 import reticent as rt
-from reticent.data.schema import Category, Integer, Real
+from reticent.data.schema import Category, Integer, Real, Text
 from reticent.outcome import Reply
 from reticent.statistics.grammar import parse
 from reticent.statistics.registry import ALL
 from reticent.statistics.replies import beyond, hopeless, passing, shown
 
-COLUMNS: dict[str, Real | Integer | Category] = {
+COLUMNS: dict[str, Real | Integer | Category | Text] = {
     "y": rt.real(0, 100),
     "x": rt.real(-5, 5),
     "g": rt.category(["a", "b"]),
     "w": rt.real(),
     "k": rt.integer(0, 10),
+    "t": rt.text(),
 }
 RUNS = 6
 ERROR = 0.005  # of one comparison, on either side
-DELTA = ("scale", "M)", "TM)", "coinpress")
+DELTA = ("scale", "M)", "TM)", "coinpress", "keys")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ CASES = {
     "density(y)": At(("0.001", 100)),
     "density(y, method=series)": At(("0.001", 100)),
     "incomplete(y)": At(),
+    "keys(t)": At(),
 }
 PRIVATE = [
     (question, *at)
@@ -73,7 +75,7 @@ SLOW = ("regress", "density(", "test(", "scale", "M)")
 
 
 def study(adjacency: Any = "add_remove") -> rt.Study:
-    row: dict[str, Any] = {"y": [1.0], "x": [1.0], "g": ["a"], "w": [1.0], "k": [1]}
+    row: dict[str, Any] = {"y": [1.0], "x": [1.0], "g": ["a"], "w": [1.0], "k": [1], "t": ["a"]}
     return rt.study(row, adjacency=adjacency, columns=COLUMNS, budget=10, delta="1e-3")
 
 

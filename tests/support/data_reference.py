@@ -26,6 +26,7 @@ from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
     Incomplete,
+    KeyHolders,
     Keys,
     Moments,
     OrderedValues,
@@ -229,7 +230,7 @@ class Reference:
         return {group: groups[group] for group in order[: keys.touch]}
 
     def answer(self, query: Query) -> Vectors:
-        assert not isinstance(query, Ranks | OrderedValues | Records)
+        assert not isinstance(query, KeyHolders | Ranks | OrderedValues | Records)
         if isinstance(query, CappedPersons):
             above = query.above or (self.cap,)
             return (tuple(sum(len(mine) > limit for mine in self.persons.values()) for limit in above),)

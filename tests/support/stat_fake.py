@@ -17,6 +17,7 @@ from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
     Incomplete,
+    KeyHolders,
     Moments,
     OrderedValues,
     PresentValues,
@@ -117,7 +118,7 @@ class Fake:
                 return tuple(
                     np.bincount(np.searchsorted(inner, values, side="right"), minlength=len(edges) - 1).tolist()
                 )
-            case Ranks() | OrderedValues() | Records():
+            case KeyHolders() | Ranks() | OrderedValues() | Records():
                 raise TypeError("this is no vector")
             case _:
                 assert_never(query)

@@ -155,12 +155,12 @@ MISTAKES = [
     (
         'kind = "integer"',
         'kind = "intger"',
-        '[columns.age] kind must be "real", "integer", "date", "datetime" or "category", got "intger".',
+        '[columns.age] kind must be "real", "integer", "date", "datetime", "category" or "text", got "intger".',
     ),
     (
         'kind = "integer"',
         "",
-        '[columns.age] kind must be "real", "integer", "date", "datetime" or "category", got nothing.',
+        '[columns.age] kind must be "real", "integer", "date", "datetime", "category" or "text", got nothing.',
     ),
     ('among = ["a", "b"]\n', "", "[columns.town] among = […] is missing: the public list of values."),
     ('["a", "b"]', "[]", "[columns.town] among = […] is missing"),
@@ -277,7 +277,7 @@ def test_the_grammar_names_the_same_keys_as_the_reader() -> None:
     found = {"": top, **{name: top[name]["properties"] for name in ("study", "person", "budget")}}
     found |= {
         kind: schema["$defs"][kind]["properties"]
-        for kind in ("real", "integer", "date", "datetime", "category", "computed")
+        for kind in ("real", "integer", "date", "datetime", "category", "text", "computed")
     }
     found["release"] = top["release"]["items"]["properties"]
     assert {name: set(keys) for name, keys in found.items()} == {name: set(keys) for name, keys in KEYS.items()}

@@ -142,11 +142,15 @@ def by_ledger(ledger: Ledger, name: str, purpose: str, who: str, source: str, pe
 
 def columns_to_json(schema: Schema, used: Collection[str]) -> dict[str, object]:
     """The declarations of some columns, with the expression of each that is computed."""
-    return {
+    found: dict[str, object] = {
         name: column_to_json(column) | ({"from": write(schema.computed[name])} if name in schema.computed else {})
         for name, column in schema.columns.items()
         if name in used
     }
+    for name, text in schema.texts.items():
+        if name in used:
+            found[name] = {**_NO_BOUNDS, "kind": "text", "longest": text.longest, "why": text.why}
+    return found
 
 
 def column_to_json(column: Column) -> dict[str, object]:

@@ -149,6 +149,7 @@ def family(schema: Schema, dice: KeyedDice, moods: Sequence[Mood], others: int |
         How many other persons there are; by default up to four.
     """
     storage = {name: _storage(column, dice) for name, column in schema.stored.items()}
+    storage |= dict.fromkeys(schema.texts, "text")
     who = schema.person.column
     if who is not None:
         storage[who] = dice.pick(("text", "text", "whole", "real"))
@@ -191,7 +192,8 @@ class _Maker:
         return [{**self.row(mood, start + step * place), who: name} for place in range(size)]
 
     def row(self, mood: Mood, turn: int) -> dict[str, Cell]:
-        return {name: self._cell(column, mood, turn) for name, column in self.schema.stored.items()}
+        found = {name: self._cell(column, mood, turn) for name, column in self.schema.stored.items()}
+        return found | dict.fromkeys(self.schema.texts, _text(mood, turn))
 
     def _cell(self, column: Column, mood: Mood, turn: int) -> Cell:
         if mood == "mixed":
@@ -226,6 +228,17 @@ class _Maker:
                 return self.dice.pick(more if isinstance(first, str) else (*more, float(first)))
             case _:
                 return among[turn % len(among)]
+
+
+def _text(mood: Mood, turn: int) -> Cell:
+    """A text, without a coin: one of three, an odd one that is cut or unreadable, or none."""
+    match mood:
+        case "missing":
+            return None
+        case "odd":
+            return ("  ", "two\nlines", " key", "a key longer than is told", "é")[turn % 5]
+        case _:
+            return ("key", "a key", "B")[turn % 3]
 
 
 def _number(value: int | Fraction, column: Column) -> Cell:

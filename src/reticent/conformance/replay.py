@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -48,7 +48,7 @@ from reticent.conformance.tape import LIKELY, STYLES, Style, Tape, recorded
 from reticent.data.query import Records
 from reticent.mechanisms.gate import Call
 from reticent.privacy import ptr
-from reticent.privacy.compose import PROCESSED
+from reticent.privacy.compose import PROCESSED, SEQUENCE
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.statistics.answer import Answer
@@ -216,7 +216,11 @@ class Replayer:
                 left -= 1
                 matched.append(last)
                 continue
-            last = None if stated is None else self._next(at, stated)
+            coins = () if stated is None or stated.by != SEQUENCE else stated.parts
+            last = None if stated is None else self._next(at, coins[0] if coins else stated)
+            if last is not None and coins:  # one call of several equal parts: their leaves stand side by side
+                several = [leaf.guarantee for leaf in self.leaves[last.place : last.place + len(coins)]]
+                last = replace(last, place=last.place + len(coins) - 1) if several == list(coins) else None
             if last is None:
                 findings.append(Finding("proof", "", f"no part of the proof pays for {name_of(call)}"))
             else:

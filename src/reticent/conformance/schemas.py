@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import attrs
 
 from reticent.conformance.neighbours import KeyedDice
-from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema
+from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema, Text
 from reticent.errors import PublicParameterError, Refusal
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.counts.capped import CapShare
@@ -61,7 +61,8 @@ def random_schema(dice: KeyedDice) -> Schema:
         declared: Column = Integer(0, 9) if dice.chance(50) else Category(("p5", "p6", "p7"))
         columns["who"] = declared  # the person column may be one that is asked for
     people = dice.pick((None, PEOPLE))
-    return Schema(columns, Person(adjacency, "who" if several else None, dice.pick(CAPS) if several else 1, people))
+    person = Person(adjacency, "who" if several else None, dice.pick(CAPS) if several else 1, people)
+    return Schema(columns, person, texts={"t": Text(5)})
 
 
 def _real(dice: KeyedDice) -> Real:

@@ -8,7 +8,7 @@ Every output of a tape is one its mechanism could have drawn, so a difference th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, assert_never, cast
 
@@ -21,6 +21,7 @@ from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.key_selection import KeyListing
 from reticent.mechanisms.sparse_vector import NoiseTerm
 from reticent.mechanisms.specimen import Mechanism
 
@@ -124,6 +125,8 @@ def reply(tape: Tape) -> Respond:
             return tuple(
                 int(value) + (added if added is not None else far if stream.bits(1) else -far) for value in exact
             )
+        if tape.style == "many" and isinstance(mechanism, KeyListing) and isinstance(exact, Mapping):
+            return tuple(sorted(key for key, held in exact.items() if mechanism.selection.chance(held)))
         return _by_law(cast("Mechanism[object, object]", mechanism), exact, start, stream)  # it came by the gate
 
     return answer

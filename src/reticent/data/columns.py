@@ -33,7 +33,7 @@ class Reading:
 
 def wanted(schema: Schema) -> tuple[str, ...]:
     """The columns that may ever be read: the declared ones that are not computed, and the person column."""
-    person, stored = schema.person.column, tuple(schema.stored)
+    person, stored = schema.person.column, (*schema.stored, *schema.texts)
     return (*stored, person) if person is not None and person not in stored else stored
 
 

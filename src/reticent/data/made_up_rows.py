@@ -47,9 +47,15 @@ def made_up(schema: Schema, people: int, entropy: Entropy, shape: Shape = "wide"
     sizes = _sizes(person, people, entropy) if person.column is not None else np.ones(people, dtype=np.int64)
     owner = np.repeat(np.arange(people), sizes)
     columns = {name: _column(column, owner, people, entropy, shape) for name, column in schema.stored.items()}
+    for name in schema.texts:  # the k-th key is half as frequent as the one before
+        columns[name] = [f"key {rank}" for rank in _geometric(len(owner), entropy)]
     if person.column is not None:
         columns[person.column] = [f"p{number}" for number in owner.tolist()]
     return columns
+
+
+def _geometric(size: int, entropy: Entropy) -> list[int]:
+    return [min(int(-math.log2(max(share, 1e-300))), 50) for share in _uniform(size, entropy).tolist()]
 
 
 def _sizes(person: Person, people: int, entropy: Entropy) -> NDArray[np.int64]:

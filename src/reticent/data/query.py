@@ -101,6 +101,22 @@ class DistinctPersons:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyHolders:
+    """Texts of a column that somebody has, with the number of persons who have each; a person counts in ``touch``.
+
+    Which texts there are is private, so it is no vector with a stability: it feeds a selection. The number of persons
+    of a text changes by at most 1, for at most ``touch`` texts when a person comes or goes.
+    """
+
+    column: str
+    touch: int
+
+    def __post_init__(self) -> None:
+        if self.touch < 1:
+            raise PublicParameterError(f"keys one person may count in must be >= 1, got {self.touch}")
+
+
+@dataclass(frozen=True, slots=True)
 class CappedPersons:
     """One integer: persons with more rows than the cap, so that some of their rows were left out.
 
@@ -248,6 +264,7 @@ Query: TypeAlias = (
     Rows
     | PresentValues
     | DistinctPersons
+    | KeyHolders
     | CappedPersons
     | Incomplete
     | Total
@@ -260,8 +277,8 @@ Query: TypeAlias = (
 
 
 def keys_of(query: Query) -> Keys | None:
-    """The groups a query asks for; ``CappedPersons``, ``Incomplete`` and ``Records`` know none."""
-    return None if isinstance(query, CappedPersons | Incomplete | Records) else query.keys
+    """The groups a query asks for; ``CappedPersons``, ``Incomplete``, ``KeyHolders`` and ``Records`` know none."""
+    return None if isinstance(query, CappedPersons | Incomplete | KeyHolders | Records) else query.keys
 
 
 def kept_rows(person: Person, per: Per, keys: Keys | None = None) -> int:
@@ -360,7 +377,7 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
         case Tally(keys=keys):
             apart = query.bins > 1 or _apart(keys)
             return (Fraction(person.rows * (2 if swap and apart else 1)),)
-        case Ranks() | OrderedValues() | Records():
+        case KeyHolders() | Ranks() | OrderedValues() | Records():
             raise TypeError(f"{type(query).__name__} feeds a score; its sensitivity is counted in kept_rows")
         case _:
             assert_never(query)

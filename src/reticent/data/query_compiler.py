@@ -45,6 +45,7 @@ from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
     Incomplete,
+    KeyHolders,
     Keys,
     Moments,
     OrderedValues,
@@ -60,7 +61,7 @@ from reticent.data.query import (
     groups_of_kept,
     keys_of,
 )
-from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width
+from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, Text, grid_by_width
 from reticent.data.transformations import needed
 from reticent.errors import QuestionError
 
@@ -86,6 +87,9 @@ def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
         match query:
             case Rows() | DistinctPersons() | CappedPersons():
                 pass
+            case KeyHolders(column=column):
+                used.add(column)
+                schema.text(column)
             case PresentValues(column=column):
                 used.add(column)
                 schema.column(column)
@@ -106,7 +110,7 @@ def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
             used.add(keys.column)
             if isinstance(schema.column(keys.column), Real):
                 raise QuestionError(f"{keys.column} is a real column, and groups need an integer or a category.")
-    return tuple(name for name in schema.columns if name in used)
+    return tuple(name for name in schema.cells if name in used)
 
 
 def _numeric(schema: Schema, column: str) -> str:
@@ -139,7 +143,7 @@ def cells(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -
     if person is not None:
         shape["who"] = DTYPES[storage[person]]
     source = ibis.table(shape or {"none": "int64"}, name="source")
-    declared, form = schema.columns, schema.format
+    declared, form = schema.cells, schema.format
     found = {names[name]: parsed(source[names[name]], storage[name], declared[name], form) for name in used}
     if person is not None:
         found["who"] = known_text(source.who, storage[person], form)
@@ -149,16 +153,17 @@ def cells(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -
 def typed_rows(schema: Schema, used: Sequence[str]) -> Table:
     """Typed rows of persons, of which a constant column has the least value of the person."""
     names, person, read = Names(schema, used), schema.person, read_columns(schema, used)
-    shape = {names[name]: engine_type(schema.columns[name]) for name in read}
+    declared = schema.cells
+    shape = {names[name]: engine_type(declared[name]) for name in read}
     if person.column is not None:
         shape["who"] = "string"
     parts = ibis.table({**shape, "turn": "int64"}, name="cells")
-    found = {names[name]: typed(parts[names[name]], schema.columns[name]) for name in read}
+    found = {names[name]: typed(parts[names[name]], declared[name]) for name in read}
     if person.column is not None:
         parts = parts.filter(parts.who.notnull() & (parts.who != ""))
     rows = parts.select(**({} if person.column is None else {"who": parts.who}), **found, turn=parts.turn)
     if person.column is not None:
-        constant = [names[name] for name in read if schema.columns[name].constant]
+        constant = [names[name] for name in read if declared[name].constant]
         rows = rows.mutate(**{name: rows[name].min().over(group_by="who") for name in constant})
     return rows
 
@@ -213,6 +218,8 @@ def aggregate(query: Query, schema: Schema, used: Sequence[str]) -> Table:
             rows = asking.kept(keys)
             distinct = _count if schema.person.column is None else lambda t: t.who.nunique()
             return asking.grouped(rows, keys, n=distinct)
+        case KeyHolders(column=column, touch=touch):
+            return asking.holders(column, touch)
         case CappedPersons(above=above):
             return asking.capped(above)
         case Incomplete(columns=columns):
@@ -290,8 +297,9 @@ class _QueryExpressions:
     def __init__(self, schema: Schema, used: Sequence[str]) -> None:
         self.schema, self.person = schema, schema.person
         self.names = Names(schema, used)
+        declared = schema.cells
         shape = {
-            self.names[name]: "string" if isinstance(schema.columns[name], Category) else "float64" for name in used
+            self.names[name]: "string" if isinstance(declared[name], Category | Text) else "float64" for name in used
         }
         if self.person.column is not None:
             shape = {"who": "string", **shape, "size": "int64"}
@@ -318,10 +326,23 @@ class _QueryExpressions:
         """Rows of at most ``bound`` groups of each person, those with the least sha256(key, group, person)."""
         if self.person.column is None or self.schema.columns[keys.column].constant:
             return rows
+        return self._fewest(rows, bound)
+
+    def _fewest(self, rows: Table, bound: int) -> Table:
         salt = ibis.literal(f"group:{KEY_STAND_IN}:") + rows.key.length().cast("string") + ":"
         rows = rows.mutate(draw=(salt + rows.key + ":" + rows.who).hexdigest("sha256"))
         rows = rows.mutate(place=ibis.dense_rank().over(group_by="who", order_by=rows.draw))
         return rows.filter(rows.place < bound)
+
+    def holders(self, column: str, touch: int) -> Table:
+        """The texts of the kept rows with their numbers of persons, each person in at most ``touch`` of them."""
+        rows = self.kept(None)
+        rows = rows.mutate(key=rows[self.names[column]])
+        rows = rows.filter(rows.key.notnull())
+        if self.person.column is None:
+            return rows.group_by("key").aggregate(n=rows.count())
+        rows = self._fewest(rows, touch) if touch < self.person.rows else rows
+        return rows.group_by("key").aggregate(n=rows.who.nunique())
 
     def present(self, rows: Table, column: str) -> Expr:
         """The column with its public stand-in."""

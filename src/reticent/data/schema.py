@@ -33,6 +33,8 @@ LARGEST: Final = Fraction(10) ** 300  # so that every public number, and what is
 SMALLEST: Final = 1 / Fraction(10) ** 250
 LONGEST_UNIT: Final = 40
 LONGEST_LABEL: Final = 60
+LONGEST_TEXT: Final = 40  # characters of a key that nobody declared
+MOST_CHARACTERS: Final = 1000
 FINEST: Final = 1000  # bits of a fixed-point grid: 2^1000 and the grid's unit are normal doubles
 
 
@@ -158,6 +160,28 @@ class Category:
             raise PublicParameterError("an integer of among must lie within 2^53 of zero; list such codes as text")
 
 
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A column of texts without a public list. No cell is ever told: ``keys`` lists those that many persons share.
+
+    A text is cut to its first ``longest`` characters. Blanks at its ends are no part of it.
+    """
+
+    longest: int = LONGEST_TEXT
+    why: str = ""
+
+    @property
+    def constant(self) -> bool:
+        """False: nobody vouches that a person has one text only."""
+        return False
+
+    def __post_init__(self) -> None:
+        if type(self.longest) is not int or not 1 <= self.longest <= MOST_CHARACTERS:
+            raise PublicParameterError(
+                f"longest is a whole number of characters from 1 to {MOST_CHARACTERS}, got {self.longest!r}"
+            )
+
+
 Column: TypeAlias = Real | Integer | Category
 
 
@@ -265,7 +289,7 @@ class Schema:
     """The public shape of a table. Names of columns are plain text on one line.
 
     ``computed`` has the expressions of the columns that are computed and not read, ``where`` the condition that chose
-    the rows (``transformations``).
+    the rows (``transformations``). ``texts`` are columns of which keys may be listed, and nothing else is asked.
     """
 
     columns: Mapping[str, Column]
@@ -273,11 +297,16 @@ class Schema:
     format: Format = PLAIN
     computed: Mapping[str, Tree] = field(default_factory=dict)
     where: Tree | None = None
+    texts: Mapping[str, Text] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if any(type(name) is not str for name in self.columns):
             object.__setattr__(self, "columns", {exact(name): column for name, column in self.columns.items()})
-        check_plain_names([*self.columns], "The list of columns")
+        if any(type(name) is not str for name in self.texts):
+            object.__setattr__(self, "texts", {exact(name): column for name, column in self.texts.items()})
+        check_plain_names([*self.columns, *self.texts], "The list of columns")
+        if both := [name for name in self.texts if name in self.columns or name == self.person.column]:
+            raise SpecError(f"The column '{both[0]}' is declared as text and as something else.")
         for name, column in self.columns.items():
             if isinstance(column, Category):
                 _check_listed(name, column, self.format)
@@ -290,10 +319,28 @@ class Schema:
         """The columns that the source has: those that are not computed."""
         return {name: column for name, column in self.columns.items() if name not in self.computed}
 
+    @property
+    def cells(self) -> Mapping[str, Column | Text]:
+        """Every column that can be read or computed, texts last."""
+        return {**self.columns, **self.texts}
+
     def column(self, name: str) -> Column:
+        if name in self.texts:
+            raise QuestionError(f"{name} is text without a public list. Ask for keys({name}). Nothing was charged.")
         if name not in self.columns:
             raise _unknown(name, list(self.columns))
         return self.columns[name]
+
+    def text(self, name: str) -> Text:
+        """The declaration of a column of texts, or the refusal that tells how to declare one."""
+        if name in self.texts:
+            return self.texts[name]
+        if name in self.columns:
+            raise QuestionError(
+                f"The keys of {name} are public: the study file lists them, or has their range. Only a column of texts "
+                "has keys to find. Nothing was charged."
+            )
+        raise _unknown(name, list(self.texts))
 
     def bounded(self, name: str, asked: str) -> tuple[Fraction, Fraction]:
         """The public bounds of a numeric column, or the refusal that tells how to declare them."""
@@ -443,6 +490,28 @@ def missing_as(given: Number) -> Missing:
         hint = " Did you mean drop?" if near else ""
         raise PublicParameterError(f'missing is "drop", or the public number that stands in; got {word[:60]!r}.{hint}')
     return read(given, "missing")
+
+
+def text(*, longest: int = LONGEST_TEXT, why: str = "") -> Text:
+    """A column of texts whose values nobody lists, of which ``keys`` finds those that many persons share.
+
+    Parameters
+    ----------
+    longest : int
+        Characters of a text that count, 1 to 1000; what is longer is cut.
+    why : str
+        Where that comes from; the certificate says it.
+
+    Returns
+    -------
+    Text
+
+    Raises
+    ------
+    PublicParameterError
+        A length out of range.
+    """
+    return Text(longest, why)
 
 
 def category(

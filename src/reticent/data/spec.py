@@ -25,7 +25,18 @@ from typing import Any, Final, TypeAlias, TypeVar, assert_never
 from reticent.data import expression_text
 from reticent.data.dates import from_table
 from reticent.data.format import Format, check_title
-from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, missing_as, value_words
+from reticent.data.schema import (
+    LONGEST_TEXT,
+    Category,
+    Column,
+    Integer,
+    Person,
+    Real,
+    Schema,
+    Text,
+    missing_as,
+    value_words,
+)
 from reticent.data.transformations import computed, described, filtered
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
@@ -44,7 +55,7 @@ NUMERIC: Final = (
     *("resolution", "constant", "complete", "unit", "label"),
 )
 DATED: Final = ("kind", "from", "low", "high", "why", "missing", "constant", "complete", "format", "label")
-KINDS: Final = ("real", "integer", "date", "datetime", "category")
+KINDS: Final = ("real", "integer", "date", "datetime", "category", "text")
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("study", "person", "budget", "columns", "release"),
     "study": (
@@ -59,6 +70,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "date": DATED,
     "datetime": (*DATED, "resolution", "zone"),
     "category": ("kind", "from", "among", "why", "constant", "complete", "label"),
+    "text": ("kind", "longest", "why"),
     "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override", "try_anyway", "passing"),
 }
 LONGEST_SNAPSHOT: Final = 100
@@ -378,8 +390,10 @@ def _columns(tables: Tables) -> Tables:
 def _schema(tables: Tables, person: Person, study: Tables) -> Schema:
     """The declared columns, then those that are computed, then the filter of the whole study."""
     given = {name: table for name, table in tables.items() if isinstance(table, dict) and "from" in table}
-    plain = {name: _column(name, table) for name, table in tables.items() if name not in given}
-    schema = Schema(MappingProxyType(plain), person, _format(study))
+    read = {name: _column(name, table) for name, table in tables.items() if name not in given}
+    plain = {name: column for name, column in read.items() if not isinstance(column, Text)}
+    texts = {name: column for name, column in read.items() if isinstance(column, Text)}
+    schema = Schema(MappingProxyType(plain), person, _format(study), texts=MappingProxyType(texts))
     for name, table in given.items():
         where = f"[columns.{name}]"
         _known(table, str(table.get("kind", "computed")), where)
@@ -387,6 +401,8 @@ def _schema(tables: Tables, person: Person, study: Tables) -> Schema:
         rest = {key: value for key, value in table.items() if key != "from"}
         try:
             declared = _column(name, rest) if "kind" in rest else None
+            if isinstance(declared, Text):
+                raise SpecError(f"{where} is computed, and text is only read.")
             schema = computed(schema, name, expression_text.read(text), declared)
             if declared is None and rest:
                 schema = described(schema, name, **{key: _text(rest, key, where) or "" for key in rest})
@@ -399,16 +415,18 @@ def _schema(tables: Tables, person: Person, study: Tables) -> Schema:
         raise SpecError(f"[study] where: {refusal}") from None
 
 
-def _column(name: str, table: object) -> Column:
+def _column(name: str, table: object) -> Column | Text:
     where = f"[columns.{name}]"
     if not isinstance(table, dict):
         raise SpecError(f'{where} must be a table: {where} kind = "real", "integer", "date" or "category"')
     kind = table.get("kind")
     if kind not in KINDS:
         kinds = ", ".join(f'"{one}"' for one in KINDS[:-1])
-        raise SpecError(f'{where} kind must be {kinds} or "category", got {_shown(kind)}.{_meant(str(kind), KINDS)}')
+        raise SpecError(f'{where} kind must be {kinds} or "text", got {_shown(kind)}.{_meant(str(kind), KINDS)}')
     _known(table, str(kind), where)
     try:
+        if kind == "text":
+            return Text(table.get("longest", LONGEST_TEXT), _text(table, "why", where) or "")
         if kind == "category":
             return _category(table, where)
         if kind in ("date", "datetime"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -25,6 +25,7 @@ from reticent.data.order_statistics import FetchedColumn, Integers, Needs, Order
 from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
+    KeyHolders,
     Keys,
     Moments,
     OrderedValues,
@@ -78,8 +79,8 @@ class QueryResult:
     """Exact integers, before any noise: one entry per key in the order of ``among``, or one entry without keys.
 
     The entries of ``Ranks`` are in ``ranks``, those of ``OrderedValues`` in ``orders``. The array of ``Records`` (n,
-    columns) is in ``records``, with their persons in ``owners`` if the query asks for them. Those of every other query
-    are in ``vectors``. The rest is empty.
+    columns) is in ``records``, with their persons in ``owners`` if the query asks for them. ``holders`` has the
+    texts of ``KeyHolders``. Those of every other query are in ``vectors``. The rest is empty.
     """
 
     vectors: tuple[tuple[int, ...], ...] = ()
@@ -87,6 +88,7 @@ class QueryResult:
     orders: tuple[Order, ...] = ()
     records: Integers | None = None
     owners: Integers | None = None
+    holders: Mapping[str, int] | None = None
 
     def __repr__(self) -> str:
         return "<private aggregates>"
@@ -96,7 +98,14 @@ def content(result: QueryResult) -> Hashable:
     """All that a result holds, so that two results are alike if and only if their contents are equal. Private."""
     ranks = tuple((tuple(found.cells.tolist()), tuple(found.counts.tolist())) for found in result.ranks)
     records = None if result.records is None else tuple(map(tuple, result.records.tolist()))
-    found = result.vectors, ranks, tuple(_order_content(order) for order in result.orders), records
+    found: tuple[Hashable, ...] = (
+        result.vectors,
+        ranks,
+        tuple(_order_content(order) for order in result.orders),
+        records,
+    )
+    if result.holders is not None:
+        found = (*found, tuple(sorted(result.holders.items())))
     return found if result.owners is None else (*found, tuple(result.owners.tolist()))
 
 
@@ -347,6 +356,10 @@ def _read(engine: Session, query: Query, text: str, schema: Schema) -> QueryResu
     match query:
         case Records():
             return _read_records(engine.arrow(text), query)
+        case KeyHolders():
+            found = engine.arrow(text)
+            keys_found, persons = found.column("key").to_pylist(), found.column("n").to_pylist()
+            return QueryResult(holders=dict(zip(keys_found, persons, strict=True)))
         case OrderedValues(needs=None):
             return QueryResult(orders=_read_runs(engine.arrow(text), groups, keys))
         case OrderedValues(needs=Needs() as needs):

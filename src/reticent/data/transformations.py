@@ -175,4 +175,4 @@ def needed(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
         if name in schema.computed:
             waiting += columns_of(schema.computed[name])
         found.add(name)
-    return tuple(name for name in schema.columns if name in found)
+    return tuple(name for name in schema.cells if name in found)

@@ -12,6 +12,7 @@ from reticent.statistics.counts.capped import CapShare
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.incomplete_share import IncompleteShare
+from reticent.statistics.counts.key_list import KeyList
 from reticent.statistics.counts.persons import Persons
 from reticent.statistics.counts.total import Sum
 from reticent.statistics.density import DensityOf
@@ -35,6 +36,7 @@ from reticent.statistics.statistic import Statistic
 ALL: Final[tuple[type[Statistic], ...]] = (
     Count,
     Persons,
+    KeyList,
     CapShare,
     IncompleteShare,
     Sum,

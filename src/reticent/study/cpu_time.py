@@ -14,6 +14,7 @@ from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
     Incomplete,
+    KeyHolders,
     Moments,
     OrderedValues,
     PresentValues,
@@ -44,7 +45,7 @@ def of_records(columns: int, rows: int) -> float:
 
 def _each(query: Query) -> float:
     match query:
-        case Ranks() | OrderedValues():
+        case KeyHolders() | Ranks() | OrderedValues():
             return ORDERED
         case Records(columns=columns):
             return CARRIED + CARRIED_CELL * len(columns)

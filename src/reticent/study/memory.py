@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from reticent.data.format import Format, check_plain_names, exact
 from reticent.data.formula import Expression
-from reticent.data.schema import Category, Column, Integer, Real, Schema
+from reticent.data.schema import Category, Column, Integer, Real, Schema, Text
 from reticent.data.transformations import computed
 from reticent.errors import CheckError, PublicParameterError, SpecError
 from reticent.privacy.adjacency import Kind
@@ -59,7 +59,7 @@ def study(
     rows: object,
     *,
     adjacency: Kind,
-    columns: Mapping[str, Column | Expression],
+    columns: Mapping[str, Column | Text | Expression],
     budget: Number | Counted,
     delta: Number | None = None,
     person: str | None = None,
@@ -141,14 +141,16 @@ def study(
     plain = {exact(name): column for name, column in columns.items() if not isinstance(column, Expression)}
     check_plain_names([*plain], "The list of columns")
     for name, column in plain.items():
-        if not isinstance(column, Real | Integer | Category):
+        if not isinstance(column, Real | Integer | Category | Text):
             raise SpecError(
                 f"{name} is declared by {column!r}: say what it is, such as rt.real(0, 5), rt.integer(0, 5) or "
                 'rt.category(["a", "b"]). Nothing was read.'
             )
     form = Format(encoding, decimal, thousands, (na,) if isinstance(na, str) else tuple(na))
     each = dict(rows_each) if isinstance(rows_each, Mapping) else {"at_most": 1 if rows_each is None else rows_each}
-    schema = Schema(plain, person_of(adjacency, person, each, people), form)
+    texts = {name: column for name, column in plain.items() if isinstance(column, Text)}
+    listed = {name: column for name, column in plain.items() if not isinstance(column, Text)}
+    schema = Schema(listed, person_of(adjacency, person, each, people), form, texts=texts)
     for name, tree in formulas.items():
         schema = computed(schema, name, tree)
     if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):

@@ -19,6 +19,7 @@ from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
     Incomplete,
+    KeyHolders,
     Moments,
     OrderedValues,
     PresentValues,
@@ -438,7 +439,7 @@ def _columns_of(prepared: PreparedRelease, view: View, schema: Schema) -> tuple[
     steps = (*(prepared.steps[place] for place in view.places), *view.besides)
     asked = set().union(*(_columns(query) for step in steps for query in step.queries))
     seen = prepared.schema_of(view) or schema
-    return needed(seen, [name for name in seen.columns if name in asked])
+    return needed(seen, [name for name in seen.cells if name in asked])
 
 
 def _columns(query: Query) -> set[str]:
@@ -450,6 +451,8 @@ def _columns(query: Query) -> set[str]:
             found = set()
         case Records(columns=columns) | Incomplete(columns=columns):
             return set(columns)
+        case KeyHolders(column=column):
+            return {column}
         case PresentValues() | Total() | Moments() | Tally() | Ranks() | OrderedValues():
             keys, found = query.keys, {query.column}
         case _:

@@ -21,7 +21,7 @@ from reticent.data.engines.numbers import clamp as clamp
 from reticent.data.engines.numbers import double as double
 from reticent.data.expression_tree import key_text as key_text
 from reticent.data.format import PLAIN, Format
-from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Real
+from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Real, Text
 
 DTYPES: Final[Mapping[Storage, str]] = {
     "text": "string",
@@ -103,14 +103,14 @@ def _truth_text(column: Expr, storage: Storage, form: Format) -> Expr:
     return ibis.cases((yes, "true"), (no, "false"), else_=ibis.null("string"))
 
 
-def parsed(raw: Expr, storage: Storage, column: Column, form: Format) -> Expr:
+def parsed(raw: Expr, storage: Storage, column: Column | Text, form: Format) -> Expr:
     """The double or the text of a cell, before it is held against the declaration; null where ``na`` lists it.
 
     Parameters
     ----------
     raw : Expr
     storage : storage type
-    column : Column
+    column : Column or Text
     form : Format
         Way in which text writes numbers.
 
@@ -128,7 +128,7 @@ def parsed(raw: Expr, storage: Storage, column: Column, form: Format) -> Expr:
             return ibis.ifelse(absent, ibis.null("string"), _truth_text(raw, storage, form))
         case Category(among=(int(), *_)):
             return _known_number(number(raw, storage, form), form)
-        case Category():
+        case Category() | Text():
             return known_text(raw, storage, form)
         case _:
             assert_never(column)
@@ -161,8 +161,8 @@ def _known_number(x: Expr, form: Format) -> Expr:
     return ibis.ifelse(reduce(lambda a, b: a | b, absent), ibis.null("float64"), x) if absent else x
 
 
-def typed(x: Expr, column: Column) -> Expr:
-    """A parsed cell as declared: a double, a whole double, or the text of a listed key; else null."""
+def typed(x: Expr, column: Column | Text) -> Expr:
+    """A parsed cell as declared: a double, a whole double, the text of a listed key, or a text; else null."""
     match column:
         case Real():
             return x
@@ -171,12 +171,18 @@ def typed(x: Expr, column: Column) -> Expr:
         case Category(among=among):
             texts = whole_text(whole_or_null(x)) if type(among[0]) is int else x
             return ibis.ifelse(texts.isin([key_text(key) for key in among]), texts, ibis.null("string"))
+        case Text(longest=longest):
+            short = x.strip().substr(0, longest).strip()
+            unfit = (short == "") | short.re_search("[[:cntrl:]]")
+            return ibis.ifelse(unfit, ibis.null("string"), short)
         case _:
             assert_never(column)
 
 
-def engine_type(column: Column) -> str:
+def engine_type(column: Column | Text) -> str:
     """The engine type of a parsed cell."""
+    if isinstance(column, Text):
+        return "string"
     return "string" if isinstance(column, Category) and type(column.among[0]) is not int else "float64"
 
 

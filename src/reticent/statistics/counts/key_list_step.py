@@ -1,0 +1,116 @@
+"""Keys that are found: a list by ``key_selection``, then the number of persons of each listed key with fresh noise.
+
+    texts with persons --selection--> listed keys, sorted --geometric noise--> numbers of persons
+
+The two draws are in sequence, and the second is about the keys that the first has told. So its noise does not know why
+a key is listed, and its intervals hold for every listed key. Proof: docs/proofs/found_groups.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from reticent.data.query import KeyHolders, Query
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.key_selection import KeyListing, law
+from reticent.mechanisms.key_selection import key_list as selection
+from reticent.outcome import NO_REPLY, Estimate, Reply
+from reticent.privacy import compose
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.sensitivity import L1
+from reticent.statistics import public_facts
+from reticent.statistics.answer import CLIPPED, Answer, Cell
+from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.counts.key_list import KeyList
+from reticent.statistics.error_law import ErrorLaw
+
+if TYPE_CHECKING:
+    from reticent.data.table import QueryResult
+    from reticent.entropy import Entropy
+
+BETA: Final = 0.05
+MOST: Final = 10_000  # keys of one answer
+
+
+@dataclass(frozen=True, slots=True)
+class KeyListStep:
+    """A list of keys and their noisy numbers of persons."""
+
+    name: str
+    query: KeyHolders
+    listing: KeyListing
+    noise: Geometric
+    longest: int
+    estimand: str = ""
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return (self.query,)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return compose.in_sequence([self.listing.guarantee, self.noise.guarantee], label=self.name)
+
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
+        (result,) = results
+        assert result.holders is not None
+        listed = gate.draw(self.listing, result.holders, entropy)
+        shown = listed[:MOST]
+        words: tuple[str, ...] = (self._threshold(), f"texts count by their first {self.longest} characters")
+        if len(listed) > MOST:
+            words = (*words, f"of {len(listed):,} listed keys the first {MOST:,} in order of their text are shown")
+        if not shown:
+            return Answer(self.name, (Cell((), NO_REPLY),), words, discrete=True)
+        numbers = gate.draw(self.noise, [result.holders.get(key, 0) for key in shown], entropy)
+        radius = self.noise.radius(BETA)
+        cells = tuple(self._cell(key, number, radius) for key, number in zip(shown, numbers, strict=True))
+        clipped = (CLIPPED,) if any(number < radius for number in numbers) else ()
+        return Answer(self.name, cells, (*words, *clipped), discrete=True)
+
+    def _cell(self, key: str, number: int, radius: int) -> Cell:
+        value, low, high = (float(max(x, 0)) for x in (number, number - radius, number + radius))
+        error = ErrorLaw(float(number), (float(self.noise.scale),), step=1.0)
+        return Cell(((self.query.column, key),), Reply(Estimate(value, low, high, float(radius), 0.0)), error)
+
+    def _threshold(self) -> str:
+        """The public words about what is not listed."""
+        half, nearly = (self.listing.selection.persons(Fraction(chance, 20)) for chance in (10, 19))
+        return f"keys of about fewer than {half:,} persons are not listed, those of {nearly:,} nearly always are"
+
+    def expected(self, people: int) -> ExpectedAccuracy:
+        """The noise does not depend on the rows. Whether any key is listed does: for two shapes it is known."""
+        shared, alone = (float(self.listing.selection.chance(persons)) for persons in (people, 1))
+        lucky = 1.0 if alone == 1.0 else -math.expm1(people * math.log1p(-alone))
+        replies = (("one key of all", shared), ("a key of each", lucky))
+        return ExpectedAccuracy(float(self.noise.radius(BETA)), None, self._threshold(), replies)
+
+
+def key_list(asked: KeyList, setting: Setting, epsilon: Fraction) -> KeyListStep:
+    """The step of a question, for ``epsilon`` and the delta of the setting together."""
+    declared, touch = setting.schema.text(asked.column), asked.touch(setting)
+    if setting.keys is not None:
+        raise QuestionError("keys is of the whole table: ask it without groups. Nothing was charged.")
+    if setting.delta is None:
+        raise QuestionError(f"{asked.name} needs a δ, such as delta=1e-9. Nothing was charged.")
+    listing = KeyListing(
+        selection(setting.neighbours, epsilon / 2, setting.delta, groups=touch, at_least=asked.at_least)
+    )
+    try:
+        law(listing.selection.epsilon, listing.selection.delta)
+    except PublicParameterError as refusal:
+        raise QuestionError(f"{asked.name}: {refusal} Nothing was charged.") from None
+    noise = Geometric(L1(Fraction(listing.selection.changes), setting.neighbours), epsilon / 2)
+    return KeyListStep(
+        public_facts.title(asked, setting),
+        KeyHolders(asked.column, touch),
+        listing,
+        noise,
+        declared.longest,
+        asked.estimand(setting),
+    )
