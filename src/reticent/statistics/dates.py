@@ -38,7 +38,7 @@ def check_dates(statistic: Statistic, schema: Schema) -> None:
     for column in statistic.columns:
         if calendar_of(column, schema) is not None:
             raise QuestionError(
-                f"{column} is a date, and {statistic.verb} of dates means nothing. Compute a number and ask of that: "
+                f"{column} is a date, and {statistic.verb} of dates is not told. Compute a number and ask of that: "
                 f'[columns.days] from = "days({column} - birth)", or "year({column})". Nothing was charged.'
             )
 

@@ -279,7 +279,6 @@ class DensityOf(Statistic):
     """
 
     verb: ClassVar[str] = "density"
-    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = "where noise hides how many records there are"
     synonyms: ClassVar[tuple[str, ...]] = ("synthesize", "kde")
     positions: ClassVar[tuple[str, ...]] = ("names",)
