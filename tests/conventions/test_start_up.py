@@ -82,7 +82,7 @@ def within(loaded: list[str], *rooms: str) -> list[str]:
 
 def test_the_package_loads_few_modules() -> None:
     assert (
-        len(ours(told(f"import reticent\n{LOADED}"))) <= 69
+        len(ours(told(f"import reticent\n{LOADED}"))) <= 70
     )  # with dates, plans of fits, and expressions, which choose the rows of a question
 
 
