@@ -73,7 +73,15 @@ def early(module: Module) -> list[str]:
     return [f"{line}: {name}" for line, name in imported(module) if within(name, heavy) and line not in late]
 
 
-OFFERED = ("pandas", "polars", "sklearn", "openpyxl", "IPython", "_typeshed")  # an extra, a user's own, or types alone
+OFFERED = (
+    "pandas",
+    "polars",
+    "sklearn",
+    "openpyxl",
+    "pyreadstat",
+    "IPython",
+    "_typeshed",
+)  # an extra, a user's own, or types alone
 
 
 def undeclared(module: Module) -> list[str]:
