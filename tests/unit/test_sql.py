@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 
+import reticent as rt
 from reticent.data.schema import Category, Integer, Person, Real, Schema
 from reticent.errors import QuestionError, Refusal
 from reticent.sql.output import GroupKey, IntervalEnd, Quotient, WeightedSum
@@ -19,6 +20,8 @@ SCHEMA = Schema(
         "age": Integer(0, 120),
         "Ward": Category(("north", "south")),
         "old": Category((False, True)),
+        "born": rt.date("1900-01-01", "2020-12-31"),
+        "seen": rt.date("2020-01-01", "2024-12-31"),
     },
     Person("add_remove", "who", 3),
 )
@@ -72,6 +75,10 @@ CONDITIONS = {
     "left(ward, 1) <> 's'": 'left(Ward, 1) != "s"',
     "(old is true) or -age < -5": "old = true and not old is missing or 0 - age < -5",
     "floor(cost) = 3": "floor(cost, 1) = 3",
+    "seen >= date '2024-02-29' and seen < '2024-12-01'": 'seen >= "2024-02-29" and seen < "2024-12-01"',
+    "year(seen) = 2024 and extract(month from seen) = 2": "year(seen) = 2024 and month(seen) = 2",
+    "extract(isodow from seen) <= 5": "weekday(seen) <= 5",
+    "date_diff('day', born, seen) > 30": "days(seen - born) > 30",
 }
 
 
@@ -85,6 +92,11 @@ def test_groups_are_named_by_column_place_or_alias() -> None:
         found = read(f"select ward as w, avg(cost) from study group by {group}", SCHEMA)
         assert found.outputs[0] == ("w", GroupKey(0))
         assert [str(ask) for ask in found.asks] == ["mean(cost) by Ward"]
+
+
+def test_dates_are_grouped_by_their_parts() -> None:
+    text = "select date_trunc('month', seen) m, avg(cost) from study group by 1"
+    assert asks(text) == ['mean(cost) by trunc(seen, "month")']
 
 
 def test_arithmetic_on_aggregates_is_a_weighted_sum_or_a_quotient() -> None:
@@ -146,6 +158,8 @@ REFUSED = {
     "select count(*) from study where count(*) > 3": "HAVING",
     "select count(*) from study where ward like 'n%'": "IN ('north', 'south')",
     "select count(*) from study where cast(ward as int) = 3": "declare the column",
+    "select count(*) from study where extract(dow from seen) = 0": "ISODOW",
+    "select count(*) from study where date_diff('month', born, seen) > 3": "days or hours",
     "select count(*) from study where age % 2 = 0": "cut classes",
     "select count(*) from study where cost = null": "IS NULL",
     "select count(*) from study where age in (select age from study)": "QUERY",

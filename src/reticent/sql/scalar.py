@@ -38,7 +38,10 @@ _OPERATIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "least": ("least", ("this", "expressions")),
     "greatest": ("greatest", ("this", "expressions")),
     "coalesce": ("coalesce", ("this", "expressions")),
+    **{word: (word, ("this",)) for word in ("year", "quarter", "month", "week", "day", "hour")},
+    "dayofweekiso": ("weekday", ("this",)),
 }
+_PARTS: Final = {"isodow": "weekday", **{word: word for word in ("year", "quarter", "month", "week", "day", "hour")}}
 _INSTEAD: Final[Mapping[str, str]] = {
     "like": "list the keys: ward IN ('north', 'south'), or LEFT(code, 3) = 'I21'",
     "ilike": "list the keys: ward IN ('north', 'south')",
@@ -223,6 +226,40 @@ def _floor(node: Any, columns: Mapping[str, Tree]) -> Tree:
     return Application("floor", (tree_of(node.this, columns), ONE))
 
 
+def _date(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    """``DATE '2024-03-01'`` or ``TIMESTAMP '2024-03-01 10:00'``; no other cast is read."""
+    parts(node, "this", "to")
+    inner, kind = node.this, str(node.args["to"].this).rpartition(".")[2]
+    if not (inner.key == "literal" and inner.args.get("is_string") and kind in ("DATE", "TIMESTAMP", "TIMESTAMPNTZ")):
+        raise refusal(unknown(node))
+    return KeyLiteral(str(inner.this))  # beside a date a text is read as one
+
+
+def _extract(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    """``EXTRACT(YEAR FROM x)``."""
+    parts(node, "this", "expression")
+    word = str(node.this.this).lower()
+    if word not in _PARTS:
+        raise refusal(f"EXTRACT takes {', '.join(_PARTS).upper()}.")
+    return Application(_PARTS[word], (tree_of(node.expression, columns),))
+
+
+def _truncated(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    """``DATE_TRUNC('month', x)``."""
+    parts(node, "this", "unit")
+    return Application("trunc", (tree_of(node.this, columns), KeyLiteral(str(node.args["unit"].this).lower())))
+
+
+def _between_dates(node: Any, columns: Mapping[str, Tree]) -> Tree:
+    """``DATE_DIFF('day', a, b)``: the days, or hours, from a to b."""
+    parts(node, "this", "expression", "unit")
+    unit = str(node.args["unit"].this).lower()
+    if unit not in ("day", "hour"):
+        raise refusal("DATE_DIFF counts days or hours: DATE_DIFF('day', a, b).")
+    span = Application("-", (tree_of(node.this, columns), tree_of(node.expression, columns)))
+    return Application(f"{unit}s", (span,))
+
+
 _READINGS: Final[Mapping[str, Callable[[Any, Mapping[str, Tree]], Tree]]] = {
     "column": _column,
     "literal": _literal,
@@ -237,6 +274,11 @@ _READINGS: Final[Mapping[str, Callable[[Any, Mapping[str, Tree]], Tree]]] = {
     "in": _among,
     "case": _case,
     "floor": _floor,
+    "cast": _date,
+    "extract": _extract,
+    "timestamptrunc": _truncated,
+    "datetrunc": _truncated,
+    "datediff": _between_dates,
 }
 
 
