@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from inspect import signature
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from reticent.cli import glossary
 from reticent.cli.app import FILES, GROUPS, Commands, app
+from reticent.cli.options import Request
 from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH
 from tests.support.cli_kit import run
 from tests.support.cli_reference import PAGE, VERBS, renewed
@@ -74,6 +76,8 @@ def test_a_verb_takes_the_parameters_that_it_declares() -> None:
         declared = {one.name: one for one in found.params if one.expose_value}
         taken = {name: str(one.annotation) for name, one in signature(found.callback).parameters.items()}
         assert taken.pop("voice") == "Voice", verb
+        if taken.pop("request", None) is not None:  # the options of a request, taken together
+            taken |= {field.name: str(field.type) for field in fields(Request)}
         assert set(taken) == set(declared), verb
         for name, one in declared.items():
             kind = {PATH: "Path", AT_LEAST_ONE: "int", NUMBER: "float"}.get(one.type, "str")

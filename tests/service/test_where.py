@@ -16,7 +16,7 @@ from reticent.conformance.neighbours import KeyedDice
 from reticent.conformance.plan_audit import audit
 from reticent.data import expression_text
 from reticent.data.formula import Expression
-from reticent.data.schema import Column, Person, Schema
+from reticent.data.schema import Column, Person, Schema, Text
 from reticent.data.transformations import filtered
 from reticent.learning import Level, LinearRegression
 from reticent.privacy.adjacency import Kind
@@ -237,7 +237,7 @@ def test_every_statistic_takes_a_filter_and_is_named_by_it() -> None:
         "g": rt.category(["a", "b"]),
         "b": rt.category([True, False]),
     }
-    plain = Schema(columns, Person("add_remove", people=10_000))
+    plain = Schema(columns, Person("add_remove", people=10_000), texts={"t": Text()})
     several = Schema(columns, Person("add_remove", "who", 2))
     for kind in ALL:
         schema = several if kind is CapShare else plain

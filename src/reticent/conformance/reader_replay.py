@@ -13,7 +13,6 @@ are cut short, too long, not UTF-8, or quoted over several lines. Some have a ce
 from __future__ import annotations
 
 import csv
-import html
 import io
 import json
 import zipfile
@@ -24,6 +23,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from xml.sax.saxutils import escape
 
 from reticent.conformance.neighbours import Cell, Family, KeyedDice, MemoizedTable, Row, families, stored
 from reticent.data.engines.duckdb import Limits, Session, session
@@ -160,7 +160,7 @@ def _escaped(text: str) -> str:
     """A text as Excel writes it: characters that XML lacks by their number."""
     text = text.replace("_x", "_x005F_x").encode("utf-8", "replace").decode()
     text = "".join(c if c in "\t\n" or c >= " " else f"_x{ord(c):04X}_" for c in text)
-    return html.escape(text)
+    return escape(text)
 
 
 def _arrow(made: Family, place: int) -> pa.Table:

@@ -150,6 +150,8 @@ class PreparedRelease:
     def _is_filtered(self, place: int) -> bool:
         """Tell if a step of ``all_steps`` is about rows that a condition of a question chose."""
         beside = [view for view in self.views for _ in view.besides]
+        if place >= len(self.steps) + len(beside):  # the choice of a cap, of all rows
+            return False
         view = self._view_of(place)[0] if place < len(self.steps) else beside[place - len(self.steps)]
         return view is not None and view.schema is not None
 

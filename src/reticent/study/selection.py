@@ -73,7 +73,7 @@ class Selection:
     def _repr_html_(self) -> str:
         from reticent.pages.markup import render
 
-        return render("selection", {"text": listed(self.statement, self.rows), "notes": self.notes})
+        return render("text", {"lines": [*listed(self.statement, self.rows).split("\n"), *self.notes]})
 
 
 def selected(statement: SelectStatement, release: Release) -> Selection:

@@ -794,7 +794,12 @@ class Study:
     def __reduce__(self) -> tuple[object, ...]:
         if self._rows is not None:
             raise QuestionError("A study over rows in memory cannot be pickled: its rows and its budget stay here.")
-        schema = replace(self.schema, columns=dict(self.schema.columns), computed=dict(self.schema.computed))
+        schema = replace(
+            self.schema,
+            columns=dict(self.schema.columns),
+            computed=dict(self.schema.computed),
+            texts=dict(self.schema.texts),
+        )
         releases = tuple(replace(item, want=dict(item.want)) for item in self.spec.releases)
         return (
             _again,
