@@ -212,6 +212,10 @@ def sql(folder: Path) -> None:
     release(page("how-to/sql", folder)["found"].release, folder, "sql")
 
 
+def flights(folder: Path) -> None:
+    release(page("tutorials/flights", folder)["release"], folder, "flights")
+
+
 def no_reply(folder: Path) -> None:
     import reticent as rt
 
@@ -314,6 +318,7 @@ PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "odds": odds,
     "filters": filters,
     "sql": sql,
+    "flights": flights,
     "dates": dates,
     "groups": groups,
     "compare_answers": compare_answers,
