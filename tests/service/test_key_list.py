@@ -44,6 +44,8 @@ ODD: list[object] = [
     "é" * 9,
     "STATIN",
     "st atin",
+    "a\x85b",
+    "a\u202eb",
 ]
 READ = {0: "statin", 1: "statin", 2: "statin", 8: "é" * 6, 9: "STATIN", 10: "st ati"}
 

@@ -41,6 +41,18 @@ def written(folder: Path, ending: str, **more: Any) -> Path:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
+def test_a_text_in_another_encoding_is_an_odd_cell_of_its_own_row(ending: str, tmp_path: Path) -> None:
+    """The reader fails for the whole file at such a cell, so one person's text decided about the release."""
+    pd, pyreadstat = pytest.importorskip("pandas"), pytest.importorskip("pyreadstat")
+    path = tmp_path / f"t{ending}"
+    writers = {".dta": pyreadstat.write_dta, ".sav": pyreadstat.write_sav, ".xpt": pyreadstat.write_xport}
+    writers[ending](pd.DataFrame({"s": ["äbc", "QQQQ", "x"], "f": [1.0, 2.0, 3.0]}), str(path))
+    path.write_bytes(path.read_bytes().replace(b"QQQQ", b"\xc3(\x81Q"))
+    schema = Schema({"s": category(["x"]), "f": real()}, Person("add_remove"))
+    assert rows_in(open_source(path, schema), "s", "f") == [("äbc", "1"), (None, "2"), ("x", "3")]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("size", [1, 2, 3, 1 << 16])
 def test_cells_are_those_of_csv_whatever_the_pieces(
     ending: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

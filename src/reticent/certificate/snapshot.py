@@ -77,7 +77,9 @@ class Snapshot:
     def _declared(self, name: str) -> list[object]:
         column = self.schema.column(name)
         listed = list(column.among) if isinstance(column, Category) else None
-        return [type(column).__name__, listed, column.constant]
+        found: list[object] = [type(column).__name__, listed, column.constant]
+        calendar = getattr(column, "calendar", None)  # a digest of before there were dates stays what it was
+        return found if calendar is None else [*found, calendar.step, calendar.zone, calendar.format]
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def answers(
         if not plain:
             rows.append([answer.name])
         for place, cell in enumerate(answer.shown):
-            name = answer.name if plain else f"  {label(cell, called)}"
+            name = answer.name if plain else f"  {label(cell, called) or 'total'}"
             row = [name, *numbers(cell, bare=answer.bare)]
             rows.append(row if known is None else [*row, _true(known[place], cell)])
     if truth is not None:

@@ -5,12 +5,13 @@ the notation of the study, a day as 2026-11-21. A value that the file or the pro
 Codes stay codes. Their labels stand in the header, whichever values are there: ``init`` writes them as a comment, for
 the curator to confirm.
 
-Before the charge the header alone is read. A damaged file, or a text that is not in the encoding which the header
-states, makes the reader fail.
+Before the charge the header alone is read. Texts are read as bytes and decoded cell by cell: one that is not in the
+encoding which the header states is missing. A damaged file makes the reader fail.
 """
 
 from __future__ import annotations
 
+import codecs
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ SINCE_1582: Final = datetime.date(1582, 10, 14).toordinal()  # seconds of SPSS
 SPSS_DAYS: Final = ("DATE", "ADATE", "EDATE", "JDATE", "SDATE")
 SAS_DAYS: Final = ("DATE", "YYMMDD", "MMDDYY", "DDMMYY", "E8601DA", "IS8601DA")
 MOST_LABELS: Final = 100
+BYTES: Final = "latin1"  # each byte is a character, so that no text of a cell can be wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class StatHeader:
     types: Mapping[str, str]
     formats: Mapping[str, str]
     labels: Mapping[str, Mapping[object, str]]
+    encoding: str = "utf-8"
+    as_bytes: Mapping[str, str] = field(default_factory=dict)  # each name as a reader of single bytes has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,9 @@ class StatFile:
         columns = list(dict.fromkeys(names)) or [self.header.names[0]]
         done = 0
         while True:
-            found, _ = _read(self.path, usecols=columns, row_offset=done, row_limit=BATCH)
+            own = [self.header.as_bytes[name] for name in columns]
+            told, _ = _read(self.path, usecols=own, row_offset=done, row_limit=BATCH, encoding=BYTES)
+            found = {name: told[mine] for name, mine in zip(columns, own, strict=True)}
             size = len(found[columns[0]])
             if not size:
                 return
@@ -85,11 +91,25 @@ class StatFile:
     def _text(self, cell: object, name: str) -> str:
         """The text of a cell, empty where it is missing."""
         if isinstance(cell, str):
-            return cell
+            return decoded(cell, self.header.encoding)
         if not isinstance(cell, int | float):
             return ""
         per_day = days_of(self.path, self.header.formats.get(name, ""))
         return (self.form.spelled(float(cell)) or "") if per_day is None else day_text(float(cell), *per_day)
+
+
+def decoded(cell: str, encoding: str) -> str:
+    """The text of a cell that was read as single bytes, empty where it is none in that encoding.
+
+    The reader itself fails for the whole file where one cell is in another encoding: one row would decide.
+    """
+    written = cell.encode(BYTES)
+    for known in (encoding,) if encoding else ("utf-8", "cp1252"):
+        try:
+            return written.decode(known)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return ""
 
 
 def days_of(path: Path, shown: str) -> tuple[int, int] | None:
@@ -128,7 +148,10 @@ def stat_header(path: Path) -> StatHeader:
         raise SpecError(f"{path.name} {MISSING}") from None
     try:
         _, told = _read(path, metadataonly=True)
+        _, plain = _read(path, metadataonly=True, encoding=BYTES)
         names = tuple(map(str, told.column_names))
+        as_bytes = dict(zip(names, map(str, plain.column_names), strict=True))
+        encoding = codecs.lookup(str(told.file_encoding)).name if told.file_encoding else ""
         types = {name: str(told.readstat_variable_types.get(name, "")) for name in names}
         formats = {name: str(told.original_variable_types.get(name) or "") for name in names}
         labels = {str(name): dict(listed) for name, listed in told.variable_value_labels.items()}
@@ -136,7 +159,7 @@ def stat_header(path: Path) -> StatHeader:
         said = f"{path.name} cannot be read: its header is damaged, or of another kind. No row was read."
         raise SpecError(said) from None
     check_form(names, path.name, "utf-8")
-    return StatHeader(names, types, formats, labels)
+    return StatHeader(names, types, formats, labels, encoding, as_bytes)
 
 
 def _read(path: Path, **asked: Any) -> tuple[Mapping[str, list[object]], Any]:

@@ -151,9 +151,9 @@ class LinearModel(Estimator):
             some = f"a dash stands where {HIDES} a number may be" if any(told) else f"no intervals: {HIDES} all may be"
             self.note_ = "" if all(told) else f"{some}; {enough_words(plan)}"
         elif isinstance(plan, Descent):
-            self.note_ = f"{NONE_BOUGHT}: {_instead(plan.loss)}"
+            self.note_ = f"{NONE_BOUGHT}: {_instead(self, plan.loss)}"
         else:
-            self.note_ = f"{plan.note}: {_instead(plan.loss)}"
+            self.note_ = f"{plan.note}: {_instead(self, plan.loss)}"
 
 
 def refined(plan: Fit) -> bool:
@@ -178,8 +178,10 @@ def enough_words(plan: Fit) -> str:
     )
 
 
-def _instead(loss: losses.Loss) -> str:
+def _instead(model: object, loss: losses.Loss) -> str:
     """The one thing to change for intervals."""
+    if getattr(model, "class_weight", None) is not None or getattr(model, "most_weight", None) is not None:
+        return "they are known where all rows count alike: leave out the weights"
     if loss == losses.Logistic(2):
         return 'intervals="yes" and solver="auto" buy them'
     if losses.of_numbers(loss):

@@ -11,6 +11,7 @@ from reticent.data.format import plain
 from reticent.data.schema import Key
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.sql.output import GroupKey, IntervalEnd, Output, Quotient, WeightedSum, names_of
+from reticent.sql.statement import NO_REPLY as NO_REPLY_COLUMN
 from reticent.sql.statement import ReleasedCondition, SelectStatement
 from reticent.statistics.answer import Answer, Cell, Label, printed
 from reticent.statistics.comparison import ReleasedCell, Terms, quotient, weighted
@@ -49,7 +50,8 @@ def rows_of(statement: SelectStatement, answers: Mapping[str, Answer]) -> tuple[
     """
     first = answers[statement.asks[0].name]
     labels: Sequence[Label] = [cell.label for cell in first] if statement.groups else [()]
-    rows = [_Row(label, answers) for label in labels]
+    cells = {name: {cell.label: ReleasedCell(answer, cell) for cell in answer} for name, answer in answers.items()}
+    rows = [_Row(label, cells) for label in labels]
     if statement.having is not None:
         rows = [row for row in rows if row.holds(statement.having)]
     for output, descending in reversed(statement.order):
@@ -62,9 +64,9 @@ def rows_of(statement: SelectStatement, answers: Mapping[str, Answer]) -> tuple[
 class _Row:
     """The released numbers of one group."""
 
-    def __init__(self, label: Label, answers: Mapping[str, Answer]) -> None:
+    def __init__(self, label: Label, cells: Mapping[str, Mapping[Label, ReleasedCell]]) -> None:
         self.label = label
-        self.answers = answers
+        self.cells = cells
 
     def value(self, output: Output, name: str = "") -> Value:
         match output:
@@ -118,9 +120,7 @@ class _Row:
         return Terms(cells, float(found.constant))
 
     def _cell(self, name: str) -> ReleasedCell:
-        answer = self.answers[name]
-        (cell,) = [cell for cell in answer if cell.label == self.label]
-        return ReleasedCell(answer, cell)
+        return self.cells[name][self.label]
 
 
 def _plain(value: Value) -> Key | float | None:
@@ -163,7 +163,7 @@ def columns_of(statement: SelectStatement, rows: Sequence[SelectedRow]) -> dict[
             found[column] = [
                 getattr(outcome.value, field) if isinstance(outcome, Reply) else None for outcome in outcomes
             ]
-    found["no_reply"] = [", ".join(_lacking(statement, row)) for row in rows]
+    found[NO_REPLY_COLUMN] = [", ".join(_lacking(statement, row)) for row in rows]
     return found
 
 

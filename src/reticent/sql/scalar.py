@@ -71,6 +71,8 @@ def tree_of(node: Any, columns: Mapping[str, Tree]) -> Tree:
     QuestionError
         A word that no expression has, with what to write instead; an unknown column.
     """
+    if node is None:
+        raise refusal("An operand is missing in the statement.")
     reading = _READINGS.get(node.key)
     if reading is not None:
         return reading(node, columns)
@@ -244,16 +246,22 @@ def _extract(node: Any, columns: Mapping[str, Tree]) -> Tree:
     return Application(_PARTS[word], (tree_of(node.expression, columns),))
 
 
+def _unit(node: Any) -> str:
+    """The word of a unit of time, empty where none stands there."""
+    found = node.args.get("unit")
+    return "" if found is None else str(found.this).lower()
+
+
 def _truncated(node: Any, columns: Mapping[str, Tree]) -> Tree:
     """``DATE_TRUNC('month', x)``."""
     parts(node, "this", "unit")
-    return Application("trunc", (tree_of(node.this, columns), KeyLiteral(str(node.args["unit"].this).lower())))
+    return Application("trunc", (tree_of(node.this, columns), KeyLiteral(_unit(node))))
 
 
 def _between_dates(node: Any, columns: Mapping[str, Tree]) -> Tree:
     """``DATE_DIFF('day', a, b)``: the days, or hours, from a to b."""
     parts(node, "this", "expression", "unit")
-    unit = str(node.args["unit"].this).lower()
+    unit = _unit(node)
     if unit not in ("day", "hour"):
         raise refusal("DATE_DIFF counts days or hours: DATE_DIFF('day', a, b).")
     span = Application("-", (tree_of(node.this, columns), tree_of(node.expression, columns)))

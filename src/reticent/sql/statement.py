@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from reticent.data.schema import Schema
 
 MOST_OUTPUTS: Final = 200
+NO_REPLY: Final = "no_reply"  # the column of a result that names what got none
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class _StatementReader:
                 "Rows cannot be released: * is allowed in COUNT(*) and in subqueries. Ask COUNT, AVG, MEDIAN."
             )
         outputs = tuple((name or _title(one), self._output(one)) for name, one in columns)
-        names = [found for name, output in outputs for found in names_of(name, output)]
+        names = [NO_REPLY, *(found for name, output in outputs for found in names_of(name, output))]
         for name in names:
             if names.count(name) > 1:
                 raise refusal(f"Two columns are called {name}: name one with AS.")

@@ -19,7 +19,7 @@ _PRIVATE: Final = re.compile(
 )
 _OPTION: Final = re.compile(r"\s*(\w+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]+))\s*", re.IGNORECASE)
 
-QUIET: Final = frozenset({"big_int", "safe", "typed", "nulls_first", "_type", "zone", "unabbreviate"})
+QUIET: Final = frozenset({"big_int", "safe", "typed", "nulls_first", "_type", "zone", "unabbreviate", "ignore_nulls"})
 
 
 def refusal(words: str) -> QuestionError:

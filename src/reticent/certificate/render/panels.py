@@ -113,6 +113,16 @@ def drawable(cell: Cell) -> Estimate | None:
             return None
 
 
+def row_name(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
+    """The name of a row of a panel: of several groups their keys alone, whose columns the title names."""
+    if not cell.label:
+        return "total"
+    if len(cell.label) == 1:
+        return cut(label_words(cell, called), 28)
+    each = max(34 // len(cell.label) - 3, 6)
+    return " · ".join(cut(key_words(key), each) for _, key in cell.label)
+
+
 def cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
@@ -207,7 +217,7 @@ def _strip(
     if every and group:
         cells = tuple(sorted(cells, key=_by_value))
     note = f"{len(cells) - MOST_ROWS} more in the table" if len(cells) > MOST_ROWS else ""
-    names = tuple(cut(label_words(cell, called), 28) for cell in cells[:MOST_ROWS])
+    names = tuple(row_name(cell, called) for cell in cells[:MOST_ROWS])
     return Panel("strip", cut(name, 60), scale, names, cells[:MOST_ROWS], note, overall.get(every))
 
 

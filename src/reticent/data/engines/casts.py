@@ -33,6 +33,8 @@ DTYPES: Final[Mapping[Storage, str]] = {
 }
 
 Expr: TypeAlias = Any  # Ibis is not typed; expressions never leave ``plan`` but as SQL text
+# control characters, ends of lines and paragraphs, and marks that turn the direction of writing
+UNFIT: Final = r"[[:cntrl:]\x{80}-\x{9f}\x{61c}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
 
 
 def number(column: Expr, storage: Storage, form: Format = PLAIN) -> Expr:
@@ -173,7 +175,7 @@ def typed(x: Expr, column: Column | Text) -> Expr:
             return ibis.ifelse(texts.isin([key_text(key) for key in among]), texts, ibis.null("string"))
         case Text(longest=longest):
             short = x.strip().substr(0, longest).strip()
-            unfit = (short == "") | short.re_search("[[:cntrl:]]")
+            unfit = (short == "") | short.re_search(UNFIT)
             return ibis.ifelse(unfit, ibis.null("string"), short)
         case _:
             assert_never(column)

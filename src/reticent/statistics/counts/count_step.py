@@ -311,7 +311,7 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
     caveats = []
     if query.edges:
         last = asked.edges[-1] if asked.edges else query.edges[-1] - 1
-        ends = f"[{show(query.edges[0])}, {show(last)}]"
+        ends = f"[{value_words(query.edges[0], declared)}, {value_words(last, declared)}]"
         caveats.append(f"values of {asked.column} outside {ends} count in the nearer end bin")
     if setting.schema.person.column is not None:
         caveats.append(public_facts.at_most(setting.schema.person))
