@@ -236,7 +236,7 @@ def test_the_source_tree_reports_exact_laws_sessions_and_models_beside(
         assert f"\n{head}\n" in told.out
     assert "this time" not in told.out
     assert not any(words in told.out for words in NOT_HERE.values())
-    assert "exact laws: mechanisms … \n" in told.err
+    assert "exact laws: mechanisms …\n" in told.err
     assert (tmp_path / "whole.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     assert main(["--exact", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
