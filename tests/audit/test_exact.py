@@ -526,7 +526,7 @@ def test_an_oracle_has_no_coins_and_no_release_takes_one() -> None:
         with pytest.raises(Refusal):
             toss(8)
     assert inspect.signature(release.run).parameters["entropy"].annotation == "SystemEntropy"
-    nothing: Any = SimpleNamespace(all_steps=(), run=lambda queries, key: pytest.fail("rows were read"))
+    nothing: Any = SimpleNamespace(all_steps=(), choice=None, run=lambda queries, key: pytest.fail("rows were read"))
     with pytest.raises(Refusal):  # before a row is read, coins are asked for: the key for the choice of rows
         release.draw(nothing, nothing, told, lambda stage: None)
 

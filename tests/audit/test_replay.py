@@ -300,7 +300,7 @@ class Fixed:
 class One:
     """A plan of one step with one mechanism."""
 
-    name, estimand, caveat, beside, notes = "one", "", None, NO_SHARES, ()
+    name, estimand, caveat, beside, notes, choice = "one", "", None, NO_SHARES, (), None
 
     def __init__(self, mechanism: Any) -> None:
         self.mechanism = mechanism

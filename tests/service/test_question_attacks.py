@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
 import pytest
 
 import reticent as rt
@@ -48,7 +49,9 @@ def test_a_question_that_would_be_misread_is_refused_and_costs_nothing(place: in
 @pytest.mark.wide
 def test_groups_of_ones_own_making_are_those_of_the_schema() -> None:
     of = study()
-    found = of.release([rt.count().by(Keys("g", ("a", "b"), 1))], epsilon=1)  # type: ignore[arg-type]
+    with pytest.raises(Refusal, match="plain text"):
+        rt.count().by(Keys("g", ("a", "b"), 1))  # type: ignore[arg-type]
+    found = of.release([attrs.evolve(rt.count().by("g"), groups=Keys("g", ("a", "b"), 1))], epsilon=1)
     assert found.keys() == ("count by g",)
 
 

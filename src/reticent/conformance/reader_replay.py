@@ -124,8 +124,11 @@ def _lines_of(folder: Path, made: Family, rows: Sequence[Row]) -> Path:
 
 
 def _workbook(folder: Path, made: Family, rows: Sequence[Row]) -> Path:
-    """A workbook of the parts that a sheet needs, its texts shared."""
-    cells: list[list[Cell]] = [[*made.storage], *([row[name] for name in made.storage] for row in rows)]
+    """A workbook of the parts that a sheet needs, its texts shared.
+
+    Like a sheet of an office it has a column more than is declared: without it a row that lacks every cell is none.
+    """
+    cells: list[list[Cell]] = [[*made.storage, "line"], *([*(row[name] for name in made.storage), 1] for row in rows)]
     texts = [*dict.fromkeys(cell for row in cells for cell in row if isinstance(cell, str))]
     sheet = "".join(f"<row>{''.join(_cell(cell, texts) for cell in row)}</row>" for row in cells)
     relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

@@ -142,7 +142,8 @@ def _asked(schema: Schema, dice: KeyedDice, kinds: Sequence[type[Statistic]]) ->
         asked = attrs.evolve(asked, statistic=attrs.evolve(asked.statistic, column="who"))
     if dice.chance(60) or kind in (CapShare, IncompleteShare, HypothesisTest):
         return asked
-    column = dice.pick(tuple(name for name, column in schema.columns.items() if isinstance(column, Category)))
+    listed = (name for name, column in schema.columns.items() if isinstance(column, Category))
+    column = dice.pick(tuple(name for name in listed if name != schema.person.column))
     declared = schema.columns[column]
     assert isinstance(declared, Category)
     among = dice.some(declared.among, 3) if dice.chance(30) else None

@@ -198,5 +198,5 @@ def _specimen(
 AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (
     _specimen(Fraction(1), Fraction(1, 100), 3, 1),
-    _specimen(Fraction(1, 2), Fraction(1, 20), 6, 4),
+    _specimen(Fraction(1), Fraction(1, 20), 5, 4),
 )

@@ -26,6 +26,8 @@ class CrossTable:
 
 def crossed(answer: Answer, called: Mapping[str, str] = UNCALLED) -> CrossTable | None:
     """The cross table of an answer, with the longer arm of each interval; None for one that is not by two columns."""
+    if not answer.cells:
+        return None
     groups = answer.name.rpartition(" by ")[2].removesuffix(TOTALS)
     names = tuple(name for name, _ in answer.cells[0].label)
     if len(names) != 2 or divided(groups) != [*names]:
