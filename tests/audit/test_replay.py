@@ -54,14 +54,14 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2, Linf
 from reticent.statistics import public_facts, ranks
 from reticent.statistics.answer import Answer
+from reticent.statistics.context import Step
 from reticent.statistics.counts import count_step as counts
 from reticent.statistics.hypotheses.hypothesis_test import OfTest
 from reticent.statistics.moments import moment_step as moments
 from reticent.statistics.moments import proportion_step as proportions
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.study import release
-from reticent.study.allocation import PreparedRelease, View, settle, understand
-from reticent.study.incomplete import NO_SHARES
+from reticent.study.allocation import PreparedRelease, settle, understand
 from tests.support.data_reference import Reference
 
 COLUMNS: dict[str, Column] = {"x": real(0, 10), "k": integer(0, 100), "g": category(["a", "b", "c"])}
@@ -279,9 +279,8 @@ def test_every_norm_is_measured_in_its_own_units() -> None:
     in_l1 = Geometric(L1(Fraction(4), near), Fraction(1))
     in_l2 = Gaussian(L2(Fraction(10), near), Fraction(1))
     for mechanism, ratio in ((in_l1, Fraction(3, 4)), (in_l2, Fraction(1, 2))):
-        found = replay(
-            cast(PreparedRelease, One(mechanism)), Fixed((0, 0)), Fixed((1, -2))
-        )  # all that is asked of a plan
+        plan = PreparedRelease((cast(Step, One(mechanism)),), None, mechanism.guarantee)
+        found = replay(plan, Fixed((0, 0)), Fixed((1, -2)))
         assert [seen.ratio for seen in found.calls] == [ratio]
         assert found.share == ratio
         assert found.ok
@@ -298,16 +297,14 @@ class Fixed:
 
 
 class One:
-    """A plan of one step with one mechanism."""
+    """A step with one mechanism."""
 
-    name, estimand, caveat, beside, notes, choice = "one", "", None, NO_SHARES, (), None
+    name, estimand = "one", ""
 
     def __init__(self, mechanism: Any) -> None:
         self.mechanism = mechanism
         self.guarantee: Guarantee = mechanism.guarantee
         self.queries = (asked_of.Rows(),)
-        self.steps = self.all_steps = (self,)
-        self.views = (View(None, (0,)),)
 
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         gate.draw(self.mechanism, results[0].vectors[0], entropy)
