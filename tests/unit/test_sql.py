@@ -162,7 +162,6 @@ REFUSED = {
     "select count(*) from study where extract(dow from seen) = 0": "ISODOW",
     "select count(*) from study where date_diff('month', born, seen) > 3": "days or hours",
     "select quantile_cont( , 0.25) from study": "operand",
-    "select count(*) from study where date_trunc('moment', seen) = seen": "Nothing was charged",
     "select count(*) from study where age % 2 = 0": "cut classes",
     "select count(*) from study where cost = null": "IS NULL",
     "select count(*) from study where age in (select age from study)": "QUERY",
