@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import reticent as rt
-from reticent.data.schema import Category, Integer, Person, Real, Schema
+from reticent.data.schema import Category, Integer, Person, Real, Schema, Text
 from reticent.errors import QuestionError, Refusal
 from reticent.sql.output import GroupKey, IntervalEnd, Quotient, WeightedSum
 from reticent.sql.statement import SelectStatement, read
@@ -24,6 +24,7 @@ SCHEMA = Schema(
         "seen": rt.date("2020-01-01", "2024-12-31"),
     },
     Person("add_remove", "who", 3),
+    texts={"drug": Text()},
 )
 
 
@@ -162,6 +163,7 @@ REFUSED = {
     "select count(*) from study where extract(dow from seen) = 0": "ISODOW",
     "select count(*) from study where date_diff('month', born, seen) > 3": "days or hours",
     "select quantile_cont( , 0.25) from study": "operand",
+    "select drug, count(*) from study group by drug": "keys(drug)",
     "select count(*) from study where age % 2 = 0": "cut classes",
     "select count(*) from study where cost = null": "IS NULL",
     "select count(*) from study where age in (select age from study)": "QUERY",

@@ -139,7 +139,8 @@ def _skeleton_column(name: str, kind: str, labels: str) -> str:
         return f"{title}# holds times of a day: write them as text or as a number first, or delete these lines\n"
     if kind:
         return f'{title}kind = "category"\n# among = […]                # the public list of values\n'
-    return f'{title}# kind = …                   # "real", "integer", "date", or "category" with among = […]\n{bounds}'
+    kinds = '"real", "integer", "date", "datetime", "text", or "category" with among = […]'
+    return f"{title}# kind = …                   # {kinds}\n{bounds}"
 
 
 def skeleton_words(

@@ -238,6 +238,9 @@ class _StatementReader:
 
     def _check_tables(self, node: Any, rows: RowView) -> None:
         for one in node.walk():
+            if one.key == "column" and one.this.key == "identifier" and name_of(one.this) in self.schema.texts:
+                name = name_of(one.this)
+                raise refusal(f"Nobody lists the values of {name}: keys({name}) finds those that many persons share.")
             if one.key == "column" and one.args.get("table") is not None:
                 table = name_of(one.args["table"])
                 if table.lower() not in rows.names:
