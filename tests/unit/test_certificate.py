@@ -380,7 +380,10 @@ def test_without_a_signature_it_is_unsigned() -> None:
     certificate = Certificate.of(document())
     assert not certificate.verify().ok
     assert certificate.verify().lines[0].startswith("unsigned")
-    assert certificate.verify(allow_unsigned=True).ok
+    allowed = certificate.verify(allow_unsigned=True)
+    assert allowed.ok
+    assert [check.state for check in allowed.checks[:2]] == ["not checked", "not checked"]  # signature and ledger
+    assert {check.state for check in allowed.checks[2:]} == {"ok"}
 
 
 def test_a_signature_without_a_key_to_compare_counts_as_unsigned(keys: tuple[Path, Path]) -> None:

@@ -41,11 +41,20 @@ ONE_PART: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of a certificate: what was checked, whether it holds, and in words."""
+    """One check of a certificate: what was checked, whether it holds, and in words.
+
+    ``looked`` is False where the caller gave nothing to check against.
+    """
 
     name: str
     ok: bool
     words: str
+    looked: bool = True
+
+    @property
+    def state(self) -> str:
+        """The word in front of it: ok, not checked, or FAILED."""
+        return ("ok" if self.looked else "not checked") if self.ok else "FAILED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,7 @@ def _signature(certificate: CertificateRecord, key: bytes | str | Path | None, a
     if stated is not None and set(stated) != {"algorithm", "public_key", "value"}:
         return Check("signature", False, "signature wrong: it holds fields that nobody signed")
     if stated is None:
-        return Check("signature", allow_unsigned, UNSIGNED)
+        return Check("signature", allow_unsigned, UNSIGNED, looked=False)
     signer = bytes.fromhex(stated["public_key"])
     if small_order(signer):
         return Check("signature", False, "signature worthless: its key is weak, and signatures under it fit every text")
@@ -127,7 +136,10 @@ def _signature(certificate: CertificateRecord, key: bytes | str | Path | None, a
         return Check("signature", False, "signature wrong: the certificate was changed after it was signed")
     if public is None:
         return Check(
-            "signature", allow_unsigned, f"signed by {name}, but whose key that is was not checked: no key was given"
+            "signature",
+            allow_unsigned,
+            f"signed by {name}, but whose key that is was not checked: no key was given",
+            looked=False,
         )
     if public != signer:
         return Check("signature", False, f"signature by another key than {name}")
@@ -136,7 +148,7 @@ def _signature(certificate: CertificateRecord, key: bytes | str | Path | None, a
 
 def _in_ledger(certificate: CertificateRecord, ledger: Ledger | None) -> Iterator[Check]:
     if ledger is None:
-        yield Check("ledger", True, "no ledger given: the entry was not looked up")
+        yield Check("ledger", True, "no ledger given: the entry was not looked up", looked=False)
         return
     try:
         problems = ledger.verify()

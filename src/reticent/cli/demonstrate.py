@@ -88,7 +88,7 @@ def _records(found: Demonstration) -> list[Passage]:
         "\nThe ledger, charged before a row was read",
         *ledger_parts(found.study.ledger),
         f"\nThe certificate, signed with a throw-away key made for this run ({found.private.name}), and checked again",
-        layout.fields(("ok" if check.ok else "FAILED", check.words) for check in found.verification.checks),
+        layout.fields((check.state, check.words) for check in found.verification.checks),
         f"\nwrote {names} in {found.folder}/. Open {found.folder}/table4.html",
     ]
 
