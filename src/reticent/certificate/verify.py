@@ -21,6 +21,7 @@ from reticent.certificate.record import CertificateRecord
 from reticent.errors import CheckError, LedgerError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Entry, Reserved, Withdrawn
+from reticent.outcome import restore
 from reticent.privacy import compose, convert, filters, ptr, serialization
 from reticent.privacy.group_privacy import largest
 from reticent.privacy.guarantee import Guarantee
@@ -50,6 +51,9 @@ class Check:
     ok: bool
     words: str
     looked: bool = True
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
     @property
     def state(self) -> str:
