@@ -13,7 +13,6 @@ import pytest
 
 import reticent as rt
 from reticent.data.schema import Column
-from reticent.entropy import Replayed
 from reticent.errors import QuestionError, Refusal
 from reticent.outcome import Estimate
 from reticent.statistics.answer import Answer, Cell
@@ -21,6 +20,7 @@ from reticent.statistics.comparison import ReleasedCell, Terms, quotient
 from reticent.statistics.error_law import ErrorLaw
 from reticent.study.selection import Selection
 from tests.support.cli_kit import run
+from tests.support.same_noise import same_noise as same_noise
 
 WARDS = ("north", "south", "west")
 FILE = """
@@ -39,16 +39,6 @@ cost = { kind = "real", low = 0, high = 1000 }
 ward = { kind = "category", among = ["north", "south", "west"] }
 """
 CLAUSES = "FROM study WHERE age >= 65 GROUP BY ward"
-
-
-@pytest.fixture
-def same_noise(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Every release from here on draws the same noise."""
-
-    def begin() -> None:
-        monkeypatch.setattr("reticent.entropy._read", Replayed("noise")._read)
-
-    return begin
 
 
 def rows(people: int = 6_000) -> dict[str, list[float] | list[str] | list[int]]:

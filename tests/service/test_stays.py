@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.entropy import Replayed
 from reticent.outcome import Reply
 from tests.support.cli_kit import run
+from tests.support.same_noise import same_noise as same_noise
 
 FILE = """
 [study]
@@ -55,11 +55,6 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "stays.csv").write_text("\n".join(lines) + "\n", "utf-8")
     (tmp_path / "stays.toml").write_text(FILE, "utf-8")
     return tmp_path / "stays.toml"
-
-
-@pytest.fixture
-def same_noise(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    return lambda: monkeypatch.setattr("reticent.entropy._read", Replayed("noise")._read)
 
 
 def test_one_line_of_file_python_and_sql_says_the_same(study: Path, same_noise: Callable[[], None]) -> None:

@@ -24,6 +24,7 @@ from reticent.data.schema import Category, Schema
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.serialization import LONGEST, canonical, digest_of
 from reticent.statistics.answer import IncompleteRows
+from reticent.statistics.dates import calendar_of
 
 if TYPE_CHECKING:
     from reticent.data.spec import Spec
@@ -78,7 +79,7 @@ class Snapshot:
         column = self.schema.column(name)
         listed = list(column.among) if isinstance(column, Category) else None
         found: list[object] = [type(column).__name__, listed, column.constant]
-        calendar = getattr(column, "calendar", None)  # a digest of before there were dates stays what it was
+        calendar = calendar_of(name, self.schema)  # a digest of before there were dates stays what it was
         return found if calendar is None else [*found, calendar.step, calendar.zone, calendar.format]
 
 

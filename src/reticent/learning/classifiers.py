@@ -311,8 +311,7 @@ class LogisticRegression(LinearClassifier):
     def _tell(self, plan: Fit) -> None:
         super()._tell(plan)
         few = (
-            self.class_weight is None
-            and self.most_weight is None
+            not self._weighed
             and plan.loss == losses.Logistic(2)
             and plan.scaling.width <= FEW
             and self.solver in ("auto", "descent")

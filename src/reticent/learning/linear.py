@@ -138,6 +138,11 @@ class LinearModel(Estimator):
             self.estimates_ = _estimates(found, scaling, coef[0], float(intercept[0]), times)
         self._coef, self._start = coef, intercept
 
+    @property
+    def _weighed(self) -> bool:
+        """True if rows do not count alike, by parameters that some models have."""
+        return any(getattr(self, name, None) is not None for name in ("class_weight", "most_weight"))
+
     def _tell(self, plan: Fit) -> None:
         """State the public facts of a solution: its ridge, and a line of the summary if numbers have no intervals."""
         if isinstance(
@@ -151,9 +156,9 @@ class LinearModel(Estimator):
             some = f"a dash stands where {HIDES} a number may be" if any(told) else f"no intervals: {HIDES} all may be"
             self.note_ = "" if all(told) else f"{some}; {enough_words(plan)}"
         elif isinstance(plan, Descent):
-            self.note_ = f"{NONE_BOUGHT}: {_instead(self, plan.loss)}"
+            self.note_ = f"{NONE_BOUGHT}: {_instead(plan.loss, weighed=self._weighed)}"
         else:
-            self.note_ = f"{plan.note}: {_instead(self, plan.loss)}"
+            self.note_ = f"{plan.note}: {_instead(plan.loss, weighed=self._weighed)}"
 
 
 def refined(plan: Fit) -> bool:
@@ -178,9 +183,9 @@ def enough_words(plan: Fit) -> str:
     )
 
 
-def _instead(model: object, loss: losses.Loss) -> str:
+def _instead(loss: losses.Loss, *, weighed: bool) -> str:
     """The one thing to change for intervals."""
-    if getattr(model, "class_weight", None) is not None or getattr(model, "most_weight", None) is not None:
+    if weighed:
         return "they are known where all rows count alike: leave out the weights"
     if loss == losses.Logistic(2):
         return 'intervals="yes" and solver="auto" buy them'

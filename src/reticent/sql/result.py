@@ -55,20 +55,33 @@ def rows_of(statement: SelectStatement, answers: Mapping[str, Answer]) -> tuple[
     if statement.having is not None:
         rows = [row for row in rows if row.holds(statement.having)]
     for output, descending in reversed(statement.order):
-        rows.sort(key=lambda row: _place(row.value(output), descending=descending))
+        rows = _sorted(rows, output, descending=descending)
     if statement.limit is not None:
         rows = rows[: statement.limit]
     return tuple(SelectedRow(row.label, tuple(row.value(output) for _, output in statement.outputs)) for row in rows)
 
 
+def _sorted(rows: Sequence[_Row], output: Output, *, descending: bool) -> list[_Row]:
+    """The rows in the order of an output, those without a reply last."""
+    told = [(value, row) for row in rows if (value := _plain(row.value(output))) is not None]
+    told.sort(key=lambda pair: pair[0], reverse=descending)
+    return [*(row for _, row in told), *(row for row in rows if _plain(row.value(output)) is None)]
+
+
 class _Row:
-    """The released numbers of one group."""
+    """The released numbers of one group, each worked out once."""
 
     def __init__(self, label: Label, cells: Mapping[str, Mapping[Label, ReleasedCell]]) -> None:
         self.label = label
         self.cells = cells
+        self.values: dict[Output, Value] = {}
 
-    def value(self, output: Output, name: str = "") -> Value:
+    def value(self, output: Output) -> Value:
+        if output not in self.values:
+            self.values[output] = self._made(output)
+        return self.values[output]
+
+    def _made(self, output: Output) -> Value:
         match output:
             case GroupKey(place=place):
                 return self.label[place][1]
@@ -82,11 +95,11 @@ class _Row:
                         return None
             case WeightedSum(weights=((one, weight),), constant=constant) if weight == 1 and not constant:
                 part = self._cell(one)
-                return Answer(name or one, (Cell((), part.cell.outcome, part.cell.error),), part.answer.caveats)
+                return Answer(one, (Cell((), part.cell.outcome, part.cell.error),), part.answer.caveats)
             case WeightedSum():
-                return weighted(name, name, self._terms(output))
+                return weighted("", "", self._terms(output))
             case Quotient(above=above, below=below):
-                return quotient(name, name, self._terms(above), self._terms(below))
+                return quotient("", "", self._terms(above), self._terms(below))
 
     def holds(self, choice: ReleasedCondition) -> bool:
         """True if a condition is true of the released numbers; what is no reply fulfils none."""
@@ -132,16 +145,6 @@ def _plain(value: Value) -> Key | float | None:
             return estimate.value
         case _:
             return None
-
-
-def _place(value: Value, *, descending: bool) -> tuple[bool, float, str]:
-    """The place of a row in an order, what is no reply last."""
-    found = _plain(value)
-    if found is None:
-        return True, 0.0, ""
-    if isinstance(found, str):
-        return False, 0.0, "".join(chr(0x10FFFF - ord(c)) for c in found) + "\U0010ffff" if descending else found
-    return False, -float(found) if descending else float(found), ""
 
 
 # --- forms ------------------------------------------------------------------------------------------------------------

@@ -231,9 +231,8 @@ class _StatementReader:
     def _condition(self, node: Any, rows: RowView) -> Tree:
         inner = _only(node, "this")
         self._check_tables(inner, rows)
-        for one in inner.walk():
-            if one.key in AGGREGATES:
-                raise refusal("WHERE is about one row: a condition on an aggregate stands in HAVING.")
+        if _aggregated(inner):
+            raise refusal("WHERE is about one row: a condition on an aggregate stands in HAVING.")
         return tree_of(inner, rows.columns)
 
     def _check_tables(self, node: Any, rows: RowView) -> None:
@@ -254,16 +253,13 @@ class _StatementReader:
         aliases = {name.lower(): one for name, one in columns if name}
         for one in node.expressions:
             inner = one
-            if one.key == "literal" and not one.args.get("is_string"):
-                place = number_of(one)
-                if place.denominator != 1 or not 1 <= place <= len(columns):
-                    raise refusal(f"GROUP BY {one.this}: the SELECT has {len(columns)} columns.")
-                inner = columns[int(place) - 1][1]
+            if _is_number(one):
+                inner = columns[_nth(one, "GROUP BY", len(columns))][1]
             elif one.key == "column" and one.args.get("table") is None:
                 name = name_of(one.this).lower()
                 if name in aliases and name not in {known.lower() for known in self.rows.columns}:
                     inner = aliases[name]
-            if any(part.key in AGGREGATES for part in inner.walk()):
+            if _aggregated(inner):
                 raise refusal("GROUP BY takes columns and expressions of one row, no aggregate.")
             self._check_tables(inner, self.rows)
             tree = tree_of(inner, self.rows.columns)
@@ -285,7 +281,7 @@ class _StatementReader:
             if not isinstance(found, WeightedSum | Quotient):
                 raise refusal(f"{str(node.this).upper()} takes an aggregate, or arithmetic on aggregates.")
             return IntervalEnd(found, ENDS[str(node.this).upper()])
-        if not any(one.key in AGGREGATES for one in node.walk()) and node.key not in ("literal", "neg"):
+        if not _aggregated(node) and node.key not in ("literal", "neg"):
             return self._key(node)
         return self._number(node)
 
@@ -338,7 +334,7 @@ class _StatementReader:
             raise refusal(f"{node.key.upper()} takes a column.")
         if inner.key == "distinct":
             raise refusal(f"{node.key.upper()}(DISTINCT …) is no statistic here: COUNT(DISTINCT person) is.")
-        if inner.key in AGGREGATES or any(one.key in AGGREGATES for one in inner.walk()):
+        if _aggregated(inner):
             raise refusal("An aggregate is of a column, not of another aggregate.")
         return Ask(KINDS[verb].read({"column": column_text(tree_of(inner, self.rows.columns))}))
 
@@ -441,11 +437,9 @@ class _StatementReader:
 
     def _sorted(self, node: Any, aliases: Mapping[str, Output]) -> tuple[Output, bool]:
         parts(node, "this", "desc")
-        if node.this.key == "literal" and not node.this.args.get("is_string"):
-            place, outputs = number_of(node.this), list(aliases.values())
-            if place.denominator != 1 or not 1 <= place <= len(outputs):
-                raise refusal(f"ORDER BY {node.this.this}: the SELECT has {len(outputs)} columns.")
-            return outputs[int(place) - 1], bool(node.args.get("desc"))
+        if _is_number(node.this):
+            outputs = list(aliases.values())
+            return outputs[_nth(node.this, "ORDER BY", len(outputs))], bool(node.args.get("desc"))
         return self._released(node.this, aliases), bool(node.args.get("desc"))
 
 
@@ -490,6 +484,23 @@ def _one(found: Sequence[Any]) -> Sequence[Any]:
     if len(found) != 1:
         raise refusal("One column is sorted by here.")
     return found
+
+
+def _aggregated(node: Any) -> bool:
+    """Tell if an aggregate stands anywhere in a node."""
+    return any(one.key in AGGREGATES for one in node.walk())
+
+
+def _is_number(node: Any) -> bool:
+    return node.key == "literal" and not node.args.get("is_string")
+
+
+def _nth(node: Any, clause: str, columns: int) -> int:
+    """The place, from 0, of a column of the SELECT that a clause names by its number."""
+    place = number_of(node)
+    if place.denominator != 1 or not 1 <= place <= columns:
+        raise refusal(f"{clause} {node.this}: the SELECT has {columns} columns.")
+    return int(place) - 1
 
 
 def _alias(node: Any) -> str:

@@ -149,10 +149,8 @@ class PreparedRelease:
 
     def _is_filtered(self, place: int) -> bool:
         """Tell if a step of ``all_steps`` is about rows that a condition of a question chose."""
-        beside = [view for view in self.views for _ in view.besides]
-        if place >= len(self.steps) + len(beside):  # the choice of a cap, of all rows
-            return False
-        view = self._view_of(place)[0] if place < len(self.steps) else beside[place - len(self.steps)]
+        beside = dict(enumerate((view for view in self.views for _ in view.besides), len(self.steps)))
+        view = beside.get(place) or self._view_of(place)[0]
         return view is not None and view.schema is not None
 
     def estimand(self, place: int, of_step: str) -> str:
