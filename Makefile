@@ -14,13 +14,19 @@ INSTALL := -m pip install -qq -c constraints.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all quick check bench audit docs pictures wheel clean
+.PHONY: help demo demo-postgres demo-spark test test-all quick check bench audit docs pictures wheel clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.core ## publish statistics about a real public table, with certificate, page and ledger
 	$(BIN)/reticent demo
+
+demo-postgres: $(VENV)/.postgres ## publish the same from a PostgreSQL server of its own, in a temporary folder
+	$(BIN)/python -m reticent.demo.postgres
+
+demo-spark: $(VENV)/.spark ## publish the same from a Spark server of its own, which needs Java
+	$(BIN)/python -m reticent.demo.spark
 
 test: $(VENV)/.test ## run the tests that a change breaks first: at most 5 minutes on two cores
 	$(BIN)/python -m pytest -m "not wide and not audit" -n 2 --durations=15
@@ -69,6 +75,18 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python $(INSTALL) -e ".[test]"
+	@touch $(VENV)/.core $@
+
+$(VENV)/.spark: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python $(INSTALL) -e ".[test,spark]"
+	@touch $(VENV)/.core $(VENV)/.test $@
+
+$(VENV)/.postgres: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python $(INSTALL) -e ".[postgres]"
+	@touch $(VENV)/.core $@
+
+$(VENV)/.spark: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python $(INSTALL) -e ".[spark]"
 	@touch $(VENV)/.core $@
 
 $(VENV)/.check: pyproject.toml constraints.txt | $(BIN)/python

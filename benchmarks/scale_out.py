@@ -22,7 +22,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reticent.data import query_compiler
-from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
+from reticent.data.engines.duckdb import DUCKDB
+from reticent.data.engines.engine import EngineSession, Limits
 from reticent.data.engines.formula_levels import Names
 from reticent.data.order_statistics import FetchedColumn, Needs, RunLength, SortedColumn, around, fetched
 from reticent.data.query import OrderedValues, Query, Total
@@ -89,13 +90,13 @@ def least(repeat: int, work: Callable[[], object]) -> float:
     return min(times)
 
 
-def stored(engine: Session, values: Floats, query: OrderedValues) -> _Column:
+def stored(engine: EngineSession, values: Floats, query: OrderedValues) -> _Column:
     """The column in the engine, as ``Table.run`` stores it."""
-    steps, base, (text,) = query_compiler.statements([query], SCHEMA, {"x": "real"}, KEY, DIALECT)
+    told = query_compiler.statements([query], SCHEMA, {"x": "real"}, KEY, DUCKDB.dialect)
     name = Names(SCHEMA, ("x",))["x"]
     table = pa.table({name: values})
-    engine.store("base", base, table.to_reader(), steps=steps)
-    return _columns(engine, query, text, SCHEMA)[0]
+    engine.store(*told.first, table.to_reader(), steps=told.steps)
+    return _columns(engine, DUCKDB.dialect, query, told.asked[0], SCHEMA)[0]
 
 
 def same(one: FetchedColumn, other: FetchedColumn) -> bool:
@@ -114,7 +115,7 @@ def measure(name: str, values: Floats, repeat: int) -> bool:
     ranks = ranks_of(n, (Fraction(1, 4), Fraction(3, 4)))
     needs = Needs(around(ranks, MOST))
     query = OrderedValues("x", UNIT, needs)
-    with session(Limits()) as engine:
+    with DUCKDB.session(Limits()) as engine:
         column = stored(engine, values, query)
         one_sum = least(repeat, lambda: engine.rows("SELECT sum(c0) FROM base"))
         found: list[FetchedColumn] = []

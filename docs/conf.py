@@ -11,6 +11,8 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
+from latex2mathml.converter import convert
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 import reticent
@@ -31,6 +33,7 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_show_inherited_class_members = False
 
+html_math_renderer = "mathml"  # formulas are drawn by the browser itself: pages load nothing from the network
 html_theme = "pydata_sphinx_theme"
 html_title = "reticent"
 html_theme_options = {
@@ -113,7 +116,22 @@ def show_signature(_app: Any, what: str, _name: str, thing: Any, _options: Any, 
     return given, back
 
 
+def show_formula(writer: Any, node: Any) -> None:
+    """Write a formula as MathML, and stop there: its text has no other form."""
+    display = "inline" if isinstance(node, nodes.math) else "block"
+    try:
+        made = convert(node.astext(), display=display)
+        problem = re.search(r"\\[a-zA-Z]+", made)
+    except Exception as error:
+        made, problem = "", error
+    if problem:
+        logging.getLogger(__name__).warning("formula that is not read: %s: %r", node.astext(), problem, location=node)
+    writer.body.append(made if display == "inline" else f"<p>{made}</p>")
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> None:
+    app.add_html_math_renderer("mathml", (show_formula, None), (show_formula, None))
     app.add_directive("room", Room)
     app.connect("autodoc-process-signature", show_signature)
     app.connect("autodoc-process-docstring", keep_bars, priority=90)

@@ -208,6 +208,10 @@ def filters(folder: Path) -> None:
     release(page("how-to/filters", folder)["release"], folder, "filters")
 
 
+def weights(folder: Path) -> None:
+    release(page("how-to/weights", folder)["release"], folder, "weights")
+
+
 def sql(folder: Path) -> None:
     release(page("how-to/sql", folder)["found"].release, folder, "sql")
 
@@ -317,6 +321,7 @@ PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "teaching": teaching,
     "odds": odds,
     "filters": filters,
+    "weights": weights,
     "sql": sql,
     "flights": flights,
     "dates": dates,

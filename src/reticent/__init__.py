@@ -59,7 +59,10 @@ from reticent.statistics.robust.location import Location as location
 from reticent.statistics.robust.scale import Scale as scale
 from reticent.statistics.robust.trimmed_mean import TrimmedMean as trimmed_mean
 from reticent.statistics.statistic import Ask
-from reticent.study import Study, open, read_certificate, read_release, study  # noqa: A004 - rt.open is what people type
+from reticent.study import Study, open, read_certificate, read_release, study, table  # noqa: A004 - rt.open is what people type
+
+if TYPE_CHECKING:
+    from reticent.cli.notebook import NotebookShell
 
 __version__ = "0.2.0.dev0"
 
@@ -69,6 +72,13 @@ if not TYPE_CHECKING:  # a name of 0.1.0 says what it is called now
         from reticent.renamed import missing
 
         raise missing("reticent", name)
+
+
+def load_ipython_extension(shell: NotebookShell) -> None:
+    """Add ``%%reticent`` to a notebook, which asks it by ``%load_ext reticent``."""
+    from reticent.cli.notebook import register
+
+    register(shell)
 
 
 __all__ = [
@@ -132,6 +142,7 @@ __all__ = [
     "sd",
     "study",
     "sum",
+    "table",
     "test",
     "text",
     "trimmed_mean",

@@ -40,6 +40,7 @@ class SpecError(Refusal):
     """A study file, schema or source cannot be used as written, for one problem or several."""
 
     def __init__(self, *problems: str) -> None:
+        problems = tuple(dict.fromkeys(problems))  # several questions can have one problem
         self.problems = problems
         listed = "".join(f"\n  {problem}" for problem in problems)
         super().__init__(problems[0] if len(problems) == 1 else f"There are {len(problems)} problems.{listed}")

@@ -102,4 +102,4 @@ def _start(plan: PreparedRelease, *, fails: bool) -> tuple[Ledger, Watched]:
 def _release(plan: PreparedRelease, schema: Schema, ledger: Ledger, table: Watched) -> Release:
     about = ReleaseMetadata("made up", "audit", "audit", "audit", "made up", "", None, None)
     rows = cast("Table", table)  # all that a release asks of a table is run
-    return run(plan, rows, schema, ledger, about, system(), None, lambda stage: None, None)
+    return run(plan, rows, schema, ledger, about, system(), None, lambda stage: None)

@@ -76,7 +76,7 @@ def released(budget):
     tree = compose.in_zcdp(MADE.guarantee) if isinstance(budget, ZCDP) else MADE.guarantee
     about = ReleaseMetadata("made up", "count", "a test", "tester", "made up", "", None, None)
     plan = PreparedRelease((Step(),), None, tree)
-    made = run(plan, Table(), Schema({}, Person("add_remove")), ledger, about, system(), None, lambda stage: None, None)
+    made = run(plan, Table(), Schema({}, Person("add_remove")), ledger, about, system(), None, lambda stage: None)
     return read_certificate(made.certificate.to_json()).verify(ledger, allow_unsigned=True)
 
 

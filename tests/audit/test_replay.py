@@ -35,9 +35,10 @@ from reticent.data import memory, query_compiler
 from reticent.data import query as asked_of
 from reticent.data.candidates import cells_of
 from reticent.data.engines import casts
+from reticent.data.engines.row_choice import RowChoice
 from reticent.data.files import CsvFile, ParquetFiles
 from reticent.data.json_lines import JsonLines
-from reticent.data.query import KeyHolders, Keys, OrderedValues, Query, Ranks, Records, Tally, stability
+from reticent.data.query import KeyHolders, OrderedValues, Query, Ranks, Records, Tally, stability
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.spreadsheet import Spreadsheet
 from reticent.data.table import Counts, QueryResult
@@ -318,8 +319,7 @@ def findings(
     questions: Sequence[str], adjacency: Kind = "add_remove", rows: int = 2, triples: int = 33
 ) -> tuple[Finding, ...]:
     """What the audit of a plan finds, compiled anew."""
-    for cache in (query_compiler._cells_text, query_compiler._base_text, query_compiler._query_text):
-        cache.cache_clear()
+    query_compiler.forget()
     schema = Schema(COLUMNS, Person(adjacency, "who", rows))
     units = 10_000 if adjacency == "substitute" else None
     prepared = settle(understand(questions, schema), Cost.read("10", None, None), schema, units, "approximate")
@@ -333,8 +333,7 @@ def kinds(questions: Sequence[str], adjacency: Kind = "add_remove", rows: int = 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     yield monkeypatch
-    for cache in (query_compiler._cells_text, query_compiler._base_text, query_compiler._query_text):
-        cache.cache_clear()
+    query_compiler.forget()
 
 
 @pytest.mark.wide
@@ -364,10 +363,9 @@ def test_half_the_sensitivity_is_found(broken: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.wide
 def test_a_forgotten_cap_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
-    def kept(self: Any, keys: Keys | None) -> Any:
-        return self.all if keys is None else self._keyed(self.all, keys)
-
-    broken.setattr(query_compiler._QueryExpressions, "kept", kept)
+    honest = RowChoice.rows
+    broken.setattr(RowChoice, "rows", lambda choice, of: honest(choice, "all"))
+    broken.setattr(RowChoice, "bound", lambda choice, keys, of: None)
     assert "sensitivity" in kinds(["count"])
 
 

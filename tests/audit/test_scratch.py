@@ -109,7 +109,7 @@ def committed_without_a_reservation(patch: Patch) -> None:
         return release_charge(prepared, other, about)
 
     def commit(self: Ledger, receipt: Receipt, *, digest: str, **_: object) -> None:
-        self._write(lambda replay: Committed(receipt.id, digest))
+        self._book.write(lambda replay, view: Committed(receipt.id, digest))
 
     release_charge = release.charge
     patch.setattr(release, "charge", charge)

@@ -22,7 +22,18 @@ KEPT = {
     "Clipped": "a public method, which a text spells `clipped`",
     "Replayed": "the entropy that tests and recipes name",
     **dict.fromkeys(
-        ("Amended", "Closed", "Committed", "Described", "Failed", "Migrated", "Opened", "Refused", "Reserved"),
+        (
+            "Amended",
+            "Checkpointed",
+            "Closed",
+            "Committed",
+            "Described",
+            "Failed",
+            "Migrated",
+            "Opened",
+            "Refused",
+            "Reserved",
+        ),
         "an event of a ledger, whose file spells this word",
     ),
 }

@@ -21,6 +21,7 @@ from tests.conventions.tree import ROOT, SRC
 PAGES = sorted([*(ROOT / "docs" / "tutorials").glob("*.md"), *(ROOT / "docs" / "how-to").glob("*.md")])
 FURTHER = sorted([*(ROOT / "docs" / "theory").glob("*.md"), *(ROOT / "docs" / "reference").glob("*.md")])
 README = ROOT / "README.md"
+TASKS = ROOT / "docs" / "how-to" / "seven_tasks.md"
 
 
 def blocks(page: Path, language: str) -> Iterator[str]:
@@ -33,7 +34,7 @@ def blocks(page: Path, language: str) -> Iterator[str]:
 def of_python() -> Iterator[object]:
     for page in PAGES:
         if list(blocks(page, "python")):
-            yield pytest.param(page, id=page.stem)
+            yield pytest.param(page, id=page.stem, marks=[pytest.mark.wide] if page == TASKS else [])
     for page in (*FURTHER, README):
         if list(blocks(page, "python")):
             yield pytest.param(
@@ -48,6 +49,10 @@ def beforehand(page: Path, folder: Path) -> dict[str, object]:
         for file in (*published.files, published.folder / "rand.ledger"):
             shutil.copy(file, folder)
         shutil.copy(published.public, folder / "officer.pub")
+    if page == TASKS:
+        import duckdb
+
+        duckdb.read_parquet(str(SRC / "demo" / "randhie.parquet")).write_csv(str(folder / "visits.csv"))
     draw = random.Random(1)
     ages = [draw.randint(18, 95) for _ in range(5000)]
     return {"ages": ages, "wards": [draw.choice(("north", "south")) for _ in ages]} if page == README else {}
@@ -68,6 +73,17 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
             del sys.modules[file[1][:-3]]
             continue
         exec(compile(block, str(page), "exec"), names)
+
+
+def test_each_of_the_seven_tasks_has_at_most_six_lines() -> None:
+    """Imports count, blank lines and comments do not."""
+    tasks = list(blocks(TASKS, "python"))
+    assert len(tasks) == len(re.findall(r"^## \d\. ", TASKS.read_text("utf-8"), re.MULTILINE)) == 7
+    for task in tasks:
+        lines = [line for line in task.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        assert len(lines) <= 6, task
+        assert max(map(len, lines)) <= 120
+        assert not any(";" in line for line in lines)
 
 
 def contained(part: object, whole: object) -> bool:

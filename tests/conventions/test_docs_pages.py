@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,18 @@ from tests.conventions.tree import ROOT, SRC
 
 DOCS = ROOT / "docs"
 INDEXES = sorted(DOCS.glob("*/index.md"))
-WITHOUT_NUMBERS = {"caps", "own_csv", "own_statistic", "survey_hosting", "verify_a_certificate", "write_a_study_file"}
+WITHOUT_NUMBERS = {
+    "caps",
+    "own_csv",
+    "own_statistic",
+    "postgres",
+    "seven_tasks",
+    "spark",
+    "survey_hosting",
+    "tables",
+    "verify_a_certificate",
+    "write_a_study_file",
+}
 ITEM = re.compile(r"^- \[[^\]]+\]\(([\w./-]+\.md)\) (.+\.)$", re.MULTILINE)
 
 
@@ -78,3 +91,18 @@ def test_every_page_of_numbers_has_a_picture() -> None:
     pages = [page for room in ("tutorials", "how-to") for page in (DOCS / room).glob("*.md") if page.stem != "index"]
     shown = {page.stem for page in pages if "_static/" in page.read_text("utf-8")}
     assert {page.stem for page in pages} - shown == WITHOUT_NUMBERS
+
+
+@pytest.mark.wide
+def test_a_page_with_formulas_loads_nothing_from_the_network(tmp_path: Path) -> None:
+    """Built with the settings of the documentation; no script, style or font of the page has an address."""
+    source, made = tmp_path / "source", tmp_path / "made"
+    source.mkdir()
+    source.joinpath("index.md").write_text("# Page\n\nLet $x' \\ge \\frac1r$.\n\n$$\\sum_i x_i \\le 1$$\n", "utf-8")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-c", str(DOCS), str(source), str(made)]
+    subprocess.run(command, check=True)
+    page = made.joinpath("index.html").read_text("utf-8")
+    assert page.count("<math ") == 2
+    assert re.findall(r"""<(?:script|link|img|iframe)[^>]*(?:src|href)=["']?(?:https?:)?//[^>]*>""", page) == []
+    styles = [sheet for sheet in made.rglob("*.css") if re.search(r"url\([\"']?https?:", sheet.read_text("utf-8"))]
+    assert styles == []

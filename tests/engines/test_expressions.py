@@ -16,6 +16,8 @@ import pytest
 
 from reticent.data import expression_text
 from reticent.data.dates import date, datetime
+from reticent.data.engines.duckdb import DUCKDB
+from reticent.data.engines.engine import Engine, Limits
 from reticent.data.expression_tree import Application, Tree
 from reticent.data.query import (
     CappedPersons,
@@ -31,7 +33,8 @@ from reticent.data.query import (
 )
 from reticent.data.query_compiler import columns_of
 from reticent.data.schema import Category, Column, Person, Schema, category, grid_by_width, integer, real
-from reticent.data.table import QueryResult, open_table
+from reticent.data.source import open_source
+from reticent.data.table import QueryResult, Table, open_table
 from reticent.data.transformations import computed, filtered
 from reticent.errors import Refusal
 from reticent.privacy.adjacency import Kind
@@ -189,9 +192,10 @@ def queries(schema: Schema) -> list[Query]:
     return found
 
 
-def agree(plain: Schema, schema: Schema, rows: list[Row]) -> None:
+def agree(plain: Schema, schema: Schema, rows: list[Row], engine: Engine = DUCKDB) -> None:
     asked = queries(schema)
-    found = open_table(as_table(rows), plain).run(asked, KEY, schema)
+    table = Table(open_source(as_table(rows), plain), plain, Limits(), None, engine=engine)
+    found = table.run(asked, KEY, schema)
     reference = Reference(schema, rows, columns_of(asked, schema), KEY)
     words = {name: expression_text.write(tree) for name, tree in schema.computed.items()}
     where = None if schema.where is None else expression_text.write(schema.where)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from reticent.data.engines.duckdb import Limits, Session, session
+from reticent.data.engines.duckdb import DUCKDB, DuckDBSession
+from reticent.data.engines.engine import Limits
 from reticent.data.query import DistinctPersons, Query, Rows
 from reticent.data.schema import Person, Schema, real
 from reticent.data.table import EngineFailure, Table, open_table
@@ -19,7 +20,7 @@ KEY = bytes(32)
 variable_in_scope = pa.Table.from_batches([], schema=pa.schema([("a", pa.int64())]))
 
 
-def stored(engine: Session) -> None:
+def stored(engine: DuckDBSession) -> None:
     stream = pa.table({"a": [1, 2]}).to_reader()
     engine.store("base", "SELECT a FROM cells", stream, steps={"cells": "SELECT a FROM source"})
 
@@ -48,7 +49,7 @@ def stored(engine: Session) -> None:
 )
 def test_a_session_refuses(statement: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\n1\n")
-    with session(Limits(threads=1)) as engine:
+    with DUCKDB.session(Limits(threads=1)) as engine:
         stored(engine)
         with pytest.raises(Exception):  # noqa: B017 - each kind of refusal is a class of its own
             engine.rows(statement.format(file=tmp_path / "t.csv", folder=tmp_path))
@@ -57,7 +58,7 @@ def test_a_session_refuses(statement: str, tmp_path: Path) -> None:
 
 
 def test_the_source_is_gone_after_it_was_read() -> None:
-    with session(Limits(threads=1)) as engine:
+    with DUCKDB.session(Limits(threads=1)) as engine:
         stored(engine)
         with pytest.raises(Exception, match="source"):
             engine.rows("SELECT * FROM source")
@@ -89,14 +90,14 @@ def test_a_run_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_running_query_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     slow, started = table(10, Limits(threads=1)), threading.Event()
 
-    def endless(engine: Session, statement: str) -> list[tuple[int]]:
+    def endless(engine: DuckDBSession, statement: str) -> list[tuple[int]]:
         started.set()
         found: list[tuple[int]] = engine._connection.execute(
             "SELECT sum(a.range * b.range) FROM range(1000000000) a, range(1000) b"
         ).fetchall()
         return found
 
-    monkeypatch.setattr(Session, "rows", endless)
+    monkeypatch.setattr(DuckDBSession, "rows", endless)
     stopped: list[BaseException] = []
 
     def run() -> None:

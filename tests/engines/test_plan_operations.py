@@ -13,7 +13,9 @@ import pytest
 
 from reticent.data import query_compiler
 from reticent.data.columns import Storage
-from reticent.data.query import KeyHolders, Keys, Moments, Query, Rows, Tally, Total
+from reticent.data.engines.duckdb import DUCKDB
+from reticent.data.engines.row_choice import Of, RowChoice, distinct_keys
+from reticent.data.query import KeyHolders, Keys, Moments, Query, Rows, Tally, Total, keys_of
 from reticent.data.schema import (
     Category,
     Person,
@@ -38,6 +40,7 @@ KEY = bytes(32)
 # only draws the sample that says where to look.
 ALLOWED = {
     *("UnboundTable", "Field", "Literal", "Project", "Filter", "Aggregate", "SortKey"),
+    *("JoinChain", "JoinLink", "JoinTable", "JoinReference", "DropColumns", "Distinct", "Union"),
     *("Add", "Subtract", "Multiply", "Divide", "Floor", "Cast", "TryCast"),
     *("And", "Or", "Not", "Equals", "NotEquals", "Less", "Greater", "NotNull", "IsNan", "InValues"),
     *("IfElse", "SearchedCase", "Coalesce"),
@@ -54,17 +57,28 @@ def expressions() -> Iterator[Any]:
         used = query_compiler.columns_of(queries(), schema)
         for storage in get_args(Storage):
             yield query_compiler.cells(schema, used, dict.fromkeys((*used, "who"), storage))
-        yield query_compiler.base(schema, used)
+        yield query_compiler.chosen_rows(schema, used)
+        yield from kept(RowChoice(schema, used))
         for query in queries():
-            yield query_compiler.aggregate(query, schema, used)
+            yield query_compiler.aggregate(query, RowChoice(schema, used))
     schema = Schema({}, Person("add_remove", "who", rows=3), texts={"t": Text(5)})
     for query in (KeyHolders("t", 3), KeyHolders("t", 1)):
         yield query_compiler.cells(schema, ["t"], {"t": "text", "who": "text"})
         yield query_compiler.typed_rows(schema, ["t"])
-        yield query_compiler.aggregate(query, schema, ["t"])
+        yield query_compiler.aggregate(query, RowChoice(schema, ("t",)))
     for asked in get_args(query_compiler.Scan):
         for unit in (Fraction(1, 4), Fraction(3, 7)):
             yield query_compiler.scan(asked, "values_kept", unit, of_group=True)
+
+
+def kept(choice: RowChoice) -> Iterator[Any]:
+    if choice.schema.person.column is not None:
+        yield from (choice.over(), choice.numbered(), choice.base())
+    for keys in distinct_keys([keys_of(query) for query in queries()]):
+        for of in get_args(Of):
+            yield choice.grouped(keys, 0, of)
+            if choice.bound(keys, of) is not None:
+                yield from (choice.crowded(keys, 0, of), choice.chosen(keys, 0, of))
 
 
 @pytest.mark.wide
@@ -99,7 +113,9 @@ def test_the_search_for_operations_finds() -> None:
 def test_a_statement_holds_the_key_and_its_cache_does_not() -> None:
     schema = Schema({"x": real(0, 1)}, Person("add_remove", "who", rows=1))
     texts = [
-        query_compiler.statements([Rows()], schema, {"x": "real", "who": "text"}, bytes([b]) * 32, "duckdb")[1]
+        query_compiler.statements(
+            [Rows()], schema, {"x": "real", "who": "text"}, bytes([b]) * 32, DUCKDB.dialect
+        ).further[1][2]
         for b in (1, 2)
     ]
     assert texts[0] != texts[1]
@@ -125,7 +141,7 @@ def test_a_histogram_of_many_bins_compiles_to_what_one_of_few_does() -> None:
     schema = Schema({"x": real()}, Person("add_remove"))
     few, many = (Tally("x", edges=tuple(Fraction(k, bins) for k in range(bins + 1))) for bins in (2, 2**13))
     (short,), (long,) = (
-        query_compiler.statements([query], schema, {"x": "real"}, KEY, "duckdb")[2] for query in (few, many)
+        query_compiler.statements([query], schema, {"x": "real"}, KEY, DUCKDB.dialect).asked for query in (few, many)
     )
     assert short == long
     rows: list[Row] = [{"x": place / 4999 - 0.1} for place in range(6000)]

@@ -338,7 +338,7 @@ def test_a_finding_refuses_the_release_uncharged(study: Path, monkeypatch: pytes
     assert done.said.endswith("Nothing was charged.")
     assert list(study.parent.glob("table4.*")) == []
     ledger = Ledger.open("clinic.ledger")
-    assert [line.state for line in ledger.releases()] == ["refused"]
+    assert (ledger.releases(), [line.state for line in ledger.refusals()]) == ((), ["refused"])
     assert ledger.left() == ledger.budget
     told = run("release", str(study), *asked, "--audit", "--json").document["error"]
     assert (told["kind"], told["charged"], told["exit"]) == ("question", "nothing", 5)

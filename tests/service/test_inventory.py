@@ -84,7 +84,7 @@ def test_the_sheet_has_a_line_for_each_request_and_no_formula(released: Path, tm
     rows = list(csv.DictReader(io.StringIO(out.read_text())))
     assert [(row["request"], row["loss"], row["state"]) for row in rows] == [
         ("r-0001", "ε 0.5", "committed"),
-        ("r-0002", "", "refused"),
+        ("", "", "refused"),
     ]
     assert rows[1]["what"] == "'=HYPERLINK(1)"
     assert run("registry", str(tmp_path), "--csv", str(out)).code == 5  # nothing is overwritten
@@ -167,3 +167,14 @@ def test_a_clock_before_the_last_entry_fails(released: Path, monkeypatch: pytest
 @pytest.mark.wide
 def test_a_new_ledger_is_its_owner_s_alone(released: Path) -> None:
     assert stat.S_IMODE(released.with_suffix(".ledger").stat().st_mode) == 0o600
+
+
+def test_doctor_lists_each_problem_of_a_study_file_on_a_line_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "bare.toml"
+    file.write_text('[study]\ntitle = "bare"\nsource = "bare.csv"\n', "utf-8")
+    done = run("doctor", str(file))
+    assert done.code == 6
+    assert "�" not in done.out
+    assert done.out.count("FAILED") > 2
+    found = run("doctor", str(file), "--json").document["findings"]
+    assert len(found) == done.out.count("FAILED")

@@ -51,12 +51,16 @@ def test_a_failed_release_stays_spent(ledger: Ledger) -> None:
     assert (ledger.releases()[0].state, ledger.releases()[0].note) == ("failed", "f-31")
 
 
-def test_a_refusal_is_numbered_and_charges_nothing(ledger: Ledger) -> None:
+def test_a_refusal_charges_nothing_and_leaves_the_chain_as_it_is(ledger: Ledger) -> None:
     charge(ledger)
-    assert ledger.note_refusal("mean(disea)", who="anna", code="5") == "r-0002"
-    assert charge(ledger) == "r-0003"
+    head = ledger.head
+    ledger.note_refusal("mean(disea)", who="anna", code="5")
+    assert ledger.head == head
+    assert charge(ledger) == "r-0002"
     assert ledger.spent() == eps(2)
-    assert [line.state for line in ledger.releases()] == ["reserved", "refused", "reserved"]
+    assert [line.state for line in ledger.releases()] == ["reserved", "reserved"]
+    (line,) = ledger.refusals()
+    assert (line.what, line.who, line.note, line.state, line.charge) == ("mean(disea)", "anna", "5", "refused", None)
 
 
 def test_a_receipt_is_committed_once(ledger: Ledger) -> None:
@@ -376,7 +380,7 @@ def test_a_fork_draws_on_the_same_file(tmp_path: Path) -> None:
 
 def test_a_fork_while_another_thread_charges_does_not_hang(tmp_path: Path) -> None:
     ledger = ledger_at(tmp_path / "rand.ledger", eps(5))
-    with ledger._lock:  # as if another thread were in the middle of a charge
+    with ledger._book._lock:  # as if another thread were in the middle of a charge
         child = forked(lambda: print(charge(ledger)))
         assert joined([child]) == [0]
     assert ledger.spent() == ONE
@@ -409,7 +413,8 @@ def test_a_representation_shows_no_numbers(tmp_path: Path) -> None:
 
 def test_the_date_of_a_ledger_does_not_go_back() -> None:
     ledger = Ledger.create(None, title="t", adjacency=PERSON, budget=eps(3), ends=date(2999, 1, 1))
-    ledger._replay.last_day = date(2999, 1, 2)  # an entry of a later day: the clock was put back since
+    assert ledger.spent() == eps(0)
+    ledger._book.replay.last_day = date(2999, 1, 2)  # an entry of a later day: the clock was put back since
     with pytest.raises(BudgetError, match="The approval ended"):
         charge(ledger)
 

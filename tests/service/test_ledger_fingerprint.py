@@ -18,13 +18,11 @@ from reticent.ledger.fingerprint import (
     adopt,
     claim,
     fingerprint,
-    note_head,
-    note_release,
     open_for,
     source_changed,
 )
 from reticent.privacy.serialization import canonical, digest_of
-from tests.support.ledger_kit import PERSON, charge, eps, forked, joined, ledger_at
+from tests.support.ledger_kit import PERSON, charge, eps, forked, joined, ledger_at, note_head, note_release
 
 COLUMNS = ("mdvis", "disea")
 

@@ -1,6 +1,6 @@
 """A ledger of an earlier form is copied, then migrated, under the lock and as an entry; a later form is refused.
 
-There is one form so far. These tests make up a second one, which has an index, and bring golden ledgers of 0.1.0 to it.
+Form 1 is that of 0.1.0. Form 2 has names beside its entries, and answers. These tests begin with form 1 as today's.
 """
 
 from __future__ import annotations
@@ -27,13 +27,19 @@ from tests.support.cli_kit import run
 from tests.support.golden import FIGURES, FOLDER
 from tests.support.ledger_kit import ONE, charge, eps, forked, joined, ledger_at
 
-INDEX = "CREATE INDEX entries_by_digest ON entries (digest)"
 GOLDEN = ("epsilon_open", "epsilon_delta_reserved", "rho_open", "rho_delta_reserved")
 
 
-def second(monkeypatch: pytest.MonkeyPatch, statement: str = INDEX) -> None:
+@pytest.fixture(autouse=True)
+def first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Today's form is 1."""
+    monkeypatch.setattr(store, "FORMS", {1: store.Form(store.ENTRIES)})
+    monkeypatch.setattr(store, "FORMAT", 1)
+
+
+def second(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
     """From here on today's form is 2."""
-    forms = {1: store.Form(store.SCHEMA), 2: store.Form((*store.SCHEMA, INDEX), (statement,))}
+    forms = {1: store.Form(store.ENTRIES), 2: store.Form(store.SCHEMA, statements or store.BESIDE)}
     monkeypatch.setattr(store, "FORMS", forms)
     monkeypatch.setattr(store, "FORMAT", 2)
 
@@ -152,7 +158,7 @@ def test_a_migration_that_fails_leaves_the_ledger_as_it_was(file: Path, monkeypa
     """After the copy: the old file still holds and is charged by the old version; the next try takes another name."""
     head = Ledger.open(file).head
     with monkeypatch.context() as broken:
-        second(broken, "CREATE INDEX another_one ON entries (body)")
+        second(broken, *store.BESIDE, "CREATE INDEX another_one ON entries (body)")
         with pytest.raises(LedgerError, match="could not be migrated: its tables are not those of form 2"):
             charge(Ledger.open(file))
     assert (form_of(file), Ledger.open(file).head) == (1, head)

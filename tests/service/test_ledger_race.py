@@ -9,7 +9,7 @@ import pytest
 
 from reticent.ledger import Ledger
 from reticent.ledger.replay import Row
-from reticent.ledger.store import SqliteStore
+from reticent.ledger.store import Addition, Decide, Extract, SqliteStore
 from tests.support.ledger_kit import eps, ledger_at, stampede
 
 
@@ -30,10 +30,16 @@ def test_a_store_that_decides_before_it_holds_the_lock_fails_the_race(
     """The mutant reads, decides, then writes what it decided: grants pass the budget, or the chain refuses to fit."""
     append = SqliteStore.append
 
-    def careless(self: SqliteStore, since: int, decide) -> None:  # type: ignore[no-untyped-def]
-        row = decide(self.rows(since))
+    def careless(self: SqliteStore, decide: Decide, after: object = None) -> None:
+        with self.reading() as view:
+            rows = decide(view).rows
         time.sleep(0.01)
-        append(self, since, lambda rows: row and Row(rows[-1].number + 1, row.body, row.digest))
+
+        def late(view: Extract) -> Addition:
+            last = view.rows(1)[-1].number
+            return Addition(tuple(Row(last + nth, row.body, row.digest) for nth, row in enumerate(rows, start=1)))
+
+        append(self, late)
 
     monkeypatch.setattr(SqliteStore, "append", careless)
     file = tmp_path / "rand.ledger"

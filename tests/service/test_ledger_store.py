@@ -10,7 +10,8 @@ import signal
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
 
@@ -18,7 +19,6 @@ import pytest
 
 from reticent.errors import LedgerError
 from reticent.ledger import Ledger, store
-from reticent.ledger.replay import Row
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, Loss
 from tests.support.ledger_kit import ONE, PERSON, charge, eps, forked, joined, ledger_at
@@ -141,9 +141,9 @@ def test_a_changed_schema_is_refused(file: Path, statement: str) -> None:
 def without_triggers(file: Path, *statements: str) -> None:
     """Change entries as someone would who takes the triggers away and puts them back."""
     with sql(file) as connection:
-        for statement in store.SCHEMA[1:]:
+        for statement in store.ENTRIES[1:]:
             connection.execute(f"DROP TRIGGER {statement.split()[2]}")
-        for statement in (*statements, *store.SCHEMA[1:]):
+        for statement in (*statements, *store.ENTRIES[1:]):
             connection.execute(statement)
 
 
@@ -177,6 +177,8 @@ def test_a_tampered_entry_is_noticed_and_stops_the_ledger(file: Path, statements
 def test_a_ledger_cut_short_is_noticed_by_its_head(file: Path) -> None:
     head = Ledger.open(file).head
     without_triggers(file, "DELETE FROM entries WHERE number = 5")
+    assert "do not fit the entries" in Ledger.open(file).verify()[0]
+    without_triggers(file, "DELETE FROM names WHERE number = 5")
     assert Ledger.open(file).verify() == ()
     assert "older copy" in Ledger.open(file).verify(head=head)[0]
 
@@ -242,8 +244,8 @@ def test_what_is_not_a_ledger_is_refused_in_words(tmp_path: Path) -> None:
 
 def test_another_format_is_refused(file: Path) -> None:
     with sql(file) as connection:
-        connection.execute("PRAGMA user_version = 2")
-    with pytest.raises(LedgerError, match="has ledger format 2; this reticent reads format 1"):
+        connection.execute("PRAGMA user_version = 3")
+    with pytest.raises(LedgerError, match="has ledger format 3; this reticent reads format 2"):
         Ledger.open(file)
 
 
@@ -321,13 +323,13 @@ def test_after_a_failed_sync_a_handle_charges_no_more(file: Path) -> None:
         name, durable = "rand.ledger", True
         broken = True
 
-        def rows(self, since: int) -> tuple[Row, ...]:
-            return store.at(file).rows(since)
+        def reading(self) -> AbstractContextManager[store.Extract]:
+            return store.at(file).reading()
 
-        def append(self, since: int, decide: store.Decide) -> None:
+        def append(self, decide: store.Decide, after: Callable[[store.Extract], None] | None = None) -> None:
             if self.broken:
                 raise store.SyncError("The disk did not take the entry.")
-            store.at(file).append(since, decide)
+            store.at(file).append(decide, after)
 
         def migrate(self, seal: store.Seal) -> None:
             store.at(file).migrate(seal)

@@ -60,6 +60,15 @@ STUDIES = {
         tuple(f"{question} where k >= 2667" for question in ("count", "mean(y)", "sd(y)", "sum(x)", "median(y)")),
         passing="0.1587",
     ),
+    "visits, a sixth of the people passes": Shape(
+        "add_remove",
+        6_000,
+        tuple(f"{question} where k >= 2667" for question in ("count", "mean(y)", "mean(y) by g", "sd(y)", "median(y)")),
+        "4",
+        rows=20,
+        typical="5",
+        passing="0.1587",
+    ),
     "purchases": Shape("add_remove", 1_000, (*USUAL, "mean(y) by g", "iqr(y)"), "8", 20, "20"),
 }
 

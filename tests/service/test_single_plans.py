@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,13 +11,32 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.entropy import Replayed
+from reticent.data.schema import Column
+from reticent.entropy import Replayed, simulated
 from reticent.errors import PublicParameterError, QuestionError, Refusal
-from reticent.learning import KMeans, Level, LinearRegression
+from reticent.learning import (
+    PCA,
+    Between,
+    Clip,
+    DecisionTreeClassifier,
+    GaussianNB,
+    GridSearchCV,
+    HuberRegressor,
+    KMeans,
+    Level,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    StandardScaler,
+    public,
+)
+from reticent.learning.classifiers import Classifier
+from reticent.learning.estimator import Estimator
 from reticent.mechanisms.sparse_vector import SparseVector
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.sessions.above_threshold import Above, reach
 from reticent.sessions.row_functions import STEPS
+from reticent.study.plan import Plan
 from reticent.study.study import Study
 from tests.support.cli_kit import clinic, run
 
@@ -100,9 +120,83 @@ def test_a_plan_of_a_model_has_its_price_and_the_width_of_its_rule() -> None:
     assert noise is not None
     assert asked.noise is not None
     assert noise == pytest.approx(asked.noise, rel=0.2)
-    clusters = study.model_plan(KMeans(epsilon=1), ["x", "y"])
-    assert clusters.lines[0].expected.noise is None
-    assert "no public rule" in clusters.lines[0].expected.note
+    scaled = study.model_plan(StandardScaler(epsilon=1), ["x", "y"])
+    assert scaled.lines[0].expected.noise is None
+    assert "no public rule" in scaled.lines[0].expected.note
+
+
+def labelled() -> Study:
+    """Rows as plans make them up: a line tells two classes, with odds that a deviation changes by e^2."""
+    stream = simulated("labelled rows")
+    x = np.clip(0.5 + stream.standard_normal((PEOPLE, 2)) / 6, 0, 1)
+    odds = np.exp(2 * (x - 0.5).sum(axis=1) * 6 / np.sqrt(2))
+    rows = {"x": x[:, 0], "y": x[:, 1], "t": np.where(stream.random(PEOPLE) < odds / (1 + odds), "yes", "no")}
+    columns: dict[str, Column] = {name: rt.real(0, 1, complete=True) for name in "xy"}
+    columns["t"] = rt.category(["no", "yes"], complete=True)
+    return rt.study(rows, adjacency="substitute", columns=columns, budget="60", override="a test")
+
+
+def told(plan: Plan) -> tuple[float, float]:
+    """The score that a plan tells, and the most that it is below the best rule."""
+    found = re.search(r"(0\.\d\d) on 5 tables.*?(0\.\d\d) less", plan.lines[0].expected.note)
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+@pytest.mark.parametrize("model", [LogisticRegression, LinearSVC, GaussianNB, DecisionTreeClassifier])
+def test_a_classifier_is_right_as_often_as_its_plan_says(model: type[Classifier]) -> None:
+    """On rows of the planned shape within .05; at a hundredth of the price the plan says less."""
+    study = labelled()
+    score, _ = told(study.model_plan(model(epsilon=2), ["x", "y"], "t", people=PEOPLE))
+    fitted = model(epsilon=2).fit(*study.xy(["x", "y"], "t"))
+    exact = np.column_stack([study._rows[name] for name in "xy"])  # type: ignore[index]  # rows of the test's own
+    assert fitted.score(public(exact), public(study._rows["t"])) == pytest.approx(score, abs=0.05)  # type: ignore[index]
+    less, lost = told(study.model_plan(model(epsilon="0.02"), ["x", "y"], "t", people=PEOPLE))
+    assert less < score - 0.02
+    assert lost > 0.05
+
+
+@pytest.mark.parametrize("model", [HuberRegressor, KMeans, PCA])
+def test_more_epsilon_is_planned_to_score_higher(model: type[Estimator]) -> None:
+    study, y = made("substitute"), "y" if issubclass(model, HuberRegressor) else None
+    columns = ["x"] if y else ["x", "y"]
+    little, much = (told(study.model_plan(model(epsilon=epsilon), columns, y)) for epsilon in ("0.03", 3))
+    assert little[0] <= much[0]
+    assert little[1] > much[1]
+
+
+@pytest.mark.wide
+def test_a_search_and_a_pipeline_have_the_price_of_their_fit() -> None:
+    study = labelled()
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1, 3, 5, 8]}, epsilon=2)
+    planned = study.model_plan(search, ["x", "y"], "t")
+    line = planned.lines[0]
+    assert line.name == "GridSearchCV of LogisticRegression(x, y; t)"
+    assert "one of 5 is chosen" in line.expected.note
+    assert "C=0.1: right in 0." in line.expected.note
+    assert "and 1 more" in line.expected.note
+    search.fit(*study.xy(["x", "y"], "t"))
+    assert search.guarantee_.loss == planned.guarantee.loss
+    from sklearn.pipeline import make_pipeline
+
+    pipeline = make_pipeline(Clip(study.bounds), LogisticRegression(epsilon=1))
+    alone = study.model_plan(LogisticRegression(epsilon=1), ["x", "y"], "t")
+    assert study.model_plan(pipeline, ["x", "y"], "t").lines == alone.lines
+    with pytest.raises(QuestionError, match="a plan"):
+        study.model_plan(object(), ["x"], "t")
+
+
+def test_a_session_that_counts_is_planned_in_rows() -> None:
+    """The noise of a number of rows that is shown is that of the session."""
+    study = made("substitute")
+    planned = study.session_plan("sparse_vector of counts", ["x"], answers=1, epsilon="1").lines[0].expected
+    with study.sparse_vector(["x"], epsilon="1", positives=1, of="counts") as session:
+        found = session.above(Between("x", "0.5"), 100)
+        assert session.guarantee.loss == rt.PureDP(Fraction(1))
+    assert isinstance(found, Above)
+    assert found.estimate is not None
+    assert planned.noise == pytest.approx(found.estimate.noise, abs=1)
+    assert planned.sampling is None
 
 
 def test_no_row_is_read_and_no_ledger_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,6 +232,8 @@ def test_the_verb_plans_a_session_and_a_model(tmp_path: Path) -> None:
     fit = run("plan", file, "--model", "LinearRegression", "--y", "age", "--columns", "town", *shared[2:]).document
     assert fit["statistics"][0]["name"] == "LinearRegression(town; age)"
     assert fit["guarantee"] == {"epsilon": "1", "delta": "0"}
+    counts = run("plan", file, "--session", "sparse_vector of counts", "--answers", "2", *shared).document
+    assert "number of rows" in counts["statistics"][0]["note"]
     assert "± noise" in run("plan", file, "--session", "holdout", "--answers", "2", *shared[:-1]).out
     assert run("plan", file, "--session", "holdout", *shared).code == 2
     assert run("plan", file, "--model", "Nothing", *shared).code == 2
@@ -157,3 +253,27 @@ def test_a_plan_says_roughly_what_time_it_takes() -> None:
     assert "roughly 0.2 s of one processor" in small.footnote()
     assert small.to_json()["cpu_seconds"] == small.seconds
     assert pickle.loads(pickle.dumps(small)) == small
+
+
+def test_made_up_rows_cost_what_their_plan_says() -> None:
+    """The plan is that of the density, with its tables to check rows by; drawing rows costs nothing."""
+    study = made("substitute")
+    planned = study.synthesis_plan(["x", "y"], epsilon=2, people=PEOPLE)
+    synthetic = study.synthesize(["x", "y"], epsilon=2)
+    assert planned.guarantee.loss == synthetic.guarantee.loss
+    assert planned.lines[0].expected.replies == (("any shape", 1.0),)
+    assert planned.lines[0].expected.noise is not None
+    assert planned.seconds is not None
+    little = study.synthesis_plan(["x", "y"], epsilon="0.1", people=PEOPLE).lines[0].expected.noise
+    assert little is not None
+    assert planned.lines[0].expected.noise < little
+    with pytest.raises(QuestionError, match="drawn from a density"):
+        study.synthesis_plan(rt.mean("x").at(1), epsilon=1)
+
+
+def test_the_verb_plans_made_up_rows(tmp_path: Path) -> None:
+    file = str(clinic(tmp_path))
+    found = run("plan", file, "--synth", "--columns", "age", "--epsilon", "1", "--json").document
+    assert found["guarantee"] == {"epsilon": "1", "delta": "0"}
+    assert "density(age" in found["statistics"][0]["name"]
+    assert run("plan", file, "--synth", "--model", "KMeans", "--columns", "age", "--epsilon", "1").code == 2

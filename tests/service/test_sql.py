@@ -158,6 +158,72 @@ def test_rows_are_chosen_by_released_numbers_and_the_result_says_so() -> None:
     assert opened.sql("SELECT COUNT(*) AS n FROM study HAVING n > 1e6", epsilon=1).columns()["n"] == []
 
 
+def test_totals_are_sums_of_released_cells_and_null_keys(same_noise: Callable[[], None]) -> None:
+    columns: dict[str, Column] = {"ward": rt.category(WARDS), "sex": rt.category([0, 1]), "cost": rt.real(0, 1000)}
+    data = {**rows(3_000), "sex": [place % 2 for place in range(3_000)]}
+
+    def opened() -> rt.Study:
+        return rt.study(data, adjacency="add_remove", columns=columns, budget=10)
+
+    same_noise()
+    text = """SELECT ward, sex, COUNT(*) AS n, AVG(cost) AS m, GROUPING(sex) AS of_sexes FROM study
+              GROUP BY ROLLUP (ward, sex) HAVING n > 0 ORDER BY GROUPING(ward), ward, sex"""
+    found = opened().sql(text, epsilon=4)
+    same_noise()
+    asked = [rt.count().by("ward", "sex").with_totals(), rt.mean("cost").by("ward", "sex").with_totals()]
+    release = opened().release(asked, epsilon=4)
+    told = found.columns()
+    keys = list(zip(told["ward"], told["sex"], strict=True))
+    assert keys == [*((ward, sex) for ward in WARDS for sex in (0, 1, None)), (None, None)]
+    assert told["of_sexes"] == [0, 0, 1] * 3 + [1]
+    assert told["no_reply"] == [""] * 10
+    for name, answer in (("n", release.answers[0]), ("m", release.answers[1])):
+        cells: dict[tuple[object, ...], float] = {
+            tuple(key for _, key in cell.label): Answer("", (cell,)).value for cell in answer
+        }
+        assert told[name] == [cells[key] for key in (tuple(one for one in key if one is not None) for key in keys)]
+    assert "total" in str(found)
+    assert found.columns().keys() == pa.table(found).to_pydict().keys()
+    with pytest.raises(QuestionError, match="have totals"):
+        opened().sql("SELECT MEDIAN(cost) FROM study GROUP BY ROLLUP (ward)", epsilon=1)
+
+
+def test_a_share_beside_groups_is_named_and_bought_once() -> None:
+    columns: dict[str, Column] = {"ward": rt.category(WARDS), "sex": rt.category([0, 1]), "cost": rt.real(0, 1000)}
+    data = {**rows(3_000), "sex": [place % 2 for place in range(3_000)]}
+    opened = rt.study(data, adjacency="add_remove", columns=columns, budget=10)
+    plan = opened.plan(
+        ["count by ward, sex", "test(ward ~ sex)", "sum(cost) by sex, cost > 9, cost * 0 > 1"], epsilon=5
+    )
+    names = [line.name for line in plan.lines if line.name.startswith("incomplete")]
+    assert names == ["incomplete(ward, sex)", "incomplete(sex, cost, cost > 9, cost * 0 > 1)"]
+    grouped = opened.sql("SELECT ward, sex, COUNT(*) AS n FROM study GROUP BY ward, sex", epsilon=1)
+    assert not [answer.name for answer in grouped.release.answers if "cross" in answer.name]
+
+
+def test_a_union_is_one_table_and_costs_what_its_filter_costs(same_noise: Callable[[], None]) -> None:
+    sides = """SELECT 'old' AS class, cost / 2 AS c FROM study WHERE age >= 65
+               UNION ALL SELECT 'young', cost FROM study WHERE age < 65 AND ward <> 'west'"""
+    same_noise()
+    found = study().sql(f"SELECT class, AVG(c) AS m, COUNT(*) AS n FROM ({sides}) t GROUP BY class", epsilon=2)
+    same_noise()
+    old = rt.col("age") >= 65
+    condition = old | ((rt.col("age") < 65) & (rt.col("ward") != "west"))
+    c = rt.case([(old, rt.col("cost") / 2)], otherwise=rt.col("cost"))
+    label = rt.case([(old, "old")], otherwise="young")
+    asked = [rt.mean(c).where(condition).by(label), rt.count().where(condition).by(label)]
+    release = study().release(asked, epsilon=2)
+    assert found.release.guarantee.loss == release.guarantee.loss
+    told = found.columns()
+    for name, answer in (("m", release.answers[0]), ("n", release.answers[1])):
+        assert dict(zip(told["class"], told[name], strict=True)) == {
+            cell.label[0][1]: Answer("", (cell,)).value for cell in answer
+        }
+    mixed = "SELECT ward AS c FROM study WHERE age >= 65 UNION ALL SELECT cost FROM study WHERE age < 65"
+    with pytest.raises(QuestionError):
+        study().plan(f"SELECT AVG(c) FROM ({mixed}) t", epsilon=1)
+
+
 def test_no_reply_is_named_and_has_no_number() -> None:
     few = rt.study(
         {"x": [1.0, 2.0], "g": ["a", "a"]},

@@ -395,14 +395,14 @@ def test_stages_are_told_as_they_begin_and_the_charge_comes_first(folder: Path) 
 
 
 @pytest.mark.wide
-def test_a_declined_request_is_a_line_in_the_ledger_and_costs_nothing(folder: Path) -> None:
+def test_a_declined_request_is_a_line_in_the_log_of_the_ledger_and_costs_nothing(folder: Path) -> None:
     study = rt.open(folder / "visits.toml")
     study.release([rt.count()], epsilon=1, record=rt.Record(name="first"))
     with pytest.raises(rt.BudgetError):
         study.release([rt.count()], epsilon=9, record=rt.Record(name="too much"))
     with pytest.raises(rt.QuestionError):
         study.release([rt.mean("pain")], epsilon=1, record=rt.Record(name="no bounds", who="anna"))
-    lines = study.ledger.releases()
+    lines = (*study.ledger.releases(), *study.ledger.refusals())
     assert [(line.what, line.who, line.state) for line in lines] == [
         ("first", "curator", "committed"),
         ("too much", "curator", "refused"),
@@ -632,4 +632,4 @@ def test_no_people_under_substitution_are_refused_before_the_charge(text: str) -
     )
     with pytest.raises(QuestionError, match="no people, which is public here"):
         study.release([text], epsilon=1)
-    assert {line.state for line in study.ledger.releases()} == {"refused"}
+    assert {line.state for line in study.ledger.refusals()} == {"refused"}

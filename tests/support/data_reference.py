@@ -37,6 +37,9 @@ from reticent.data.query import (
     Rows,
     Tally,
     Total,
+    Weighing,
+    WeightedMoments,
+    WeightedTally,
 )
 from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width
 from reticent.data.transformations import needed
@@ -322,6 +325,23 @@ class Reference:
                 if per == "person" and self.schema.person.column is not None and steps:
                     steps = [_nearest(steps, grid)]
                 return [len(steps), *(sum(_power(step, grid, j) for step in steps) for j in range(1, order + 1))]
+            case WeightedMoments(column=column, weight=weight, grid=grid, order=order):
+                sums = [0] * (3 * (order + 1))
+                for own, value in self._weighed(weight, column, mine):
+                    powers = [1]
+                    if grid is not None:
+                        x = fixed_of(float(value), grid) - grid.middle
+                        powers += [_power(x, grid, j) for j in range(1, order + 1)]
+                    for nth, amount in enumerate(part * power for part in own for power in powers):
+                        sums[nth] += amount
+                return sums
+            case WeightedTally(column=column, weight=weight, edges=edges, among=among):
+                sums = [0] * (3 * query.bins)
+                for own, value in self._weighed(weight, column, mine):
+                    bin_of = _bin_of(value, edges, among)
+                    for nth, part in enumerate(own if bin_of is not None else ()):
+                        sums[3 * (bin_of or 0) + nth] += part
+                return sums
             case Tally(column=column, edges=edges, among=among):
                 bins = [0] * query.bins
                 for value in self.present(mine, column):
@@ -331,6 +351,21 @@ class Reference:
                 return bins
             case _:
                 raise AssertionError(query)
+
+    def _weighed(
+        self, weight: Weighing, column: str | None, mine: list[Typed]
+    ) -> list[tuple[tuple[int, int, int], float]]:
+        """The three parts of the weight of each row that has one, and its value in another column."""
+        found: list[tuple[tuple[int, int, int], float]] = []
+        top = float(weight.highest)
+        for row in mine:
+            weights = self.present([row], weight.column)
+            values = [0.0] if column is None else self.present([row], column)
+            if weights and values:
+                v = math.floor(min(max(weights[0], 0.0), top) / top * 2.0**20 + 0.5)
+                square = v * v // 2**20
+                found.append(((2**20 - 2 * v + square, 2 * (v - square), square), values[0]))
+        return found
 
 
 def _groups(keys: Keys | None) -> list[str]:

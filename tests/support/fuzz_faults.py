@@ -340,9 +340,9 @@ def swapped(file: Path, chance: random.Random) -> None:
     first, second = chance.sample(range(1, 6), 2)
     statement = chance.choice(SWAPS).format(first, second)
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        for trigger in store.SCHEMA[1:]:
+        for trigger in store.ENTRIES[1:]:
             connection.execute(f"DROP TRIGGER {trigger.split()[2]}")
-        for text in (*statement.split("; "), *store.SCHEMA[1:]):
+        for text in (*statement.split("; "), *store.ENTRIES[1:]):
             connection.execute(text)
 
 

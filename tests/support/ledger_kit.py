@@ -19,6 +19,8 @@ from pathlib import Path
 
 from reticent.errors import BudgetError
 from reticent.ledger import Ledger
+from reticent.ledger.events import Closed, Committed
+from reticent.ledger.fingerprint import Source, SourceWitness
 from reticent.ledger.store import Store
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import Loss, PureDP
@@ -153,4 +155,14 @@ def _syncing(acks: Path) -> Callable[[str], None]:
 
 def store_of(ledger: Ledger) -> Store:
     """The store below a handle, for tests that tamper with it."""
-    return ledger._store
+    return ledger._book.kept
+
+
+def note_head(source: Source, ledger: Ledger) -> None:
+    """What the claims of ``source`` are told of after a charge."""
+    SourceWitness(source)(ledger.known.opening.identity, Closed(""), lambda: ledger.head)
+
+
+def note_release(source: Source, ledger: Ledger, release: str) -> None:
+    """What the claims of ``source`` are told of after a release."""
+    SourceWitness(source)(ledger.known.opening.identity, Committed(release, ""), lambda: ledger.head)

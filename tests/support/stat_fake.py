@@ -27,6 +27,9 @@ from reticent.data.query import (
     Rows,
     Tally,
     Total,
+    Weighing,
+    WeightedMoments,
+    WeightedTally,
     keys_of,
 )
 from reticent.data.schema import Category, Column, Person, Schema
@@ -91,6 +94,11 @@ class Fake:
         found[~whole, 0] = ABSENT
         return found[np.lexsort(found.T[::-1])]
 
+    def _clipped(self, weight: Weighing, part: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Weights of rows as parts of the largest; no cell may be missing."""
+        top = float(weight.highest)
+        return np.clip(self.rows[weight.column][part], 0.0, top) / top
+
     def _vector(self, query: Query, part: NDArray[np.int64]) -> tuple[int, ...]:
         match query:
             case Rows() | DistinctPersons():
@@ -118,10 +126,30 @@ class Fake:
                 return tuple(
                     np.bincount(np.searchsorted(inner, values, side="right"), minlength=len(edges) - 1).tolist()
                 )
+            case WeightedMoments(column=column, weight=weight, grid=grid, order=order):
+                v = np.floor(self._clipped(weight, part) * 2.0**20 + 0.5).astype(np.int64)
+                powers = [np.ones(len(part), dtype=np.int64)]
+                if grid is not None and column is not None:
+                    steps = np.clip(np.floor(self.rows[column][part] * 2.0**grid.bits), grid.lowest, grid.highest)
+                    x = steps.astype(np.int64) - grid.middle
+                    powers.append(x)
+                    u = x / grid.reach
+                    powers += [np.floor(u**j * POWER_ONE + 0.5).astype(np.int64) for j in range(2, order + 1)]
+                return tuple(sum((own * power).tolist()) for own in _parts(v) for power in powers)
+            case WeightedTally(column=column, weight=weight, among=among):
+                v = np.floor(self._clipped(weight, part) * 2.0**20 + 0.5).astype(np.int64)
+                chosen = [self.rows[column][part] == float(key) for key in among]
+                return tuple(int(own[one].sum()) for one in chosen for own in _parts(v))
             case KeyHolders() | Ranks() | OrderedValues() | Records():
                 raise TypeError("this is no vector")
             case _:
                 assert_never(query)
+
+
+def _parts(v: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """The three parts of weights."""
+    square = v * v // 2**20
+    return 2**20 - 2 * v + square, 2 * (v - square), square
 
 
 def _steps(values: NDArray[np.float64], unit: Fraction) -> Integers:

@@ -100,6 +100,7 @@ def test_a_step_range_includes_its_end() -> None:
         ("quantile(x)", "which level?"),
         ("count(x)", "count takes no column"),
         ("count(edges=3)", "There is no option of count 'edges'"),
+        ("proportion(g = a)", "Write for example: proportion(g, value=a)."),
         ("mean(x, low=0, low=1)", "given twice"),
         ("mean(x,, low=0)", "empty place"),
         ("mean(low=0, x)", "must stand before"),

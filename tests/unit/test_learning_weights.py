@@ -150,5 +150,56 @@ def test_handles_take_class_weights_and_searches_too() -> None:
     search = GridSearchCV(LogisticRegression(class_weight="balanced"), {"C": [1, 10]}, epsilon=5).fit(handles, target)
     assert recall(search) > 0.7
     assert search.certificate_.verify(study.ledger, allow_unsigned=True).ok
-    with pytest.raises(QuestionError, match="goes with arrays"):
+    with pytest.raises(QuestionError, match="name of the column"):
         LogisticRegression(most_weight=2).fit(handles, target, sample_weight=HEAVY)
+
+
+def weighed_study() -> tuple[rt.Study, Any, Any]:
+    rows = {"a": X[:, 0], "b": X[:, 1], "y": Y, "w": HEAVY, "u": HEAVY}
+    rows["u"] = np.where(np.arange(6000) < 3000, HEAVY, np.nan)
+    columns: Any = {name: rt.real(-1, 1, complete=True) for name in "ab"} | {"y": rt.integer(0, 1, complete=True)}
+    columns |= {"w": rt.integer(0, 20, complete=True), "u": rt.real(0, 20), "v": rt.real()}
+    rows["v"] = HEAVY
+    study = rt.study(rows, adjacency="substitute", columns=columns, budget=50, override="a test")
+    return study, *study.xy(["a", "b"], "y")
+
+
+@pytest.mark.parametrize("model", [LogisticRegression, LinearSVC])
+def test_rows_of_a_study_are_weighed_by_one_of_its_columns(model: Any) -> None:
+    study, handles, target = weighed_study()
+    light = model(epsilon=3, most_weight=9).fit(handles, target)
+    heavy = model(epsilon=3, most_weight=9).fit(handles, target, sample_weight="w")
+    assert recall(light) < 0.5
+    assert recall(heavy) > 0.7
+    certificate = heavy.certificate_
+    assert certificate.verify(study.ledger, allow_unsigned=True).ok
+    assert set(certificate.document["columns"]) == {"a", "b", "y", "w"}
+    assert heavy.guarantee_.loss == light.guarantee_.loss
+
+
+def test_a_row_of_a_study_without_a_weight_does_not_count() -> None:
+    _, handles, target = weighed_study()
+    made = LogisticRegression(epsilon=9, most_weight=9)
+    assert not hasattr(made.fit(handles, target, sample_weight="w"), "incomplete_rows_")  # no column lacks a value
+    fitted: Any = made.fit(handles, target, sample_weight="u")
+    share = fitted.incomplete_rows_
+    assert share.value.value == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"), [("z", "no column 'z'"), ("v", "bounds|range"), (None, "Name most_weight")]
+)
+def test_weights_of_a_study_are_refused_uncharged(weights: str | None, said: str) -> None:
+    study, handles, target = weighed_study()
+    most = 9 if weights else None
+    with pytest.raises((rt.Refusal, PublicParameterError), match=said):
+        LogisticRegression(most_weight=most).fit(handles, target, sample_weight=weights or "w")
+    assert not list(study.ledger.releases())
+
+
+@pytest.mark.parametrize("shape", [(6000, 1), (6000, 2), ()])
+def test_weights_of_another_shape_are_refused_in_their_own_words(shape: tuple[int, ...]) -> None:
+    ledger = account()
+    with pytest.raises(ValueError, match="sample_weight has one weight for each row: got an array of"):
+        made(classes=[0, 1], most_weight=9, ledger=ledger).fit(X, Y, sample_weight=np.ones(shape))
+    assert not list(ledger.releases())

@@ -150,3 +150,49 @@ def test_a_ledger_in_rho_pays_the_least_sum_of_squares() -> None:
     pure, rho = spent(rt.PureDP(Fraction(5))), spent(rt.ZCDP(Fraction(1, 4)))
     assert pure[0] < rho[0]
     assert rho[1] < pure[1]
+
+
+def in_rho(people: int = PEOPLE) -> Study:
+    table = {"cost": np.full(people, 50.0), "age": np.full(people, 40)}
+    columns: dict[str, Column] = {"cost": rt.real(0, 100, complete=True), "age": rt.integer(0, 110)}
+    return rt.study(table, adjacency="add_remove", columns=columns, people=people, budget=rt.ZCDP(Fraction(1)))
+
+
+@pytest.mark.parametrize("want", [{"mean(cost)": 0.5}, {"mean(age)": 1.0, "count": 20}, {DIFFERENCE: 1.0}])
+def test_a_width_is_met_within_a_total_in_rho(want: dict[str, float]) -> None:
+    """What is wanted costs the least rho that gives it: the same width of a tenth less is not met at it."""
+    made = in_rho().plan(rho="1/2", want=want)
+    assert isinstance(made.guarantee.loss, rt.ZCDP)
+    found = {**{line.name: line.expected.noise for line in made.lines}, **dict(made.comparisons)}
+    for name, width in want.items():
+        noise = found[name]
+        assert noise is not None
+        assert 0.9 * width < noise <= width
+
+
+def test_answers_without_a_width_share_the_rest_of_a_total_in_rho() -> None:
+    made = in_rho().plan(["count", "sum(cost)"], rho="1/2", want={"mean(age)": 1.0})
+    spent = {line.name: float(line.loss.epsilon) ** 2 / 2 for line in made.lines if isinstance(line.loss, rt.PureDP)}
+    assert spent["count"] == pytest.approx(spent["sum(cost)"], rel=0.01)
+    assert sum(spent.values()) == pytest.approx(0.5, rel=0.01)
+
+
+def test_a_question_with_its_own_epsilon_is_asked_within_a_total_in_rho() -> None:
+    """It has the noise of that epsilon, whatever the total is."""
+    study, own = in_rho(), rt.mean("cost").at("0.3")
+    alone, beside = study.plan([own], epsilon="0.3"), study.plan([own, "count"], rho="1/4")
+    assert beside.lines[0].expected.noise == pytest.approx(alone.lines[0].expected.noise, rel=1e-3)
+
+
+def test_too_small_a_rho_is_refused_with_the_least_that_would_do() -> None:
+    with pytest.raises(PublicParameterError, match=r"need ρ 0\.\d+, and the release has ρ 0\.001\. Nothing was"):
+        in_rho().plan(rho="0.001", want={"mean(cost)": 0.1})
+
+
+def test_a_release_in_rho_has_the_width_that_was_wanted() -> None:
+    study = in_rho()
+    made = study.release(rho="1/4", want={"mean(cost)": 1.0})
+    assert 0.9 < made["mean(cost)"].noise <= 1.01  # the number of people is noisy
+    left = study.left()
+    assert isinstance(left, rt.ZCDP)
+    assert left.rho > Fraction(9, 10)

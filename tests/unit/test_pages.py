@@ -27,6 +27,7 @@ ROOT: Final = Path(__file__).parents[2]
 TEMPLATES: Final = files("reticent.pages").joinpath("templates")
 SHARED: Final = {"base", "parts"}
 TYPED: Final = "<script>alert(1)</script>\"'&<!--{{7*7}} </title></style></textarea>"
+SELECT: Final = 'SELECT site AS "{}", COUNT(*) AS n FROM study GROUP BY site'.format(TYPED.replace('"', '""'))
 CONTROLLED: Final = f"{TYPED} \x00\x1b[2J\n\u202e\u2028\u061c"
 RUNS: Final = {"script", "img", "iframe", "object", "embed", "base", "link", "textarea", "form"}
 
@@ -83,12 +84,13 @@ PAGES: dict[str, Callable[[], str]] = {
     "release of a session": lambda: page(hostile_session()),
     "release_table": lambda: fragment(hostile()),
     "plan_table": lambda: study().plan([rt.mean(TYPED).by("site")], epsilon=1)._repr_html_(),
+    "selection_table": lambda: study().sql(SELECT, epsilon=1)._repr_html_(),
     "text": lambda: study()._repr_html_(),
     "verification": report_page,
     "survey_report": survey_report,
     "survey_form": survey_form,
 }
-WHOLE: Final = [name for name in PAGES if name not in ("release_table", "plan_table", "text")]
+WHOLE: Final = [name for name in PAGES if name not in ("release_table", "plan_table", "selection_table", "text")]
 
 
 @cache

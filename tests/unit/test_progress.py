@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import reticent as rt
 from reticent.cli import progress
 from reticent.cli.output import Voice
 from reticent.cli.progress import Progress, clock, line
@@ -15,6 +17,8 @@ from reticent.data.columns import Reading
 from reticent.data.query import Rows
 from reticent.data.schema import Person, Schema, real
 from reticent.data.table import open_table
+from reticent.demo.run import prepare, publish
+from reticent.study.study import Study
 
 
 class Terminal(io.StringIO):
@@ -77,3 +81,25 @@ def test_whoever_watches_a_table_is_told_of_all_its_rows(tmp_path: Path) -> None
     assert seen[-1] == (150_000, 1.0)
     assert [count for count, _ in seen] == sorted(count for count, _ in seen)
     assert "0." not in repr(Reading(0.5))
+
+
+def test_an_audit_tells_which_share_of_it_is_done() -> None:
+    seen: list[tuple[int, float]] = []
+    study = rt.study({"x": [1.0]}, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget=2)
+    audited = replace(study, on_rows=lambda *told: seen.append(told)).audit(["sum(x)"], epsilon=1, triples=6)
+    assert audited.triples == 6
+    assert [count for count, _ in seen] == [0] * 6
+    assert [share for _, share in seen] == [pytest.approx(done / 6) for done in range(1, 7)]
+
+
+@pytest.mark.wide
+def test_the_demonstration_tells_its_stages_and_rows(tmp_path: Path) -> None:
+    stages: list[str] = []
+    shares: list[float] = []
+
+    def watched(study: Study) -> Study:
+        return replace(study, on_stage=stages.append, on_rows=lambda _, share: shares.append(share))
+
+    publish(prepare(tmp_path / "demo"), watched)
+    assert stages == ["reserve", "read", "draw", "commit"]
+    assert shares[-1] == 1.0

@@ -202,9 +202,10 @@ def test_what_is_no_table_is_refused(source: object) -> None:
     assert "is not a table this version can read" in refused(source, X)
 
 
-def test_postgres_is_refused_with_words() -> None:
-    said = "Postgres sources are not in this version: export the table to Parquet. Nothing was read."
-    assert refused("postgresql://${PGSERVICE}/cohort?table=visits", X) == said
+def test_a_database_that_is_not_there_is_refused_with_words(tmp_path: Path) -> None:
+    said = refused(f"postgresql:///cohort?host={tmp_path}&table=visits", X)
+    assert said.startswith("The database cannot be reached")
+    assert str(tmp_path) not in said
 
 
 def test_a_reader_that_can_be_read_once_is_refused() -> None:
@@ -570,7 +571,7 @@ def test_no_value_of_a_row_is_in_a_message_a_repr_or_an_exception(
         raise RuntimeError(CANARY)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("reticent.data.engines.duckdb.Session.rows", broken)
+        patch.setattr("reticent.data.engines.duckdb.DuckDBSession.rows", broken)
         with pytest.raises(EngineFailure) as failed:
             table.run([Rows()], KEY)
     assert failed.value.__cause__ is None
@@ -589,7 +590,7 @@ def test_the_engine_failing_says_a_constant_and_a_reference(monkeypatch: pytest.
     def broken(*_: object) -> None:
         raise RuntimeError(f"{CANARY} {KEY.hex()}")
 
-    monkeypatch.setattr("reticent.data.engines.duckdb.Session.rows", broken)
+    monkeypatch.setattr("reticent.data.engines.duckdb.DuckDBSession.rows", broken)
     with pytest.raises(EngineFailure) as failed:
         table.run([Rows()], KEY)
     reference = failed.value.reference

@@ -187,7 +187,7 @@ MISTAKES = [
     ("2027-12-31", "2027-12-31T10:00:00", "[budget] ends must be a date"),
     ('source = "t.csv"', "", '[study] source = "…" is missing'),
     ('"t.csv"', "1", "[study] source must be text in quotes, got 1"),
-    ('"t.csv"', '"postgresql://${PGSERVICE}/c?table=t"', "Postgres sources are not in this version"),
+    ('"t.csv"', '"postgresql:///c?tabel=t"', "Name the table"),
     ('"t.csv"', '"https://example.org/t.csv"', "source must be a file on this machine"),
     ("[study]", "[stduy]", "the study file has an unknown key 'stduy'. Did you mean study?"),
     ("[[release]]", "[release]", "a release is written [[release]], with two brackets"),
@@ -203,7 +203,7 @@ MISTAKES = [
     ("[columns.x]", "[columns.age]", "study.toml is not TOML"),
     ('ledger = "t.ledger"', 'ledger = "' + "a" * 300 + '"', "ledger is not the name of a file"),
     ('ledger = "t.ledger"', 'ledger = "a\\u0000"', "ledger is not the name of a file"),
-    ("high = 120", 'high = "auto"', 'no bound is "auto". Leave both out, and ask mean(x, method=clipped)'),
+    ("high = 120", 'high = "auto"\nceiling = 0', "leave no two candidates"),
     ("high = 120", "high = " + "9" * 5000, "study.toml holds a number or a date that cannot be read"),
 ]
 
@@ -277,9 +277,10 @@ def test_the_grammar_names_the_same_keys_as_the_reader() -> None:
     found = {"": top, **{name: top[name]["properties"] for name in ("study", "person", "budget")}}
     found |= {
         kind: schema["$defs"][kind]["properties"]
-        for kind in ("real", "integer", "date", "datetime", "category", "text", "computed")
+        for kind in ("real", "integer", "date", "datetime", "category", "text", "computed", "design")
     }
     found["release"] = top["release"]["items"]["properties"]
+    found["table"] = top["tables"]["additionalProperties"]["properties"]
     assert {name: set(keys) for name, keys in found.items()} == {name: set(keys) for name, keys in KEYS.items()}
 
 
@@ -409,6 +410,11 @@ def test_every_problem_is_said_at_once(tmp_path: Path) -> None:
     assert len(told) == len(parts)
     assert all(any(part in problem for problem in told) for part in parts)
     assert str(refused.value).startswith("There are 6 problems.\n  ")
+
+
+def test_a_problem_of_several_questions_is_said_once() -> None:
+    assert str(SpecError("no column w", "no column w")) == "no column w"
+    assert SpecError("no column w", "no kind", "no column w").problems == ("no column w", "no kind")
 
 
 def test_every_refusal_is_one_of_ours() -> None:

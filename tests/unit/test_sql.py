@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 from contextlib import suppress
 from fractions import Fraction
 
 import pytest
 
 import reticent as rt
+from reticent.data.joined_table import JoinedTable
+from reticent.data.joins import with_tables
 from reticent.data.schema import Category, Integer, Person, Real, Schema, Text
 from reticent.errors import QuestionError, Refusal
 from reticent.sql.output import GroupKey, IntervalEnd, Quotient, WeightedSum
@@ -101,6 +104,29 @@ def test_dates_are_grouped_by_their_parts() -> None:
     assert asks(text) == ['mean(cost) by trunc(seen, "month")']
 
 
+SETS = {
+    "ward, old": ((0, 1),),
+    "(ward, old)": ((0, 1),),
+    "rollup (ward, old)": ((0, 1), (0,), ()),
+    "ward, old with rollup": ((0, 1), (0,), ()),
+    "cube (ward, old)": ((0, 1), (0,), (1,), ()),
+    "grouping sets ((ward, old), old)": ((0, 1), (1,)),
+    "ward, rollup (old)": ((0, 1), (0,)),
+    "rollup ((ward, old), age)": ((0, 1, 2), (0, 1), ()),
+    "grouping sets (rollup (ward, old))": ((0, 1), (0,), ()),
+    "rollup (1, w)": ((0, 1), (0,), ()),
+    "grouping sets (())": ((),),
+}
+
+
+@pytest.mark.parametrize(("clause", "sets"), SETS.items())
+def test_totals_are_the_sets_of_groups_that_are_listed(clause: str, sets: tuple[tuple[int, ...], ...]) -> None:
+    keys = "" if clause == "grouping sets (())" else "old, ward as w, " if "w)" in clause else "ward, old, "
+    found = read(f"select {keys}count(*) from study group by {clause}", SCHEMA)
+    assert found.sets == sets
+    assert str(found.asks[0]).endswith(" with totals") == (len(sets) > 1)
+
+
 def test_arithmetic_on_aggregates_is_a_weighted_sum_or_a_quotient() -> None:
     text = (
         "select sum(cost) / count(*) q, 2 * avg(age) - avg(cost) / 4 + 1 d, count(*) / 10 t, interval_low(avg(age)) l"
@@ -123,6 +149,54 @@ def test_subqueries_name_columns_and_filter_rows() -> None:
     assert asks(text) == ['median(cost / 100) where age >= 65 and cost / 100 > 1 and Ward = "north" by Ward']
 
 
+UNIONS = {
+    "select cost as c from study where age < 65 union all select cost / 2 from study where age >= 65": (
+        "sum(case when age < 65 then cost else cost / 2 end) where age < 65 or age >= 65"
+    ),
+    "select cost as c from study where ward = 'north' union all select cost from study where ward in ('south')": (
+        'sum(cost) where Ward = "north" or Ward in ("south")'
+    ),
+    "select cost as c from study where old union all select cost from study where not old and age > 3": (
+        "sum(cost) where old or not old and age > 3"
+    ),
+    "select cost as c from study where 3 > age union all select 1 from study where age between 3 and 9 "
+    "union all select age from study where age > 9": (
+        "sum(case when 3 > age then cost when age >= 3 and age <= 9 then 1 else age end) "
+        "where 3 > age or age >= 3 and age <= 9 or age > 9"
+    ),
+    "select cost c from study where seen < '2022-01-01' union all select cost from study where seen >= '2022-01-01'": (
+        'sum(cost) where seen < "2022-01-01" or seen >= "2022-01-01"'
+    ),
+    "select cost as c from study where age in (1, 2) union all select cost from study where age = 3": (
+        "sum(cost) where age in (1, 2) or age = 3"
+    ),
+}
+
+
+@pytest.mark.parametrize(("rows", "question"), UNIONS.items())
+def test_sides_of_a_union_that_exclude_each_other_are_one_filter(rows: str, question: str) -> None:
+    assert asks(f"select sum(c) from ({rows}) t") == [question]
+    assert asks(f"with t as ({rows}) select sum(c) from t") == [question]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("where age < 65", "where age <= 65 and age > 64"),
+        ("where age <= 65", "where age >= 65"),
+        ("where age in (1, 2)", "where age >= 2"),
+        ("where ward = 'north'", "where lower(ward) = 'south'"),
+        ("where ward = 'north'", "where age = 3"),
+        ("where old", "where not (old and age > 3)"),
+        ("where age < 3 or ward = 'north'", "where age > 3 and ward = 'south'"),
+        ("", "where age = 3"),
+    ],
+)
+def test_sides_that_a_row_could_both_pass_are_refused(one: str, other: str) -> None:
+    text = f"select count(*) from (select cost from study {one} union all select cost from study {other}) t"
+    assert "count twice" in refused(text)
+
+
 def test_the_clause_of_googlesql_is_read() -> None:
     options = "epsilon = 0.5, delta=1e-9, privacy_unit_column='who'"
     text = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options}) COUNT(*) FROM study"
@@ -140,12 +214,18 @@ REFUSED = {
     "select 1 from study": "no aggregate",
     "select count(*)": "names no table",
     "select count(*) from 'd.parquet'": "no table 'd.parquet'",
-    "select count(*) from other.study": "one table here",
-    "select count(*) from study, study s2": "JOINS",
-    "select count(*) from study join b using (who)": "JOINS",
+    "select count(*) from other.study": "its one name",
+    "select count(*) from study, study s2": "no table 'study' to join. It has one: FROM study.",
+    "select count(*) from study join b using (who)": "no table 'b' to join",
     "select count(*) from study tablesample 10%": "SAMPLE",
     "select count(*) from read_csv('x')": "by its name",
     "select count(*) from study group by all": "ALL",
+    "select count(*) from study group by grouping sets (ward, old)": "the set of all its columns",
+    "select count(*) from study group by rollup (ward, ward)": "stands twice",
+    "select count(*) from study group by cube (age, ward, old, cost, born, seen, 1 + age)": "at most 64",
+    "select count(*) from study group by rollup (count(*))": "no aggregate",
+    "select ward, grouping(old), count(*) from study group by rollup (ward)": "stands in no GROUP BY",
+    "select grouping(ward, old), count(*) from study group by cube (ward, old)": "takes one column",
     "select distinct count(*) from study": "DISTINCT",
     "select count(*) from study qualify 1": "QUALIFY",
     "select avg(cost) over () from study": "window",
@@ -180,7 +260,15 @@ REFUSED = {
     "select count(*) from (select count(*) c from study) t": "outer SELECT",
     "select count(*) from (select * from study limit 5) t": "LIMIT",
     "select count(*) from (select cost / 2 from study) t": "Name what a subquery computes",
-    "select count(*) from study union all select count(*) from study": "UNION",
+    "select count(*) from study union all select count(*) from study": "UNION of results",
+    "select count(*) from (select 1 a from study where old union select 1 from study where not old) t": "UNION ALL",
+    "select count(*) from (select cost from study where old intersect select cost from study) t": "AND",
+    "select count(*) from (select age from study where old union all select age, cost from study where not old) t": (
+        "1 and 2 columns"
+    ),
+    "select count(*) from (select age from study where old union all select count(*) from study where not old) t": (
+        "outer SELECT"
+    ),
     "select x.cost, count(*) from study group by 1": "no table 'x'",
     "copy study to 'x'": "no statistic",
     "drop table study": "no statistic",
@@ -197,12 +285,103 @@ def test_what_no_release_gives_is_refused_in_words(sql: str, words: str) -> None
     assert words in refused(sql)
 
 
+TABLES = with_tables(
+    SCHEMA,
+    {
+        "patients": (
+            JoinedTable(person="pid"),
+            {"age": Integer(0, 120), "sex": Category(("f", "m"))},
+            {"job": Text()},
+        ),
+        "wards": (JoinedTable((("unit", "code"),), digest="0" * 64), {"name": Category(("N", "S"))}, {}),
+        "drugs": (JoinedTable((("visit", "visit"),), "who", "inner"), {"dose": Real(Fraction(0), Fraction(9))}, {}),
+    },
+)
+DRUGS = "join drugs d using (who, visit)"
+PATIENTS = "left join patients p on v.who = p.pid"
+WARDS = "join wards as w on (w.code = v.unit)"
+
+
+def joined(text: str) -> SelectStatement:
+    return read(text, TABLES, ("study", "visits"))
+
+
+def test_joins_are_those_that_the_study_declares() -> None:
+    source = f"visits v {DRUGS} {PATIENTS} {WARDS}"
+    found = joined(f"select w.name, avg(v.cost), avg(dose) from {source} where p.age > 65 group by 1")
+    assert [str(ask) for ask in found.asks] == [
+        "mean(cost) where patients.age > 65 by wards.name",
+        "mean(drugs.dose) where patients.age > 65 by wards.name",
+    ]
+    assert dict(found.joined) == {"drugs": "inner", "patients": "left", "wards": "inner"}
+    assert dict(joined("select count(*) from study").joined) == {"patients": "left", "wards": "left", "drugs": "inner"}
+    whole = joined("select wards.name, count(sex) from study group by wards.name")
+    assert [str(ask) for ask in whole.asks] == ["count where not patients.sex is missing by wards.name"]
+    rows = f"select v.cost c, w.name from visits v {DRUGS} {WARDS} where v.age > 3"
+    within = f"with t as ({rows}) select name, sum(c) from t group by name"
+    assert [str(ask) for ask in joined(within).asks] == ["sum(cost) where age > 3 by wards.name"]
+    assert dict(joined(within).joined) == {"drugs": "inner", "wards": "inner"}
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (f"visits v {DRUGS} left join patients p on v.who = p.who", "patients ON v.who = p.pid"),
+        (f"visits v {DRUGS} left join patients p on v.who = p.pid and v.age = p.age", "v.who = p.pid"),
+        (f"visits v {DRUGS} left join patients p on v.who <> p.pid", "v.who = p.pid"),
+        (f"visits v {DRUGS} left join patients p on v.who = p.pid or true", "v.who = p.pid"),
+        (f"visits v {DRUGS} left join patients p using (who)", "v.who = p.pid"),
+        (f"visits v {DRUGS} {PATIENTS} join wards w on p.unit = w.code", "v.unit = w.code"),
+        (f"visits v {DRUGS} join wards w on name = 'N'", "v.unit = w.code"),
+        (f"visits v {DRUGS}, patients", "A comma between tables"),
+        (f"visits v {DRUGS} join patients p", "or JOIN without ON"),
+        (f"visits v {DRUGS} cross join patients p", "CROSS JOIN"),
+        (f"visits v {DRUGS} natural join patients p", "NATURAL JOIN"),
+        (f"visits v {DRUGS} right join patients p on v.who = p.pid", "RIGHT JOIN"),
+        (f"visits v {DRUGS} full join patients p on v.who = p.pid", "FULL JOIN"),
+        (f"visits v {DRUGS} semi join patients p on v.who = p.pid", "SEMI JOIN"),
+        (f"visits v {DRUGS} {PATIENTS} join patients q on v.who = q.pid", "joined twice"),
+        (f"visits v {DRUGS} join nurses n using (who)", "Its tables: patients, wards, drugs"),
+        (f"visits v {DRUGS} join (select * from study) s using (who)", "by its name"),
+        (f"visits v {DRUGS} left join patients v on v.who = v.pid", "Two tables are called v"),
+        ("visits v left join drugs d using (who, visit)", "leaves out rows without drugs"),
+        ("visits", "JOIN drugs ON visits.who = drugs.who AND visits.visit = drugs.visit"),
+        ("patients p", "Write FROM visits JOIN patients"),
+        (f"(select cost from visits v {DRUGS}) t join wards w on t.unit = w.code", "within the subquery"),
+        (
+            f"(select cost from visits v {DRUGS} where old union all select cost from study where not old) t",
+            "same ones",
+        ),
+    ],
+)
+def test_a_join_that_the_study_does_not_declare_is_refused(source: str, words: str) -> None:
+    with pytest.raises(QuestionError) as caught:
+        joined(f"select count(*) from {source}")
+    assert words in str(caught.value)
+    assert str(caught.value).endswith("Nothing was charged.")
+
+
+def test_a_name_of_several_tables_is_said_with_one() -> None:
+    source = f"from visits v {DRUGS} {PATIENTS}"
+    for text, words in (
+        (f"select avg(age) {source}", "Say v.age or p.age"),
+        (f"select avg(w.name) {source}", "no table 'w'"),
+        (f"select avg(p.cost) {source}", "no column 'cost'"),
+        (f"select avg(name) {source}", "no column 'name'"),
+        (f"select job, count(*) {source} group by job", "keys(patients.job)"),
+    ):
+        with pytest.raises(QuestionError, match=re.escape(words)):
+            joined(text)
+    assert str(joined(f"select avg(P.AGE) {source}").asks[0]) == "mean(patients.age)"
+
+
 TEXT = r"""
 select count(*) avg(cost) sum(age) from study where group by having order limit ( ) , ward age cost
 'north' 3 0.5 - * / + = < >= and or not in is null between case when then else end distinct as x study.
 with over interval_low median filter within union join null true '' ; -- /* */ " 1e999 0x1 \ :: ? $1 @ %
 || like array[1] {'a':1} exists any all lambda x -> unnest pivot qualify sample cast try extract date
-interval '1' day
+interval '1' day rollup cube grouping sets grouping all except intersect left join inner on using
+patients wards v. p. w. = drugs ,
 """
 PIECES = TEXT.split()
 
@@ -211,9 +390,13 @@ PIECES = TEXT.split()
 def test_scrambled_statements_end_in_a_statement_or_in_words(count: int) -> None:
     """Statements with pieces dropped, doubled and put elsewhere: nothing but a statement or a typed refusal."""
     dice = random.Random(20081)
+    tables = ["", DRUGS, PATIENTS, WARDS, f"{DRUGS} {PATIENTS} {WARDS}"]
     good = [
+        *(f"select w.name , avg(v.cost) , count(p.sex) from visits v {one} group by w.name" for one in tables),
         *(f"select ward , {a} from study group by ward" for a in AGGREGATES),
         *(f"select count(*) from study where {c}" for c in CONDITIONS),
+        *(f"select sum(c) from ( {rows} ) t" for rows in UNIONS),
+        *(f"select grouping(ward) g, ward, sum(cost) / count(*) from study group by {sets}" for sets in SETS),
     ]
     read_well = 0
     for _ in range(count):
@@ -223,6 +406,8 @@ def test_scrambled_statements_end_in_a_statement_or_in_words(count: int) -> None
             words[place : place + dice.randrange(2)] = [dice.choice(PIECES)] * dice.randrange(3)
             words = words or ["select"]
         with suppress(Refusal):
-            assert isinstance(read(" ".join(words), SCHEMA), SelectStatement)
+            assert isinstance(
+                read(" ".join(words), dice.choice((SCHEMA, TABLES)), ("study", "visits")), SelectStatement
+            )
             read_well += 1
     assert read_well > count / 10

@@ -43,6 +43,9 @@ class ReleaseMetadata:
     audit: Mapping[str, object] | None = None
     snapshot: str = ""
     where: str = ""
+    tables: tuple[str, ...] = ()
+    unit: str = ""
+    request: tuple[str, str] | None = None  # its id and the digest of what it asks; for the ledger alone
 
 
 def stated(
@@ -74,6 +77,7 @@ def stated(
     dict
         Values that JSON can hold.
     """
+    standing = ledger.known
     return {
         "format": "reticent certificate",
         "version": version,
@@ -90,6 +94,8 @@ def stated(
             "source": about.source,
             **({"snapshot": about.snapshot} if about.snapshot else {}),
             **({"where": about.where} if about.where else {}),
+            **({"tables": list(about.tables)} if about.tables else {}),
+            **({"unit": about.unit} if about.unit else {}),
         },
         "software": software(),
         "adjacency": serialization.adjacency_to_json(guarantee.adjacency),
@@ -97,9 +103,9 @@ def stated(
         "guarantee": serialization.to_json(guarantee),
         "charged": losses.to_json(charged),
         "budget": {
-            "approved": losses.to_json(ledger.budget),
-            "spent": losses.to_json(ledger.spent()),
-            "left": losses.to_json(ledger.left()),
+            "approved": losses.to_json(standing.budget),
+            "spent": losses.to_json(standing.spent),
+            "left": losses.to_json(standing.left),
         },
         "columns": dict(columns),
         "answers": [],

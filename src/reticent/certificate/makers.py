@@ -18,6 +18,7 @@ from reticent.certificate.answer_json import incomplete_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import ReleaseMetadata, by_ledger, columns_to_json, stated
 from reticent.data.expression_text import write
+from reticent.data.joins import lines
 from reticent.data.schema import Schema
 from reticent.data.transformations import needed
 from reticent.ledger import Ledger, Receipt
@@ -164,7 +165,8 @@ def of_session(
     receipts = [receipt for receipt, _ in told.rounds]
     about = by_ledger(ledger, told.title, told.purpose, told.who, source, told.people)
     about = replace(about, override=told.override, snapshot=told.snapshot)
-    about = replace(about, where="" if schema.where is None else write(schema.where))
+    where = "" if schema.where is None else write(schema.where)
+    about = replace(about, where=where, tables=tuple(lines(schema)), unit=schema.person.unit)
     declared = columns_to_json(schema, needed(schema, columns))
     return Certificate.of(
         {

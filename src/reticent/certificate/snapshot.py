@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.schema import Category, Schema
@@ -50,9 +49,10 @@ class Snapshot:
         """Snapshot of a study whose rows are at ``place``, an empty text in memory; None where no word is declared."""
         if not spec.snapshot:
             return None
-        from reticent.ledger.fingerprint import place_of
+        from reticent.data.source import identity_of
+        from reticent.ledger.fingerprint import place_of, source_at
 
-        source = place_of(Path(place)) if place else "in memory"
+        source = place_of(source_at(identity_of(place))) if place else "in memory"
         return cls(spec.snapshot, source, spec.schema, spec.delimiter)
 
     def marked(self, share: IncompleteRows) -> IncompleteRows:
@@ -132,12 +132,10 @@ def known(spec: Spec, place: str, ledger: Callable[[], Ledger | None]) -> Earlie
     if opened is None:
         return EarlierShares(snapshot)
     told: dict[str, tuple[str, Estimate]] = {}
-    for line in opened.releases():
-        if line.withdrawn is not None:
-            continue
-        for of, estimate in _read(line.shares):
+    for release, shares in opened.told():
+        for of, estimate in _read(shares):
             if of not in told or estimate.noise < told[of][1].noise:
-                told[of] = (line.id, estimate)
+                told[of] = (release, estimate)
     return EarlierShares(snapshot, told)
 
 

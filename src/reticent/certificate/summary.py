@@ -24,6 +24,7 @@ from reticent.privacy.guarantee import Guarantee
 
 MOST_LINES: Final = 1000
 LONGEST: Final = 400  # characters of one line; the certificate itself has every digit
+TREE: Final = {"column", "threshold", "counts"}
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 
 
@@ -97,11 +98,12 @@ def _lines(certificate: CertificateRecord) -> Iterator[tuple[str, str]]:
         case "release":
             return
         case "model":
-            for name, value in document["model"]["released"].items():
+            released = document["model"]["released"]
+            for name, value in released.items():
                 if name == "estimates" and isinstance(value, list):
                     yield from _estimates(["intercept", *document["model"]["columns"]], value)
-                else:
-                    yield name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                elif name not in _elsewhere(released):
+                    yield name.replace("_", " "), value if isinstance(value, str) else _digits(value)
         case "session":
             rows = document["session"]["rows"]
             if rows is not None:
@@ -112,6 +114,25 @@ def _lines(certificate: CertificateRecord) -> Iterator[tuple[str, str]]:
             yield from (("; ".join(pair[:1]), "; ".join(pair[1:])) for pair in document["session"]["transcript"])
         case other:
             assert_never(other)
+
+
+def _elsewhere(released: dict[str, Any]) -> set[str]:
+    """Names of what a page tells elsewhere: the note on its card, a share of rows among the caveats, coefficients."""
+    told = {"note", "incomplete_rows"}
+    estimates, lines = released.get("estimates"), released.get("coef")
+    if isinstance(estimates, list) and isinstance(lines, list) and len(lines) == 1 and isinstance(lines[0], list):
+        told |= {"coef", "intercept"} if len(estimates) == len(lines[0]) + 1 else set()
+    return told
+
+
+def _digits(value: object) -> str:
+    """Numbers as a page prints them, with lists in brackets; trees by their size, and whatever else as JSON."""
+    if isinstance(value, list) and value and all(isinstance(one, dict) and one.keys() == TREE for one in value):
+        splits = len(value[0]["threshold"]) if isinstance(value[0]["threshold"], list) else 0
+        return f"{len(value)} of {splits} splits each, with noisy numbers of rows by class in every leaf"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_digits, value))}]"
+    return number(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
 def _estimates(names: list[str], values: list[Any]) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from reticent.certificate import extension_check as theirs
 from reticent.certificate import schema, void
 from reticent.certificate.record import CertificateRecord
-from reticent.errors import CheckError, LedgerError, PublicParameterError
+from reticent.errors import CheckError, LedgerError, PublicParameterError, SpecError
 from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Entry, Reserved, Withdrawn
 from reticent.outcome import restore
@@ -110,6 +110,7 @@ def verify(
         *_in_ledger(certificate, ledger),
         *(Check("extension", ok, text) for ok, text in theirs.problems(certificate, extensions)),
         *_derivation(certificate, theirs.used(certificate, extensions)),
+        *_joins(certificate),
         *_audit(certificate),
         *_void(certificate),
     )
@@ -300,6 +301,26 @@ def _derivation(certificate: CertificateRecord, extensions: Sequence[Extension])
         document["guarantee"]
     )
     yield Check("neighbours", honest, "neighbours equal" if honest else "neighbours differ from those of the proof")
+
+
+def _joins(certificate: CertificateRecord) -> Iterator[Check]:
+    """Check that each line of a further table says a join in its one spelling, and that each column has its table."""
+    document = certificate.document
+    stated = document["study"].get("tables", [])
+    if not stated:
+        return
+    from reticent.data import joins
+
+    try:
+        found = [joins.read(line) for line in stated]
+    except SpecError:
+        yield Check("tables", False, "tables: a line says no join")
+        return
+    names = [name for name, _ in found]
+    if [joins.write(name, table) for name, table in found] != stated or len(set(names)) < len(names):
+        yield Check("tables", False, "tables: a join is not spelled as it is written")
+    else:
+        yield Check("tables", True, f"joined tables read again: {', '.join(names)}")
 
 
 def _audit(certificate: CertificateRecord) -> Iterator[Check]:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     help='Such as "difference(mean(x), mean(y))", "ratio(sum(x), count)", "total(a, b)".',
 )
 @click.option("--of", metavar="ANSWER", help='Compare its groups or bins, by key: "difference(north, south)".')
+@click.option(
+    "--and", "other", type=PATH, metavar="CERTIFICATE", help="Compare with the same answers of this other release."
+)
+@click.option("--apart", is_flag=True, help="With --and: you say that nobody is in both tables.")
 @click.option("--together", is_flag=True, help="Wider intervals, which all hold together.")
 @click.option("--discoveries", is_flag=True, help="Name the tests, or with --null the cells, that differ.")
 @click.option("--null", type=NUMBER, metavar="NUMBER", help="With --discoveries: what cells are held against.")
@@ -39,6 +43,8 @@ def compare(
     certificate: Path,
     comparisons: tuple[str, ...],
     of: str | None,
+    other: Path | None,
+    apart: bool,
     together: bool,
     discoveries: bool,
     null: float | None,
@@ -46,21 +52,30 @@ def compare(
 ) -> None:
     """Compare answers of a saved release, with intervals that know what they have in common. Free.
 
+    With --and: each answer less that of the other release, by default all that both have; or "ratio(mean(x), mean(x))".
     With --together or --discoveries answers may be named as well, by default all. Exit code 3: one is no reply.
     """
     from reticent.certificate.answer_json import answer_to_json
     from reticent.errors import QuestionError
     from reticent.outcome import NoReply
-    from reticent.privacy.explain import as_data, sentence
+    from reticent.privacy.explain import as_data
     from reticent.statistics.answer import estimates
     from reticent.study.memory import read_release
 
     if null is not None and not discoveries:
         raise click.BadParameter("--null goes with --discoveries.")
+    if apart and other is None:
+        raise click.BadParameter("--apart goes with --and.")
+    if of is not None and other is not None:
+        raise click.BadParameter("--of goes with one release.")
     release = read_release(certificate)
-    if not (comparisons or together or discoveries):
+    releases = [release] if other is None else [release, read_release(other)]
+    if other is not None:
+        found = _against(release, releases[1], comparisons, apart=apart)
+    elif not (comparisons or together or discoveries):
         raise QuestionError(f'Say what to compare, such as "difference(a, b)" of: {", ".join(release)}.')
-    found = [release.compare(text, of=of) for text in comparisons] or _all(release, of)
+    else:
+        found = [release.compare(text, of=of) for text in comparisons] or _all(release, of)
     if together:
         found = list(release.simultaneous(found))
     named = release.discoveries(found, rate=rate, null=null) if discoveries else None
@@ -71,6 +86,7 @@ def compare(
         {
             "verb": "compare",
             "release": release.receipt,
+            **({} if other is None else {"other": _guarantee(releases[1])}),
             "answers": [answer_to_json(answer) for answer in found],
             **({} if named is None else {"discoveries": list(named)}),
             "caveats": caveats,
@@ -82,14 +98,40 @@ def compare(
                 *listed,
                 *layout.under("estimates", estimates(tuple(found))),
                 *layout.under("note", caveats),
-                (
-                    "guarantee",
-                    f"that of {release.receipt}: {sentence(release.guarantee.loss, release.guarantee.adjacency)}",
-                ),
+                *layout.under("guarantee", [_promised(one) for one in releases]),
             ]
         ),
     )
     raise click.exceptions.Exit(exit_codes.DONE if replied else exit_codes.NO_REPLY)
+
+
+def _promised(release: Release) -> str:
+    from reticent.privacy.explain import sentence
+
+    return f"that of {release.receipt}: {sentence(release.guarantee.loss, release.guarantee.adjacency)}"
+
+
+def _guarantee(release: Release) -> dict[str, object]:
+    from reticent.privacy.explain import as_data
+
+    guarantee = as_data(release.guarantee.loss, release.guarantee.adjacency)
+    return {"release": release.receipt, "guarantee": guarantee}
+
+
+def _against(release: Release, other: Release, texts: tuple[str, ...], *, apart: bool) -> list[Answer]:
+    """The answers that are named, or all that both releases have, as differences."""
+    from reticent.errors import QuestionError
+
+    both = [name for name in release if name in other]
+    named = texts or tuple(name for name in both if _told(release[name]) and _told(other[name]))
+    if not named:
+        raise QuestionError("The two releases have no answer in common. Say ratio(a, b) or difference(a, b).")
+    return [answer for text in named for answer in release.against(other, text, apart=apart)]
+
+
+def _told(answer: Answer) -> bool:
+    """Tell if every cell has an interval."""
+    return all(answer.has_interval(cell) for cell in answer)
 
 
 def _all(release: Release, of: str | None) -> list[Answer]:

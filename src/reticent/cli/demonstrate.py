@@ -30,14 +30,15 @@ OWN: tuple[tuple[str, str], ...] = (
 @click.pass_obj
 def demo(voice: Voice, out: Path | None) -> None:
     """Publish a public table as if it were private: answers, certificate, page, ledger. Takes a few seconds."""
+    from reticent.cli.release import watched
     from reticent.demo import prepare, publish
     from reticent.privacy.loss import words
 
     voice.spends = True
     folder = prepare(out)
-    voice.stage(f"reserve, read, draw, commit in {folder}")
+    voice.stage(f"write {folder}")
     voice.charged = "unknown"
-    found = publish(folder)
+    found = publish(folder, lambda study: watched(study, voice))
     voice.end_line()
     voice.charged = words(found.release.certificate.charged)
     voice.result(_document(found), *_answers(found), *_meaning(found), *_records(found), *_own())

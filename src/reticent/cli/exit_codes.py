@@ -10,8 +10,9 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -82,15 +83,22 @@ class Program(Verbs):
         typed = list(sys.argv[1:] if args is None else args)
         before = typed[: typed.index("--")] if "--" in typed else typed
         voice = Voice(as_json="--json" in before, quiet="--quiet" in before)
-        try:
-            code = super().main(typed, prog_name, standalone_mode=False, obj=voice)
-        except Exception as error:  # the last stop: whatever it is, its text could quote rows
-            with contextlib.suppress(OSError):
-                voice.end_line()
-            ending = ending_of(error, voice)
-            _tell(ending, voice)
-            code = ending.code
-        sys.exit(code if isinstance(code, int) else DONE)
+        sys.exit(ended(voice, partial(super().main, typed, prog_name, standalone_mode=False, obj=voice)))
+
+
+def ended(voice: Voice, act: Callable[[], object]) -> int:
+    """The exit code of an act, told in words where it did not succeed."""
+    try:
+        code = act()
+    except click.exceptions.Exit as leaving:
+        code = leaving.exit_code
+    except Exception as error:  # the last stop: whatever it is, its text could quote rows
+        with contextlib.suppress(OSError):
+            voice.end_line()
+        ending = ending_of(error, voice)
+        _tell(ending, voice)
+        code = ending.code
+    return code if isinstance(code, int) else DONE
 
 
 def ending_of(error: BaseException, voice: Voice) -> Ending:

@@ -78,7 +78,7 @@ def selection(found: Selection) -> TextTable:
 
     outputs = found.statement.outputs
     right = (place for place, (_, output) in enumerate(outputs) if not isinstance(output, GroupKey))
-    return columns([clean(name) for name, _ in outputs], texts_of(found.rows), right=right, wrap=[0])
+    return columns([clean(name) for name, _ in outputs], texts_of(found.statement, found.rows), right=right, wrap=[0])
 
 
 def label(cell: Cell, called: Mapping[str, str] | None = None) -> str:

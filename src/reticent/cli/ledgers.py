@@ -58,6 +58,7 @@ def _ledger_document(found: Ledger) -> dict[str, object]:
         "left": to_json(found.left()),
         "closed": found.closed,
         "releases": [_line(line) for line in found.releases()],
+        "refusals": [_line(line) for line in found.refusals()],
         "entries": len(found.entries()),
         "head": found.head,
     }
@@ -67,7 +68,7 @@ def ledger_parts(found: Ledger) -> list[Passage]:
     """A ledger as a terminal shows it."""
     from reticent.privacy.loss import words as loss_words
 
-    lines = found.releases()
+    lines = sorted((*found.releases(), *found.refusals()), key=lambda line: line.when)
     until = "" if found.ends is None else f" until {found.ends.isoformat()}"
     heading = (
         f"approved {loss_words(found.budget)}{until} · spent {loss_words(found.spent())} · "
@@ -94,7 +95,7 @@ def _row(line: Line) -> tuple[str, str, str, str, str, str]:
     if line.withdrawn is not None:
         states[line.state] = f"withdrawn {line.withdrawn[:10]}: {line.why}"
     when = line.when[:16].replace("T", " ")
-    return line.id, when, line.who, line.what, spent, states.get(line.state, line.state)
+    return line.id or "–", when, line.who, line.what, spent, states.get(line.state, line.state)
 
 
 def _line(line: Line) -> dict[str, object]:
@@ -208,14 +209,20 @@ def ledger_amend(voice: Voice, study: Path, reason: str, yes: bool) -> None:
 @click.pass_obj
 def ledger_adopt(voice: Voice, study: Path, reason: str, yes: bool) -> None:
     """Go on with an older copy of a ledger when the newest is lost: all that is left counts as spent."""
+    from reticent.data.further_tables import private_files
+    from reticent.data.joins import further_columns
+    from reticent.data.source import identity_of
     from reticent.data.spec import read_spec
-    from reticent.ledger.fingerprint import adopt
+    from reticent.ledger.fingerprint import adopt, further_names, source_at
 
     spec = read_spec(study)
     found = ledger_of(study)
     confirm(f"Adopt {found.name}? All that it has left is charged.", yes=yes)
     person = spec.schema.person.column
-    adopt(Path(spec.source), [*spec.schema.stored, *([] if person is None else [person])], found, reason=reason)
+    declared = [*spec.schema.stored, *([] if person is None else [person])]
+    files = private_files(spec.schema, spec.further)
+    for source in (source_at(identity_of(spec.source)), *files.values()):
+        adopt(source, [*declared, *further_names(further_columns(spec.schema), files)], found, reason=reason)
     voice.result(
         {"verb": "ledger adopt", "left": loss_json(found.left()), "head": found.head},
         f"{found.name} counts for the source again; {loss_words(found.left())} is left: {reason}",

@@ -14,7 +14,7 @@ import click
 
 from reticent.cli.exit_codes import UserAbort
 from reticent.cli.output import clean
-from reticent.cli.parser import PATH, argument
+from reticent.cli.parser import AT_LEAST_ONE, PATH, argument
 from reticent.errors import QuestionError, SpecError
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ epsilon = click.option(
 )
 delta = click.option("--delta", metavar="NUMBER", help="δ, where something needs it.")
 rho = click.option("--rho", metavar="NUMBER", help="The cost in zCDP, instead of epsilon.")
+people = click.option("--people", type=AT_LEAST_ONE, metavar="NUMBER", help="How many people a plan assumes.")
+rows = click.option("--rows", metavar="NUMBER", help="Rows of a person that a plan assumes, on average.")
+passing = click.option("--passing", metavar="SHARE", help="Share of rows that a plan lets pass a filter, such as 0.3.")
 extensions = click.option(
     "--with",
     "extensions",

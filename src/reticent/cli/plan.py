@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from reticent.study.study import Study
 
 MANY: Final = 10**8  # people of a study that is larger than any question needs
-rows_assumed = click.option("--rows", metavar="NUMBER", help="Rows of a person to assume, on average.")
 
 
 @click.command("check", cls=Verb)
@@ -147,15 +146,16 @@ def _layout(spec: Spec) -> tuple[str, ...]:
 @click.command("plan", cls=Verb)
 @options.study
 @options.request
-@click.option("--people", type=AT_LEAST_ONE, metavar="NUMBER", help="How many people to assume.")
-@rows_assumed
-@click.option("--passing", metavar="SHARE", help="Share of rows to assume that pass a filter, such as 0.3.")
+@options.people
+@options.rows
+@options.passing
 @click.option(
     "--want", multiple=True, metavar="QUESTION=WIDTH", help='Accuracy first: "mean(x)=0.02". May be repeated.'
 )
 @click.option("--model", metavar="NAME", help="Plan a fit of this model, such as LinearRegression, to --columns.")
 @click.option("--session", metavar="KIND", help="Plan a session about --columns, such as sparse_vector.")
-@click.option("--columns", metavar="NAMES", help="Of a model or a session, with commas.")
+@click.option("--synth", is_flag=True, help="Plan made-up rows with --columns.")
+@click.option("--columns", metavar="NAMES", help="Of a model, a session or made-up rows, with commas.")
 @click.option("--y", metavar="NAME", help="The column that a model is to tell.")
 @click.option("--answers", type=AT_LEAST_ONE, metavar="NUMBER", help="Rounds, or answers above, of a session.")
 @options.extensions
@@ -171,6 +171,7 @@ def plan(
     want: tuple[str, ...],
     model: str | None,
     session: str | None,
+    synth: bool,
     columns: str | None,
     y: str | None,
     answers: int | None,
@@ -178,17 +179,23 @@ def plan(
 ) -> None:
     """Plan a release: its cost, and the intervals to expect. Free: no row is read, nothing is charged.
 
-    With --model or --session: the plan of one fit, or of one session.
+    With --model, --session or --synth: the plan of one fit, of one session, or of made-up rows.
     """
     from reticent.data.spec import ReleaseSpec
 
     opened, wanted = study_of(study, extensions), widths(want)
-    if model is not None or session is not None:
-        if (model is None) == (session is None) or columns is None or request.ask or wanted:
-            raise click.BadParameter("Give --model or --session, with --columns and without --ask and --want.")
+    if model is not None or session is not None or synth:
+        if (model, session, synth or None).count(None) != 2 or columns is None or request.ask or wanted:
+            raise click.BadParameter(
+                "Give one of --model, --session and --synth, with --columns and without --ask and --want."
+            )
         names = [name.strip() for name in columns.split(",")]
         if model is not None:
             single = _of_model(opened, model, names, y, request, people)
+        elif synth:
+            single = opened.synthesis_plan(
+                names, epsilon=request.epsilon, rho=request.rho, delta=request.delta, people=people
+            )
         else:
             single = _of_session(opened, str(session), names, answers, request, people)
         _show(voice, single, "")
@@ -257,7 +264,7 @@ def plan_parts(made: Plan, name: str) -> list[Passage]:
 @options.study
 @options.request
 @click.option("--people", type=AT_LEAST_ONE, default=1000, metavar="NUMBER", help="How many people to make up.")
-@rows_assumed
+@options.rows
 @options.extensions
 @options.as_json
 @click.pass_obj

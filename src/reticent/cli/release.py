@@ -22,7 +22,7 @@ from reticent.errors import LedgerError, QuestionError, SpecError
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
     from reticent.data.spec import ReleaseSpec
-    from reticent.ledger import Line
+    from reticent.privacy.loss import Loss
     from reticent.study.release import Release
     from reticent.study.selection import Selection
     from reticent.study.study import Study
@@ -44,6 +44,7 @@ RECEIPT = "{receipt}"
 @click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
 @click.option("--override", default="", show_default=False, metavar="REASON", help="Why ε may be above 10; printed.")
 @options.try_anyway
+@click.option("--request-id", metavar="ID", help="Ask again under this id: the stored answer, no second charge.")
 @click.option("--audit", is_flag=True, help="Audit the plan on made-up rows first.")
 @click.option("--ledger", type=PATH, metavar="LEDGER", help="Charge this ledger instead.")
 @click.option("--same-people", is_flag=True, help="The file changed, the people did not.")
@@ -65,6 +66,7 @@ def release(
     who: str,
     override: str,
     try_anyway: bool,
+    request_id: str | None,
     audit: bool,
     ledger: Path | None,
     same_people: bool,
@@ -95,6 +97,7 @@ def release(
             purpose=purpose,
             record=Record(item.name, who, key, reason, try_anyway or item.try_anyway),
             audit="quick" if audit else None,
+            request_id=request_id or item.request_id,
         )
     publish(voice, made, received(stem, made.receipt), suffixes, force=force)
 
@@ -123,26 +126,38 @@ def spending(voice: Voice, study: Study) -> Iterator[None]:
     """Whatever charges; after Ctrl-C the ledger is asked for what was."""
     from reticent.privacy.loss import words
 
-    voice.charged, before = "unknown", _requests(study)
+    voice.charged, before = "unknown", _standing(study)
     try:
         yield
     except KeyboardInterrupt:
-        after = _requests(study)
-        if before is not None and after is not None:
-            losses = [line.charge for line in after[len(before) :] if line.charge is not None]
-            voice.charged = " and ".join(map(words, losses)) or "nothing"
+        after = None if before is None else _charged_since(study, before)
+        if after is not None:
+            voice.charged = " and ".join(map(words, after)) or "nothing"
         raise UserAbort from None
 
 
-def _requests(study: Study) -> tuple[Line, ...] | None:
-    """The lines of the ledger; None where it cannot be read."""
+def _standing(study: Study) -> int | None:
+    """The number of the last entry of the ledger, 0 where there is none yet; None where it cannot be read."""
     from reticent.ledger import Ledger
 
     try:
         place = Path(study.spec.ledger or "")
-        return Ledger.open(place).releases() if place.exists() else ()
+        return Ledger.open(place).standing().number if place.exists() else 0
     except (LedgerError, OSError):
         return None
+
+
+def _charged_since(study: Study, number: int) -> list[Loss] | None:
+    """The charges after that entry; None where the ledger cannot be read."""
+    from reticent.ledger import Ledger
+    from reticent.ledger.events import Reserved
+
+    try:
+        place = Path(study.spec.ledger or "")
+        found = Ledger.open(place).entries(after=number) if place.exists() else ()
+    except (LedgerError, OSError):
+        return None
+    return [entry.event.charge for entry in found if isinstance(entry.event, Reserved)]
 
 
 def with_ledger(study: Study, path: Path, ledger: Path | None) -> Study:
@@ -165,7 +180,8 @@ def ready(
 ) -> None:
     """Refuse, before the charge, everything that would be too late to find after it."""
     from reticent.certificate.render import workbook
-    from reticent.ledger.fingerprint import source_changed
+    from reticent.data.source import identity_of
+    from reticent.ledger.fingerprint import source_at, source_changed
 
     if item.want:
         raise QuestionError(
@@ -175,7 +191,7 @@ def ready(
     if ".xlsx" in suffixes:
         workbook.ready()
     _writable(stem, suffixes, force=force)
-    changed = None if same_people else source_changed(Path(study.spec.source))
+    changed = None if same_people else source_changed(source_at(identity_of(study.spec.source)))
     if changed is not None:
         again = " Give [study] snapshot another word." if study.spec.snapshot else ""
         raise LedgerError(f"{changed}{again} Nothing was charged.")
@@ -199,20 +215,48 @@ def targets(stem: Path, suffixes: Sequence[str] = SUFFIXES) -> tuple[Path, ...]:
     return tuple(stem.with_name(stem.name + suffix) for suffix in suffixes)
 
 
-def ask_first(voice: Voice, study: Study, item: ReleaseSpec, reason: str) -> None:
-    """At a terminal: the plan, then the question."""
+def ask_first(
+    voice: Voice,
+    study: Study,
+    item: ReleaseSpec,
+    reason: str,
+    *,
+    people: int | None = None,
+    rows: str | None = None,
+) -> None:
+    """At a terminal: the plan, then the question.
+
+    Parameters
+    ----------
+    voice : Voice
+    study : Study
+    item : ReleaseSpec
+    reason : str
+        Why epsilon may be above 10.
+    people : int, optional
+        How many people the plan assumes.
+    rows : str, optional
+        How many rows of a person it assumes.
+
+    Raises
+    ------
+    UserAbort
+        When the answer is not yes.
+    """
     import sys
 
     from reticent.privacy.loss import words
 
     if not sys.stdin.isatty():
         return
-    made = study.passing(item.passing).plan(
+    made = (study if item.passing is None else study.passing(item.passing)).plan(
         list(item.ask),
         epsilon=item.epsilon,
         rho=item.rho,
         delta=item.delta,
         override=reason,
+        people=people,
+        rows=rows,
     )
     voice.say(*plan_parts(made, item.name))
     confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)

@@ -1,34 +1,31 @@
-"""``sql``: one SELECT over a study, planned or published."""
+"""``sql``: one SELECT over a study, planned or published; without one, a prompt for many."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
-from reticent.certificate.particulars import Record
 from reticent.cli import options
 from reticent.cli.options import study_of
-from reticent.cli.parser import PATH, Verb
-from reticent.cli.release import SUFFIXES, ask_first, publish, ready, received, spending, stem_for, watched, with_ledger
+from reticent.cli.parser import PATH, Verb, argument
+from reticent.cli.sql_release import SqlOptions, answer
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
-    from reticent.data.spec import ReleaseSpec
-    from reticent.sql.statement import SelectStatement
-
-
-COSTS: Final = ("epsilon", "rho", "delta")
 
 
 @click.command("sql", cls=Verb)
 @options.study
-@click.argument("statement")
+@argument("statement", metavar="STATEMENT", required=False, help="One SELECT; without it, a prompt opens.")
 @options.epsilon
 @options.delta
 @options.rho
 @click.option("--plan", "planned", is_flag=True, help="Show the price and the intervals to expect; free.")
+@options.people
+@options.rows
+@options.passing
 @click.option(
     "--out", type=PATH, metavar="STEM", help="Write STEM.csv, .json, .html, .svg; by receipt where it is a folder."
 )
@@ -43,11 +40,14 @@ COSTS: Final = ("epsilon", "rho", "delta")
 def sql(
     voice: Voice,
     study: Path,
-    statement: str,
+    statement: str | None,
     epsilon: str | None,
     delta: str | None,
     rho: str | None,
     planned: bool,
+    people: int | None,
+    rows: str | None,
+    passing: str | None,
     out: Path | None,
     purpose: str,
     who: str,
@@ -57,43 +57,14 @@ def sql(
 ) -> None:
     """Ask in SQL: SELECT ward, AVG(cost) FROM study WHERE age >= 65 GROUP BY ward.
 
-    Aggregates are released. Arithmetic on them, HAVING, ORDER BY and LIMIT are free.
+    Aggregates are released. Arithmetic on them, HAVING, ORDER BY and LIMIT are free. Without a statement, statements
+    are read from a prompt, or from standard input.
     """
-    from reticent.study.selection import selected, statement_of
-
     opened = study_of(study)
-    found = statement_of(statement, opened.schema, opened.spec.source)
-    item = _item(found, epsilon, rho, delta)
-    if planned:
-        from reticent.cli.plan import plan_parts
-
-        made = opened.plan(found.asks, epsilon=item.epsilon, rho=item.rho, delta=item.delta)
-        voice.result({"verb": "sql", "release": "", **made.to_json()}, *plan_parts(made, ""))
+    typed = SqlOptions(epsilon, delta, rho, planned, people, rows, passing, out, purpose, who, try_anyway, force, yes)
+    if statement is not None:
+        answer(voice, opened, study, statement, typed)
         return
-    voice.spends = True
-    opened = with_ledger(opened, study, None)
-    stem = stem_for(out, item)
-    ready(opened, item, stem, force=force, same_people=False)
-    if not yes:
-        ask_first(voice, opened, item, "")
-    with voice.warning(), spending(voice, opened):
-        release = watched(opened, voice).release(
-            found.asks,
-            epsilon=item.epsilon,
-            rho=item.rho,
-            delta=item.delta,
-            purpose=purpose,
-            record=Record(item.name, who, try_anyway=try_anyway),
-        )
-    publish(voice, release, received(stem, release.receipt), SUFFIXES, force=force, selection=selected(found, release))
+    from reticent.cli.sql_prompt import converse
 
-
-def _item(found: SelectStatement, epsilon: str | None, rho: str | None, delta: str | None) -> ReleaseSpec:
-    """The release that a statement means, at the cost of the command line or of the statement."""
-    from reticent.data.spec import ReleaseSpec
-    from reticent.privacy.numbers import read
-    from reticent.study.selection import cost_of
-
-    given = cost_of(found, epsilon, rho, delta)
-    e, r, d = (None if cost is None else read(cost, name) for cost, name in zip(given, COSTS, strict=True))
-    return ReleaseSpec("", tuple(map(str, found.asks)), epsilon=e, rho=r, delta=d)
+    raise click.exceptions.Exit(converse(voice, opened, study, typed))

@@ -172,6 +172,7 @@ def _audited(
     from reticent.conformance.report import AuditRefusal, refuted
 
     _tell(voice, f"made-up neighbours: {item.name or 'as asked'}")
+    study = replace(study, on_rows=voice.rows if voice.at_terminal else None)
     try:
         plans += alarm.watch([(item.name, _run(study, item, triples))], refuted)
         return

@@ -15,6 +15,7 @@ from typing import Final
 
 from reticent.conformance.neighbours import KeyedDice
 from reticent.conformance.schemas import PEOPLE, Extended, random_plan, random_schema
+from reticent.data.design import SampleDesign
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
@@ -27,12 +28,15 @@ COLUMNS: Final[dict[str, Column]] = {
     "k": Integer(0, 9, missing=Fraction(0)),
     "g": Category(("a", "b", "c")),
     "b": Category((True, False)),
+    "w": Real(Fraction(0), Fraction(5)),
 }
 QUESTIONS: Final = (
     ("count", "sum(x)", "mean(x)", "variance(k)", "median(x)", "histogram(x, edges=0:10:2)"),
     ("count by g", "mean(x) by b", "proportion(g, value=a)", "quantiles(y, 0.25 0.75)", "sd(x, per=person)"),
     ("test(x ~ b)", "test(k ~ x, kind=correlation)", "test(g ~ b, kind=proportions, value=a)"),
     ("persons by g", "sum(k) by g", "iqr(x)", "quantile(k, 0.9) by b", "histogram(g)", "mean(y, low=0, high=1)"),
+    ("mean(x) weight w", "count weight w by g", "sum(k) weight w", "proportion(g, value=a) weight w where k > 2"),
+    ("histogram(x, edges=0:10:2) weight w by b", "histogram(g) weight w", "mean(k, interval=no) weight w by b"),
     ("log_mean(x)", "geometric_mean(k) by g", "mean(y, method=clipped)", "log_mean(x, per=person)"),
 )
 DENSITIES: Final = (
@@ -79,7 +83,7 @@ ONE_EACH: Final = (
 def built_in() -> Iterator[tuple[str, PreparedRelease, Schema]]:
     """Every statistic, under both relations, for persons of one row and of several."""
     for kind, rows in PERSONS:
-        schema = Schema(COLUMNS, Person(kind, None if rows == 1 else "who", rows))
+        schema = Schema(COLUMNS, Person(kind, None if rows == 1 else "who", rows), design=SampleDesign())
         units = PEOPLE if kind == "substitute" else None
         for place, questions in enumerate(QUESTIONS, start=1):
             within = Cost(Fraction(len(questions)))

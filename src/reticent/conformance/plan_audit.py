@@ -7,7 +7,7 @@ plan gives the same audit. It can refute a plan and cannot prove one; the proof 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import cycle
@@ -164,7 +164,9 @@ class AuditTotals:
         return PlanAudit(self.triples, self.calls, tuple(answers), self.loss, tuple(self.findings), self.losses)
 
 
-def audit(plan: PreparedRelease, schema: Schema, *, triples: int = TRIPLES) -> PlanAudit:
+def audit(
+    plan: PreparedRelease, schema: Schema, *, triples: int = TRIPLES, seen: Callable[[float], None] | None = None
+) -> PlanAudit:
     """Run the plan on made-up neighbours, extremes first, and compare (``replay``).
 
     The readers are tried row by row first (``readers``), and the losses of the proof listed again (``losses_again``).
@@ -179,6 +181,8 @@ def audit(plan: PreparedRelease, schema: Schema, *, triples: int = TRIPLES) -> P
     triples : int
         How many pairs of neighbours, each with one tape of noise; >= 1. Fewer where a plan has hundreds of cells, so
         that an audit stays a matter of seconds; ``PlanAudit.triples`` says how many it was.
+    seen : function, optional
+        Told the share of the audit that is done, after each pair.
 
     Returns
     -------
@@ -208,6 +212,8 @@ def audit(plan: PreparedRelease, schema: Schema, *, triples: int = TRIPLES) -> P
                 style = replayer.styles[tally.triples % len(replayer.styles)]
                 tape = Tape(style, tally.triples, turn, files)
                 tally.add(replayer.compare(held[pair.here], held[pair.there], tape, same=pair.same))
+                if seen is not None:
+                    seen(min(max(tally.triples / triples, tally.cells / CELLS), 1.0))
                 if tally.cells >= CELLS:
                     return tally.audited()
             if len(tally.findings) >= ENOUGH:

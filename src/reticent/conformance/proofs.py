@@ -47,7 +47,7 @@ def leaves_of(plan: PreparedRelease) -> Iterator[ProofLeaf]:
     """The noise calls a plan pays for, in the order of its proof, which is the order of drawing."""
     steps = plan.all_steps
     if plan.choice is not None:  # of a cap on rows: it is drawn first, and proved beside the release at every cap
-        steps = (plan.choice, *(step for made in plan.by_cap for step in made.all_steps))
+        steps = (plan.choice, *(step for made in plan.by_choice for step in made.all_steps))
     names = [step.name for step in steps for _ in below(step.guarantee, 1)]
     whole = list(below(plan.guarantee, 1))
     if len(names) != len(whole):

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 from xml.sax.saxutils import escape
 
 from reticent.conformance.neighbours import Cell, Family, KeyedDice, MemoizedTable, Row, families, stored
-from reticent.data.engines.duckdb import Limits, Session, session
+from reticent.data.engines.duckdb import DUCKDB, DuckDBSession
+from reticent.data.engines.engine import EngineSession, Limits
 from reticent.data.files import LONGEST_CELL
 from reticent.data.schema import Schema
 from reticent.data.source import Source, open_source
@@ -211,10 +212,10 @@ class _WarmTable(Table):
         super().__init__(source, schema, Limits(threads=1), None)
         self._connect = connect
 
-    def _reading(self, work: Callable[[Session], list[QueryResult]], key: bytes) -> list[QueryResult]:
+    def _reading(self, work: Callable[[EngineSession], list[QueryResult]], key: bytes) -> list[QueryResult]:
         connection = self._connect()
         try:
-            return work(Session(connection))
+            return work(DuckDBSession(connection))
         except Exception as cause:
             raise EngineFailure(f"audit: {type(cause).__name__}") from cause  # made-up rows: the cause may be shown
         finally:
@@ -225,7 +226,7 @@ class _WarmTable(Table):
 def engine() -> Iterator[Opener]:
     """Opens tables of families, for as long as it lasts, on one engine that is started once."""
     count = 0
-    with session(Limits(threads=1)) as started, TemporaryDirectory(prefix="reticent-audit-") as name:
+    with DUCKDB.session(Limits(threads=1)) as started, TemporaryDirectory(prefix="reticent-audit-") as name:
 
         def open_table(made: Family, place: int, form: Form = "arrays") -> MemoizedTable:
             nonlocal count

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import attrs
 
 from reticent.conformance.neighbours import KeyedDice
+from reticent.data.design import SampleDesign
 from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema, Text
 from reticent.errors import PublicParameterError, Refusal
 from reticent.privacy.adjacency import Kind
@@ -62,7 +63,8 @@ def random_schema(dice: KeyedDice) -> Schema:
         columns["who"] = declared  # the person column may be one that is asked for
     people = dice.pick((None, PEOPLE))
     person = Person(adjacency, "who" if several else None, dice.pick(CAPS) if several else 1, people)
-    return Schema(columns, person, texts={"t": Text(5)})
+    columns["w"] = Real(Fraction(0), Fraction(dice.pick(("1", "1/1000000", "1000000000"))))
+    return Schema(columns, person, texts={"t": Text(5)}, design=SampleDesign())
 
 
 def _real(dice: KeyedDice) -> Real:
@@ -140,6 +142,8 @@ def _asked(schema: Schema, dice: KeyedDice, kinds: Sequence[type[Statistic]]) ->
         asked = asked.at(dice.pick(EPSILONS), delta=asked.delta)
     if isinstance(schema.columns.get("who"), Integer) and isinstance(asked.statistic, OfColumn) and numeric(kind):
         asked = attrs.evolve(asked, statistic=attrs.evolve(asked.statistic, column="who"))
+    if asked.unit == "row" and asked.statistic.takes_weight and dice.chance(30):
+        asked = asked.weight("w")
     if dice.chance(60) or kind in (CapShare, IncompleteShare, HypothesisTest):
         return asked
     listed = (name for name, column in schema.columns.items() if isinstance(column, Category))

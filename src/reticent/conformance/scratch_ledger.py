@@ -138,7 +138,7 @@ def _released(plan: PreparedRelease, schema: Schema, ledger: Ledger, watched: Wa
 
     about = ReleaseMetadata("made up", "audit", "audit", "audit", "made up", "", None, schema.person.people)
     table = cast("Table", watched)  # all that a release asks of a table is run
-    return run(plan, table, schema, ledger, about, system(), None, lambda stage: None, None).certificate
+    return run(plan, table, schema, ledger, about, system(), None, lambda stage: None).certificate
 
 
 def _charged(ledger: Ledger, watched: WatchedRows, cost: Loss, certificate: Certificate) -> Iterator[Finding]:

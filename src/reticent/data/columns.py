@@ -32,9 +32,10 @@ class Reading:
 
 
 def wanted(schema: Schema) -> tuple[str, ...]:
-    """The columns that may ever be read: the declared ones that are not computed, and the person column."""
-    person, stored = schema.person.column, (*schema.stored, *schema.texts)
-    return (*stored, person) if person is not None and person not in stored else stored
+    """The columns that may ever be read: declared ones of this source, those of the person, and of keys."""
+    person = [] if schema.person_here is None else [schema.person_here]
+    keys = [ours for table in schema.tables.values() for ours, _ in table.keys]
+    return tuple(dict.fromkeys([*schema.stored, *schema.stored_texts, *person, *keys]))
 
 
 def check_names(found: Sequence[str], schema: Schema, where: str) -> None:

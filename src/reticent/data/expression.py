@@ -492,6 +492,17 @@ def bind(tree: Tree, columns: Mapping[str, Column]) -> Bound:
     return _bound(cleaned(tree), columns)
 
 
+def renamed(tree: Tree, name_of: Callable[[str], str]) -> Tree:
+    """The same tree with other names of columns."""
+    match tree:
+        case ColumnName(column=column):
+            return ColumnName(name_of(column))
+        case Application(operation=operation, operands=operands):
+            return Application(operation, tuple(renamed(one, name_of) for one in operands))
+        case _:
+            return tree
+
+
 def kind_of(tree: Tree, columns: Mapping[str, Column]) -> Type:
     """The type of a tree that was bound before."""
     return _bound(tree, columns)[1]
@@ -586,8 +597,11 @@ def _column(name: str, columns: Mapping[str, Column]) -> Column:
 
 
 def quoted(column: str) -> str:
-    """The name of a column as an expression writes it: between backticks unless it is a plain word."""
-    plain = column.isidentifier() and column.isascii() and column.lower() not in WORDS
+    """The name of a column as an expression writes it: between backticks unless it is one plain word, or two."""
+    words = column.split(".")
+    plain = len(words) <= 2 and all(
+        word.isidentifier() and word.isascii() and word.lower() not in WORDS for word in words
+    )
     return column if plain else "`{}`".format(column.replace("`", "``"))
 
 

@@ -4,7 +4,8 @@
     not x is missing      x between 0 and 9          recode(ward, "n" = "north", "s" = "south")    cut(age, 0:100:10)
 
 From loose to tight: ``or``, ``and``, ``not``, comparisons, ``+ -``, ``* /``, a sign. A text stands in quotes. A column
-whose name is no plain word stands between backticks: `hours-per-week` >= 40.
+whose name is no plain word stands between backticks: `hours-per-week` >= 40. One of a further table has two words:
+patients.age >= 65.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _TOKEN: Final = re.compile(
     | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<column>`(?:[^`]|``)*`)
-    | (?P<word>[^\W\d]\w*)
+    | (?P<word>[^\W\d]\w*(?:\.[^\W\d]\w*)?)
     | (?P<sign><=|>=|<>|!=|==|[-+*/()<>=,:])
     )""",
     re.VERBOSE,

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from reticent.data.compression import bare
+from reticent.data.format import in_database
 from reticent.errors import SpecError
 
-FileKind: TypeAlias = Literal["csv", "json lines", "parquet", "statistical", "workbook"]
+FileKind: TypeAlias = Literal["csv", "database", "json lines", "parquet", "statistical", "workbook"]
 
 KINDS: Final[dict[str, FileKind]] = {
     ".parquet": "parquet",
@@ -39,6 +40,8 @@ def kind_of(path: Path) -> FileKind:
     SpecError
         For the endings of other tables, with what to do.
     """
+    if in_database(path):
+        return "database"
     ending = bare(path).suffix.lower()
     if ending in OTHERS:
         raise SpecError(f"{path.name} is of a kind that is not read. {OTHERS[ending]} Nothing was read.")

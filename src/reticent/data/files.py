@@ -16,10 +16,10 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from reticent.data.columns import (
     BATCH,
@@ -33,6 +33,7 @@ from reticent.data.columns import (
     texts_of,
     wanted,
 )
+from reticent.data.csv_blocks import CsvBlocks, plain_columns
 from reticent.data.header import check_form, delimiter_of, first_line
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
@@ -66,21 +67,60 @@ class CsvFile:
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
+        from reticent.data.compression import bytes_of
+
+        where, width = [self.header.index(name) for name in names], len(self.header)
+        if self.encoding != "utf-8":
+            yield from self._by_records(names, where)
+            return
+        stream, below = bytes_of(self.path)
+        with below, stream:
+            blocks = CsvBlocks(stream)
+            records = _Records(blocks, self.delimiter, max(where, default=0) + 1)
+            records.next()
+            size = os.fstat(below.fileno()).st_size
+            while block := blocks.take() or blocks.block():
+                self.reading.share = below.tell() / max(size, 1)
+                odd = blocks.cut or records.ahead
+                columns = None if odd else plain_columns(block, self.delimiter, width, where, LONGEST_CELL)
+                if columns is None:
+                    blocks.give(block)
+                    for rows in records.blocks(lambda: blocks.dry):
+                        yield from _batch_of(rows, names, where)
+                elif not names:
+                    yield from empty_batches(len(columns[0]))
+                elif len(columns[0]):
+                    yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+    def _by_records(self, names: Sequence[str], where: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """The rows of a file in another encoding than UTF-8, record by record."""
         from reticent.data.compression import text_of
 
-        where = [self.header.index(name) for name in names]
         stream, below = text_of(self.path, self.encoding)
         with below, stream:
             records = _Records(stream, self.delimiter, max(where, default=0) + 1)
             records.next()
             size = os.fstat(below.fileno()).st_size
-            while block := records.block():
+            for rows in records.blocks(lambda: False):
                 self.reading.share = below.tell() / max(size, 1)
-                if not names:
-                    yield from empty_batches(len(block))
-                    continue
-                columns = [[row[at] if len(row) > at else "" for row in block] for at in where]
-                yield pa.RecordBatch.from_arrays([texts_of(column) for column in columns], names=list(names))
+                yield from _batch_of(rows, names, where)
+
+
+def _batch_of(rows: list[list[str]], names: Sequence[str], where: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Records as a batch of texts."""
+    import pyarrow as pa
+
+    if not names:
+        yield from empty_batches(len(rows))
+        return
+    columns = [[row[at] if len(row) > at else "" for row in rows] for at in where]
+    yield pa.RecordBatch.from_arrays([texts_of(column) for column in columns], names=list(names))
+
+
+class _Lines(Protocol):
+    """Text that is read line by line, or so many characters of a line."""
+
+    def readline(self, most: int, /) -> str: ...
 
 
 class _LongRecord(Exception):
@@ -94,7 +134,7 @@ class _Records:
     reads the same record again. ``_total`` holds no more than one cell at a time beside the ones it returns.
     """
 
-    def __init__(self, stream: io.TextIOBase, delimiter: str, width: int) -> None:
+    def __init__(self, stream: _Lines, delimiter: str, width: int) -> None:
         self._stream, self._width, self._delimiter = stream, width, delimiter
         self._end = re.compile(f"[\\r\\n{re.escape(delimiter)}]")
         self._lines: list[str] = []  # of the record under way
@@ -102,11 +142,21 @@ class _Records:
         self._ahead = ""
         self._reader = csv.reader(self._taking(), delimiter=delimiter)
 
-    def block(self) -> list[list[str]]:
-        """Up to BATCH records, fewer where they are long; none at the end of the file. A blank line is no record."""
+    @property
+    def ahead(self) -> bool:
+        """True if a character behind the record under way is read already."""
+        return bool(self._ahead)
+
+    def blocks(self, dry: Callable[[], bool]) -> Iterator[list[list[str]]]:
+        """All records up to the end of the file, or to the one after which ``dry`` is true, a block at a time."""
+        while found := self.block(dry):
+            yield found
+
+    def block(self, dry: Callable[[], bool] = lambda: False) -> list[list[str]]:
+        """Up to BATCH records, fewer where they are long; none at the end. A blank line is no record."""
         found: list[list[str]] = []
         most = self._read + BLOCK
-        while len(found) < BATCH and self._read < most:
+        while len(found) < BATCH and self._read < most and (self._ahead or not dry()):
             row = self.next()
             if row is None:
                 break

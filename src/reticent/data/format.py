@@ -175,6 +175,33 @@ def is_text(word: str) -> bool:
 # --- names and titles -------------------------------------------------------------------------------------------------
 
 
+def in_spark(place: object) -> bool:
+    """True for the name of a table of a Spark catalog."""
+    return str(place).lower().startswith("spark:")
+
+
+def spark_name(place: str) -> str:
+    """The whole name of a table of a Spark catalog: ``catalog.schema.visits`` of ``spark:catalog.schema.visits``.
+
+    Raises
+    ------
+    SpecError
+        It is not three plain names: one table with two names would have two ledgers.
+    """
+    name = place[len("spark:") :]
+    if re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}", name) is None:
+        raise SpecError(
+            'Write the whole name: source = "spark:catalog.schema.visits". The catalog that Spark has by itself is '
+            "spark_catalog, and its schema default. Nothing was read."
+        )
+    return name
+
+
+def in_database(place: object) -> bool:
+    """Tell if a source is the URL of a table in a database; a path has lost one of the slashes."""
+    return str(place).lower().startswith(("postgresql:/", "postgres:/", "spark:"))
+
+
 def exact(name: object) -> str:
     """The text of ``name`` as a plain str; of a subclass of str the letters it holds, whatever it says they are."""
     return str.__str__(name if isinstance(name, str) else str(name))

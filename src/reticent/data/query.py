@@ -38,6 +38,7 @@ Per: TypeAlias = Literal["row", "person"]
 On: TypeAlias = Literal["column", "binades"]
 
 POWER_ONE = 1 << 30  # the integer that stands for 1 in powers two and above
+WEIGHT_ONE = 1 << 20  # the integer that stands for the largest weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,11 @@ class Keys:
     def title(self) -> str:
         """The columns, as a question names them behind ``by``."""
         return ", ".join(name for name, _ in self.parts) or self.column
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns, or expressions in their place."""
+        return tuple(name for name, _ in self.parts) or (self.column,)
 
     @property
     def labels(self) -> tuple[tuple[tuple[str, Key], ...], ...]:
@@ -255,6 +261,63 @@ class Records:
             _check_unit(unit)
 
 
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """Weights of rows: a column between 0 and a public ``highest``, as integers from 0 to 2**20.
+
+    A row of weight v there counts in three parts, floor((1 - v)^2), the rest, and floor(v^2) in units of 2**-20. They
+    are integers, at least 0, and come to 2**20 for every row, whatever its weight. A row without a weight does not
+    count; a weight below 0 counts as 0, one above ``highest`` as that.
+    """
+
+    column: str
+    highest: Fraction
+
+    def __post_init__(self) -> None:
+        if not SMALLEST <= self.highest <= LARGEST:
+            raise PublicParameterError("the largest weight must lie between 1e-250 and 1e300")
+
+
+PARTS = 3  # of a weight
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedMoments:
+    """The number of values and their sums of powers 1..order, as ``Moments`` has them, once for each part of a weight.
+
+    Of a category ``order`` is 0. With ``column`` None every row with a weight counts, and ``order`` is 0.
+    """
+
+    column: str | None
+    weight: Weighing
+    grid: FixedPointGrid | None
+    order: int
+    keys: Keys | None = None
+
+    def __post_init__(self) -> None:
+        if (self.grid is None) != (self.order == 0):
+            raise PublicParameterError("sums of powers need a grid")
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedTally:
+    """Weights of kept rows by bin, as ``Tally`` has rows: three integers per bin, one for each part of a weight."""
+
+    column: str
+    weight: Weighing
+    edges: tuple[Fraction, ...] = ()
+    among: tuple[Key, ...] = ()
+    keys: Keys | None = None
+
+    def __post_init__(self) -> None:
+        if any(abs(edge) > LARGEST for edge in self.edges):
+            raise PublicParameterError("edges must lie within 1e300 of zero")
+
+    @property
+    def bins(self) -> int:
+        return len(self.among) or len(self.edges) - 1
+
+
 def _check_unit(unit: Fraction) -> None:
     if not isinstance(unit, Fraction) or not SMALLEST <= unit <= 1 / SMALLEST:
         raise PublicParameterError("a unit must be a fraction between 1e-250 and 1e250")
@@ -270,6 +333,8 @@ Query: TypeAlias = (
     | Total
     | Moments
     | Tally
+    | WeightedMoments
+    | WeightedTally
     | Ranks
     | OrderedValues
     | Records
@@ -279,6 +344,25 @@ Query: TypeAlias = (
 def keys_of(query: Query) -> Keys | None:
     """The groups a query asks for; ``CappedPersons``, ``Incomplete``, ``KeyHolders`` and ``Records`` know none."""
     return None if isinstance(query, CappedPersons | Incomplete | KeyHolders | Records) else query.keys
+
+
+def columns_read(query: Query) -> set[str]:
+    """The columns whose cells a query reads, computed ones by their own names."""
+    match query:
+        case CappedPersons():
+            return set()
+        case Rows() | DistinctPersons():
+            found = set()
+        case Records(columns=columns) | Incomplete(columns=columns):
+            return set(columns)
+        case WeightedMoments(column=column, weight=weight):
+            found = {weight.column} if column is None else {column, weight.column}
+        case WeightedTally(column=column, weight=weight):
+            found = {column, weight.column}
+        case _:
+            found = {query.column}
+    keys = keys_of(query)
+    return found if keys is None else found | {keys.column}
 
 
 def kept_rows(person: Person, per: Per, keys: Keys | None = None) -> int:
@@ -377,6 +461,13 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
         case Tally(keys=keys):
             apart = query.bins > 1 or _apart(keys)
             return (Fraction(person.rows * (2 if swap and apart else 1)),)
+        case WeightedMoments(grid=grid, order=order):
+            # no part of a weight is above 2**20, in one row; a replaced row takes one part and gives it to another
+            rows = WEIGHT_ONE * person.rows * (2 if swap else 1)
+            powers = [1, *([] if grid is None else [grid.reach, *[POWER_ONE] * (order - 1)])]
+            return tuple(Fraction(rows * power) for power in powers) * PARTS
+        case WeightedTally():
+            return (Fraction(WEIGHT_ONE * person.rows * (2 if swap else 1)),)
         case KeyHolders() | Ranks() | OrderedValues() | Records():
             raise TypeError(f"{type(query).__name__} feeds a score; its sensitivity is counted in kept_rows")
         case _:

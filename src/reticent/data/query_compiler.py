@@ -20,11 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
-from typing import Any, Final, Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, assert_never
 
 import ibis
 
 from reticent.data.columns import Storage
+from reticent.data.engines import joins
 from reticent.data.engines.casts import (
     DTYPES,
     clamp,
@@ -33,15 +34,30 @@ from reticent.data.engines.casts import (
     key_text,
     known_text,
     parsed,
+    texts_of_keys,
     typed,
     whole_or_null,
     whole_text,
     with_stand_in,
 )
+from reticent.data.engines.engine import Dialect
 from reticent.data.engines.formula_levels import Names, chosen, levels
+from reticent.data.engines.joins import KEY_STAND_IN
+from reticent.data.engines.row_choice import (
+    Of,
+    RowChoice,
+    Who,
+    distinct_keys,
+    keys_table,
+    who_of,
+    with_draw,
+)
+from reticent.data.joins import keys_of as keys_inside
 from reticent.data.order_statistics import ABSENT, LARGEST, Needs
 from reticent.data.query import (
+    PARTS,
     POWER_ONE,
+    WEIGHT_ONE,
     CappedPersons,
     DistinctPersons,
     Incomplete,
@@ -57,21 +73,26 @@ from reticent.data.query import (
     Rows,
     Tally,
     Total,
-    groups_of_all,
-    groups_of_kept,
+    Weighing,
+    WeightedMoments,
+    WeightedTally,
     keys_of,
 )
-from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, Text, grid_by_width
+from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width
 from reticent.data.transformations import needed
 from reticent.errors import QuestionError
 
-KEY_STAND_IN: Final = "the key goes here, 1f0e9d8c7b6a5948"
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHORT: Final = 64  # categories that a statement names; a longer list is a table
 EXACT: Final = "decimal(38,0)"
 FINE_BITS, LIMB_BITS = 40, 50  # an unbounded value is averaged on the grid 2^-40, in two limbs
 WIDEST_VALUE: Final = 60  # values beyond 2^60 count as 2^60, the end of the public prior
 
 Table: TypeAlias = Any  # Ibis is not typed; these never leave this module but as SQL text
 Expr: TypeAlias = Any
+Further: TypeAlias = Literal["keep", "view"]
 
 
 def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
@@ -99,6 +120,14 @@ def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
                     raise QuestionError(f"{column} is a category: a histogram of it has no edges.")
             case Total(column=column) | Moments(column=column) | Ranks(column=column) | OrderedValues(column=column):
                 used.add(_numeric(schema, column))
+            case WeightedTally(column=column, weight=weight, edges=edges):
+                used |= {column, _numeric(schema, weight.column)}
+                if isinstance(schema.column(column), Category) and edges:
+                    raise QuestionError(f"{column} is a category: a histogram of it has no edges.")
+            case WeightedMoments(column=one, weight=weight, grid=grid):
+                used.add(_numeric(schema, weight.column))
+                if one is not None:
+                    used.add(one if grid is None and schema.column(one) else _numeric(schema, one))
             case Incomplete(columns=columns):
                 used.update(column for column in columns if schema.column(column))
             case Records(columns=columns, coded=coded):
@@ -137,77 +166,88 @@ def cells(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -
     Table
         An Ibis expression.
     """
-    names, person = Names(schema, used), schema.person.column
+    names, person, keys = Names(schema, used), schema.person_here, keys_inside(schema)
     used = read_columns(schema, used)
     shape = {names[name]: DTYPES[storage[name]] for name in used}
     if person is not None:
         shape["who"] = DTYPES[storage[person]]
+    shape |= {name: DTYPES[storage[column]] for column, name in keys.items()}
     source = ibis.table(shape or {"none": "int64"}, name="source")
     declared, form = schema.cells, schema.format
     found = {names[name]: parsed(source[names[name]], storage[name], declared[name], form) for name in used}
     if person is not None:
-        found["who"] = known_text(source.who, storage[person], form)
+        text = known_text(source.who, storage[person], form)
+        whole = _who(schema, storage) == "int64"
+        found["who"] = ibis.ifelse(text.notnull(), source.who, ibis.null("int64")) if whole else text
+    found |= {name: known_text(source[name], storage[column], form) for column, name in keys.items()}
     return source.select(**found, turn=ibis.literal(0, "int64"))
 
 
-def typed_rows(schema: Schema, used: Sequence[str]) -> Table:
-    """Typed rows of persons, of which a constant column has the least value of the person."""
+def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Table:
+    """Typed rows of persons, of which a constant column has the least value of the person, joined to further tables.
+
+    A long list of categories is a table beside the rows, and no part of the statement.
+    """
     names, person, read = Names(schema, used), schema.person, read_columns(schema, used)
-    declared = schema.cells
+    declared, keys = schema.cells, tuple(keys_inside(schema).values())
     shape = {names[name]: engine_type(declared[name]) for name in read}
-    if person.column is not None:
-        shape["who"] = "string"
+    if schema.person_here is not None:
+        shape["who"] = who
+    shape |= dict.fromkeys(keys, "string")
     parts = ibis.table({**shape, "turn": "int64"}, name="cells")
-    found = {names[name]: typed(parts[names[name]], declared[name]) for name in read}
-    if person.column is not None:
-        parts = parts.filter(parts.who.notnull() & (parts.who != ""))
-    rows = parts.select(**({} if person.column is None else {"who": parts.who}), **found, turn=parts.turn)
+    if schema.person_here is not None:
+        parts = parts.filter(parts.who.notnull() & (parts.who != "") if who == "string" else parts.who.notnull())
+    long = {names[name]: column for name in read if isinstance(column := declared[name], Category) and _long(column)}
+    for plain, column in long.items():
+        parts = parts.mutate(**{f"text_{plain}": texts_of_keys(parts[plain], column)})
+        among = ibis.table({f"in_{plain}": "string"}, name=f"list_{plain}")
+        parts = parts.left_join(among, parts[f"text_{plain}"] == among[f"in_{plain}"])
+    found = {
+        plain: parts[f"in_{plain}"] if plain in long else typed(parts[plain], declared[name])
+        for name, plain in zip(read, (names[name] for name in read), strict=True)
+    }
+    found |= {name: parts[name] for name in keys}
+    rows = parts.select(**({} if schema.person_here is None else {"who": parts.who}), **found, turn=parts.turn)
+    if schema.owner:
+        rows = joins.owned(schema, used, rows)
     if person.column is not None:
         constant = [names[name] for name in read if declared[name].constant]
         rows = rows.mutate(**{name: rows[name].min().over(group_by="who") for name in constant})
-    return rows
+    return joins.joined(schema, used, rows) if schema.tables else rows
 
 
-def base(schema: Schema, used: Sequence[str]) -> Table:
-    """Rows that pass the filter; ``turn`` is 0, 1, ... in the keyed order of each person's rows."""
+def chosen_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Table:
+    """Rows that pass the filter, with the used columns: the table "typed", or "base" where each row is a person."""
     names, person = Names(schema, used), schema.person
-    rows, order = chosen(schema, used, names, typed_rows(schema, used)), [names[name] for name in used]
-    if person.column is None:
-        return rows.select(*order, "turn")
-    rows = rows.mutate(
-        size=rows.count().over(group_by="who"),
-        nth=ibis.row_number().over(group_by="who", order_by=[rows[name] for name in order] or [rows.who]),
-    )
-    digest = (ibis.literal(f"row:{KEY_STAND_IN}:") + rows.nth.cast("string") + ":" + rows.who).hexdigest("sha256")
-    rows = rows.mutate(draw=ibis.ifelse(rows["size"] > person.rows, digest, ""))
-    rows = rows.mutate(turn=ibis.row_number().over(group_by="who", order_by=[rows.draw, rows.nth]))
-    return rows.select("who", *order, "turn", "size")
+    rows = chosen(schema, used, names, typed_rows(schema, used, who))
+    return rows.select(*([] if person.column is None else ["who"]), *(names[name] for name in used), "turn")
 
 
 def read_columns(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
-    """The columns that are read for those used: themselves, and what computed ones and the filter are made of."""
-    return tuple(name for name in needed(schema, used) if name not in schema.computed)
+    """The columns of the source that are read for those used: themselves, and what computed ones are made of."""
+    return tuple(name for name in needed(schema, used) if name not in schema.computed and not schema.table_of(name))
 
 
 # --- aggregates -------------------------------------------------------------------------------------------------------
 
 
-def aggregate(query: Query, schema: Schema, used: Sequence[str]) -> Table:
-    """The expression over the stored ``base``: columns ``key`` (with keys), ``bin`` (tallies, ranks), then integers.
+def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
+    """The expression over the stored ``base``: columns ``place`` (with keys), ``bin`` (tallies, ranks), then integers.
 
     Parameters
     ----------
     query : Query
-    schema : Schema
-    used : sequence of str
-        Columns that the queries read.
+    choice : RowChoice
+        The rows that count.
+    nth : int
+        Number of the list of groups.
 
     Returns
     -------
     Table
         An Ibis expression.
     """
-    asking = _QueryExpressions(schema, used)
+    asking, schema = _QueryExpressions(choice, nth), choice.schema
     match query:
         case Rows(keys=keys):
             return asking.grouped(asking.kept(keys), keys, n=_count)
@@ -231,6 +271,20 @@ def aggregate(query: Query, schema: Schema, used: Sequence[str]) -> Table:
         case Moments(column=column, grid=grid, order=order, keys=keys, per=per):
             rows = asking.values(asking.kept(keys), column, grid, keys, per)
             return asking.grouped(rows, keys, n=lambda t: t.x.count(), **_powers(grid, order))
+        case WeightedMoments(column=column, weight=weight, grid=grid, order=order, keys=keys):
+            rows = asking.weighed(asking.kept(keys), weight)
+            if column is None:
+                rows = rows.mutate(x=ibis.literal(0, "int64"))
+            else:
+                rows = asking.values(rows, column, grid, keys, "row").filter(lambda t: t.x.notnull())
+            return asking.grouped(rows, keys, **_weighted_powers(grid, order))
+        case WeightedTally(column=column, weight=weight, edges=(), among=among, keys=keys):
+            rows = asking.listed(asking.weighed(asking.kept(keys), weight), column, among)
+            return asking.grouped(rows, keys, by="bin", **_weighted_powers(None, 0))
+        case WeightedTally(column=column, weight=weight, keys=keys):
+            rows = asking.values(asking.weighed(asking.kept(keys), weight), column, "value", keys, "row")
+            rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: t.x)
+            return asking.grouped(rows, keys, by="bin", **_weighted_powers(None, 0))
         case Tally(column=column, edges=(), among=among, keys=keys):
             rows = asking.listed(asking.kept(keys), column, among)
             return asking.grouped(rows, keys, by="bin", n=_count)
@@ -274,6 +328,26 @@ def _powers(grid: FixedPointGrid, order: int) -> dict[str, Any]:
     return {f"p{j}": power(j) for j in range(1, order + 1)}
 
 
+def _weighted_powers(grid: FixedPointGrid | None, order: int) -> dict[str, Any]:
+    """Sums of each part of a weight, and of its products with powers of ``x``, which fit 64 bits."""
+
+    def total(part: int, j: int) -> Any:
+        def measure(table: Table) -> Expr:
+            own = table[f"w{part}"]
+            if j == 0:
+                return own.cast(EXACT).sum()
+            if j == 1:
+                return (own * table.x).cast(EXACT).sum()
+            assert grid is not None
+            u = table.x.cast("float64") / double(grid.reach)
+            scaled = reduce(lambda a, b: a * b, [u] * j) * double(POWER_ONE) + double(0.5)
+            return (own * scaled.floor().cast("int64")).cast(EXACT).sum()
+
+        return measure
+
+    return {f"n{part}_{j}": total(part, j) for part in range(PARTS) for j in range(order + 1)}
+
+
 def fixed(x: Expr, grid: FixedPointGrid) -> Expr:
     """``floor(clamp(x) 2**bits)`` as int64: the ends are exact doubles, and so is the product."""
     inside = clamp(x, math.ldexp(grid.lowest, -grid.bits), math.ldexp(grid.highest, -grid.bits))
@@ -294,43 +368,20 @@ def _within(x: Expr, low: int, high: int) -> Expr:
 class _QueryExpressions:
     """The expressions of one query over the stored base table."""
 
-    def __init__(self, schema: Schema, used: Sequence[str]) -> None:
-        self.schema, self.person = schema, schema.person
-        self.names = Names(schema, used)
-        declared = schema.cells
-        shape = {
-            self.names[name]: "string" if isinstance(declared[name], Category | Text) else "float64" for name in used
-        }
-        if self.person.column is not None:
-            shape = {"who": "string", **shape, "size": "int64"}
-        self.all = ibis.table({**shape, "turn": "int64"}, name="base")
+    def __init__(self, choice: RowChoice, nth: int) -> None:
+        self.choice, self.nth = choice, nth
+        self.schema, self.person = choice.schema, choice.schema.person
+        self.names = choice.names
 
     def kept(self, keys: Keys | None) -> Table:
-        rows = self.all.filter(self.all.turn < self.person.rows) if self.person.column is not None else self.all
-        if keys is None:
-            return rows
-        rows = self._keyed(rows, keys)
-        bound = groups_of_kept(self.person, keys)
-        return self._few_groups(rows, keys, bound) if bound < min(self.person.rows, len(keys.among)) else rows
+        return self.choice.rows("kept") if keys is None else self._grouped(keys, "kept")
 
-    def _keyed(self, rows: Table, keys: Keys) -> Table:
-        column = self.present(rows, keys.column)
-        if isinstance(self.schema.columns[keys.column], Integer):
-            column = whole_text(column)
-        rows = rows.mutate(key=column)
-        if keys.parts:  # every key of a product is asked for
-            return rows.filter(rows.key.notnull())
-        return rows.filter(rows.key.isin([key_text(key) for key in keys.among]))
-
-    def _few_groups(self, rows: Table, keys: Keys, bound: int) -> Table:
-        """Rows of at most ``bound`` groups of each person, those with the least sha256(key, group, person)."""
-        if self.person.column is None or self.schema.columns[keys.column].constant:
-            return rows
-        return self._fewest(rows, bound)
+    def _grouped(self, keys: Keys, of: Of) -> Table:
+        """The rows of the view that ``statements`` makes of the groups."""
+        return ibis.table({**self.choice.shape, "turn": "int64", "place": "int64"}, name=f"{of}_groups{self.nth}")
 
     def _fewest(self, rows: Table, bound: int) -> Table:
-        salt = ibis.literal(f"group:{KEY_STAND_IN}:") + rows.key.length().cast("string") + ":"
-        rows = rows.mutate(draw=(salt + rows.key + ":" + rows.who).hexdigest("sha256"))
+        rows = with_draw(rows)
         rows = rows.mutate(place=ibis.dense_rank().over(group_by="who", order_by=rows.draw))
         return rows.filter(rows.place < bound)
 
@@ -389,8 +440,17 @@ class _QueryExpressions:
 
     def _means(self, rows: Table, keys: Keys | None, mean: Any) -> Table:
         rows = rows.filter(rows.x.notnull())
-        by = ["who"] if keys is None else ["who", "key"]
+        by = ["who"] if keys is None else ["who", "place"]
         return rows.group_by(by).aggregate(x=mean(rows))
+
+    def weighed(self, rows: Table, weight: Weighing) -> Table:
+        """The rows that have a weight, with its three parts: integers that come to 2**20."""
+        share = clamp(self.present(rows, weight.column), 0.0, float(weight.highest)) / double(float(weight.highest))
+        own = (share * double(WEIGHT_ONE) + double(0.5)).floor().cast("int64")
+        rows = rows.mutate(own=_within(own, 0, WEIGHT_ONE)).filter(lambda t: t.own.notnull())
+        square = ((rows.own * rows.own).cast("float64") * double(1.0 / WEIGHT_ONE)).floor().cast("int64")
+        rows = rows.mutate(w2=square)
+        return rows.mutate(w1=(rows.own - rows.w2) * 2, w0=rows.w2 - rows.own * 2 + WEIGHT_ONE)
 
     def listed(self, rows: Table, column: str, among: tuple[Key, ...]) -> Table:
         x = self.present(rows, column)
@@ -403,8 +463,7 @@ class _QueryExpressions:
         """The values ``x`` with ``place``, the number of their group."""
         if keys is None:
             return rows.select(x=rows.x, place=ibis.literal(0, "int64"))
-        places = [(rows.key == key_text(key), ibis.literal(nth, "int64")) for nth, key in enumerate(keys.among)]
-        return rows.select(x=rows.x, place=ibis.cases(*places, else_=ibis.literal(-1, "int64")))
+        return rows.select("x", "place")
 
     def records(self, query: Records) -> Table:
         """Kept rows as integers x0, x1, ..., and a number for the person; a row that lacks a value is ABSENT, zeros."""
@@ -427,29 +486,31 @@ class _QueryExpressions:
         return ibis.cases(*places, else_=ibis.null("float64"))
 
     def totals(self, column: str, grid: FixedPointGrid, keys: Keys | None) -> Table:
-        """One row per person (and group): the clamped total."""
-        rows = self.all if keys is None else self._keyed(self.all, keys)
-        if keys is not None:
-            bound = groups_of_all(self.person, keys)
-            rows = self._few_groups(rows, keys, bound) if bound < len(keys.among) else rows
-        rows = rows.mutate(q=fixed(self.present(rows, column), grid).fill_null(0))
+        """Values of persons within the cap, whose totals no clamp moves; of each other one (and group) the total."""
+        rows = self.choice.rows("all") if keys is None else self._grouped(keys, "all")
+        rows = rows.mutate(total=fixed(self.present(rows, column), grid).fill_null(0))
         if self.person.column is None:
-            return rows.mutate(total=lambda t: t.q)
-        by = ["who"] if keys is None else ["who", "key"]
-        totals = rows.group_by(by).aggregate(total=rows.q.cast(EXACT).sum())
+            return rows
+        by = ["who"] if keys is None else ["who", "place"]
+        found, many = [*by[1:], "total"], self.choice.of_many(rows)
+        totals = many.group_by(by).aggregate(total=many.total.cast(EXACT).sum())
         least, most = min(0, self.person.rows * grid.lowest), max(0, self.person.rows * grid.highest)
-        return totals.mutate(total=_within(totals.total, least, most))
+        totals = totals.mutate(total=_within(totals.total, least, most).cast(EXACT))
+        few = self.choice.of_few(rows)
+        few = few.mutate(total=few.total.cast(EXACT))
+        return few.select(*found).union(totals.select(*found), distinct=False)
 
     def capped(self, above: Sequence[int]) -> Table:
+        rows = self.choice.rows("all")
         if self.person.column is None:
             width = max(1, len(above))
-            return self.all.aggregate(**{f"n{place}": self.all.turn.sum() for place in range(width)})  # nobody: 0
-        rows = self.all.filter(self.all.turn == 0)
-        counts = [rows["size"] > limit for limit in above or (self.person.rows,)]
-        return rows.aggregate(**{f"n{place}": rows.count(where=more) for place, more in enumerate(counts)})
+            return rows.aggregate(**{f"n{place}": rows.turn.sum() for place in range(width)})  # nobody: 0
+        sizes = rows.group_by("who").aggregate(size=rows.count())
+        counts = [sizes["size"] > limit for limit in above or (self.person.rows,)]
+        return sizes.aggregate(**{f"n{place}": sizes.count(where=more) for place, more in enumerate(counts)})
 
     def grouped(self, rows: Table, keys: Keys | None, by: str | None = None, **measures: Any) -> Table:
-        columns = [name for name, asked in (("key", keys is not None), (by or "", by is not None)) if asked]
+        columns = [name for name, asked in (("place", keys is not None), (by or "", by is not None)) if asked]
         exact = {name: measure(rows) for name, measure in measures.items()}
         return rows.group_by(columns).aggregate(**exact) if columns else rows.aggregate(**exact)
 
@@ -457,10 +518,24 @@ class _QueryExpressions:
 # --- statements -------------------------------------------------------------------------------------------------------
 
 
+class Statements(NamedTuple):
+    """All that one run tells its engine, in order.
+
+    ``lists`` are small public tables. The rows go through ``steps`` into the table ``first``. Each of ``further`` is
+    kept as a table, or a view of those before. ``asked`` has one text for each query.
+    """
+
+    lists: dict[str, pa.Table]
+    steps: dict[str, str]
+    first: tuple[str, str]
+    further: list[tuple[Further, str, str]]
+    asked: list[str]
+
+
 def statements(
-    queries: Sequence[Query], schema: Schema, storage: Mapping[str, Storage], key: bytes, dialect: str
-) -> tuple[dict[str, str], str, list[str]]:
-    """The texts of views from "source" on, of the table "base" over them, and one text per query over "base".
+    queries: Sequence[Query], schema: Schema, storage: Mapping[str, Storage], key: bytes, dialect: Dialect
+) -> Statements:
+    """The statements of one run. How many there are depends on the queries and the schema alone.
 
     Compiling takes longer than most queries, so texts are kept, with a stand-in for the key: they are public.
 
@@ -471,27 +546,93 @@ def statements(
     storage : mapping of name to storage type
     key : bytes of length 32
         Chooses the rows that are kept.
-    dialect : str
-        Of SQL, such as "duckdb".
+    dialect : Dialect
+        Of the engine.
 
     Returns
     -------
-    views by name, the table "base", and one text for each query
+    Statements
     """
-    used = columns_of(queries, schema)
-    told = dict(schema.columns), schema.person, schema.format, dict(schema.computed), schema.where
-    shape = _Shape(schema, repr(told))
-    views = {"cells": _cells_text(shape, used, tuple(sorted(storage.items())), dialect)}
-    views |= _level_texts(shape, used, dialect)
+    used, person = columns_of(queries, schema), schema.person
+    shape = _shape(schema, used, _who(schema, storage))
+    steps = {"cells": _cells_text(shape, tuple(sorted(storage.items())), dialect)} | _level_texts(shape, dialect)
+    groups = distinct_keys([keys_of(query) for query in queries])
+    lists = _category_lists(schema, used) | {f"keys{nth}": keys_table(keys, schema) for nth, keys in enumerate(groups)}
+    further = [] if person.column is None else [*_person_texts(shape, dialect)]
+    for nth, keys in enumerate(groups):
+        asking = [query for query in queries if keys_of(query) == keys]
+        totals = [isinstance(query, Total) for query in asking]
+        ways: list[Of] = [*(["all"] if any(totals) else []), *(["kept"] if not all(totals) else [])]  # type: ignore[list-item]
+        for of in ways:
+            plain = _plain_keys(keys, schema)
+            further += _group_texts(plain, repr(plain), nth, of, shape, dialect)
     asked = []
     for query in queries:
-        plain = _plain(query)
-        asked.append(_with(_query_text(plain, repr(plain), shape, used, dialect), key))
-    return views, _with(_base_text(shape, used, dialect), key), asked
+        plain_query, keys_asked = _plain(query, schema), keys_of(query)
+        nth = 0 if keys_asked is None else groups.index(keys_asked)
+        asked.append(_query_text(plain_query, repr(plain_query), nth, shape, dialect))
+    return Statements(
+        lists,
+        steps,
+        ("base" if person.column is None else "typed", _first_text(shape, dialect)),
+        [(how, name, _with(text, key)) for how, name, text in further],
+        [_with(text, key) for text in asked],
+    )
 
 
-def _plain(query: Query) -> Query:
-    """A query with the same text, so that a cache holds few of them: edges and ranks are no part of it."""
+def _who(schema: Schema, storage: Mapping[str, Storage]) -> Who:
+    """The engine type of persons; those of several tables are joined by their texts."""
+    column = schema.person.column
+    return "string" if column is None or schema.tables else who_of(storage[column])
+
+
+def _shape(schema: Schema, used: tuple[str, ...], who: Who = "string") -> _Shape:
+    told = dict(schema.columns), schema.person, schema.format, dict(schema.computed), schema.where
+    return _Shape(RowChoice(schema, used, who), repr((*told, dict(schema.tables), used, who)))
+
+
+def side_statements(
+    table: str, schema: Schema, used: tuple[str, ...], storage: Mapping[str, Storage], key: bytes, dialect: Dialect
+) -> tuple[dict[str, str], str, str]:
+    """The view of the cells of a further table, and name and text of the table that is made of it.
+
+    Parameters
+    ----------
+    table : str
+    schema : Schema
+    used : tuple of str
+        Columns that the queries read.
+    storage : mapping of name to storage type
+        Of its source.
+    key : bytes of length 32
+        Chooses the rows that are kept.
+    dialect : Dialect
+        Of the engine.
+
+    Returns
+    -------
+    the view by its name, name and text of the table
+    """
+    name = f"side{list(schema.tables).index(table)}"
+    cells, kept = _side_texts(table, _shape(schema, used), tuple(sorted(storage.items())), dialect)
+    return {f"{name}cells": cells}, name, _with(kept, key)
+
+
+@lru_cache(maxsize=256)
+def _side_texts(
+    table: str, shape: _Shape, storage: tuple[tuple[str, Storage], ...], dialect: Dialect
+) -> tuple[str, str]:
+    schema, used = shape.choice.schema, shape.choice.used
+    made = joins.cells(schema, used, table, dict(storage)), joins.kept(schema, used, table)
+    first, second = (dialect.write(one) for one in made)
+    return first, second
+
+
+def _plain(query: Query, schema: Schema) -> Query:
+    """A query with the same text, so that a cache holds few of them: edges, ranks and most keys are no part of it."""
+    keys = keys_of(query)
+    if keys is not None and not isinstance(query, CappedPersons | Incomplete | KeyHolders | Records):
+        query = replace(query, keys=_plain_keys(keys, schema))
     match query:
         case Tally(edges=(_, *_)):
             return replace(query, edges=(Fraction(0), Fraction(1)))
@@ -501,34 +642,85 @@ def _plain(query: Query) -> Query:
             return query
 
 
+def _plain_keys(keys: Keys, schema: Schema) -> Keys:
+    """Groups with the same texts: which keys there are stands in a table, and here only if they are more than a cap."""
+    return Keys(keys.column, keys.among[: max(keys.touch, schema.person.rows) + 1], keys.touch)
+
+
+def _category_lists(schema: Schema, used: Sequence[str]) -> dict[str, pa.Table]:
+    """The long lists of categories, as tables beside the rows."""
+    import pyarrow as pa
+
+    names, declared = Names(schema, used), schema.cells
+    return {
+        f"list_{names[name]}": pa.table({f"in_{names[name]}": pa.array(map(key_text, column.among), pa.string())})
+        for name in read_columns(schema, used)
+        if isinstance(column := declared[name], Category) and _long(column)
+    }
+
+
+def _long(column: Category) -> bool:
+    return len(column.among) > SHORT
+
+
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A schema as a key of a cache: by its text, since the keys 1 and True are equal and are not the same."""
+    """The rows that count, as a key of a cache: by their text, since the keys 1 and True are equal."""
 
-    schema: Schema = field(compare=False)
+    choice: RowChoice = field(compare=False)
     text: str
 
 
 @lru_cache(maxsize=256)
-def _cells_text(shape: _Shape, used: tuple[str, ...], storage: tuple[tuple[str, Storage], ...], dialect: str) -> str:
-    return str(ibis.to_sql(cells(shape.schema, used, dict(storage)), dialect=dialect))
+def _cells_text(shape: _Shape, storage: tuple[tuple[str, Storage], ...], dialect: Dialect) -> str:
+    return dialect.write(cells(shape.choice.schema, shape.choice.used, dict(storage)))
 
 
 @lru_cache(maxsize=256)
-def _level_texts(shape: _Shape, used: tuple[str, ...], dialect: str) -> dict[str, str]:
-    schema = shape.schema
-    found = levels(schema, used, Names(schema, used), typed_rows(schema, used))
-    return {name: str(ibis.to_sql(table, dialect=dialect)) for name, table in found.items()}
+def _level_texts(shape: _Shape, dialect: Dialect) -> dict[str, str]:
+    schema, used = shape.choice.schema, shape.choice.used
+    found = levels(schema, used, Names(schema, used), typed_rows(schema, used, shape.choice.who))
+    return {name: dialect.write(table) for name, table in found.items()}
 
 
 @lru_cache(maxsize=256)
-def _base_text(shape: _Shape, used: tuple[str, ...], dialect: str) -> str:
-    return str(ibis.to_sql(base(shape.schema, used), dialect=dialect))
+def _first_text(shape: _Shape, dialect: Dialect) -> str:
+    return dialect.write(chosen_rows(shape.choice.schema, shape.choice.used, shape.choice.who))
+
+
+@lru_cache(maxsize=256)
+def _person_texts(shape: _Shape, dialect: Dialect) -> tuple[tuple[Further, str, str], ...]:
+    """The persons over the cap, their numbered rows, and the base table."""
+    choice = shape.choice
+    return (
+        ("keep", "over", dialect.write(choice.over())),
+        ("keep", "numbered", dialect.write(choice.numbered())),
+        ("view", "base", dialect.write(choice.base())),
+    )
+
+
+@lru_cache(maxsize=256)
+def _group_texts(
+    keys: Keys, text: str, nth: int, of: Of, shape: _Shape, dialect: Dialect
+) -> tuple[tuple[Further, str, str], ...]:
+    """The persons in too many groups, the groups that they count in, and the rows of all groups."""
+    choice, found = shape.choice, list[tuple[Further, str, str]]()
+    if choice.bound(keys, of) is not None:
+        found.append(("keep", f"{of}_crowded{nth}", dialect.write(choice.crowded(keys, nth, of))))
+        found.append(("keep", f"{of}_chosen{nth}", dialect.write(choice.chosen(keys, nth, of))))
+    return (*found, ("view", f"{of}_groups{nth}", dialect.write(choice.grouped(keys, nth, of))))
 
 
 @lru_cache(maxsize=1024)
-def _query_text(query: Query, text: str, shape: _Shape, used: tuple[str, ...], dialect: str) -> str:
-    return str(ibis.to_sql(aggregate(query, shape.schema, used), dialect=dialect))
+def _query_text(query: Query, text: str, nth: int, shape: _Shape, dialect: Dialect) -> str:
+    return dialect.write(aggregate(query, shape.choice, nth))
+
+
+def forget() -> None:
+    """Drop the texts that are kept, so that the next run compiles anew."""
+    kept = (_cells_text, _level_texts, _first_text, _side_texts, _person_texts, _group_texts, _query_text, _scan_text)
+    for cache in kept:
+        cache.cache_clear()
 
 
 def _with(text: str, key: bytes) -> str:
@@ -541,7 +733,9 @@ Scan: TypeAlias = Literal["size", "sample", "below", "inside", "between"]
 FIRST, SECOND, PLACE = (f"the {nth} number goes here" for nth in ("first", "second", "third"))
 
 
-def scan_text(asked: Scan, table: str, unit: Fraction, place: int | None, dialect: str, *numbers: float | int) -> str:
+def scan_text(
+    asked: Scan, table: str, unit: Fraction, place: int | None, dialect: Dialect, *numbers: float | int
+) -> str:
     """A statement over the doubles ``x`` of a table, of the group at ``place`` if any; ``data/rank_search.py``.
 
     Parameters
@@ -553,8 +747,8 @@ def scan_text(asked: Scan, table: str, unit: Fraction, place: int | None, dialec
         Step of the integers, in the unit of the column.
     place : int or None
         Place of the group.
-    dialect : str
-        Of SQL, such as "duckdb".
+    dialect : Dialect
+        Of the engine.
     numbers : float or int
         Parameters of the scan.
 
@@ -613,5 +807,5 @@ def scan(asked: Scan, table: str, unit: Fraction, of_group: bool) -> Table:
 
 
 @lru_cache(maxsize=256)
-def _scan_text(asked: Scan, table: str, unit: Fraction, of_group: bool, dialect: str) -> str:
-    return str(ibis.to_sql(scan(asked, table, unit, of_group), dialect=dialect))
+def _scan_text(asked: Scan, table: str, unit: Fraction, of_group: bool, dialect: Dialect) -> str:
+    return dialect.write(scan(asked, table, unit, of_group))

@@ -17,13 +17,16 @@ from reticent.calendar import text as calendar_text
 from reticent.data.expression_tree import Key as Key
 from reticent.data.expression_tree import Tree
 from reticent.data.format import PLAIN, Format, check_plain_names, exact, exact_key, is_text, on_one_line
+from reticent.data.joined_table import JoinedTable
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.numbers import Number, read, show
 
 if TYPE_CHECKING:
+    from reticent.data.bounds import BoundsLadder
     from reticent.data.caps import CapLadder
+    from reticent.data.design import SampleDesign
 
 Missing: TypeAlias = Literal["drop"] | Fraction
 
@@ -35,6 +38,9 @@ LONGEST_UNIT: Final = 40
 LONGEST_LABEL: Final = 60
 LONGEST_TEXT: Final = 40  # characters of a key that nobody declared
 MOST_CHARACTERS: Final = 1000
+AUTO: Final = "auto"  # an end that each release chooses
+End: TypeAlias = "Number | Mapping[str, Number] | None"
+WholeEnd: TypeAlias = "int | Literal['auto'] | Mapping[str, Number] | None"
 FINEST: Final = 1000  # bits of a fixed-point grid: 2^1000 and the grid's unit are normal doubles
 
 
@@ -46,6 +52,7 @@ class Real:
     released; by default about a millionth of the range. ``complete``: the curator vouches that every cell can be read.
     A cell that cannot be read takes a public value, and nothing is said of the number of such cells. ``unit`` is what
     the numbers are measured in, "years"; axes of figures say it. ``label`` is what people call the column.
+    With ``auto`` each release chooses the bounds privately, and elsewhere there are none.
     """
 
     low: Fraction | None = None
@@ -57,6 +64,7 @@ class Real:
     complete: bool = False
     unit: str = ""
     label: str = ""
+    auto: BoundsLadder | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -96,6 +104,7 @@ class Integer:
     unit: str = ""
     label: str = ""
     calendar: Calendar | None = None
+    auto: BoundsLadder | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -212,7 +221,9 @@ class Person:
     number of kept rows: plans and made-up rows follow it, and nothing that is drawn, charged or compared does.
     ``filtered``: a condition chose the rows, so that a person may have none. ``ceiling`` is the most rows of a person
     that the ledger speaks of, where the cap is below it. ``ladder`` has the candidates of a cap that each release is to
-    choose privately; ``rows`` is the largest of them until then.
+    choose privately; ``rows`` is the largest of them until then. ``moved`` is by how many steps of one person's rows
+    tables differ where one has one person more: above 1 where rows reach their person through a key.
+    ``unit`` is the word for what the column names, where that is several people, "household"; empty of a person.
     """
 
     adjacency: Kind
@@ -223,6 +234,8 @@ class Person:
     filtered: bool = False
     ceiling: int | None = None
     ladder: CapLadder | None = None
+    moved: int = 1
+    unit: str = ""
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -232,6 +245,7 @@ class Person:
             object.__setattr__(self, "column", exact(self.column))
             check_plain_names([self.column], "The person column")
         Adjacency(self.adjacency, self.rows)
+        _check_words("", self.unit)
         if self.adjacency == "local":
             raise SpecError('adjacency "local" belongs to surveys; a table is "add_remove" or "substitute"')
         if self.column is None and self.rows != 1:
@@ -266,6 +280,11 @@ class Person:
         QuestionError
             Where the cap is chosen privately, or was chosen below a ceiling.
         """
+        if self.moved > 1:
+            raise QuestionError(
+                "Sessions and models need rows that name their person: these reach one through a key. Put the person "
+                "into the main table. Nothing was charged."
+            )
         if self.ladder is not None or self.protected != self.neighbours():
             raise QuestionError(
                 "Sessions and models keep as many rows of a person as the ledger declares: open a study with "
@@ -290,6 +309,8 @@ class Schema:
 
     ``computed`` has the expressions of the columns that are computed and not read, ``where`` the condition that chose
     the rows (``transformations``). ``texts`` are columns of which keys may be listed, and nothing else is asked.
+    ``tables`` are further ones, whose columns are here under two names, ``patients.age`` (``joined_table``).
+    ``design`` says how rows were drawn from a population, where they have weights.
     """
 
     columns: Mapping[str, Column]
@@ -298,6 +319,8 @@ class Schema:
     computed: Mapping[str, Tree] = field(default_factory=dict)
     where: Tree | None = None
     texts: Mapping[str, Text] = field(default_factory=dict)
+    tables: Mapping[str, JoinedTable] = field(default_factory=dict)
+    design: SampleDesign | None = None
 
     def __post_init__(self) -> None:
         if any(type(name) is not str for name in self.columns):
@@ -316,8 +339,47 @@ class Schema:
 
     @property
     def stored(self) -> Mapping[str, Column]:
-        """The columns that the source has: those that are not computed."""
-        return {name: column for name, column in self.columns.items() if name not in self.computed}
+        """The columns that the source has: those that are neither computed nor of a further table."""
+        return {
+            name: column
+            for name, column in self.columns.items()
+            if name not in self.computed and not self.table_of(name)
+        }
+
+    @property
+    def stored_texts(self) -> Mapping[str, Text]:
+        """The columns of texts that the source has."""
+        return {name: text for name, text in self.texts.items() if not self.table_of(name)}
+
+    def table_of(self, name: str) -> str:
+        """The further table that a column stands in; empty for a column of the main one, or one that is computed."""
+        table = name.partition(".")[0]
+        return table if table in self.tables and name not in self.computed and "." in name else ""
+
+    @property
+    def owner(self) -> str:
+        """The further table through whose key rows reach their person; empty where they name one themselves."""
+        return "" if self.person.column is None else self.table_of(self.person.column)
+
+    @property
+    def person_here(self) -> str | None:
+        """The column of the main table that names the person, if one does."""
+        return None if self.owner else self.person.column
+
+    def canonical(self, name: str) -> str:
+        """A column by its full name: ``age`` stands for ``patients.age`` where no other table has an age.
+
+        Raises
+        ------
+        QuestionError
+            A name that several further tables have.
+        """
+        if not self.tables or name in self.columns or name in self.texts:
+            return name
+        found = [full for full in self.cells if self.table_of(full) and full.partition(".")[2] == name]
+        if len(found) > 1:
+            raise QuestionError(f"'{name}' is a column of several tables. Say {' or '.join(found)}.")
+        return found[0] if found else name
 
     @property
     def cells(self) -> Mapping[str, Column | Text]:
@@ -360,8 +422,8 @@ class Schema:
 
 
 def real(
-    low: Number | None = None,
-    high: Number | None = None,
+    low: End = None,
+    high: End = None,
     *,
     why: str = "",
     missing: Literal["drop"] | Number = "drop",
@@ -370,12 +432,14 @@ def real(
     unit: str = "",
     label: str = "",
 ) -> Real:
-    """A real column with public bounds (both or neither), for ``study(columns={...})``.
+    """A real column with public bounds (both or neither) or chosen ones, for ``study(columns={...})``.
 
     Parameters
     ----------
-    low, high : number, optional
-        The range known without looking at the rows.
+    low, high : number, "auto" or mapping, optional
+        The range known without looking at the rows. "auto" lets each release choose that end privately, for a sixth of
+        its loss. ``{"floor": 10, "ceiling": 5000, "share": "1/10"}`` names the least and the largest size of an end
+        that may be chosen, and the price.
     why : str
         Where the range comes from; the certificate says it.
     missing : "drop" or number
@@ -400,21 +464,23 @@ def real(
     PublicParameterError
         One bound without the other, low not below high, or a resolution that is not above 0.
     """
+    first, last, auto = _ends(low, high, whole=False)
     return Real(
-        None if low is None else read(low, "low"),
-        None if high is None else read(high, "high"),
+        first,
+        last,
         why,
         missing_as(missing),
         None if resolution is None else read(resolution, "resolution"),
         complete=truth_of(complete, "complete"),
         unit=unit,
         label=label,
+        auto=auto,
     )
 
 
 def integer(
-    low: int | None = None,
-    high: int | None = None,
+    low: WholeEnd = None,
+    high: WholeEnd = None,
     *,
     why: str = "",
     missing: Literal["drop"] | int = "drop",
@@ -426,8 +492,8 @@ def integer(
 
     Parameters
     ----------
-    low, high : int, optional
-        The range known without looking at the rows.
+    low, high : int, "auto" or mapping, optional
+        The range known without looking at the rows, or an end that each release chooses, as for ``real``.
     why : str
         Where the range comes from; the certificate says it.
     missing : "drop" or int
@@ -449,17 +515,19 @@ def integer(
     PublicParameterError
         A bound that is no integer, one bound without the other, or low not below high.
     """
-    for name, bound in (("low", low), ("high", high)):
-        if bound is not None and (isinstance(bound, bool) or read(bound, name).denominator != 1):
-            raise PublicParameterError(f"{name} of an integer column must be an integer, got {bound}")
+    first, last, auto = _ends(low, high, whole=True)
+    for name, given, bound in (("low", low, first), ("high", high, last)):
+        if isinstance(given, bool) or (bound is not None and bound.denominator != 1):
+            raise PublicParameterError(f"{name} of an integer column must be an integer, got {given}")
     return Integer(
-        None if low is None else int(low),
-        None if high is None else int(high),
+        None if first is None else int(first),
+        None if last is None else int(last),
         why,
         missing_as(missing),
         complete=truth_of(complete, "complete"),
         unit=unit,
         label=label,
+        auto=auto,
     )
 
 
@@ -627,6 +695,51 @@ def _check_listed(name: str, column: Category, form: Format) -> None:
         spelled = str(key).lower() if isinstance(key, bool) else str(key)
         if spelled in form.na or (type(key) is int and float(key) in form.missing_numbers):
             raise SpecError(f"columns.{name} lists {key!r}, and na says that it is missing. It is one of the two.")
+
+
+def _ends(low: End, high: End, *, whole: bool) -> tuple[Fraction | None, Fraction | None, BoundsLadder | None]:
+    """The ends of a column as they were given, or the candidates of those that are chosen."""
+    told = {key: value for end in (low, high) if isinstance(end, Mapping) for key, value in end.items()}
+    if odd := [key for key in told if key not in ("floor", "ceiling", "share")]:
+        raise PublicParameterError(f"an end that is chosen has a floor, a ceiling and a share, got {odd[0]}")
+    first, last = (AUTO if isinstance(end, Mapping) else end for end in (low, high))
+    auto = chosen_bounds(first, last, *(told.get(key) for key in ("floor", "ceiling", "share")), whole=whole)
+    if auto is not None:
+        return None, None, auto
+    return None if first is None else read(first, "low"), None if last is None else read(last, "high"), None
+
+
+def chosen_bounds(
+    low: Number | None,
+    high: Number | None,
+    floor: Number | None,
+    ceiling: Number | None,
+    share: Number | None,
+    *,
+    whole: bool,
+) -> BoundsLadder | None:
+    """The candidates of bounds of which one or both are "auto"; None where none is.
+
+    Raises
+    ------
+    PublicParameterError
+        One end that is "auto" beside none; candidates that are out of range.
+    """
+    if AUTO not in (low, high):
+        if any(given is not None for given in (floor, ceiling, share)):
+            raise PublicParameterError('floor, ceiling and share are for bounds that are "auto"')
+        return None
+    if low is None or high is None:
+        raise PublicParameterError(
+            'an end that is chosen stands beside another: low = 0, high = "auto", or both "auto"'
+        )
+    from reticent.data.bounds import CEILING, FLOOR, SHARE, BoundsLadder
+
+    first = None if low == AUTO else read(low, "low")
+    last = None if high == AUTO else read(high, "high")
+    most = CEILING if ceiling is None else read(ceiling, "ceiling")
+    least = FLOOR if floor is None else read(floor, "floor")
+    return BoundsLadder(first, last, most, SHARE if share is None else read(share, "share"), whole, least)
 
 
 def _check_bounds(low: int | Fraction | None, high: int | Fraction | None) -> None:

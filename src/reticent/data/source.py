@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from reticent.data.columns import Reading, Storage
 from reticent.data.files import check_file, header_of, open_files, parquet_files, parquet_schema
-from reticent.data.format import check_plain_names
+from reticent.data.format import check_plain_names, in_database, in_spark, spark_name
 from reticent.data.memory import is_pandas, open_arrays, open_pandas, open_stream, select
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from reticent.data.engines.engine import Engine
 
 
 def path_of(rows: object) -> str:
@@ -28,6 +31,12 @@ def path_of(rows: object) -> str:
     It goes by the type alone: ``isinstance`` may ask an object for its class, and rows are asked nothing here.
     """
     return str(rows) if issubclass(type(rows), str | Path) else ""
+
+
+def is_spark(source: object) -> bool:
+    """True for a DataFrame of Spark, classic or Connect, going by its type alone."""
+    kind = type(source)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
 
 
 class Source(Protocol):
@@ -71,12 +80,22 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
         If a file is missing, unreadable or no table. If a declared column is missing, named twice or of a type that
         cannot hold its declared kind.
     """
-    if isinstance(source, str) and source.lower().startswith(("postgres://", "postgresql://")):
-        raise SpecError("Postgres sources are not in this version: export the table to Parquet. Nothing was read.")
+    if isinstance(source, str) and in_database(source):
+        if in_spark(source):
+            from reticent.data.spark_table import open_catalog_table
+
+            return open_catalog_table(source, schema)
+        from reticent.data.database import open_database
+
+        return open_database(source, schema)
     if isinstance(source, str | os.PathLike):
         return open_files(Path(os.fspath(source)), schema, delimiter)
     if isinstance(source, Mapping):
         return open_arrays(source, schema)
+    if is_spark(source):
+        from reticent.data.spark_table import open_frame
+
+        return open_frame(source, schema)
     if is_pandas(source):
         return open_pandas(source, schema)
     if hasattr(source, "collect_schema") and not hasattr(source, "__arrow_c_stream__"):
@@ -85,8 +104,45 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
         return open_stream(source, schema, lambda names: select(source, names))
     raise SpecError(
         f"A {type(source).__name__} is not a table this version can read. Give a path to a file, a dict of "
-        "arrays, or a pandas, Polars, Arrow or DuckDB table."
+        "arrays, or a pandas, Polars, Arrow, DuckDB or Spark table."
     )
+
+
+def name_of(place: str) -> str:
+    """The name of a source as answers and ledgers print it: of the file, or of the table; "in memory" of no place."""
+    if not place:
+        return "in memory"
+    if in_database(place):
+        if in_spark(place):
+            return spark_name(place)
+        from reticent.data.database import address
+
+        return address(place).table
+    return Path(place).name
+
+
+@lru_cache(maxsize=16)
+def identity_of(place: str) -> str:
+    """The place by which a ledger knows a source: a path as it is, a table by its server's identity. No row is read."""
+    if in_spark(place):
+        return f"spark://catalog?table={spark_name(place).lower()}"  # as Spark takes names, whoever has the cluster
+    if not in_database(place):
+        return place
+    from reticent.data.database import catalog_of
+
+    database, table = catalog_of(place).identity
+    return f"{database}?table={table}"
+
+
+def engine_of(source: object) -> Engine:
+    """The engine that reads a source: its own where the rows stay, else the one that this package brings."""
+    from reticent.data.engines.engine import SourceInPlace
+
+    if isinstance(source, SourceInPlace):
+        return source.engine
+    from reticent.data.engines.duckdb import DUCKDB
+
+    return DUCKDB
 
 
 def names_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = "") -> dict[str, str]:

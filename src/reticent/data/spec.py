@@ -15,16 +15,25 @@ import json
 import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, TypeVar, assert_never
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, assert_never
 
 from reticent.data import expression_text
 from reticent.data.dates import from_table
-from reticent.data.format import Format, check_title
+from reticent.data.format import Format, check_title, in_database, in_spark, spark_name
+from reticent.data.further_tables import (
+    Declared,
+    TableSource,
+    declared_table,
+    joined_schema,
+    pairs_of,
+    with_name,
+    without_partners,
+)
 from reticent.data.schema import (
     LONGEST_TEXT,
     Category,
@@ -34,6 +43,7 @@ from reticent.data.schema import (
     Real,
     Schema,
     Text,
+    chosen_bounds,
     missing_as,
     value_words,
 )
@@ -46,23 +56,32 @@ from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, about, read, show
 
+if TYPE_CHECKING:
+    from reticent.data.design import SampleDesign
+
 T = TypeVar("T")
 Tables: TypeAlias = Mapping[str, Any]  # what tomllib returns
 Numbers: TypeAlias = tuple[Fraction | None, Fraction | None, Fraction | None]  # epsilon, delta, rho
 
 NUMERIC: Final = (
-    *("kind", "from", "low", "high", "why", "missing"),
+    *("kind", "from", "low", "high", "floor", "ceiling", "share", "why", "missing"),
     *("resolution", "constant", "complete", "unit", "label"),
 )
 DATED: Final = ("kind", "from", "low", "high", "why", "missing", "constant", "complete", "format", "label")
 KINDS: Final = ("real", "integer", "date", "datetime", "category", "text")
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "": ("study", "person", "budget", "columns", "release"),
+    "": ("study", "person", "budget", "columns", "tables", "release"),
     "study": (
         *("title", "source", "sheet", "ledger", "snapshot"),
         *("delimiter", "encoding", "decimal", "thousands", "na", "where"),
+        *("weight", "design"),
     ),
-    "person": ("column", "adjacency", "people", "rows"),
+    "table": (
+        *("source", "sheet", "delimiter", "encoding", "decimal", "thousands", "na"),
+        *("public", "key", "person", "join", "rows", "keys", "owners", "columns"),
+    ),
+    "design": ("weights", "cluster", "likeness", "fraction"),
+    "person": ("column", "unit", "adjacency", "people", "rows"),
     "budget": ("epsilon", "delta", "rho", "approved", "ends", "override"),
     "real": NUMERIC,
     "integer": tuple(key for key in NUMERIC if key != "resolution"),
@@ -71,7 +90,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "datetime": (*DATED, "resolution", "zone"),
     "category": ("kind", "from", "among", "why", "constant", "complete", "label"),
     "text": ("kind", "longest", "why"),
-    "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override", "try_anyway", "passing"),
+    "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override", "try_anyway", "passing", "request_id"),
 }
 LONGEST_SNAPSHOT: Final = 100
 LARGE_DELTA: Final = Fraction(1, 10**5)
@@ -109,6 +128,7 @@ class ReleaseSpec:
     override: str = ""
     try_anyway: bool = False  # where an answer would most likely be no reply
     passing: Fraction | None = None  # the share of rows that a plan supposes to pass the filters
+    request_id: str | None = None  # the same id gives the stored answer again
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -119,6 +139,7 @@ class Spec:
     """A study as its file declares it. ``source`` and ``ledger`` are absolute; ``folder`` is where the file is.
 
     ``snapshot`` is the curator's word for these rows: while it stays, the rows are declared to be the same.
+    ``further`` has the sources of further tables, by name.
     """
 
     title: str
@@ -130,6 +151,7 @@ class Spec:
     folder: Path
     delimiter: str = ","
     snapshot: str = ""
+    further: Mapping[str, TableSource] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_title(self.title, "The title of a study")
@@ -221,16 +243,18 @@ def _spec(tables: Tables, folder: Path) -> Spec:
     _known(study, "study", "[study]")
     person = _person(tables)
     budget = _budget(_table(tables, "budget"), person.people)
+    further = read_tables(_table(tables, "tables"), folder, study)
     return Spec(
         title=_text(study, "title", "[study]") or "",
         source=_source(study, folder),
         ledger=_ledger(study, folder),
-        schema=_schema(_columns(tables), person, study),
+        schema=_schema(_columns(tables), person, study, further),
         budget=budget,
         releases=_releases(tables, budget.override, person.people),
         folder=folder,
         delimiter=_delimiter(study),
         snapshot=_snapshot(study),
+        further=further,
     )
 
 
@@ -243,7 +267,7 @@ def _problems(tables: Tables, folder: Path) -> tuple[str, ...]:
     problems.of(_text, study, "title", "[study]")
     problems.of(_source, study, folder)
     problems.of(_ledger, study, folder)
-    for part in (_delimiter, _format, _snapshot):
+    for part in (_delimiter, _format, _snapshot, _design):
         problems.of(part, study)
     person = problems.of(_person, tables)
     people = None if person is None else person.people
@@ -252,8 +276,9 @@ def _problems(tables: Tables, folder: Path) -> tuple[str, ...]:
     before = len(problems.found)
     for name, table in read.items():
         problems.of(_column, name, table)
-    if person is not None and len(problems.found) == before and declared:
-        problems.of(_schema, declared, person, study)
+    further = problems.of(read_tables, problems.of(_table, tables, "tables") or {}, folder, study)
+    if person is not None and further is not None and len(problems.found) == before and declared:
+        problems.of(_schema, declared, person, study, further)
     budget = problems.of(_budget, budgeted, people)
     problems.of(_releases, tables, str(budgeted.get("override", "")) if budget is None else budget.override, people)
     return tuple(dict.fromkeys(problems.found))
@@ -262,14 +287,20 @@ def _problems(tables: Tables, folder: Path) -> tuple[str, ...]:
 # --- the tables -------------------------------------------------------------------------------------------------------
 
 
-def _source(study: Tables, folder: Path) -> str:
-    source = _text(study, "source", "[study]")
+def _source(study: Tables, folder: Path, where: str = "[study]") -> str:
+    source = _text(study, "source", where)
     if not source:
-        raise SpecError('[study] source = "…" is missing: a file that holds a table, such as visits.csv.')
-    if source.lower().startswith(("postgres://", "postgresql://")):
-        raise SpecError("Postgres sources are not in this version: export the table to Parquet. Nothing was read.")
+        raise SpecError(f'{where} source = "…" is missing: a file that holds a table, such as visits.csv.')
     if "\x00" in source:
-        raise SpecError("[study] source is not the name of a file")
+        raise SpecError(f"{where} source is not the name of a file")
+    if in_database(source) and where == "[study]":
+        if in_spark(source):
+            spark_name(source)  # refused where it names no catalog or no schema
+            return source
+        from reticent.data.database import address
+
+        address(source)  # refused where it holds a password or names no table
+        return source
     if "://" in source:
         raise SpecError("source must be a file on this machine. Nothing was read.")
     return str(folder / source)
@@ -284,12 +315,12 @@ def _ledger(study: Tables, folder: Path) -> str | None:
     return str(folder / ledger)
 
 
-def _delimiter(study: Tables) -> str:
-    delimiter = _text(study, "delimiter", "[study]")
+def _delimiter(study: Tables, where: str = "[study]") -> str:
+    delimiter = _text(study, "delimiter", where)
     if delimiter is None:
         return ","
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise SpecError("[study] delimiter must be one character, such as ',' or ';'")
+        raise SpecError(f"{where} delimiter must be one character, such as ',' or ';'")
     return delimiter
 
 
@@ -312,16 +343,16 @@ def word_of(snapshot: str, where: str) -> str:
     return snapshot
 
 
-def _format(study: Tables) -> Format:
+def _format(study: Tables, where: str = "[study]") -> Format:
     """Notation of numbers, missing values and text in the source."""
     words = study.get("na", [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise SpecError('[study] na must list texts, such as na = ["NA", "-999"]')
-    told = {key: _text(study, key, "[study]") for key in ("encoding", "decimal", "thousands", "sheet")}
+        raise SpecError(f'{where} na must list texts, such as na = ["NA", "-999"]')
+    told = {key: _text(study, key, where) for key in ("encoding", "decimal", "thousands", "sheet")}
     try:
         return Format(**{key: text for key, text in told.items() if text is not None}, na=tuple(words))
     except PublicParameterError as error:
-        raise SpecError(f"[study] {error}") from None
+        raise SpecError(f"{where} {error}") from None
 
 
 def _person(tables: Tables) -> Person:
@@ -341,7 +372,7 @@ def _person(tables: Tables) -> Person:
         )
     problems.refuse()
     try:
-        return person_of(adjacency, column, rows, people)
+        return replace(person_of(adjacency, column, rows, people), unit=_text(table, "unit", "[person]") or "")
     except PublicParameterError as error:
         raise SpecError(f"[person] {error}") from None
 
@@ -387,13 +418,16 @@ def _columns(tables: Tables) -> Tables:
     return columns
 
 
-def _schema(tables: Tables, person: Person, study: Tables) -> Schema:
-    """The declared columns, then those that are computed, then the filter of the whole study."""
+def _schema(tables: Tables, person: Person, study: Tables, further: Mapping[str, TableSource]) -> Schema:
+    """The declared columns, those of further tables, those that are computed, then the filter of the whole study."""
     given = {name: table for name, table in tables.items() if isinstance(table, dict) and "from" in table}
     read = {name: _column(name, table) for name, table in tables.items() if name not in given}
     plain = {name: column for name, column in read.items() if not isinstance(column, Text)}
     texts = {name: column for name, column in read.items() if isinstance(column, Text)}
-    schema = Schema(MappingProxyType(plain), person, _format(study), texts=MappingProxyType(texts))
+    schema = Schema(
+        MappingProxyType(plain), person, _format(study), texts=MappingProxyType(texts), design=_design(study)
+    )
+    schema = joined_schema(schema, further)
     for name, table in given.items():
         where = f"[columns.{name}]"
         _known(table, str(table.get("kind", "computed")), where)
@@ -413,6 +447,105 @@ def _schema(tables: Tables, person: Person, study: Tables) -> Schema:
         return schema if condition is None else filtered(schema, expression_text.read(condition))
     except QuestionError as refusal:
         raise SpecError(f"[study] where: {refusal}") from None
+
+
+def _design(study: Tables) -> SampleDesign | None:
+    return design_of(_text(study, "weight", "[study]"), study.get("design"))
+
+
+def design_of(weight: str | None, design: object) -> SampleDesign | None:
+    """The design of a sample, as a word or a table: ``"fixed"`` or ``{ weights = "fixed", fraction = "0.1" }``.
+
+    Parameters
+    ----------
+    weight : str or None
+        The weight of questions that name none.
+    design : object
+        None where nothing is said.
+
+    Raises
+    ------
+    SpecError
+        A weight without a word of how it was made; weights that are not fixed; a number out of range.
+    """
+    if weight is None and design is None:
+        return None
+    from reticent.data.design import DECLARE, SampleDesign, check_weights
+
+    where = "[study] design"
+    if design is None:
+        raise SpecError(f"[study] weight = {_shown(weight)}: {DECLARE}")
+    told = {"weights": design} if isinstance(design, str) else design
+    if not isinstance(told, Mapping):
+        raise SpecError(f"{where} is a word or a table, got {_shown(design)}. {DECLARE}")
+    _known(told, "design", where)
+    try:
+        check_weights(_text(told, "weights", where) or "")
+        shares = {key: _read(told, key, where) for key in ("likeness", "fraction") if key in told}
+        return SampleDesign(weight or "", told.get("cluster", 1), **shares)
+    except PublicParameterError as error:
+        raise SpecError(f"{where}: {error}") from None
+
+
+def read_tables(tables: Tables, folder: Path, study: Tables) -> Mapping[str, TableSource]:
+    """The further tables of [tables.NAME]; what a table does not say of its notation is as for [study].
+
+    Raises
+    ------
+    SpecError
+        With the problems of every table.
+    """
+    problems = Problems()
+    found = {name: problems.of(with_name, name, _further, table, folder, study) for name, table in tables.items()}
+    problems.refuse()
+    return MappingProxyType({name: table for name, table in found.items() if table is not None})
+
+
+def _further(table: object, folder: Path, study: Tables) -> TableSource:
+    if not isinstance(table, dict):
+        raise SpecError('must be a table: source = "…", and how it is reached')
+    _known(table, "table", "")
+    form = {key: study[key] for key in ("delimiter", "encoding", "decimal", "thousands", "na") if key in study} | table
+    public, key = _flag(table, "public", ""), table.get("key", [])
+    if not isinstance(key, str | list | dict):
+        raise SpecError('key names columns: key = "ward", ["ward", "day"], or { ward = "code" }')
+    most, most_keys, owners = (
+        _at_most(table, name, least) for name, least in (("rows", 1), ("keys", 0), ("owners", 1))
+    )
+    return declared_table(
+        _source(table, folder, ""),
+        {
+            name: _public_column(name, one) if public else _column(name, one)
+            for name, one in _table(table, "columns").items()
+        },
+        public=public,
+        keys=pairs_of(key),
+        person=_text(table, "person", ""),
+        join=_text(table, "join", "") or "left",
+        most=most,
+        form=_format(form, ""),
+        delimiter=_delimiter(form, ""),
+        owned=(most_keys, owners),
+    )
+
+
+def _at_most(table: Tables, name: str, least: int) -> int:
+    """The number of ``rows = { at_most = 3 }``, or ``least`` where nothing is said."""
+    match table.get(name, {"at_most": least}):
+        case {"at_most": int() as most, **rest} if not rest and not isinstance(most, bool):
+            return most
+        case found:
+            raise SpecError(f"{name} must be {{ at_most = 3 }}, got {_shown(found)}")
+
+
+def _public_column(name: str, table: object) -> Declared:
+    """A column of a public table: its kind alone where bounds or list are those of its cells."""
+    match table:
+        case {"kind": "category" | "real" | "integer" as kind, **rest} if not rest:
+            word: Declared = kind
+            return word
+        case _:
+            return _column(name, table)
 
 
 def _column(name: str, table: object) -> Column | Text:
@@ -438,23 +571,21 @@ def _column(name: str, table: object) -> Column | Text:
 
 
 def _numeric(table: Tables, where: str, kind: str) -> Real | Integer:
-    if "auto" in (table.get("low"), table.get("high")):
-        raise SpecError(
-            f'{where} low and high are numbers: no bound is "auto". Leave both out, and ask mean(x, method=clipped), '
-            "median(x) or location(x), which choose privately where to cut, and say it."
-        )
-    low, high = (None if table.get(key) is None else read(table[key], key) for key in ("low", "high"))
+    named = (table.get(key) for key in ("low", "high", "floor", "ceiling", "share"))
+    auto = chosen_bounds(*named, whole=kind == "integer")
+    told = {} if auto is not None else table
+    low, high = (None if told.get(key) is None else read(told[key], key) for key in ("low", "high"))
     why, constant = _text(table, "why", where) or "", _flag(table, "constant", where)
     missing, complete = missing_as(table.get("missing", "drop")), _flag(table, "complete", where)
     unit, label = (_text(table, key, where) or "" for key in ("unit", "label"))
     if kind == "real":
         resolution = None if table.get("resolution") is None else read(table["resolution"], "resolution")
-        return Real(low, high, why, missing, resolution, constant, complete, unit, label)
+        return Real(low, high, why, missing, resolution, constant, complete, unit, label, auto)
     for key, bound in (("low", low), ("high", high)):
         if bound is not None and bound.denominator != 1:
             raise SpecError(f"{where} {key} of an integer column must be an integer, got {show(bound)}")
     ends = (None if low is None else int(low), None if high is None else int(high))
-    return Integer(*ends, why, missing, constant, complete, unit, label)
+    return Integer(*ends, why, missing, constant, complete, unit, label, auto=auto)
 
 
 def _category(table: Tables, where: str) -> Category:
@@ -577,7 +708,8 @@ def _release(table: Tables, place: int, default: str, people: int | None) -> Rel
         raise SpecError(f"{where} try_anyway is true or false")
     passing = None if "passing" not in table else read_passing(_read(table, "passing", where), f"{where} passing")
     wanted = _want(table.get("want", {}), where)
-    return ReleaseSpec(name, tuple(ask), epsilon, delta, rho, wanted, override, anyway, passing)
+    request = _text(table, "request_id", where)
+    return ReleaseSpec(name, tuple(ask), epsilon, delta, rho, wanted, override, anyway, passing, request)
 
 
 def read_passing(written: Number, name: str = "passing") -> Fraction:
@@ -666,16 +798,19 @@ def warnings(spec: Spec) -> tuple[str, ...]:
     """Warnings of ``check`` about a study file, independent of the rows."""
     from reticent.data.file_kinds import kind_of
 
-    typed = kind_of(Path(spec.source)) == "parquet"
     said = _about_the_study(spec)
-    listed = [name for name, column in spec.schema.columns.items() if isinstance(column, Category)]
+    public = {name for name, table in spec.schema.tables.items() if table.public}
+    asked = {name: column for name, column in spec.schema.columns.items() if spec.schema.table_of(name) not in public}
+    typed = {name: kind_of(Path(one.path)) == "parquet" for name, one in spec.further.items()}
+    typed[""] = kind_of(Path(spec.source)) in ("parquet", "database")
+    listed = [name for name, column in asked.items() if isinstance(column, Category)]
     for complete in (False, True):
         names = [name for name in listed if spec.schema.columns[name].complete is complete]
         if names:
             instead = "count as the first of their list (complete = true)" if complete else "count as missing"
             said.append(f"Values of {', '.join(names)} that are not listed, letter by letter, {instead}.")
-    for name, column in spec.schema.stored.items():
-        if isinstance(column, Category):
+    for name, column in asked.items():
+        if isinstance(column, Category) or name in spec.schema.computed:
             continue
         if column.low is None:
             said.append(
@@ -689,12 +824,12 @@ def warnings(spec: Spec) -> tuple[str, ...]:
                     f"columns.{name}: {key} = {show(bound)} is oddly exact. If it is the file's {key}est value, it is "
                     "one person's value. Say in 'why' where it comes from."
                 )
-        if not typed:
+        if not typed[spec.schema.table_of(name)]:
             kind = "integers" if isinstance(column, Integer) else "numbers"
             if isinstance(column, Integer) and column.calendar is not None:
                 kind = "dates" if column.calendar.kind == "date" else "times"
             said.append(f"Values of {name} that are not {kind} {_instead(column)}.")
-    return tuple(said)
+    return (*said, *without_partners(spec.schema))
 
 
 def _instead(column: Real | Integer) -> str:
@@ -709,7 +844,7 @@ def _instead(column: Real | Integer) -> str:
 
 def _about_the_study(spec: Spec) -> list[str]:
     """Oddities of budget, releases and files, as far as they show without opening any file."""
-    from reticent.data.compression import bare
+    from reticent.data.compression import stem_of
 
     said: list[str] = []
     limit, delta = _sizes(spec.budget.loss)
@@ -722,11 +857,13 @@ def _about_the_study(spec: Spec) -> list[str]:
         if asked is not None and asked > limit:
             said.append(f"release '{item.name}' asks {show(asked)}, and the whole budget is {show(limit)}.")
     if spec.ledger is None:
-        said.append(
-            f'No ledger is named. Add [study] ledger = "{bare(Path(spec.source)).stem}.ledger": a release needs one.'
-        )
-    if not any(mark in spec.source for mark in "*?[") and not Path(spec.source).exists():
+        said.append(f'No ledger is named. Add [study] ledger = "{stem_of(spec.source)}.ledger": a release needs one.')
+    named = any(mark in spec.source for mark in "*?[") or in_database(spec.source)
+    if not named and not Path(spec.source).exists():
         said.append(f"There is no file {Path(spec.source).name} where the source should be.")
+    for name, one in spec.further.items():
+        if not any(mark in one.path for mark in "*?[") and not Path(one.path).exists():
+            said.append(f"There is no file {Path(one.path).name} where [tables.{name}] should be.")
     return said
 
 

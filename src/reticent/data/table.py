@@ -10,9 +10,11 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import numpy as np
@@ -20,9 +22,21 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import cells_on
 from reticent.data.columns import arrow_type
-from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
+from reticent.data.engines.engine import (
+    Adopted,
+    ColumnsInPlace,
+    Dialect,
+    Engine,
+    EngineSession,
+    Limits,
+    SourceInPlace,
+    TestedEngine,
+)
+from reticent.data.joins import flat
+from reticent.data.joins import keys_of as keys_inside
 from reticent.data.order_statistics import FetchedColumn, Integers, Needs, Order, RunLength, SortedColumn
 from reticent.data.query import (
+    PARTS,
     CappedPersons,
     DistinctPersons,
     KeyHolders,
@@ -34,13 +48,15 @@ from reticent.data.query import (
     Records,
     Rows,
     Tally,
+    WeightedMoments,
+    WeightedTally,
     keys_of,
 )
 from reticent.data.rank_search import Bracket, fetch
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
-from reticent.data.source import Source, open_source
+from reticent.data.source import Source, engine_of, open_source
 from reticent.data.transformations import unfiltered
-from reticent.errors import QuestionError, Refusal, ReticentError
+from reticent.errors import QuestionError, Refusal, ReticentError, SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +67,6 @@ Log = Callable[[str, str], None]
 Seen = Callable[[int, float], None]
 
 KEY_BYTES: Final = 32
-INTERRUPTED: Final = "Query interrupted"  # of the engine, when Ctrl-C struck inside it
 
 
 class EngineFailure(ReticentError):
@@ -124,22 +139,51 @@ def _order_content(order: Order) -> Hashable:
 class Table:
     """A handle on private rows."""
 
-    __slots__ = ("_limits", "_lock", "_log", "_running", "_seen", "_source", "_stopped", "schema")
+    __slots__ = (
+        "_engine",
+        "_further",
+        "_limits",
+        "_lock",
+        "_log",
+        "_running",
+        "_seen",
+        "_source",
+        "_stopped",
+        "schema",
+    )
 
     def __init__(
-        self, source: Source, schema: Schema, limits: Limits, log: Log | None, seen: Seen | None = None
+        self,
+        source: Source,
+        schema: Schema,
+        limits: Limits,
+        log: Log | None,
+        seen: Seen | None = None,
+        *,
+        engine: Engine | None = None,
+        further: Mapping[str, Source] | None = None,
     ) -> None:
         self.schema = schema
+        self._engine = engine_of(source) if engine is None else engine
         self._source: Source | None = source
+        self._further = dict(further or {})
+        if any(isinstance(one, SourceInPlace) and one.engine != self._engine for one in self._further.values()):
+            raise SpecError("A further table stays in another database than the main one. Export one of them first.")
         self._limits, self._log, self._seen = limits, log, seen
         self._stopped = False
         self._lock = threading.Lock()
-        self._running: Session | None = None
+        self._running: EngineSession | None = None
 
     @property
     def place(self) -> str | None:
         """The resolved path of the source, or None for a table in memory."""
         return self._open().place
+
+    @property
+    def packages(self) -> str:
+        """Names of what its engine is made of."""
+        *names, last = self._engine.packages
+        return f"{', '.join(names)} and {last}"
 
     def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
         """The answers, in order. Rows are kept by a hash keyed with ``key``: fresh, secret, 32 bytes.
@@ -171,12 +215,21 @@ class Table:
         if len(key) != KEY_BYTES:
             raise ValueError(f"the key must have {KEY_BYTES} bytes")
         view = self.schema if schema is None else schema
+        view = flat(view) if not self.schema.tables else view  # made-up rows are joined already
         source, used = self._open(), query_compiler.columns_of(queries, view)
-        steps, base, asked = query_compiler.statements(queries, view, source.storage, key, DIALECT)
+        told = query_compiler.statements(queries, view, source.storage, key, self._engine.dialect)
 
-        def work(engine: Session) -> list[QueryResult]:
-            engine.store("base", base, self._stream(source, view, used), steps=steps)
-            return [_read(engine, query, text, view) for query, text in zip(queries, asked, strict=True)]
+        def work(engine: EngineSession) -> list[QueryResult]:
+            self._store_further(engine, view, used, key)
+            for name, table in told.lists.items():
+                engine.put(name, table)
+            engine.store(*told.first, self._adopted(source, view, used), steps=told.steps)
+            for how, name, text in told.further:
+                (engine.keep if how == "keep" else engine.view)(name, text)
+            return [
+                _read(engine, self._engine.dialect, query, text, view)
+                for query, text in zip(queries, told.asked, strict=True)
+            ]
 
         return self._reading(work, key)
 
@@ -203,11 +256,19 @@ class Table:
         EngineFailure
             Where the engine cannot be started or computes something else than it should.
         """
-        table = open_table(_probe_rows(), _probe_schema(), limits=self._limits, log=self._log)
+        remembers = self._engine if isinstance(self._engine, TestedEngine) else None
+        with suppress(Exception):  # of an engine that does not start: the test itself says so
+            if remembers is not None and remembers.tested(PROBE_DIGEST):
+                return
+        rows, schema = _probe_rows(), _probe_schema()
+        table = Table(open_source(rows, schema), schema, self._limits, self._log, engine=self._engine)
         results = table.run(_probe_queries(), bytes(range(KEY_BYTES)))
         found = hashlib.sha256(repr([content(result) for result in results]).encode())
         if found.hexdigest() != PROBE_DIGEST:
             raise EngineFailure(_reference())
+        with suppress(Exception):  # one that may not be told is tested again
+            if remembers is not None:
+                remembers.note_tested(PROBE_DIGEST)
 
     def interrupt(self) -> None:
         """Stop a running query, from another thread; its run ends in an EngineFailure."""
@@ -218,17 +279,40 @@ class Table:
     def close(self) -> None:
         """Let the rows go; nothing else is held between runs. A later run is refused."""
         self._source = None
+        self._further.clear()
 
-    def _stream(self, source: Source, view: Schema, used: Sequence[str]) -> pa.RecordBatchReader:
-        import pyarrow as pa
+    def _store_further(self, engine: EngineSession, view: Schema, used: tuple[str, ...], key: bytes) -> None:
+        """Keep the rows of further tables that are to stand beside those of this one."""
+        if not view.tables:
+            return
+        from reticent.data import query_compiler
+        from reticent.data.engines import joins
 
+        for table in joins.tables_read(view, used):
+            source, told = self._further[table], joins.stream_names(view, used, table)
+            steps, name, text = query_compiler.side_statements(
+                table, view, used, source.storage, key, self._engine.dialect
+            )
+            rows = self._under_names(source, [inside for inside, _ in told], [own for _, own in told])
+            engine.store(name, text, rows, steps=steps)
+
+    def _adopted(self, source: Source, view: Schema, used: Sequence[str]) -> Adopted:
+        """The rows that are read, under their plain names: a stream, or a selection where the engine has them."""
         from reticent.data import query_compiler
         from reticent.data.engines import formula_levels
 
         names, used = formula_levels.Names(view, used), query_compiler.read_columns(view, used)
-        person = view.person.column
-        columns = [*used, *([person] if person is not None else [])]
-        inside = [*(names[name] for name in used), *(["who"] if person is not None else [])]
+        person, keys = view.person_here, keys_inside(view)
+        columns = [*used, *([person] if person is not None else []), *keys]
+        inside = [*(names[name] for name in used), *(["who"] if person is not None else []), *keys.values()]
+        return self._under_names(source, inside, columns)
+
+    def _under_names(self, source: Source, inside: Sequence[str], columns: Sequence[str]) -> Adopted:
+        """Columns of a source under their names inside the engine."""
+        import pyarrow as pa
+
+        if isinstance(source, SourceInPlace):
+            return ColumnsInPlace(source, dict(zip(inside, columns, strict=True)))
         fields = [
             pa.field(name, arrow_type(source.storage[column])) for name, column in zip(inside, columns, strict=True)
         ]
@@ -259,17 +343,17 @@ class Table:
             raise QuestionError("This table was closed. Open the study again.")
         return self._source
 
-    def _reading(self, work: Callable[[Session], list[QueryResult]], key: bytes) -> list[QueryResult]:
+    def _reading(self, work: Callable[[EngineSession], list[QueryResult]], key: bytes) -> list[QueryResult]:
         self._stopped = False
         try:
-            with self._lock, session(self._limits) as engine:
+            with self._lock, self._engine.session(self._limits) as engine:
                 self._running = engine
                 try:
                     return work(engine)
                 finally:
                     self._running = None
         except Exception as cause:
-            self._stopped |= str(cause) == INTERRUPTED
+            self._stopped |= self._engine.interrupted(cause)
             reference = _reference()
             if self._log is not None:
                 self._log(reference, f"{type(cause).__name__}: {cause}".replace(key.hex(), "…"))
@@ -300,7 +384,7 @@ def check_engine(table: Table) -> None:
     except EngineFailure as failure:
         raise Refusal(
             f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
-            "of duckdb, ibis-framework and sqlglot. Nothing was charged."
+            f"of {table.packages}. Nothing was charged."
         ) from None
 
 
@@ -312,6 +396,7 @@ def open_table(
     limits: Limits | None = None,
     log: Log | None = None,
     seen: Seen | None = None,
+    further: Mapping[str, Source] | None = None,
 ) -> Table:
     """A table over a path (CSV, Parquet, glob) or a table in memory. No row is read.
 
@@ -327,6 +412,8 @@ def open_table(
         Told the reference of a failure and the engine's words, for the curator alone.
     seen : Seen, optional
         Told the number of rows read and their share, for the curator alone.
+    further : mapping of name to Source, optional
+        The sources of the schema's further tables.
 
     Returns
     -------
@@ -338,7 +425,9 @@ def open_table(
     SpecError
         Where the source is missing, unreadable, or does not have the declared columns.
     """
-    return Table(open_source(source, schema, delimiter=delimiter), schema, limits or Limits(), log, seen)
+    return Table(
+        open_source(source, schema, delimiter=delimiter), schema, limits or Limits(), log, seen, further=further
+    )
 
 
 def _reference() -> str:
@@ -348,11 +437,9 @@ def _reference() -> str:
 # --- reading results --------------------------------------------------------------------------------------------------
 
 
-def _read(engine: Session, query: Query, text: str, schema: Schema) -> QueryResult:
-    from reticent.data.engines.casts import key_text
-
+def _read(engine: EngineSession, dialect: Dialect, query: Query, text: str, schema: Schema) -> QueryResult:
     keys = keys_of(query)
-    groups = [""] if keys is None else [key_text(key) for key in keys.among]
+    groups = 1 if keys is None else len(keys.among)
     match query:
         case Records():
             return _read_records(engine.arrow(text), query)
@@ -361,39 +448,41 @@ def _read(engine: Session, query: Query, text: str, schema: Schema) -> QueryResu
             keys_found, persons = found.column("key").to_pylist(), found.column("n").to_pylist()
             return QueryResult(holders=dict(zip(keys_found, persons, strict=True)))
         case OrderedValues(needs=None):
-            return QueryResult(orders=_read_runs(engine.arrow(text), groups, keys))
+            return QueryResult(orders=_read_runs(engine.arrow(text), groups))
         case OrderedValues(needs=Needs() as needs):
-            columns = _columns(engine, query, text, schema)
+            columns = _columns(engine, dialect, query, text, schema)
             return QueryResult(orders=tuple(fetch(column, needs) for column in columns))
         case Ranks():
-            return QueryResult(ranks=_read_ranks(engine.arrow(text), query, schema, groups, keys))
+            return QueryResult(ranks=_read_ranks(engine.arrow(text), query, schema, groups))
+        case WeightedTally():
+            return QueryResult(vectors=_read_weights(engine.arrow(text), query, groups))
         case Tally(edges=(_, *_)):
             return QueryResult(vectors=_read_bins(engine.arrow(text), query, groups))
         case _:
-            return QueryResult(vectors=_read_vectors(engine, query, text, groups, keys))
+            return QueryResult(vectors=_read_vectors(engine, query, text, groups))
 
 
-def _read_vectors(
-    engine: Session, query: Query, text: str, groups: Sequence[str], keys: Keys | None
-) -> tuple[tuple[int, ...], ...]:
+def _read_vectors(engine: EngineSession, query: Query, text: str, groups: int) -> tuple[tuple[int, ...], ...]:
     from reticent.data.engines.casts import key_text
 
-    vectors = {group: [0] * _width(query) for group in groups}
+    vectors = [[0] * _width(query) for _ in range(groups)]
     bins = {key_text(key): place for place, key in enumerate(query.among)} if isinstance(query, Tally) else {}
     for row in engine.rows(text):
         cells = list(row)
-        vector = vectors[cells.pop(0) if keys is not None else ""]
+        vector = vectors[cells.pop(0) if keys_of(query) is not None else 0]
         if isinstance(query, Tally):
             vector[bins[cells.pop(0)]] += _integer(cells[0])
         else:
             vector[:] = [_integer(cell) for cell in cells]
-    return tuple(tuple(vectors[group]) for group in groups)
+    return tuple(map(tuple, vectors))
 
 
 def _width(query: Query) -> int:
     match query:
         case Moments(order=order):
             return 1 + order
+        case WeightedMoments(order=order):
+            return PARTS * (1 + order)
         case CappedPersons(above=(_, *_) as above):
             return len(above)
         case Tally():
@@ -406,45 +495,74 @@ def _integer(cell: int | Decimal | None) -> int:
     return 0 if cell is None else int(cell)
 
 
-def _read_bins(found: pa.Table, query: Tally, groups: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+def _read_bins(found: pa.Table, query: Tally, groups: int) -> tuple[tuple[int, ...], ...]:
     """Values sorted into [e0, e1), ..., [e_{m-1}, e_m], those outside into the end bins, by comparing doubles."""
     inner = np.array([float(edge) for edge in query.edges[1:-1]], dtype=np.float64)
-    vectors = np.zeros((len(groups), query.bins), dtype=np.int64)
-    values, counts, where = _values_of(found, groups, query.keys)
+    vectors = np.zeros((groups, query.bins), dtype=np.int64)
+    values, counts, where = _values_of(found)
     np.add.at(vectors, (where, np.searchsorted(inner, values, side="right")), counts)
     return tuple(tuple(vector) for vector in vectors.tolist())
 
 
-def _read_ranks(
-    found: pa.Table, query: Ranks, schema: Schema, groups: Sequence[str], keys: Keys | None
-) -> tuple[Counts, ...]:
+def _read_weights(found: pa.Table, query: WeightedTally, groups: int) -> tuple[tuple[int, ...], ...]:
+    """The parts of the weights of each bin, one bin after the other."""
+    from reticent.data.engines.casts import key_text
+
+    if query.edges:
+        inner = [float(edge) for edge in query.edges[1:-1]]
+        where = np.searchsorted(inner, found.column("bin").to_numpy().astype(np.float64), side="right").tolist()
+    else:
+        bins = {key_text(key): place for place, key in enumerate(query.among)}
+        where = [bins[key] for key in found.column("bin").to_pylist()]
+    places = _places_of(found).tolist()
+    vectors = [[0] * (PARTS * query.bins) for _ in range(groups)]
+    for part in range(PARTS):
+        for place, at, own in zip(places, where, found.column(f"n{part}_0").to_pylist(), strict=True):
+            vectors[place][PARTS * at + part] += _integer(own)
+    return tuple(map(tuple, vectors))
+
+
+def _read_ranks(found: pa.Table, query: Ranks, schema: Schema, groups: int) -> tuple[Counts, ...]:
     cells = cells_on(query.on, schema.column(query.column), query.column)
-    values, counts, where = _values_of(found, groups, keys)
-    index = cells.index(values)
-    return tuple(_counts(index[where == place], counts[where == place]) for place in range(len(groups)))
+    values, counts, where = _values_of(found)
+    return tuple(Counts(*held) for held in _by_group(where, cells.index(values), counts, groups))
 
 
-def _values_of(
-    found: pa.Table, groups: Sequence[str], keys: Keys | None
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+def _values_of(found: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """Values, how often each occurs, and the place of its group."""
-    values = found.column("bin").to_numpy().astype(np.float64)
-    counts = found.column("n").to_numpy().astype(np.int64)
-    if keys is None:
-        return values, counts, np.zeros(len(values), dtype=np.int64)
-    return values, counts, _places_of(found, groups)
+    values, counts = found.column("bin").to_numpy().astype(np.float64), found.column("n").to_numpy().astype(np.int64)
+    return values, counts, _places_of(found)
 
 
-def _places_of(found: pa.Table, groups: Sequence[str]) -> NDArray[np.int64]:
-    places = {group: place for place, group in enumerate(groups)}
-    return np.array([places[group] for group in found.column("key").to_pylist()], dtype=np.int64)
+def _places_of(found: pa.Table) -> NDArray[np.int64]:
+    if "place" in found.column_names:
+        return np.asarray(found.column("place").to_numpy(), np.int64)
+    return np.zeros(found.num_rows, np.int64)
 
 
-def _counts(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Counts:
-    cells, inverse = np.unique(index, return_inverse=True)
-    sums = np.zeros(len(cells), dtype=np.int64)
-    np.add.at(sums, inverse, counts)
-    return Counts(cells, sums)
+def _by_group(where: Integers, values: Integers, counts: Integers, groups: int) -> list[tuple[Integers, Integers]]:
+    """Ascending values of each group with how often each occurs: one sort, whatever the number of groups.
+
+    Parameters
+    ----------
+    where : array of shape (n,), int
+        Group of each value.
+    values, counts : array of shape (n,), int
+        Values, which may repeat, and how often each occurs.
+    groups : int
+
+    Returns
+    -------
+    list of (values, counts)
+        One pair for each group.
+    """
+    order = np.lexsort((values, where))
+    where, values = where[order], values[order]
+    first = np.flatnonzero(np.append(True, (where[1:] != where[:-1]) | (values[1:] != values[:-1]))[: len(where)])
+    sums = np.add.reduceat(counts[order], first) if len(first) else counts
+    ends = np.searchsorted(where[first], np.arange(groups + 1)).tolist()
+    values = values[first]
+    return [(values[low:high], sums[low:high]) for low, high in pairwise(ends)]
 
 
 def _read_records(found: pa.Table, query: Records) -> QueryResult:
@@ -458,12 +576,8 @@ def _read_records(found: pa.Table, query: Records) -> QueryResult:
     return QueryResult(records=records, owners=persons)
 
 
-def _read_runs(found: pa.Table, groups: Sequence[str], keys: Keys | None) -> tuple[RunLength, ...]:
-    steps, counts = _steps_of(found)
-    if keys is None:
-        return (RunLength(*_ascending(steps, counts)),)
-    where = _places_of(found, groups)
-    return tuple(RunLength(*_ascending(steps[where == place], counts[where == place])) for place in range(len(groups)))
+def _read_runs(found: pa.Table, groups: int) -> tuple[RunLength, ...]:
+    return tuple(RunLength(*runs) for runs in _by_group(_places_of(found), *_steps_of(found), groups))
 
 
 def _steps_of(found: pa.Table) -> tuple[Integers, Integers]:
@@ -479,7 +593,8 @@ def _ascending(steps: Integers, counts: Integers) -> tuple[Integers, Integers]:
 class _Column:
     """The values of one group, in the engine."""
 
-    engine: Session
+    engine: EngineSession
+    dialect: Dialect
     table: str
     unit: Fraction
     place: int | None
@@ -504,17 +619,17 @@ class _Column:
     def _text(self, asked: Scan, *numbers: float | int) -> str:
         from reticent.data.query_compiler import scan_text
 
-        return scan_text(asked, self.table, self.unit, self.place, DIALECT, *numbers)
+        return scan_text(asked, self.table, self.unit, self.place, self.dialect, *numbers)
 
 
-def _columns(engine: Session, query: OrderedValues, text: str, schema: Schema) -> list[_Column]:
+def _columns(engine: EngineSession, dialect: Dialect, query: OrderedValues, text: str, schema: Schema) -> list[_Column]:
     """One column per group. Rows as they are stay where they are; whatever takes a sort or a hash is done once."""
     if query.keys is None and (query.per == "row" or schema.person.column is None):
         engine.view("values_seen", text)
-        return [_Column(engine, "values_seen", query.unit, None)]
+        return [_Column(engine, dialect, "values_seen", query.unit, None)]
     engine.keep("values_kept", text)
     groups: Sequence[int | None] = [None] if query.keys is None else range(len(query.keys.among))
-    return [_Column(engine, "values_kept", query.unit, place) for place in groups]
+    return [_Column(engine, dialect, "values_kept", query.unit, place) for place in groups]
 
 
 # --- the self-test ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Final, assert_never
 
 from reticent import calendar
-from reticent.data.expression import as_condition, as_date_key, bind, columns_of, joined
+from reticent.data.expression import Bound, as_condition, as_date_key, bind, cleaned, columns_of, joined, renamed
 from reticent.data.expression_text import write
 from reticent.data.expression_tree import Tree
 from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Truth, Type, refusal
@@ -39,14 +39,19 @@ def filtered(schema: Schema, condition: Tree) -> Schema:
     QuestionError
         What is no condition, one that is false for every row that the schema allows, or one about the person column.
     """
-    tree, kind = as_condition(bind(condition, schema.columns))
+    tree, kind = as_condition(bound(condition, schema))
     if not isinstance(kind, Truth):
         raise refusal(f"'{write(tree)}' is no condition. Write for example: age >= 65.")
     if True not in kind.possible:
         raise refusal(f"'{write(tree)}' is false for every row that the declared bounds and lists allow.")
     _refuse_person(schema, tree)
     where = tree if schema.where is None else joined("and", schema.where, tree)
-    return replace(schema, where=where, person=replace(schema.person, filtered=True, typical=None))
+    return replace(schema, where=where, person=replace(schema.person, filtered=True))
+
+
+def bound(tree: Tree, schema: Schema) -> Bound:
+    """The tree over the columns of a schema, each by its full name, with its type."""
+    return bind(renamed(cleaned(tree), schema.canonical) if schema.tables else tree, schema.columns)
 
 
 def computed(
@@ -73,7 +78,7 @@ def computed(
         raise refusal(f"There is a column '{name}' already.")
     if name in columns_of(expression):
         raise refusal(f"The column '{name}' refers to itself.")
-    tree, kind = bind(expression, schema.columns)
+    tree, kind = bound(expression, schema)
     if isinstance(kind, Dates) and (isinstance(declared, Category) or (declared is None and kind.first_days)):
         tree, kind = as_date_key((tree, kind))
     _refuse_person(schema, tree)
@@ -101,8 +106,9 @@ def described(schema: Schema, name: str, *, why: str = "", unit: str = "", label
 
 
 def unfiltered(schema: Schema) -> Schema:
-    """The schema of all rows."""
-    return replace(schema, where=None, person=replace(schema.person, filtered=False))
+    """The schema of all rows, those without a partner in a further table included."""
+    tables = MappingProxyType({name: replace(table, join="left") for name, table in schema.tables.items()})
+    return replace(schema, where=None, person=replace(schema.person, filtered=False), tables=tables)
 
 
 def declaration(name: str, kind: Type, most_keys: int = MOST_KEYS) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from itertools import count
@@ -64,14 +64,17 @@ def prepare(out: str | Path | None = None) -> Path:
     return folder
 
 
-def publish(folder: Path) -> Demonstration:
-    """Release what the study file in ``folder`` plans, signed with a key made for this run alone."""
+def publish(folder: Path, watched: Callable[[Study], Study] = lambda study: study) -> Demonstration:
+    """Release what the study file in ``folder`` plans, signed with a key made for this run alone.
+
+    ``watched`` gives the study whose stages and rows are told.
+    """
     from reticent.certificate.keys import make_keys
     from reticent.certificate.particulars import Record
     from reticent.demo.truth import truths
     from reticent.study.memory import open as open_study
 
-    study = open_study(folder / STUDY)
+    study = watched(open_study(folder / STUDY))
     asked = study.named()
     plan = study.plan(list(asked.ask), epsilon=asked.epsilon)
     private, public = make_keys(folder / KEY)

@@ -53,7 +53,6 @@ T = TypeVar("T")
 NOTED = ("_left", "guarantee_", "certificate_", "score_certificate_", "n_features_in_", "feature_names_in_")
 PRICES = frozenset({"epsilon", "eps", "delta", "rho", "mu", "budget", "epsilon_delta", "score_epsilon"})
 WEIGHTS = frozenset({"class_weight", "most_weight", "sample_weight"})
-NO_RULE = "its accuracy rests on the rows: no public rule gives it"
 APART = frozenset({"ledger", "study", "bounds", "purpose", "who"})  # parameters that a certificate states elsewhere
 
 
@@ -207,33 +206,6 @@ class Estimator(PriceRefusal):
         work = self._work(replace(here, aside=beside.share), y)
         return work, beside
 
-    def expect(self, X: object, y: object = None, *, people: int) -> tuple[Guarantee, ExpectedAccuracy]:
-        """The guarantee of a fit, and what to expect of it for so many people: for ``study.model_plan``.
-
-        Parameters
-        ----------
-        X, y : handle
-            As for ``fit``; no row of them is read.
-        people : int
-            The number of persons to suppose.
-
-        Returns
-        -------
-        (Guarantee, ExpectedAccuracy)
-            Without widths where no public rule gives them.
-
-        Raises
-        ------
-        Refusal
-            As ``fit`` would be refused.
-        """
-        here = self._here(X, y)
-        with np.errstate(all="ignore"):
-            work, beside = same_as(self, vars(self).copy())._planned_with(here, y)
-        found = ExpectedAccuracy(None, None, NO_RULE) if work.expected is None else work.expected(people)
-        told = (found.note, *beside.sentences)
-        return beside.whole(work.guarantee), replace(found, note="; ".join(text for text in told if text))
-
     def _lacking(self, complete: float, spread: float, here: Circumstances) -> None:
         """Keep the share of rows that lack a value, as a noisy number of complete ones tells it, if it is not bought.
 
@@ -273,6 +245,17 @@ class Estimator(PriceRefusal):
         if not self.__sklearn_is_fitted__():
             raise not_fitted(self)
         return summary(self)
+
+    def card(self) -> str:
+        """The model card of the fit: what it predicts and from what, its penalty and intervals, what it is not for.
+
+        All of it is in the certificate, whose page has the same card.
+        """
+        from reticent.certificate.render.card import card
+
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted(self)
+        return "\n".join(f"{name}: {text}" for name, text in card(self.certificate_))
 
     def __repr__(self) -> str:
         changed = []

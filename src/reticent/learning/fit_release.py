@@ -54,7 +54,8 @@ class Circumstances:
     or the study that arrays are charged to, which an audit watches. ``complete``: whether it is public that no row
     lacks a value. ``owned`` is ``read`` with a number for the person of each row beside it, for coins that are dealt
     out by person. ``aside`` is the share of epsilon that is kept for what stands beside a fit.
-    ``most_weight``: the last column that is read has the weights of the rows, cut to it.
+    ``most_weight``: the last column that is read has the weights of the rows, cut to it; ``weights`` is its name in a
+    study.
     """
 
     names: tuple[str, ...] | None
@@ -63,8 +64,6 @@ class Circumstances:
     ledger: Ledger
     people: int | None
     read: Callable[[], tuple[Floats, NDArray[np.generic] | None]]
-    charged: Callable[[], None]
-    released: Callable[[Receipt], None]
     shelf: Shelf | None = None
     target: str | None = None
     choices: tuple[int, int] = (0, 0)
@@ -73,6 +72,7 @@ class Circumstances:
     owned: Callable[[], Owned] | None = None
     aside: Fraction = Fraction(0)
     most_weight: Fraction | None = None
+    weights: str = ""
 
     def __post_init__(self) -> None:
         refuse_too_many(self.people)  # here, before the charge, as the number is public
@@ -86,6 +86,11 @@ class Circumstances:
     def known(self) -> int | None:
         """The number of rows that lack nothing, where it is public."""
         return self.people if self.complete else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns that are read, the target and the weights among them; empty for nameless arrays."""
+        return tuple(filter(None, (*(self.names or ()), self.target, self.weights)))
 
 
 def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
@@ -143,8 +148,6 @@ def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
         shelf.ledger,
         shelf.people,
         lambda: apart(shelf.read(columns)),
-        shelf.charged,
-        shelf.released,
         shelf,
         None if y is None else y.columns[0],
         x.clipped(given).choices,
@@ -223,7 +226,7 @@ def of_arrays(
     kept = held(x, y, columns_of(bounds) or columns, size)
     given = read_bounds(bounds, names_of(x) or kept.columns)
     known = people if kept.rows is None else kept.rows
-    return Circumstances(names_of(x), given, neighbours, ledger, known, kept.read, lambda: None, lambda _: None)
+    return Circumstances(names_of(x), given, neighbours, ledger, known, kept.read)
 
 
 def vouched(here: Circumstances, of_y: Bound | None) -> Circumstances:
@@ -343,13 +346,15 @@ def _certified(
     """The certificate of what ``found`` states; ``about``: name, purpose, who."""
     proof = compose.in_zcdp(guarantee) if here.ledger.currency == "zcdp" else guarantee
     source, declared, snapshot, where = ARRAYS, {}, "", ""
+    tables: tuple[str, ...] = ()
     if here.shelf is not None:
         source, snapshot, where = here.shelf.source, here.shelf.known().word, here.shelf.where
-        names = (*(here.names or ()), *(() if here.target is None else (here.target,)))
-        declared = {name: column_to_json(column) for name, column in here.shelf.declared(names).items()}
+        tables = here.shelf.tables
+        declared = {name: column_to_json(column) for name, column in here.shelf.declared(here.columns).items()}
     columns = here.names or tuple(f"x{place}" for place in range(len(here.bounds)))
     axes = FitColumns(columns, here.bounds, here.target, declared)
-    public = replace(by_ledger(here.ledger, *about, source, here.people or None), snapshot=snapshot, where=where)
+    public = by_ledger(here.ledger, *about, source, here.people or None)
+    public = replace(public, snapshot=snapshot, where=where, tables=tables)
     return of_model(found, axes, public, proof, receipt, here.ledger)
 
 
@@ -427,13 +432,11 @@ def bought(
     """
     charge = compose.in_zcdp(guarantee).loss if here.ledger.currency == "zcdp" else guarantee.loss
     receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=what, purpose=purpose, who=who)
-    here.charged()
     try:
         found = draw(gate.coins_for(here.source))
         statement = tell(found)
         certificate = _certified(here, guarantee, receipt, statement, (what, purpose, who))
         here.ledger.commit(receipt, digest=certificate.digest, shares=recorded(statement.incomplete))
-        here.released(receipt)
         return found, certificate
     except BaseException as cause:
         reference = f"f-{receipt.id.removeprefix('r-')}"

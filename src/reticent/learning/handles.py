@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from reticent.certificate.snapshot import EarlierShares
 from reticent.data.schema import Column, Key
 from reticent.errors import QuestionError
-from reticent.ledger import Ledger, Receipt
+from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.scaling import Bound, Floats, Integers
 
@@ -89,6 +89,11 @@ class Shelf(Protocol):
         """The text of the condition that chose the rows; empty where all count."""
         ...
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Further tables that stand beside the rows, one line each."""
+        ...
+
     def vouched(self, column: str) -> bool:
         """Tell if the curator vouches that every value of the column is a declared one."""
         ...
@@ -103,14 +108,6 @@ class Shelf(Protocol):
 
     def known(self) -> EarlierShares:
         """Shares of incomplete rows that earlier releases told of the declared snapshot."""
-        ...
-
-    def charged(self) -> None:
-        """Told when the charge is on the disk, before rows are read."""
-        ...
-
-    def released(self, receipt: Receipt) -> None:
-        """Told when the model is out."""
         ...
 
 

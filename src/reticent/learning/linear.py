@@ -258,8 +258,9 @@ class LossModel(LinearModel):
         ----------
         X : handle or array of shape (n, columns)
         y : handle or array of shape (n,)
-        sample_weight : array of shape (n,), optional
-            The weight of every row of an array in the sum of losses, private: it asks for ``most_weight``. A weight
+        sample_weight : array of shape (n,), or str, optional
+            The weight of every row in the sum of losses, private: it asks for ``most_weight``. With handles it is the
+            name of a column of their study. A weight
             is cut to [0, most_weight]; a row whose weight is no number does not count.
 
         Returns
@@ -339,7 +340,7 @@ class Regressor(LinearModel):
         return of_numbers(self._predicted, *_middle(self._y_bounds(y)))
 
     def _missed(self, y: object) -> tuple[int, Callable[[Floats, NDArray[np.generic]], Integers]]:
-        """As of a classifier: squared errors in half-widths of y, cut to 2, over 4, in steps."""
+        """Errors of predictions in steps: squares in half-widths of y, cut to 2, over 4."""
         middle, half = _middle(self._y_bounds(y))
 
         @np.errstate(all="ignore")  # far beyond its bounds a row may have no prediction, which counts as wrong

@@ -126,7 +126,7 @@ class FitOddShare:
         if here.shelf is not None and not here.complete:
             target = () if here.target is None else (here.target,)
             if classes is None or not target or here.shelf.listed(target[0], classes.tolist()):
-                columns = here.shelf.lacking((*(here.names or ()), *target))
+                columns = here.shelf.lacking(here.columns)
         earlier = told.share(columns) if columns and not known else None
         odd = None if known or earlier is not None else odd_share(here, epsilon)
         return cls(odd, classes, vouched, known or earlier is not None, columns, told, earlier)

@@ -40,10 +40,12 @@ from reticent.learning.estimator import (
     tags_of,
     worded,
 )
-from reticent.learning.fit_release import bought, price_of
+from reticent.learning.fit_release import Circumstances, bought, price_of
 from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
 from reticent.learning.linear import Regressor
+from reticent.learning.made_up_fits import expected
+from reticent.learning.odd import FitOddShare
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page
 from reticent.learning.transformers import unpacked
@@ -52,9 +54,11 @@ from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.privacy import compose
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import Number
+from reticent.privacy.numbers import Number, show
 from reticent.privacy.sensitivity import Linf
+from reticent.statistics.context import ExpectedAccuracy
 from reticent.statistics.price import Price
+from reticent.statistics.replies import ALWAYS
 from reticent.statistics.scaling import Floats, Integers
 
 if TYPE_CHECKING:
@@ -65,8 +69,23 @@ CHOSEN: Final = Fraction(1, 10)
 REFITTED: Final = Fraction(2, 5)
 TESTS: Final = 4  # one row in so many is for the scores
 MOST: Final = 1000
+SHOWN: Final = 4  # candidates whose made-up scores a plan tells
 Named: TypeAlias = dict[str, object]
 M = TypeVar("M", bound=Estimator)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SearchPlan:
+    """A search before a row is read: candidates in rounds, the choice among them, and the refits that it is among."""
+
+    here: Circumstances
+    guarantee: Guarantee
+    beside: FitOddShare
+    deal: Deal
+    tried: tuple[Round, ...]
+    choice: Exponential
+    last: tuple[Classifier | Regressor, ...]
+    refits: tuple[Work, ...]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -223,12 +242,85 @@ class GridSearchCV(PriceRefusal):
             After the charge.
         """
         model, clips, x = unpacked(self.estimator, X, "GridSearchCV")
+        plan = self._planned(model, x, y, groups)
+        here, beside, last = plan.here, plan.beside, plan.last
+        beside.announce(2)
+
+        def draw(entropy: Entropy) -> tuple[int, Named]:
+            values, given, owners = plan.deal.rows()
+            targets, odd = beside.judged(values, given)
+            assert targets is not None
+            dealt = plan.deal.coins(owners, entropy)
+            wrong = np.sum([one.errors(values, targets, dealt == one.fold, entropy) for one in plan.tried], axis=0)
+            best = gate.draw(plan.choice, Candidates(wrong, np.ones(len(wrong), np.int64)), entropy)
+            found = last[best]._drawn(plan.refits[best], values, targets, entropy)
+            return best, {**found, **last[best]._left_by(beside.draw(odd, entropy))}
+
+        tell = beside.telling(self._stating(model))
+        (best, _), made = bought(
+            here,
+            plan.guarantee,
+            f"a grid search of {type(model).__name__}",
+            draw,
+            lambda drawn: tell({"best_params": self.candidates()[drawn[0]], "best_index": drawn[0], **drawn[1]}),
+            purpose=model.purpose,
+            who=model.who,
+        )
+        one = last[best]
+        one._note(here, plan.refits[best].guarantee, made)
+        grid = self.candidates()
+        self.best_params_, self.best_index_ = grid[best], best
+        self._clips, self._model = clips, one
+        self.best_estimator_ = self._piped(list(clips), one)
+        self.cv_results_ = {
+            "params": grid,
+            **{f"param_{name}": [params[name] for params in grid] for name in self.param_grid},
+        }
+        vars(self).pop("feature_names_in_", None)
+        if "feature_names_in_" in vars(one):
+            self.feature_names_in_ = one.feature_names_in_
+        if isinstance(one, Classifier):
+            self.classes_ = one._labels(y)
+        self.guarantee_, self.certificate_, self.n_features_in_ = plan.guarantee, made, one.n_features_in_
+        return self
+
+    def expect(self, X: object, y: object = None, *, people: int) -> tuple[Guarantee, ExpectedAccuracy]:
+        """The guarantee of the whole search, and what a plan says of it: for ``study.model_plan``.
+
+        Parameters
+        ----------
+        X, y : handle
+            As for ``fit``; no row of them is read.
+        people : int
+            The number of persons to suppose.
+
+        Returns
+        -------
+        (Guarantee, ExpectedAccuracy)
+            The score of refits of each candidate to made-up rows.
+
+        Raises
+        ------
+        Refusal
+            As ``fit`` would be refused.
+        """
+        model, _, x = unpacked(self.estimator, X, "GridSearchCV")
+        plan = self._planned(model, x, y, None)
+        notes = [expected(one, x, y, people)[1].note for one in plan.last[:SHOWN]]
+        named = [", ".join(f"{name}={worded(value)}" for name, value in params.items()) for params in self.candidates()]
+        told = [f"{params}: {note}" for params, note in zip(named, notes, strict=False)]
+        more = len(plan.last) - len(told)
+        told += [f"and {more} more"] if more else []
+        head = f"one of {len(plan.last)} is chosen privately and refitted at {show(REFITTED)} of the price"
+        return plan.guarantee, ExpectedAccuracy(None, None, "; ".join((head, *told, *plan.beside.sentences)), ALWAYS)
+
+    def _planned(self, model: Estimator, x: object, y: object, groups: object) -> SearchPlan:
+        """The search, understood and priced; no row is read."""
         assert isinstance(model, Classifier | Regressor)  # which alone are scored
         here, listed, cv = model._here(x, y), self._named(self.candidates()), self._folds()
         if self.cv is not None:
             persons_named(here, groups)
         beside = model._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
-        beside.announce(2)
         whole, deal = price_of(self.epsilon, self.delta, replace(here, aside=beside.share)), Deal.of(here, cv, groups)
         rounds = [0] if self.cv is None else list(range(cv.count))
         among = len(listed) * max(1, len(rounds) - 1)
@@ -245,44 +337,7 @@ class GridSearchCV(PriceRefusal):
             tries = [of_person([one.guarantee for one in tried], [], f"candidates in {cv.count} folds")]
         share = [] if beside.odd is None else [beside.odd.mechanism.guarantee]
         guarantee = compose.in_sequence([*tries, choice.guarantee, *share, refit], label="a grid search")
-
-        def draw(entropy: Entropy) -> tuple[int, Named]:
-            values, given, owners = deal.rows()
-            targets, odd = beside.judged(values, given)
-            assert targets is not None
-            dealt = deal.coins(owners, entropy)
-            wrong = np.sum([one.errors(values, targets, dealt == one.fold, entropy) for one in tried], axis=0)
-            best = gate.draw(choice, Candidates(wrong, np.ones(len(wrong), np.int64)), entropy)
-            found = last[best]._drawn(refits[best], values, targets, entropy)
-            return best, {**found, **last[best]._left_by(beside.draw(odd, entropy))}
-
-        tell = beside.telling(self._stating(model))
-        (best, _), made = bought(
-            here,
-            guarantee,
-            f"a grid search of {type(model).__name__}",
-            draw,
-            lambda drawn: tell({"best_params": self.candidates()[drawn[0]], "best_index": drawn[0], **drawn[1]}),
-            purpose=model.purpose,
-            who=model.who,
-        )
-        one = last[best]
-        one._note(here, refits[best].guarantee, made)
-        grid = self.candidates()
-        self.best_params_, self.best_index_ = grid[best], best
-        self._clips, self._model = clips, one
-        self.best_estimator_ = self._piped(list(clips), one)
-        self.cv_results_ = {
-            "params": grid,
-            **{f"param_{name}": [params[name] for params in grid] for name in self.param_grid},
-        }
-        vars(self).pop("feature_names_in_", None)
-        if "feature_names_in_" in vars(one):
-            self.feature_names_in_ = one.feature_names_in_
-        if isinstance(one, Classifier):
-            self.classes_ = one._labels(y)
-        self.guarantee_, self.certificate_, self.n_features_in_ = guarantee, made, one.n_features_in_
-        return self
+        return SearchPlan(here, guarantee, beside, deal, tuple(tried), choice, tuple(last), tuple(refits))
 
     def _named(self, listed: list[dict[str, object]]) -> list[dict[str, object]]:
         """The candidates by the names of the model's own parameters."""

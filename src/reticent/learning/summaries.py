@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from reticent.certificate.summary import TREE
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 
@@ -24,7 +25,6 @@ MOST: Final = 10  # entries of a line, lines of a table, levels of a tree: the c
 LEVELS: Final = 3
 LAPLACE: Final = math.log(20)  # 95 % of Laplace noise lie within so many scales
 NORMAL: Final = 1.959963984540054
-TREE: Final = {"column", "threshold", "counts"}
 
 
 class FittedModel(Protocol):

@@ -361,7 +361,7 @@ def trees_for(epsilon: Fraction, here: Circumstances) -> int:
 
 
 def depth_for(splitter: Splitter, epsilon: Fraction, here: Circumstances, classes: int) -> int:
-    """As many levels as give every class a leaf, and one for every limit of ``DEEPER`` that is reached.
+    """Levels of a tree that give every class a leaf, and one for every limit of ``DEEPER`` that is reached.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Weights of rows and of classes: the loss of a row is multiplied by its share of a public greatest weight, at most 1.
 
-    sample_weight   a number of each row, private, cut to [0, most_weight]
+    sample_weight   a number of each row, private, cut to [0, most_weight]: an array, or the name of a study's column
     class_weight    public, by class; or "balanced": one over the noisy number of rows of the class      1/20
 
 A row with a share of at most 1 adds no more to a gradient or a curvature than it did without, whatever its weight is:
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.array_check import cells
+from reticent.learning.array_check import cells, is_typed
 from reticent.learning.fit_release import Circumstances
-from reticent.learning.handles import Handle
+from reticent.learning.handles import Handle, Shelf
 from reticent.learning.held_arrays import targets
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, read
@@ -143,9 +143,23 @@ class RowWeights:
 def weighed_by(here: Circumstances, weights: object, most: Number | None, *, complete: bool) -> Circumstances:
     """Circumstances whose rows end in their weights, cut to the public greatest; a weight that is no number is missing.
 
+    Parameters
+    ----------
+    here : Circumstances
+    weights : array of shape (n,), or str
+        Of rows of an array; of columns of a study the name of the column that has them.
+    most : number or None
+        The greatest weight, > 0.
+    complete : bool
+        True if it is vouched for arrays that no row lacks a value.
+
+    Returns
+    -------
+    Circumstances
+
     Raises
     ------
-    QuestionError, PublicParameterError
+    QuestionError, PublicParameterError, ValueError
         Before any row is read.
     """
     if most is None:
@@ -153,8 +167,17 @@ def weighed_by(here: Circumstances, weights: object, most: Number | None, *, com
     limit = read(most, "most_weight")
     if limit <= 0:
         raise PublicParameterError("most_weight must be > 0")
-    if isinstance(weights, Handle) or here.shelf is not None:
-        raise QuestionError("sample_weight goes with arrays: rows of a study have none. Nothing was charged.")
+    if here.shelf is not None:
+        if not isinstance(weights, str):
+            raise QuestionError(
+                'sample_weight of columns of a study is the name of the column that has them: sample_weight="w". '
+                "Nothing was charged."
+            )
+        return _by_column(here, here.shelf, weights, limit)
+    if isinstance(weights, Handle | str):
+        raise QuestionError("sample_weight of an array is an array. Nothing was charged.")
+    if is_typed(weights) and np.ndim(weights) != 1:  # type: ignore[arg-type]  # a list tells no shape before it is paid
+        raise ValueError(f"sample_weight has one weight for each row: got an array of {np.ndim(weights)} dimensions")  # type: ignore[arg-type]
     given = targets(weights)
     if here.exact is not None and len(given) != here.exact:
         raise ValueError(f"sample_weight.shape == {given.shape}, expected ({here.exact},)!")
@@ -164,11 +187,29 @@ def weighed_by(here: Circumstances, weights: object, most: Number | None, *, com
         found = cells(given)
         if len(found) != len(values):
             raise ValueError("sample_weight has one value for each row")
-        cut = np.clip(np.where(np.isfinite(found), found, np.nan), 0.0, float(limit))
+        cut = _cut(found, limit)
         cut = np.where(np.isfinite(cut), cut, float(limit) / 2) if complete else cut
         return np.column_stack([values, cut]), y
 
     return replace(here, read=reading, owned=None, most_weight=limit)
+
+
+def _by_column(here: Circumstances, shelf: Shelf, name: str, limit: Fraction) -> Circumstances:
+    """Circumstances of rows of a study that are weighed by one of its columns."""
+    shelf.bounds(name)  # refused without
+    columns = (*(here.names or ()), *(() if here.target is None else (here.target,)))
+
+    def reading() -> tuple[Floats, NDArray[np.generic] | None]:
+        found = shelf.read((*columns, name))
+        values = np.column_stack([found[:, : len(here.bounds)], _cut(found[:, -1], limit)])
+        return values, None if here.target is None else shelf.named(here.target, found[:, -2])
+
+    complete = here.complete and shelf.complete((*columns, name))
+    return replace(here, read=reading, owned=None, most_weight=limit, weights=name, complete=complete)
+
+
+def _cut(found: Floats, limit: Fraction) -> Floats:
+    return np.clip(np.where(np.isfinite(found), found, np.nan), 0.0, float(limit))
 
 
 __all__ = ["BALANCED", "ClassWeight", "RowWeights", "weighed_by"]

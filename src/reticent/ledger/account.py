@@ -7,44 +7,50 @@ docs/theory/ledger.md.
 
 Adjacency, unit, person column and currency are fixed at creation. Whoever asks, through whichever process, draws on the
 one budget.
+
+A handle reads the entries since the last checkpoint once, and from then on what others have added. What must be known
+of an earlier request is looked up by name. ``verify``, ``releases`` and ``export`` read everything.
 """
 
 from __future__ import annotations
 
-import os
-import threading
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
-from reticent.errors import LedgerError
+from reticent.errors import LedgerError, Refusal
 from reticent.ledger import store
+from reticent.ledger.book import Book, Witness, charge_under, line_about, problems_beside
 from reticent.ledger.events import (
+    SHARES,
+    WITHDRAWN,
     Closed,
     Committed,
     Described,
     Entry,
     Event,
     Failed,
-    Migrated,
     Opened,
-    Refused,
     Reserved,
+    Withdrawn,
     limited,
     now,
+    of_release,
     parse,
 )
 from reticent.ledger.export import chain_problems, exported
 from reticent.ledger.receipt import Receipt, receipt_again
-from reticent.ledger.replay import Line, Replay, Row, opening_row
-from reticent.ledger.store import EarlierForm, MemoryStore, SqliteStore, Store, SyncError
+from reticent.ledger.replay import Balance, Line, Replay, opening_row, sealed
+from reticent.ledger.store import Addition, Extract, MemoryStore, SqliteStore, Store
 from reticent.ledger.terms import agree, amended, in_currency, price, withdrawn
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
 from reticent.privacy.loss import Loss
+from reticent.privacy.serialization import digest_of
 
 T = TypeVar("T")
 
@@ -56,11 +62,10 @@ class Ledger:
     back to an older state since.
     """
 
-    __slots__ = ("_lock", "_process", "_replay", "_stopped", "_store")
+    __slots__ = ("_book",)
 
-    def __init__(self, kept: Store) -> None:
-        self._store = kept
-        self._start()
+    def __init__(self, kept: Store, witnesses: Sequence[Witness] = ()) -> None:
+        self._book = Book(kept, witnesses)
 
     # opening
 
@@ -113,7 +118,7 @@ class Ledger:
         first = opening_row(Opened(uuid.uuid4().hex, title, adjacency, budget, source, approved, ends, person))
         if path is None:
             memory = MemoryStore()
-            memory.append(0, lambda _: first)
+            memory.append(lambda _: Addition((first,)))
             return cls(memory)
         place = store.at(path)
         if store.found(place) or not store.build(place, first):
@@ -122,7 +127,7 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | Path) -> Ledger:
-        """The ledger at ``path``. What it holds is checked when it is used; ``verify`` tells all.
+        """The ledger at ``path``. It is checked when it is used, from its last checkpoint on; ``verify`` checks all.
 
         Raises
         ------
@@ -130,7 +135,8 @@ class Ledger:
             When there is none, or the file is unreadable, damaged, not a ledger, or of another format.
         """
         place = store.at(path)
-        place.rows(1)
+        with place.reading() as view:
+            view.head()
         return cls(place)
 
     @classmethod
@@ -220,10 +226,40 @@ class Ledger:
         LedgerError
             When it has another adjacency, person column, currency, budget, last day or source.
         """
-        self._read(lambda replay: agree(replay, self.name, adjacency, person, budget, source, ends))
+        self.agree(adjacency=adjacency, budget=budget, person=person, source=source, ends=ends)
         if source is not None:
-            self._write(lambda replay: None if replay.source == source else Described(source))
+            self.describe(source)
         return self
+
+    def agree(
+        self, *, adjacency: Adjacency, budget: Loss, person: str | None, source: str | None, ends: date | None
+    ) -> None:
+        """Refuse other terms than those of this ledger, as ``on_terms`` does; nothing is recorded.
+
+        Parameters
+        ----------
+        adjacency : Adjacency
+            Neighbours of every charge.
+        budget : Loss
+            The total, in the ledger's currency.
+        person : str or None
+            The column that says who a person is.
+        source : str or None
+            Fingerprint of the table; None is not compared.
+        ends : date or None
+            The last day of charges; None for no end.
+
+        Raises
+        ------
+        LedgerError
+            When one of them is another.
+        """
+        self._read(lambda replay: agree(replay, self.name, adjacency, person, budget, source, ends))
+
+    def describe(self, source: str) -> None:
+        """Record the source under other declared columns; nothing where they are those it has."""
+        if self.known.source != source:
+            self._book.write(lambda replay, _: None if replay.source == source else Described(source))
 
     # charging
 
@@ -267,17 +303,17 @@ class Ledger:
         limited(what=what, who=who, purpose=purpose, key=key, request_digest=request_digest)
         receipts: list[Receipt] = []
 
-        def decide(replay: Replay) -> Event | None:
-            earlier = replay.keys.get((who, key)) if key is not None else None
+        def decide(replay: Replay, view: Extract) -> Event | None:
+            earlier = None if key is None else charge_under(replay, view, who, key)
             if earlier is not None:
-                receipts.append(receipt_again(earlier, request_digest, replay))
+                receipts.append(receipt_again(earlier, request_digest))
                 return None
             cost = price(replay, charge, adjacency)
             budget, spent = replay.totals
             total = filters.add(spent, cost, budget)
             return Reserved(replay.next_id(), cost, total, what, who, purpose, key, request_digest)
 
-        entry = self._write(decide)
+        entry = self._book.write(decide)
         if entry is None:
             return receipts[0]
         assert isinstance(entry.event, Reserved)
@@ -285,9 +321,38 @@ class Ledger:
 
     def check(self, charge: Loss, *, adjacency: Adjacency) -> None:
         """Raise what ``reserve`` would raise now; charge nothing."""
-        self._read(lambda replay: price(replay, charge, adjacency))
+        try:
+            self._book.recall(lambda replay: price(replay, charge, adjacency))
+        except Refusal:  # as far as this handle has read; meanwhile the budget may have been amended
+            self._read(lambda replay: price(replay, charge, adjacency))
 
-    def commit(self, receipt: Receipt, *, digest: str, shares: str | None = None) -> None:
+    def asked_before(self, key: str, request_digest: str, *, who: str = "curator") -> Line | None:
+        """The request that ``who`` made under this key, if there is one; nothing is charged.
+
+        Parameters
+        ----------
+        key, request_digest : str
+            As ``reserve`` takes them.
+        who : str
+            Who asks; by default the curator.
+
+        Returns
+        -------
+        Line or None
+
+        Raises
+        ------
+        LedgerError
+            The key was used for another request.
+        """
+
+        def pick(replay: Replay, view: Extract) -> Line | None:
+            earlier = charge_under(replay, view, who, key)
+            return None if earlier is None else line_about(replay, view, receipt_again(earlier, request_digest).id)
+
+        return self._book.look(pick)
+
+    def commit(self, receipt: Receipt, *, digest: str, shares: str | None = None, answer: str | None = None) -> None:
         """Record the digest of the certificate that left under ``receipt``: once, before the answer is shown.
 
         Parameters
@@ -298,6 +363,8 @@ class Ledger:
             SHA-256 of the certificate, in hexadecimal digits.
         shares : str, optional
             Released shares of incomplete rows, as JSON text, which a later release may show again.
+        answer : str, optional
+            The answer as text, to be kept for whoever asks again under the same key; its digest enters the chain.
 
         Raises
         ------
@@ -310,15 +377,41 @@ class Ledger:
                 f"{receipt.id} was charged once, by an earlier request with the same key. Hand out its stored answer; "
                 "a new answer needs a new key and a new charge."
             )
-        self._settle(receipt, Committed(receipt.id, digest, shares))
+        kept = None if answer is None else digest_of(answer)
+        self._settle(receipt, Committed(receipt.id, digest, shares, kept), answer)
 
     def fail(self, receipt: Receipt, reference: str) -> None:
         """Record that the release ended in a fault. The charge stays."""
         limited(reference=reference)
         self._settle(receipt, Failed(receipt.id, reference))
 
-    def note_refusal(self, what: str, *, who: str = "curator", code: str) -> str:
-        """Record a request that was declined before anything was read; it charges nothing.
+    def answer(self, release: str) -> str | None:
+        """The text that is stored as the answer of a release; None where none is.
+
+        Raises
+        ------
+        LedgerError
+            When the text is gone, or is not the one whose digest the chain has.
+        """
+
+        def pick(replay: Replay, view: Extract) -> str | None:
+            line = line_about(replay, view, release)
+            if line is None or line.answer is None:
+                return None
+            found = view.answer(of_release(release))
+            if found is None or digest_of(found) != line.answer:
+                raise LedgerError(
+                    f"The stored answer of {release} is gone or was changed. Its charge stands. Run verify. "
+                    "Nothing more was charged."
+                )
+            return found
+
+        return self._book.look(pick)
+
+    def note_refusal(self, what: str, *, who: str = "curator", code: str) -> None:
+        """Note a request that was declined before anything was read, in a log beside the ledger; it charges nothing.
+
+        The chain does not grow by it. Of many refusals in one minute only the first are kept.
 
         Parameters
         ----------
@@ -328,17 +421,9 @@ class Ledger:
             Who asked; by default the curator.
         code : str
             Exit code of the refusal, such as "5".
-
-        Returns
-        -------
-        str
-            The entry's id.
         """
         limited(what=what, who=who, code=code)
-        entry = self._write(lambda replay: Refused(replay.next_id(), what, who, code))
-        assert entry is not None
-        assert isinstance(entry.event, Refused)
-        return entry.event.id
+        self._book.refusals.note(now(), who, what, code)
 
     def withdraw(self, release: str, *, reason: str, who: str = "curator") -> None:
         """Record that a release no longer stands. What it was charged stays spent, and its entries stay.
@@ -356,7 +441,7 @@ class Ledger:
             When nothing left under that id, or it was withdrawn before.
         """
         limited(reason=reason, who=who)
-        self._write(lambda replay: withdrawn(replay, release, reason, who))
+        self._book.write(lambda replay, view: withdrawn(line_about(replay, view, release), release, reason, who))
 
     def amend(self, budget: Loss, *, reason: str, approved: str | None = None, ends: date | None = None) -> None:
         """Change the budget, as an entry with its reason.
@@ -377,22 +462,21 @@ class Ledger:
         """
         limited(reason=reason, approved=approved)
         budget = in_currency(budget)
-        self._write(lambda replay: amended(replay, budget, reason, approved, ends))
+        self._book.write(lambda replay, _: amended(replay, budget, reason, approved, ends))
 
     def close(self, reason: str) -> None:
         """Accept no charge from now on. Runs that hold a receipt may still end."""
         limited(reason=reason)
 
-        def decide(replay: Replay) -> Event | None:
+        def decide(replay: Replay, _: Extract) -> Event | None:
             return None if replay.closed is not None else Closed(reason)
 
-        self._write(decide)
+        self._book.write(decide)
 
     def migrate(self) -> tuple[int, int]:
         """Bring the file to today's form, with a copy beside it: its form before and the form it has now."""
         before = self.form
-        with self._alone():
-            self._store.migrate(self._sealed)
+        self._book.migrate()
         return before, self.form
 
     # reading
@@ -400,22 +484,31 @@ class Ledger:
     @property
     def form(self) -> int:
         """The form of the file; in memory, and of a file that this version made, ``store.FORMAT``."""
-        return self._store.form() if isinstance(self._store, SqliteStore) else store.FORMAT
+        return self._book.kept.form() if isinstance(self._book.kept, SqliteStore) else store.FORMAT
 
     @property
     def path(self) -> Path | None:
         """The file, absolute; None in memory."""
-        return self._store.file if isinstance(self._store, SqliteStore) else None
+        return self._book.kept.file if isinstance(self._book.kept, SqliteStore) else None
 
     @property
     def name(self) -> str:
         """The path as it was typed."""
-        return self._store.name
+        return self._book.kept.name
 
     @property
     def durable(self) -> bool:
         """True if a charge outlives this process."""
-        return self._store.durable
+        return self._book.kept.durable
+
+    def standing(self) -> Balance:
+        """The balance of this moment: all that is fixed, spent and left, and the head."""
+        return self._read(lambda replay: replay.standing)
+
+    @property
+    def known(self) -> Balance:
+        """The standing that this handle saw last, such as that of its latest charge; the store is not asked again."""
+        return self._book.recall(lambda replay: replay.standing)
 
     @property
     def title(self) -> str:
@@ -467,8 +560,11 @@ class Ledger:
         return self._read(lambda replay: replay.head)
 
     def holds(self, head: str) -> bool:
-        """Tell if ``head`` is in the chain. False for a head that this ledger once had means: an older copy."""
-        return any(row.digest == head for row in self._store.rows(1))
+        """Tell if ``head`` is in the chain. False for a head that this ledger once had means: an older copy.
+
+        A head from before the last checkpoint is believed after a whole replay alone.
+        """
+        return self._book.look(lambda replay, view: head in replay.seen or head in self._book.whole(replay, view).seen)
 
     def spent(self) -> Loss:
         """The sum of every reservation, whatever became of it."""
@@ -480,14 +576,38 @@ class Ledger:
 
     def releases(self) -> tuple[Line, ...]:
         """One line per request, in order. ``reserved`` is running or lost in a crash; it counts as spent either way."""
-        return self._read(lambda replay: tuple(replay.lines.values()))
+        return self._book.look(lambda replay, view: tuple(self._book.whole(replay, view).lines.values()))
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Every entry, in order."""
-        return tuple(parse(row.body) for row in self._store.rows(1))
+    def refusals(self) -> tuple[Line, ...]:
+        """The latest requests that were declined and charged nothing, from the log beside the ledger."""
+        return self._book.refusals.lines()
+
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """The shares that releases told and did not withdraw, each with the release."""
+
+        def pick(replay: Replay, view: Extract) -> tuple[tuple[str, str], ...]:
+            if replay.whole:
+                lines = list(replay.lines.values())
+                return tuple((line.id, line.shares) for line in lines if line.shares and line.withdrawn is None)
+            events = [sealed(row).event for row in view.named(SHARES)]
+            ended = [sealed(row).event for row in view.named(WITHDRAWN)]
+            gone = {event.id for event in ended if isinstance(event, Withdrawn)}
+            return tuple(
+                (event.id, event.shares)
+                for event in events
+                if isinstance(event, Committed) and event.shares and event.id not in gone
+            )
+
+        return self._book.look(pick)
+
+    def entries(self, *, after: int = 0) -> tuple[Entry, ...]:
+        """Every entry, in order; those after the one numbered ``after``."""
+        return self._book.seen(lambda view: tuple(parse(row.body) for row in view.rows(after + 1)))
 
     def verify(self, *, head: str | None = None) -> tuple[str, ...]:
-        """Problems of the chain, none if it holds: digests, order, totals, orphans, the file itself.
+        """Problems of the ledger, none if it holds: digests, order, totals, checkpoints, names, answers, its file.
+
+        Every entry is read and replayed from the first on; no checkpoint is relied on.
 
         Parameters
         ----------
@@ -495,15 +615,15 @@ class Ledger:
             A head exported earlier. If it is no longer in the chain, the file is an older copy or another ledger.
         """
         try:
-            rows = self._store.rows(1)
-            damage = self._store.damage() if isinstance(self._store, SqliteStore) else None
+            rows, more = self._book.seen(lambda view: (view.rows(1), problems_beside(view)))
+            damage = self._book.kept.damage() if isinstance(self._book.kept, SqliteStore) else None
         except LedgerError as problem:
             return (str(problem),)
-        return (*((damage,) if damage else ()), *chain_problems(rows, head))
+        return (*((damage,) if damage else ()), *chain_problems(rows, head), *more)
 
     def export(self) -> dict[str, object]:
         """Everything, as plain JSON values: for a registry, an auditor, or a place the operator cannot reach."""
-        return exported(self._store.rows(1), self.name)
+        return exported(self._book.seen(lambda view: view.rows(1)), self.name)
 
     # copies
 
@@ -518,111 +638,47 @@ class Ledger:
 
     def __deepcopy__(self, memo: dict[int, object]) -> Ledger:
         """The same account: a copy of a budget would be a second budget."""
-        return Ledger(self._store) if self.durable else self
+        return Ledger(self._book.kept, self._book.witnesses) if self.durable else self
 
-    def __reduce__(self) -> tuple[Callable[[str, int, str], Ledger], tuple[str, int, str]]:
+    def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, int, str, tuple[Witness, ...]]]:
         if self.path is None:
             raise LedgerError(
                 "A ledger in memory cannot be pickled: the copy would hold the budget a second time. Give it a file."
             )
         number, head = self._read(lambda replay: (replay.number, replay.head))
-        return _reopened, (str(self.path), number, head)
+        return _reopened, (str(self.path), number, head, self._book.witnesses)
 
     # within
 
-    def _start(self) -> None:
-        self._replay = Replay()
-        self._lock = threading.Lock()
-        self._process = os.getpid()
-        self._stopped = False
+    def tell(self, witness: Witness) -> None:
+        """Tell ``witness`` of every entry that this handle adds from here on, before the call that adds it returns."""
+        if witness not in self._book.witnesses:
+            self._book.witnesses = (*self._book.witnesses, witness)
+
+    def still(self) -> AbstractContextManager[None]:
+        """One moment: all that is read of the ledger within is of it, over one connection."""
+        return self._book.still()
 
     def _read(self, pick: Callable[[Replay], T]) -> T:
         """Value that ``pick`` takes from the totals up to the last entry in the store."""
-        with self._alone():
-            self._catch_up(self._store.rows(max(self._replay.number, 1)))
-            return pick(self._replay)
+        return self._book.look(lambda replay, _: pick(replay))
 
-    def _write(self, choose: Callable[[Replay], Event | None]) -> Entry | None:
-        """Add the event ``choose`` returns, decided while no one else can write; None when it returns None."""
-        written: list[tuple[Row, Entry]] = []
-
-        def decide(rows: Sequence[Row]) -> Row | None:
-            self._catch_up(rows)
-            event = choose(self._replay)
-            if event is None:
-                return None
-            made = Entry(self._replay.number + 1, now(), self._replay.head, event)
-            entry = parse(made.body)  # what could not be read back would make the file useless: it is not written
-            row = Row(entry.number, entry.body, entry.digest)
-            written.append((row, entry))
-            return row
-
-        with self._alone():
-            if self._stopped:
-                raise LedgerError(f"{self.name} stopped after a disk error. Check the disk, then start again.")
-            try:
-                self._append(decide)
-            except SyncError:
-                self._stopped = True
-                raise
-            if not written:
-                return None
-            row, entry = written[0]
-            self._replay.feed(row, entry)
-            return entry
-
-    def _append(self, decide: Callable[[Sequence[Row]], Row | None]) -> None:
-        """Add a row to the store, migrated first where it has an earlier form."""
-        try:
-            self._store.append(max(self._replay.number, 1), decide)
-        except EarlierForm:
-            self._store.migrate(self._sealed)
-            self._store.append(max(self._replay.number, 1), decide)
-
-    def _sealed(self, rows: Sequence[Row], old: int, copy: str) -> Row:
-        """The entry of a migration, after the last of all ``rows``, which must add up."""
-        self._catch_up(rows[max(self._replay.number - 1, 0) :])
-        moved = Migrated(str(old), str(store.FORMAT), copy)
-        entry = Entry(self._replay.number + 1, now(), self._replay.head, moved)
-        return Row(entry.number, entry.body, entry.digest)
-
-    def _catch_up(self, rows: Sequence[Row]) -> None:
-        """Feed the rows after the last known one, having seen that one unchanged."""
-        known = self._replay
-        if known.number > 0 and (not rows or (rows[0].number, rows[0].digest) != (known.number, known.head)):
-            raise LedgerError(
-                f"{self.name} is not the file it was: entries that were there are gone. An older copy was put in its "
-                "place. Put the newest one back; releases made since the copy are spent all the same."
-            )
-        try:
-            for row in rows[1 if known.number > 0 else 0 :]:
-                known.feed(row)
-            known.opening  # noqa: B018
-        except LedgerError as problem:
-            raise LedgerError(f"{self.name} is damaged: {problem}. Nothing was charged. Run verify.") from None
-
-    def _alone(self) -> threading.Lock:
-        """Lock of this handle; a forked child begins afresh, since the parent's lock may have been held."""
-        if os.getpid() != self._process:
-            self._start()
-        return self._lock
-
-    def _settle(self, receipt: Receipt, event: Committed | Failed) -> None:
-        def decide(replay: Replay) -> Event:
-            line = replay.lines.get(receipt.id)
-            if line is None or line.entry != receipt.entry:
+    def _settle(self, receipt: Receipt, event: Committed | Failed, answer: str | None = None) -> None:
+        def decide(replay: Replay, view: Extract) -> Event:
+            found = line_about(replay, view, receipt.id)
+            if found is None or found.entry != receipt.entry:
                 raise LedgerError(f"{receipt.id} was not issued by this ledger.")
-            if line.state != "reserved":
-                raise LedgerError(f"{receipt.id} is {line.state} already.")
+            if found.state != "reserved":
+                raise LedgerError(f"{receipt.id} is {found.state} already.")
             return event
 
-        self._write(decide)
+        self._book.write(decide, answer)
 
 
-def _reopened(path: str, number: int, head: str) -> Ledger:
+def _reopened(path: str, number: int, head: str, witnesses: tuple[Witness, ...] = ()) -> Ledger:
     """A pickled handle: the same file, which must still hold the entry that was last when it was pickled."""
     ledger = Ledger.open(path)
-    rows = ledger._store.rows(number)
+    rows = ledger._book.seen(lambda view: view.rows(number))
     if not rows or (rows[0].number, rows[0].digest) != (number, head):
         raise LedgerError("The ledger of this handle is not the file it was: entries that were there are gone.")
-    return ledger
+    return Ledger(ledger._book.kept, witnesses)

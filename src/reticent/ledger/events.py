@@ -8,6 +8,7 @@
     Closed                  no charge after this one
     Withdrawn               a release no longer stands; its charge does, and so does all that was said of it before
     Migrated                the file has a later form from here on; what was there before is copied beside it
+    Checkpointed            the totals of all entries before it; a reader may begin here
 
 Frozen data and functions, no files. The JSON text of an entry is canonical (sorted keys, no spaces, ASCII, no floats),
 so equal entries have equal bytes. Its SHA-256 covers every field, including the digest before it: an edit, a deletion
@@ -21,7 +22,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never
 
 from reticent.errors import LedgerError
 from reticent.outcome import restore
@@ -31,6 +32,9 @@ from reticent.privacy.serialization import LONGEST, canonical, digest_of
 
 GENESIS: Final = "0" * 64
 MAY_LACK: Final = ("person", "source", "approved", "key", "request_digest", "shares")  # texts an entry may be without
+CHECKPOINT: Final = "checkpoint"  # names that entries are looked up by
+SHARES: Final = "shares"
+WITHDRAWN: Final = "withdrawn"
 
 Json: TypeAlias = Mapping[str, object] | str | int | None
 
@@ -70,12 +74,14 @@ class Reserved:
 class Committed:
     """The release ``id`` left; ``digest`` is that of its certificate.
 
-    ``shares`` is the text of released numbers that later releases may show again (``certificate.snapshot``).
+    ``shares`` is the text of released numbers that later releases may show again (``certificate.snapshot``). ``answer``
+    is the digest of the text that is stored for whoever asks again under the same request id.
     """
 
     id: str
     digest: str
     shares: str | None = None
+    answer: str | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -141,15 +147,46 @@ class Migrated:
     copy: str
 
 
+@dataclass(frozen=True, slots=True)
+class Checkpointed:
+    """Totals after the entries before this one; ``first`` is the digest of entry 1.
+
+    ``requests`` counts the ids that were given, ``last_day`` is the latest day of an entry, ``closed`` and ``form`` are
+    what ``Closed`` and ``Migrated`` said. A replay of the whole chain must come to the same totals.
+    """
+
+    first: str
+    budget: Loss
+    spent: Loss
+    ends: date | None
+    source: str | None
+    closed: str | None
+    form: str | None
+    requests: str
+    last_day: date
+
+
 Event: TypeAlias = (
-    Opened | Reserved | Committed | Failed | Refused | Withdrawn | Amended | Described | Closed | Migrated
+    Opened
+    | Reserved
+    | Committed
+    | Failed
+    | Refused
+    | Withdrawn
+    | Amended
+    | Described
+    | Closed
+    | Migrated
+    | Checkpointed
 )
 
-_KINDS: Final = (Opened, Reserved, Committed, Failed, Refused, Withdrawn, Amended, Described, Closed, Migrated)
+_KINDS: Final = (
+    Opened, Reserved, Committed, Failed, Refused, Withdrawn, Amended, Described, Closed, Migrated, Checkpointed
+)  # fmt: skip
 _BY_NAME: Final = {kind.__name__.lower(): kind for kind in _KINDS}
 _ENVELOPE: Final = {"number", "when", "previous", "kind"}
-_OPTIONAL: Final = {"source", "approved", "key", "request_digest"}
-_ADDED: Final = {"person", "shares"}  # absent from the text where None
+_OPTIONAL: Final = {"source", "approved", "key", "request_digest", "closed", "form"}
+_ADDED: Final = {"person", "shares", "answer"}  # absent from the text where None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +211,35 @@ class Entry:
     def digest(self) -> str:
         """SHA-256 of ``body``, as hex."""
         return digest_of(self.body)
+
+
+def of_release(release: str) -> str:
+    """The name that entries about a release are looked up by."""
+    return f"release {release}"
+
+
+def under_key(who: str, key: str) -> str:
+    """The name that the charge under an idempotency key of ``who`` is looked up by."""
+    return f"key {digest_of(canonical([who, key]))}"
+
+
+def names_of(event: Event) -> tuple[str, ...]:
+    """The names that an entry with this event is looked up by, without a replay of the chain."""
+    match event:
+        case Reserved():
+            return of_release(event.id), *([] if event.key is None else [under_key(event.who, event.key)])
+        case Committed():
+            return of_release(event.id), *([] if event.shares is None else [SHARES])
+        case Withdrawn():
+            return of_release(event.id), WITHDRAWN
+        case Failed() | Refused():
+            return (of_release(event.id),)
+        case Checkpointed():
+            return (CHECKPOINT,)
+        case Opened() | Amended() | Described() | Closed() | Migrated():
+            return ()
+        case _:
+            assert_never(event)
 
 
 def now() -> str:
@@ -227,7 +293,7 @@ def _value(name: str, plain: object) -> str | date | Adjacency | Loss | None:
             return Adjacency(_kind(kind), _integer(rows), _unit(unit))
         case (("budget" | "charge" | "spent"), dict()):
             return _counted(from_json({_text(key): _text(number) for key, number in plain.items()}))
-        case "ends", str():
+        case (("ends" | "last_day"), str()):
             return date.fromisoformat(plain)
         case "ends", None:
             return None

@@ -30,15 +30,17 @@ import json
 import os
 import stat
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
-from reticent.errors import LedgerError
+from reticent.errors import LedgerError, SpecError
 from reticent.ledger.account import Ledger
+from reticent.ledger.events import Committed, Event
+from reticent.ledger.store import at
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import parts
 from reticent.privacy.loss import Loss
@@ -57,6 +59,14 @@ class DatabaseTable:
 
 
 Source: TypeAlias = Path | DatabaseTable
+
+
+def source_at(place: str) -> Source:
+    """The source of a place: a path, or ``postgresql://server/database?table=name`` with the identity of the server."""
+    if not place.startswith(("postgresql://", "spark://")):
+        return Path(place)
+    database, _, table = place.partition("?table=")
+    return DatabaseTable(database, table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +115,8 @@ def open_for(
     person: str | None = None,
     approved: str | None = None,
     ends: date | None = None,
+    further: Mapping[str, Path] | None = None,
+    handle: Ledger | None = None,
 ) -> Ledger:
     """The ledger at ``path`` for this source: opened on these terms, or created, and claimed either way.
 
@@ -125,6 +137,10 @@ def open_for(
         Who approved the budget.
     ends : date, optional
         The last day of charges.
+    further : mapping of name to Path, optional
+        Files of further tables about the same people, which are claimed as the source is.
+    handle : Ledger, optional
+        A handle on the ledger at ``path`` that is open already, which saves reading it again.
 
     Returns
     -------
@@ -136,7 +152,8 @@ def open_for(
         When another ledger counts for the source or for one of its files. When its ledger is gone, its terms differ, or
         no file fits a pattern. Nothing is created then.
     """
-    claims = _all_claims(source)
+    beside = tuple((further or {}).values())
+    claims = [*_all_claims(source), *(claim for file in beside for claim in _all_claims(file))]
     exists = path is not None and Path(path).expanduser().exists()
     if claims and not exists:
         claimed = claims[0]
@@ -147,14 +164,7 @@ def open_for(
             )
         raise _taken(claimed)
     text = fingerprint(source, columns)
-    kept = None if path is None or not claims else Ledger.open(path)
-    if kept is not None:
-        _same(claims, kept)
-        if kept.source is not None and any(_claimed_here(file) for file in _files(source)):
-            text = " ".join([kept.source.split(" ")[0], text.split(" ")[1]])  # known to it under another spelling
-    if kept is not None:
-        ledger = kept.on_terms(adjacency=adjacency, budget=budget, person=person, source=text, ends=ends)
-    else:
+    if path is None or not claims:
         ledger = Ledger.open_or_create(
             path,
             title=title,
@@ -165,9 +175,24 @@ def open_for(
             approved=approved,
             ends=ends,
         )
-    if ledger.durable:
-        claim(source, columns, ledger)
+        for file in (source, *beside) if ledger.durable else ():
+            claim(file, columns, ledger)
+        return ledger
+    ledger = Ledger(at(path)) if handle is None else handle
+    with ledger.still():
+        _same(claims, ledger)
+        if ledger.source is not None and any(_claimed_here(file) for file in _files(source)):
+            text = " ".join([ledger.source.split(" ")[0], text.split(" ")[1]])  # known to it under another spelling
+        ledger.agree(adjacency=adjacency, budget=budget, person=person, source=text, ends=ends)
+    ledger.describe(text)
+    for file in (source, *beside):
+        _claim_all(file, columns, ledger)
     return ledger
+
+
+def further_names(columns: Sequence[str], files: Mapping[str, Path]) -> list[str]:
+    """Names by which a ledger knows the columns of further tables and the files of those about people."""
+    return list(dict.fromkeys([*columns, *(f"{name} at {place_of(file)}" for name, file in files.items())]))
 
 
 def claim(source: Source, columns: Sequence[str], ledger: Ledger) -> None:
@@ -186,8 +211,13 @@ def claim(source: Source, columns: Sequence[str], ledger: Ledger) -> None:
         When the source or a file of it is under another ledger, or a claim can be written nowhere.
     """
     _same(_all_claims(source), ledger)
+    _claim_all(source, columns, ledger)
+
+
+def _claim_all(source: Source, columns: Sequence[str], ledger: Ledger) -> None:
     for file in _files(source):
         _claim(file, _mine(file, columns, ledger), ledger)
+    ledger.tell(SourceWitness(source))
 
 
 def _claim(source: Source, mine: Claim, ledger: Ledger) -> None:
@@ -218,11 +248,10 @@ def _put(place: Path, mine: Claim, ledger: Ledger) -> bool:
             found = _read(place)
         except OSError:
             return False
-    if found is not None:
+    if found is not None and replace(found, seen=None) != mine:
         _same([found], ledger)
-        if replace(found, seen=None) != mine:
-            with contextlib.suppress(LedgerError):  # an older head in a claim that is now read-only still holds
-                _write(place, replace(mine, seen=found.seen))
+        with contextlib.suppress(LedgerError):  # an older head in a claim that is now read-only still holds
+            _write(place, replace(mine, seen=found.seen))
     return True
 
 
@@ -237,6 +266,37 @@ def claimed_by(source: Source, ledger: Ledger) -> bool:
     found = _all_claims(source)
     _same(found, ledger)
     return bool(found)
+
+
+def refuse_public(files: Mapping[str, Path], people: Sequence[Source]) -> None:
+    """Refuse a table that is said to be about nobody where its file is one about people.
+
+    Parameters
+    ----------
+    files : mapping of name to Path
+        Files of public tables.
+    people : sequence of Source
+        The sources about people of the same study.
+
+    Raises
+    ------
+    SpecError
+        A file that is one of those, or is under a ledger.
+    """
+    private = [file for source in people for file in _files(source)]
+    for name, file in files.items():
+        said = f"[tables.{name}] is declared public, and {file.name}"
+        if any(place_of(one) == place_of(file) or _one_file(one, file) for one in private):
+            raise SpecError(f"{said} holds rows of people in this study. Its cells would be published.")
+        if found := _all_claims(file):
+            raise SpecError(f"{said} holds rows of people under {found[0].ledger}. They are asked about there.")
+
+
+def _one_file(one: Source, other: Path) -> bool:
+    """Tell if two names lead to one file."""
+    with contextlib.suppress(OSError):
+        return isinstance(one, Path) and os.path.samefile(one.expanduser(), other.expanduser())
+    return False
 
 
 def disown(source: Path) -> None:
@@ -271,29 +331,30 @@ def adopt(source: Source, columns: Sequence[str], ledger: Ledger, *, reason: str
     claim(source, columns, ledger)
 
 
-def note_head(source: Source, ledger: Ledger) -> None:
-    """Remember the ledger's head in every claim of ``source``: between ``reserve`` and the first draw.
+@dataclass(frozen=True, slots=True)
+class SourceWitness:
+    """The claims on ``source``, which keep the head of its ledger.
 
-    From then on an older copy of the ledger is refused, even when the release never ends. The charge is made by then,
-    so this never raises: a claim that cannot be written stays as it was.
+    They take it with each charge, before the first draw. From then on an older copy of the ledger is refused, even when
+    the release never ends. When a release has left they also keep how the source looks from outside. The charge is made
+    by then, so nothing is raised here: a claim that cannot be written stays as it was.
     """
-    _note(source, ledger, lambda _, found: found)
 
+    source: Source
 
-def note_release(source: Source, ledger: Ledger, release: str) -> None:
-    """Remember the ledger's head, and how the source looks from outside, as of ``release``.
-
-    The release is out by then, so this never raises: where the claim cannot be written, it stays as it was, and what
-    compares with it later compares with an earlier release.
-
-    Parameters
-    ----------
-    source : Source
-    ledger : Ledger
-    release : str
-        Number of the request, such as "r-0007".
-    """
-    _note(source, ledger, lambda file, found: replace(found, seen=_outside(file, release)))
+    def __call__(self, ledger: str, event: Event, head: Callable[[], str]) -> None:
+        with contextlib.suppress(Exception):  # of a disk, a folder or the ledger: the charge stands whatever happens
+            noted = None
+            while noted != (newest := head()):  # another process charged meanwhile, whose head we may have replaced
+                noted = newest
+                for file in _files(self.source):
+                    for place in _kept(file):
+                        with contextlib.suppress(LedgerError):
+                            found = _read(place)
+                            if found is not None and found.identity == ledger:
+                                here = None if found.file is None else _here(file)
+                                seen = _outside(file, event.id) if isinstance(event, Committed) else found.seen
+                                _write(place, replace(found, head=noted, file=here, seen=seen))
 
 
 def source_changed(source: Source) -> str | None:
@@ -314,23 +375,9 @@ def source_changed(source: Source) -> str | None:
     )
 
 
-def _note(source: Source, ledger: Ledger, change: Callable[[Source, Claim], Claim]) -> None:
-    """Put the head, and ``change``, into every claim of ``ledger`` on the source that can be written."""
-    with contextlib.suppress(Exception):  # of a disk, a folder or the ledger: the charge stands whatever happens here
-        head = None
-        while head != ledger.head:  # charged meanwhile by another process, whose newer head we may have replaced
-            head = ledger.head
-            for file in _files(source):
-                for place in _kept(file):
-                    with contextlib.suppress(LedgerError):
-                        found = _read(place)
-                        if found is not None and found.identity == ledger.identity:
-                            here = None if found.file is None else _here(file)
-                            _write(place, replace(change(file, found), head=head, file=here))
-
-
 def _mine(source: Source, columns: Sequence[str], ledger: Ledger) -> Claim:
-    return Claim(ledger.name, ledger.identity, fingerprint(source, columns), ledger.head)
+    known = ledger.known
+    return Claim(ledger.name, known.opening.identity, fingerprint(source, columns), known.head)
 
 
 def _same(claims: Sequence[Claim], ledger: Ledger) -> None:
@@ -391,10 +438,14 @@ def _database(database: str) -> str:
     return os.path.normcase(file.expanduser().resolve())
 
 
+def state_folder() -> Path:
+    """The folder of what this user keeps between runs."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "reticent"
+
+
 def _state() -> Path:
     """The folder of claims of this user."""
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return state / "reticent" / "sources"
+    return state_folder() / "sources"
 
 
 def _places(source: Source) -> list[Path]:

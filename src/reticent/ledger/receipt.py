@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reticent.errors import LedgerError
-from reticent.ledger.events import Reserved
-from reticent.ledger.replay import Replay
+from reticent.ledger.events import Entry, Reserved
 from reticent.privacy.loss import Loss
 
 
@@ -36,29 +35,16 @@ class Receipt:
     replayed: bool = field(default=False, compare=False)
 
 
-def receipt_again(earlier: Reserved, request_digest: str | None, replay: Replay) -> Receipt:
+def receipt_again(earlier: Entry, request_digest: str | None) -> Receipt:
     """Receipt that an idempotency key got before; refused for another request.
-
-    Parameters
-    ----------
-    earlier : Reserved
-        The entry under the same key.
-    request_digest : str or None
-        Digest of the request that comes now.
-    replay : Replay
-        State of the ledger.
-
-    Returns
-    -------
-    Receipt
-        Marked as replayed.
 
     Raises
     ------
     LedgerError
         For another request under that key.
     """
-    line = replay.lines[earlier.id]
-    if earlier.request_digest != request_digest:
-        raise LedgerError(f"This key was used for another request, {earlier.id}. Nothing was charged. Use a new key.")
-    return Receipt(earlier.id, earlier.charge, line.entry, line.when, replayed=True)
+    event = earlier.event
+    assert isinstance(event, Reserved)
+    if event.request_digest != request_digest:
+        raise LedgerError(f"This key was used for another request, {event.id}. Nothing was charged. Use a new key.")
+    return Receipt(event.id, event.charge, earlier.digest, earlier.when, replayed=True)

@@ -3,6 +3,10 @@
 ``Replay`` reads entries in order and keeps the totals. It is strict: the number, the link to the entry before, the
 digest, the place of the event and the running total must all be right. Otherwise ``LedgerError`` names the wrong entry.
 The same code serves a running ledger, ``verify`` and an exported file, so what is checked later is what was enforced.
+
+A replay may begin at a checkpoint, an entry that holds the totals of all before it (``begun``). It then knows the
+totals and all later entries, and of earlier requests nothing: ``whole`` says so. A whole replay compares each
+checkpoint with the totals that it came to itself.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from reticent.errors import LedgerError, PublicParameterError
 from reticent.ledger.events import (
     GENESIS,
     Amended,
+    Checkpointed,
     Closed,
     Committed,
     Described,
@@ -39,11 +44,15 @@ State: TypeAlias = Literal["reserved", "committed", "failed", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An entry as a store keeps it: the text and, beside it, the digest it had when written."""
+    """An entry as a store keeps it: the text and, beside it, the digest it had when written.
+
+    ``names`` are those that the entry is looked up by, of a row that is about to be written; else they are in its text.
+    """
 
     number: int
     body: str
     digest: str
+    names: tuple[str, ...] | None = field(default=None, compare=False)
 
 
 def opening_row(opened: Opened) -> Row:
@@ -59,7 +68,8 @@ class Line:
     ``state`` is ``reserved`` (running, or lost in a crash: it counts as spent either way), ``committed``, ``failed``
     (spent) or ``refused`` (``charge`` is None: nothing was charged). ``digest`` is the certificate's, once committed;
     ``note`` the fault's reference or the code of the refusal. ``shares`` are released numbers to be shown again.
-    ``withdrawn`` is the time at which a committed release was withdrawn, ``why`` the reason.
+    ``withdrawn`` is the time at which a committed release was withdrawn, ``why`` the reason. ``answer`` is the
+    digest of the stored text of an answer, if one is stored.
     """
 
     id: str
@@ -75,14 +85,39 @@ class Line:
     shares: str | None = None
     withdrawn: str | None = None
     why: str = ""
+    answer: str | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
 
 
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """State of a ledger at one moment: what is fixed, what is spent, and where its chain ends."""
+
+    opening: Opened
+    budget: Loss
+    spent: Loss
+    ends: date | None
+    source: str | None
+    closed: bool
+    number: int
+    head: str
+
+    @property
+    def left(self) -> Loss:
+        """Budget minus spent."""
+        return filters.left(self.budget, self.spent)
+
+
 @dataclass(slots=True)
 class Replay:
-    """Running totals over the entries read so far. ``feed`` is the only way forward."""
+    """Running totals over the entries read so far. ``feed`` is the only way forward.
+
+    ``lines`` and ``keys`` are of the entries read: of all where ``whole``, else of those after the checkpoint at which
+    ``earlier`` requests had been numbered. ``seen`` holds the digests of the entries read, ``checkpoint`` the number of
+    the last checkpoint among them.
+    """
 
     opened: Opened | None = None
     budget: Loss | None = None
@@ -94,8 +129,14 @@ class Replay:
     last_day: date | None = None
     closed: str | None = None
     form: str | None = None
+    first: str = GENESIS
+    requests: int = 0
+    earlier: int = 0
+    checkpoint: int = 0
+    whole: bool = True
     lines: dict[str, Line] = field(default_factory=dict)
-    keys: dict[tuple[str, str], Reserved] = field(default_factory=dict)
+    keys: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
 
     @property
     def opening(self) -> Opened:
@@ -110,8 +151,36 @@ class Replay:
             raise LedgerError("it has no first entry")
         return self.budget, self.spent
 
+    @property
+    def standing(self) -> Balance:
+        """The totals, to be kept."""
+        return Balance(
+            self.opening, *self.totals, self.ends, self.source, self.closed is not None, self.number, self.head
+        )
+
     def next_id(self) -> str:
-        return f"r-{len(self.lines) + 1:04d}"
+        return f"r-{self.requests + 1:04d}"
+
+    def checkpointed(self) -> Checkpointed:
+        """The event that says what has been read so far."""
+        budget, spent = self.totals
+        assert self.last_day is not None
+        return Checkpointed(
+            self.first,
+            budget,
+            spent,
+            self.ends,
+            self.source,
+            self.closed,
+            self.form,
+            str(self.requests),
+            self.last_day,
+        )
+
+    def is_earlier(self, release: str) -> bool:
+        """Tell if a request was numbered before the checkpoint that this replay began at."""
+        number = release.removeprefix("r-")
+        return not self.whole and number.isdecimal() and 0 < int(number) <= self.earlier
 
     def feed(self, row: Row, entry: Entry | None = None) -> Entry:
         """Take in the next entry; ``entry`` is that of ``row`` where its text was parsed already.
@@ -122,9 +191,7 @@ class Replay:
             With the number of the entry that does not fit; the totals are then as before it.
         """
         try:
-            entry = parse(row.body) if entry is None else entry
-            if digest_of(row.body) != row.digest:
-                raise LedgerError("its digest does not match its text")
+            entry = sealed(row) if entry is None else entry
             if row.number != self.number + 1 or entry.number != row.number:
                 raise LedgerError(f"entry {self.number + 1} was expected here")
             if entry.previous != self.head:
@@ -135,6 +202,8 @@ class Replay:
             reason = problem if isinstance(problem, LedgerError) else "its values are out of range"
             raise LedgerError(f"entry {row.number}: {reason}") from None
         self.number, self.head = row.number, row.digest
+        self.first = row.digest if row.number == 1 else self.first
+        self.seen.add(row.digest)
         self.last_day = day if self.last_day is None else max(day, self.last_day)
         return entry
 
@@ -149,14 +218,15 @@ class Replay:
             case Reserved():
                 self._reserve(event, entry)
             case Committed():
-                self._settle(event.id, "committed", event.digest, "", event.shares)
+                self._settle(event)
             case Failed():
-                self._settle(event.id, "failed", None, event.reference)
+                self._settle(event)
             case Refused():
                 self._new(event.id)
                 self.lines[event.id] = Line(
                     event.id, entry.when, event.who, event.what, "", None, "refused", None, event.code, entry.digest
                 )
+                self.requests += 1
             case Withdrawn():
                 self._withdraw(event, entry)
             case Amended():
@@ -167,6 +237,10 @@ class Replay:
                 self.closed = event.reason
             case Migrated():
                 self._migrate(event)
+            case Checkpointed():
+                if event != self.checkpointed():
+                    raise LedgerError("it does not say what the entries before it add up to")
+                self.checkpoint = entry.number
             case _:
                 assert_never(event)
 
@@ -185,20 +259,23 @@ class Replay:
         if event.key is not None and (event.who, event.key) in self.keys:
             raise LedgerError("an idempotency key charged twice")
         self.spent = total
-        self.lines[event.id] = Line(
-            event.id, entry.when, event.who, event.what, event.purpose, event.charge, "reserved", entry=entry.digest
-        )
+        self.lines[event.id] = reserved_line(event, entry)
+        self.requests += 1
         if event.key is not None:
-            self.keys[event.who, event.key] = event
+            self.keys[event.who, event.key] = entry
 
-    def _settle(self, release: str, state: State, digest: str | None, note: str, shares: str | None = None) -> None:
-        line = self.lines.get(release)
+    def _settle(self, event: Committed | Failed) -> None:
+        line = self.lines.get(event.id)
+        if line is None and self.is_earlier(event.id):
+            return  # a whole replay looks at it
         if line is None or line.state != "reserved":
-            raise LedgerError(f"{release} is not an open reservation")
-        self.lines[release] = replace(line, state=state, digest=digest, note=note, shares=shares)
+            raise LedgerError(f"{event.id} is not an open reservation")
+        self.lines[event.id] = settled_line(line, event)
 
     def _withdraw(self, event: Withdrawn, entry: Entry) -> None:
         line = self.lines.get(event.id)
+        if line is None and self.is_earlier(event.id):
+            return
         if line is None or line.state != "committed" or line.withdrawn is not None:
             raise LedgerError(f"{event.id} is no release that stands")
         self.lines[event.id] = replace(line, withdrawn=entry.when, why=event.reason)
@@ -221,6 +298,134 @@ class Replay:
     def _new(self, release: str) -> None:
         if release != self.next_id():
             raise LedgerError(f"{self.next_id()} was expected here")
+
+
+def sealed(row: Row) -> Entry:
+    """The entry of a row whose text has the digest beside it.
+
+    Raises
+    ------
+    LedgerError
+        When it cannot be read, or was changed.
+    """
+    entry = parse(row.body)
+    if digest_of(row.body) != row.digest:
+        raise LedgerError("its digest does not match its text")
+    return entry
+
+
+def reserved_line(event: Reserved, entry: Entry) -> Line:
+    """The line of a request that was just charged."""
+    return Line(
+        event.id, entry.when, event.who, event.what, event.purpose, event.charge, "reserved", entry=entry.digest
+    )
+
+
+def settled_line(line: Line, event: Committed | Failed) -> Line:
+    """The line of a request that has ended."""
+    match event:
+        case Committed():
+            return replace(line, state="committed", digest=event.digest, shares=event.shares, answer=event.answer)
+        case Failed():
+            return replace(line, state="failed", note=event.reference)
+        case _:
+            assert_never(event)
+
+
+def line_of(rows: Iterable[Row]) -> Line | None:
+    """The line of one request, from the entries about it alone; None where it was never charged.
+
+    Raises
+    ------
+    LedgerError
+        When an entry cannot be read, or was changed.
+    """
+    line: Line | None = None
+    for row in rows:
+        entry = sealed(row)
+        match entry.event:
+            case Reserved():
+                line = reserved_line(entry.event, entry)
+            case Committed() | Failed() if line is not None:
+                line = settled_line(line, entry.event)
+            case Withdrawn() if line is not None:
+                line = replace(line, withdrawn=entry.when, why=entry.event.reason)
+            case _:
+                pass
+    return line
+
+
+def begun(rows: Sequence[Row]) -> Replay:
+    """A replay of all rows or, where the second is not entry 2, of the first and of those from a checkpoint on.
+
+    Raises
+    ------
+    LedgerError
+        With the number of the entry that does not fit.
+    """
+    if len(rows) < 2 or rows[1].number <= 2:
+        replay, rest = Replay(), rows
+    else:
+        replay, rest = _resumed(rows[0], rows[1]), rows[2:]
+    for row in rest:
+        replay.feed(row)
+    replay.opening  # noqa: B018 - an empty ledger is refused
+    return replay
+
+
+def _resumed(first: Row, row: Row) -> Replay:
+    """The replay that a checkpoint stands for: its own text, and entry 1, must have the digests written beside them."""
+    replay = Replay()
+    replay.feed(first)
+    try:
+        entry = sealed(row)
+        told = entry.event
+        if not isinstance(told, Checkpointed) or entry.number != row.number:
+            raise LedgerError(f"entry {replay.number + 1} was expected here")
+        if told.first != first.digest or not told.requests.isdecimal():
+            raise LedgerError("it is a checkpoint of another ledger")
+        day = date.fromisoformat(entry.when[:10])
+        opening = replay.opening
+        if filters.currency(told.budget) != filters.currency(opening.budget) or not filters.admits(
+            told.budget, filters.nothing(told.budget), told.spent
+        ):
+            raise LedgerError("its totals are not those of a ledger")
+    except (LedgerError, PublicParameterError, ValueError) as problem:
+        reason = problem if isinstance(problem, LedgerError) else "its values are out of range"
+        raise LedgerError(f"entry {row.number}: {reason}") from None
+    requests = int(told.requests)
+    return Replay(
+        opened=opening,
+        budget=told.budget,
+        spent=told.spent,
+        ends=told.ends,
+        source=told.source,
+        number=row.number,
+        head=row.digest,
+        last_day=max(told.last_day, day),
+        closed=told.closed,
+        form=told.form,
+        first=first.digest,
+        requests=requests,
+        earlier=requests,
+        checkpoint=row.number,
+        whole=False,
+        seen={first.digest, row.digest},
+    )
+
+
+def whole(rows: Sequence[Row]) -> Replay:
+    """A replay of all rows, from the first on.
+
+    Raises
+    ------
+    LedgerError
+        With the number of the entry that does not fit.
+    """
+    replay, found = problems(rows)
+    if found:
+        raise LedgerError(found[0])
+    return replay
 
 
 def problems(rows: Iterable[Row]) -> tuple[Replay, tuple[str, ...]]:

@@ -1,7 +1,8 @@
 """Stores of entries: one SQLite file that only grows, or memory.
 
-A store knows nothing of budgets. ``append`` gives the rows from a known one on to a function inside one exclusive
-transaction, and adds the row it returns. When ``append`` has returned, that row is on the disk.
+A store knows nothing of budgets. ``append`` gives a view of its rows to a function inside one exclusive transaction,
+and adds the rows it returns. When ``append`` has returned, they are on the disk. ``reading`` gives a view of one
+moment.
 
 * WAL with ``synchronous=FULL``: every commit is synced before it is acknowledged; read back on every connection.
 * ``BEGIN IMMEDIATE``: who decides holds the write lock, so two processes cannot both see the last of a budget.
@@ -18,6 +19,9 @@ is brought to today's, in one exclusive transaction: copy, statements of each st
 copy is made by SQLite into a new file beside it and synced. A crash on the way leaves the old file, and a spare copy. A
 later form than today's is refused.
 
+Beside the entries a file has an index of them, by name (``events.names_of``), and answers that are stored for whoever
+asks again. Neither is believed: an entry that was found by name has its own digest, and each answer's is in the chain.
+
 The file is never opened except through SQLite: closing any other descriptor of it would drop SQLite's locks.
 """
 
@@ -30,14 +34,16 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from reticent.errors import LedgerError
+from reticent.ledger.events import CHECKPOINT, names_of, parse
 from reticent.ledger.replay import Row
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 APPLICATION: Final = 0x52455449  # "RETI"
 JOURNAL: Final = "wal"
 SYNCHRONOUS: Final = 2  # FULL
@@ -46,7 +52,7 @@ PATIENCE: Final = 20.0  # seconds to wait for another writer
 MOST_COPIES: Final = 100  # of one ledger, that migrations left beside it
 BIRTH: Final = 1.0  # seconds to wait for the process that makes the file to drop the name it was built under
 
-SCHEMA: Final = (
+ENTRIES: Final = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL)",
     "CREATE TRIGGER entries_are_not_changed BEFORE UPDATE ON entries "
     "BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END",
@@ -56,6 +62,11 @@ SCHEMA: Final = (
     "WHEN NEW.number <> (SELECT COALESCE(MAX(number), 0) + 1 FROM entries) "
     "BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END",
 )
+BESIDE: Final = (
+    "CREATE TABLE names (name TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (name, number)) WITHOUT ROWID",
+    "CREATE TABLE answers (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
+)
+SCHEMA: Final = (*ENTRIES, *BESIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +77,41 @@ class Form:
     from_before: tuple[str, ...] = ()
 
 
-FORMS: Final[Mapping[int, Form]] = {1: Form(SCHEMA)}  # every form that was ever written; today's is FORMAT
+FORMS: Final[Mapping[int, Form]] = {1: Form(ENTRIES), 2: Form(SCHEMA, BESIDE)}  # all that were written; today's last
+NAMED: Final = 2  # the first form with an index of names
 
-Decide: TypeAlias = Callable[[Sequence[Row]], Row | None]
+
+class Extract(Protocol):
+    """The rows of a store at one moment; while it is given to ``append``, no one else can write."""
+
+    def rows(self, since: int) -> tuple[Row, ...]:
+        """The rows numbered ``since`` or later, in order."""
+
+    def tail(self) -> tuple[Row, ...]:
+        """The first row and those from the last checkpoint on; all where there is no checkpoint."""
+
+    def named(self, name: str) -> tuple[Row, ...]:
+        """The rows that are looked up by ``name``, in order."""
+
+    def names(self) -> set[tuple[str, int]] | None:
+        """Every name with the number of its row; None where the store keeps no names."""
+
+    def answer(self, name: str) -> str | None:
+        """The stored text of an answer."""
+
+    def head(self) -> str:
+        """Digest of the last row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Rows to be added, in order, and texts of answers by name; nothing is added where there are no rows."""
+
+    rows: tuple[Row, ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
+
+
+Decide: TypeAlias = Callable[[Extract], Addition]
 Seal: TypeAlias = Callable[[Sequence[Row], int, str], Row]
 
 
@@ -89,16 +132,18 @@ class Store(Protocol):
     @property
     def durable(self) -> bool: ...
 
-    def rows(self, since: int) -> tuple[Row, ...]:
-        """The rows numbered ``since`` or later, in order."""
+    def reading(self) -> AbstractContextManager[Extract]:
+        """The rows of one moment."""
 
-    def append(self, since: int, decide: Decide) -> None:
-        """Add the row ``decide`` returns for the rows from ``since`` on; nothing when it returns None or raises.
+    def append(self, decide: Decide, after: Callable[[Extract], None] | None = None) -> None:
+        """Add what ``decide`` returns for the rows that are there; nothing when that is nothing, or when it raises.
+
+        ``after`` is called once it is on the disk, on the same connection.
 
         Raises
         ------
         EarlierForm
-            Before ``decide`` is asked, where the file has to be migrated first.
+            Before anything is written, where the file has to be migrated first; ``decide`` is then asked again.
         """
 
     def migrate(self, seal: Seal) -> None:
@@ -112,6 +157,7 @@ class MemoryStore:
     name: str = "the ledger in memory"
     durable: bool = False
     _rows: list[Row] = field(default_factory=list)
+    _answers: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _process: int = field(default_factory=os.getpid)
 
@@ -119,12 +165,35 @@ class MemoryStore:
         self._same_process()
         return tuple(self._rows[max(since - 1, 0) :])
 
-    def append(self, since: int, decide: Decide) -> None:
+    def tail(self) -> tuple[Row, ...]:
+        return self.rows(1)
+
+    def named(self, name: str) -> tuple[Row, ...]:
+        return tuple(row for row in self.rows(1) if name in names_of(parse(row.body).event))
+
+    def names(self) -> None:
+        return None
+
+    def answer(self, name: str) -> str | None:
+        self._same_process()
+        return self._answers.get(name)
+
+    def head(self) -> str:
+        return self.rows(1)[-1].digest
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Extract]:
+        self._same_process()
+        yield self
+
+    def append(self, decide: Decide, after: Callable[[Extract], None] | None = None) -> None:
         self._same_process()
         with self._lock:
-            row = decide(self.rows(since))
-            if row is not None:
-                self._rows.append(row)
+            added = decide(self)
+            self._rows.extend(added.rows)
+            self._answers.update(added.answers)
+        if after is not None:
+            after(self)
 
     def migrate(self, seal: Seal) -> None:
         """Do nothing: a store in memory always has today's form."""
@@ -138,6 +207,66 @@ class MemoryStore:
 
 
 @dataclass(frozen=True, slots=True)
+class SqliteExtract:
+    """The rows of a file, over one connection."""
+
+    connection: sqlite3.Connection
+
+    def rows(self, since: int) -> tuple[Row, ...]:
+        return self._rows("FROM entries WHERE number >= ? ORDER BY number", since)
+
+    def tail(self) -> tuple[Row, ...]:
+        if self._has_names():
+            found = self.connection.execute("SELECT MAX(number) FROM names WHERE name = ?", (CHECKPOINT,)).fetchone()
+            if found[0] is not None:
+                rows = self._rows("FROM entries WHERE number = 1 OR number >= ? ORDER BY number", found[0])
+                if len(rows) > 1 and rows[1].number == found[0]:  # a name that leads nowhere must not hide the rest
+                    return rows
+        return self.rows(1)
+
+    def named(self, name: str) -> tuple[Row, ...]:
+        if not self._has_names():
+            return ()
+        return self._rows("FROM names JOIN entries USING (number) WHERE name = ? ORDER BY number", name)
+
+    def names(self) -> set[tuple[str, int]] | None:
+        if not self._has_names():
+            return None
+        return {(str(name), int(number)) for name, number in self.connection.execute("SELECT name, number FROM names")}
+
+    def answer(self, name: str) -> str | None:
+        if not self._has_names():
+            return None
+        found = self.connection.execute("SELECT text FROM answers WHERE name = ?", (name,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def head(self) -> str:
+        found = self.connection.execute("SELECT digest FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+        return "" if found is None else str(found[0])
+
+    def add(self, addition: Addition) -> None:
+        """Insert rows with their names, and answers."""
+        for row in addition.rows:
+            self.connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (row.number, row.body, row.digest))
+            if self._has_names():
+                self.name(row)
+        for answer in addition.answers:
+            self.connection.execute("INSERT INTO answers VALUES (?, ?)", answer)
+
+    def name(self, row: Row) -> None:
+        """Insert the names that a row is looked up by."""
+        for name in row.names if row.names is not None else names_of(parse(row.body).event):
+            self.connection.execute("INSERT INTO names VALUES (?, ?)", (name, row.number))
+
+    def _has_names(self) -> bool:
+        return _form(self.connection) >= NAMED
+
+    def _rows(self, clause: str, value: object) -> tuple[Row, ...]:
+        found = self.connection.execute(f"SELECT number, body, digest {clause}", (value,))
+        return tuple(Row(int(n), str(body), str(digest)) for n, body, digest in found)
+
+
+@dataclass(frozen=True, slots=True)
 class SqliteStore:
     """Rows in the SQLite file at ``file``; ``name`` is the path as the user typed it."""
 
@@ -146,20 +275,29 @@ class SqliteStore:
     durable: bool = True
 
     def rows(self, since: int) -> tuple[Row, ...]:
-        with _words(self.name), _connected(self) as connection:
-            return _rows(connection, since)
+        """The rows numbered ``since`` or later, in order."""
+        with self.reading() as view:
+            return view.rows(since)
 
-    def append(self, since: int, decide: Decide) -> None:
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Extract]:
+        with _words(self.name), _connected(self) as connection, _snapshot(connection):
+            yield SqliteExtract(connection)
+
+    def append(self, decide: Decide, after: Callable[[Extract], None] | None = None) -> None:
         with _words(self.name), _connected(self) as connection:
             _patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+            view = SqliteExtract(connection)
+            added = decide(view)
+            if not added.rows:
+                return  # closing the connection ends the transaction, as it does when decide raises
             if _form(connection) < FORMAT:
                 raise EarlierForm
-            row = decide(_rows(connection, since))
-            if row is None:
-                return  # closing the connection ends the transaction, as it does when decide raises
             with _sync(self.name):
-                connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (row.number, row.body, row.digest))
+                view.add(added)
                 connection.execute("COMMIT")
+            if after is not None:
+                after(view)
 
     def migrate(self, seal: Seal) -> None:
         with _words(self.name), _connected(self) as connection:
@@ -167,14 +305,18 @@ class SqliteStore:
             old = _form(connection)
             if old >= FORMAT:
                 return  # another process was first
-            copy = _copied(self, old)
-            row = seal(_rows(connection, 1), old, copy.name)
+            copy, view = _copied(self, old), SqliteExtract(connection)
+            earlier = view.rows(1)
+            row = seal(earlier, old, copy.name)
             with _sync(self.name):
                 for form in range(old + 1, FORMAT + 1):
                     for statement in FORMS[form].from_before:
                         connection.execute(statement)
+                    if form == NAMED:
+                        for known in earlier:
+                            view.name(known)
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
-                connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (row.number, row.body, row.digest))
+                view.add(Addition((row,)))
                 if _schema(connection) != set(FORMS[FORMAT].schema):
                     raise LedgerError(f"{self.name} could not be migrated: its tables are not those of form {FORMAT}.")
                 connection.execute("COMMIT")
@@ -247,7 +389,7 @@ def _draft(file: Path, first: Row) -> None:
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
-        connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (first.number, first.body, first.digest))
+        SqliteExtract(connection).add(Addition((first,)))
         connection.execute("COMMIT")
         # The draft is published without its log, so all of it must be in the file: closing would hide a failure.
         busy, logged, copied = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -385,11 +527,6 @@ def synced(connection: sqlite3.Connection) -> bool:
     (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
     (level,) = connection.execute("PRAGMA synchronous").fetchone()
     return bool(journal == "wal" and level >= 2)
-
-
-def _rows(connection: sqlite3.Connection, since: int) -> tuple[Row, ...]:
-    query = "SELECT number, body, digest FROM entries WHERE number >= ? ORDER BY number"
-    return tuple(Row(int(n), str(body), str(digest)) for n, body, digest in connection.execute(query, (since,)))
 
 
 def _patiently(step: Callable[[], object]) -> None:

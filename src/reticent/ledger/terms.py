@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 from reticent.errors import BudgetError, LedgerError, PublicParameterError
 from reticent.ledger.events import Amended, Withdrawn
-from reticent.ledger.replay import Replay
+from reticent.ledger.replay import Line, Replay
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
@@ -153,13 +153,13 @@ def amended(replay: Replay, budget: Loss, reason: str, approved: str | None, end
     return Amended(budget, reason, approved, ends or replay.ends)
 
 
-def withdrawn(replay: Replay, release: str, reason: str, who: str) -> Withdrawn:
+def withdrawn(line: Line | None, release: str, reason: str, who: str) -> Withdrawn:
     """The entry that withdraws a committed release.
 
     Parameters
     ----------
-    replay : Replay
-        State of the ledger.
+    line : Line or None
+        Of the release, if there is one.
     release : str
         Number of the request, such as "r-0007".
     reason, who : str
@@ -173,7 +173,6 @@ def withdrawn(replay: Replay, release: str, reason: str, who: str) -> Withdrawn:
     LedgerError
         Where there is no such release, none left, or it was withdrawn before.
     """
-    line = replay.lines.get(release)
     if line is None:
         raise LedgerError(f"There is no {release} in this ledger. See: reticent ledger show. Nothing was changed.")
     if line.state != "committed":

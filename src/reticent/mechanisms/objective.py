@@ -258,7 +258,7 @@ class CutResiduals:
     def least(
         self, tilt: Sequence[int], exponent: int, ridge: Fraction, tolerance: Fraction, grid: int
     ) -> tuple[int, ...]:
-        """As ``ConvexObjective`` has it.
+        """Steps of 2^grid nearest to a point where the gradient is at most ``tolerance`` long.
 
         Parameters
         ----------

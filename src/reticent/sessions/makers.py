@@ -23,7 +23,15 @@ from reticent.certificate.particulars import Record, check_text, record_of
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
-from reticent.sessions.session import Answers, Holdout, Leaderboard, Of, PaidSession, SessionTerms, SparseVectorSession
+from reticent.sessions.session import (
+    Answers,
+    Holdout,
+    Leaderboard,
+    Of,
+    PaidSession,
+    SessionTerms,
+    SparseVectorSession,
+)
 
 if TYPE_CHECKING:
     from reticent.mechanisms.gaussian import Gaussian

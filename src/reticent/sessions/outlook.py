@@ -19,7 +19,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, show
 from reticent.sessions.above_threshold import LEVEL, NORMAL
 from reticent.sessions.row_functions import STEPS
-from reticent.sessions.session import SessionTerms
+from reticent.sessions.session import Of, SessionTerms
 from reticent.statistics.context import ExpectedAccuracy, values_of
 from reticent.statistics.replies import ALWAYS, Replies, beyond
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reticent.certificate.particulars import Record
     from reticent.sessions.payer import Payer
 
-SessionKind: TypeAlias = Literal["holdout", "sparse_vector", "leaderboard", "noisy_answers"]
+SessionKind: TypeAlias = Literal["holdout", "sparse_vector", "sparse_vector of counts", "leaderboard", "noisy_answers"]
 SIGMAS: Final = (1, 2, 3)  # of a comparison, above the threshold
 ANY_THRESHOLD: Final = "0.1"  # that of a holdout, or the step of a leaderboard, moves no price and no noise
 
@@ -50,7 +50,24 @@ def outlook(
     people: int,
     cost: tuple[Number | None, Number | None, Number | None],
 ) -> SessionOutlook:
-    """The outlook of a session for so many people; ``cost`` is epsilon, rho and delta.
+    """The outlook of a session for so many people.
+
+    Parameters
+    ----------
+    study : Study
+        Whose budget would pay.
+    kind : "holdout", "sparse_vector", "sparse_vector of counts", "leaderboard" or "noisy_answers"
+    columns : sequence of str
+        What its questions are about.
+    answers : int
+        Rounds, answers above, improvements or answers.
+    people : int
+        How many to suppose.
+    cost : epsilon, rho and delta
+
+    Returns
+    -------
+    SessionOutlook
 
     Raises
     ------
@@ -62,7 +79,7 @@ def outlook(
     epsilon, rho, _ = cost
     if (rho is None) == (kind == "noisy_answers") or (epsilon is None) != (kind == "noisy_answers"):
         raise PublicParameterError("noisy_answers are priced by rho, every other session by epsilon")
-    terms, made = _terms(study, kind, columns, answers, cost, (record_of(None, kind), ""))
+    terms, made = _terms(study, kind, columns, answers, cost)
     person = study.schema.person
     rows = values_of(people, person.rows, person)
     named = f"{kind}({', '.join(terms.axes)})"
@@ -77,19 +94,20 @@ def _terms(
     columns: Sequence[str],
     answers: int,
     cost: tuple[Number | None, Number | None, Number | None],
-    told: tuple[Record, str],
 ) -> tuple[SessionTerms, SparseVector | Gaussian]:
     from reticent.sessions import makers
 
     epsilon, rho, delta = cost
+    told: tuple[Record, str] = (record_of(None, kind), "")
     if rho is not None:
         return makers.noisy_answers_terms(study, columns, rho, answers, delta, told)
     assert epsilon is not None
     match kind:
         case "holdout":
             terms, made, *_ = makers.holdout_terms(study, columns, None, epsilon, answers, ANY_THRESHOLD, told)
-        case "sparse_vector":
-            terms, made = makers.sparse_vector_terms(study, columns, epsilon, answers, "means", "values", told)
+        case "sparse_vector" | "sparse_vector of counts":
+            of: Of = "means" if kind == "sparse_vector" else "counts"
+            terms, made = makers.sparse_vector_terms(study, columns, epsilon, answers, of, "values", told)
         case "leaderboard":
             half = "0.5"
             terms, made, *_ = makers.leaderboard_terms(study, columns, epsilon, answers, ANY_THRESHOLD, half, told)
@@ -116,7 +134,8 @@ def _of_gaussian(made: Gaussian, rows: int, answers: int) -> ExpectedAccuracy:
 
 def _of_vector(made: SparseVector, kind: SessionKind, rows: int, answers: int) -> ExpectedAccuracy:
     """Half-widths of a value that is shown, and the chance that a question so far above the threshold is answered."""
-    unit = float(STEPS * rows)
+    counts = kind == "sparse_vector of counts"
+    unit = float(STEPS if counts else STEPS * rows)
     scales = float(made.threshold_scale), float(made.question_scale)
     threshold, compared = (laplace_radius(scale, 1 - LEVEL) / unit for scale in scales)
     sigma = math.sqrt(2.0) * math.hypot(*scales)
@@ -126,12 +145,13 @@ def _of_vector(made: SparseVector, kind: SessionKind, rows: int, answers: int) -
     each = _number(answers, "answer") + " above"
     if kind == "holdout":
         each = f"{_number(answers, 'round')} of ε {show(made.epsilon)}"
+    what = "a number of rows" if counts else "a mean between 0 and 1"
     note = (
-        f"of a mean between 0 and 1 that is shown; any number of questions, {each}; noise of the threshold "
+        f"of {what} that is shown; any number of questions, {each}; noise of the threshold "
         f"± {threshold:.3g}, of a question ± {compared:.3g}, of both σ = {sigma / unit:.3g}"
     )
     noise = laplace_radius(float(made.value_scale), 1 - LEVEL) / unit
-    return ExpectedAccuracy(noise, _sampling(rows), note, replies)
+    return ExpectedAccuracy(noise, None if counts else _sampling(rows), note, replies)
 
 
 def _sampling(rows: int) -> float:

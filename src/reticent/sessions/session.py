@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Final,
@@ -101,7 +100,6 @@ class PaidSession(Generic[T]):
         "_rows",
         "_schema",
         "_size",
-        "_source",
         "_start",
         "_started",
         "_taken",
@@ -122,11 +120,12 @@ class PaidSession(Generic[T]):
         self._ended: list[tuple[Receipt, str]] = []
         self._certificates: list[Certificate] = []
         self._first = (0, 0)  # round and answer of the certificate that is being written
-        self._schema, self._taken = study.schema, Path(study._place).name if study._place else "in memory"
+        from reticent.data.source import name_of as name_of_source
+
+        self._schema, self._taken = study.schema, name_of_source(study._place)
         table = study._table()
         study._probe(table)
         self._ledger: Ledger = study.ledger
-        self._source = Path(study._place) if study._place and self._ledger.durable else None
         self._reserve(plan.first)
         try:
             self._size = self._read(table)
@@ -239,16 +238,12 @@ class PaidSession(Generic[T]):
         raise Fault(reference, words(self._plan.part.loss))
 
     def _reserve(self, cost: Guarantee) -> None:
-        from reticent.ledger.fingerprint import note_head
-
         nth = len(self._guarantees) + 1
         what = self._plan.title if self._plan.parts == 1 else f"{self._plan.title}, round {nth}"
         self._receipt = self._ledger.reserve(
             cost.loss, adjacency=cost.adjacency, what=what, who=self._plan.who, purpose=self._plan.purpose
         )
         self._guarantees.append(cost)
-        if self._source is not None:
-            note_head(self._source, self._ledger)  # an older copy of the ledger, put back, is then noticed
 
     def _read(self, table: Table) -> RowCount:
         """Read the rows once, and buy their number where it is not public."""
@@ -275,10 +270,6 @@ class PaidSession(Generic[T]):
         self._ledger.commit(receipt, digest=made.digest, shares=recorded(told))
         self._certificates[len(self._certificates) - bool(self._ended) :] = [made]  # in place of that of fewer rounds
         self._ended.append((receipt, made.digest))
-        if self._source is not None:
-            from reticent.ledger.fingerprint import note_release
-
-            note_release(self._source, self._ledger, receipt.id)
 
     def _certified(self) -> Certificate:
         from reticent.certificate.makers import Transcript, of_session

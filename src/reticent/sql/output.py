@@ -22,6 +22,13 @@ class GroupKey:
 
 
 @dataclass(frozen=True, slots=True)
+class TotalFlag:
+    """1 in rows that are a total over a column of GROUP BY, by its place, and 0 in others."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class WeightedSum:
     """Answers by name with their weights, and a constant."""
 
@@ -45,12 +52,12 @@ class IntervalEnd:
     end: str
 
 
-Output: TypeAlias = GroupKey | WeightedSum | Quotient | IntervalEnd
+Output: TypeAlias = GroupKey | TotalFlag | WeightedSum | Quotient | IntervalEnd
 
 
 def names_of(name: str, output: Output) -> tuple[str, ...]:
     """The columns of a data frame that an output fills: of a number its value and the ends of its interval."""
-    return (name,) if isinstance(output, GroupKey | IntervalEnd) else (name, f"{name}_low", f"{name}_high")
+    return (name,) if isinstance(output, GroupKey | TotalFlag | IntervalEnd) else (name, f"{name}_low", f"{name}_high")
 
 
 def plus(one: WeightedSum | Quotient, other: WeightedSum | Quotient, sign: Fraction) -> WeightedSum | Quotient:

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from reticent.data.format import plain
 from reticent.data.schema import Key
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
-from reticent.sql.output import GroupKey, IntervalEnd, Output, Quotient, WeightedSum, names_of
+from reticent.sql.output import GroupKey, IntervalEnd, Output, Quotient, TotalFlag, WeightedSum, names_of
 from reticent.sql.statement import NO_REPLY as NO_REPLY_COLUMN
 from reticent.sql.statement import ReleasedCondition, SelectStatement
 from reticent.statistics.answer import Answer, Cell, Label, printed
@@ -19,6 +19,7 @@ from reticent.statistics.comparison import ReleasedCell, Terms, quotient, weight
 CHOSEN: Final = (
     "rows were chosen or sorted by released numbers: of chosen rows alone the intervals hold less often than stated"
 )
+TOTAL: Final = "total"
 COMPARES: Final[Mapping[str, Callable[[object, object], bool]]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -49,9 +50,10 @@ def rows_of(statement: SelectStatement, answers: Mapping[str, Answer]) -> tuple[
         The answers of its questions by name.
     """
     first = answers[statement.asks[0].name]
-    labels: Sequence[Label] = [cell.label for cell in first] if statement.groups else [()]
+    labels: Sequence[Label] = _labels(statement, first) if statement.groups else [()]
     cells = {name: {cell.label: ReleasedCell(answer, cell) for cell in answer} for name, answer in answers.items()}
-    rows = [_Row(label, cells) for label in labels]
+    columns = [name for name, _ in labels[0]]
+    rows = [_Row(label, cells, columns) for label in labels]
     if statement.having is not None:
         rows = [row for row in rows if row.holds(statement.having)]
     for output, descending in reversed(statement.order):
@@ -59,6 +61,14 @@ def rows_of(statement: SelectStatement, answers: Mapping[str, Answer]) -> tuple[
     if statement.limit is not None:
         rows = rows[: statement.limit]
     return tuple(SelectedRow(row.label, tuple(row.value(output) for _, output in statement.outputs)) for row in rows)
+
+
+def _labels(statement: SelectStatement, answer: Answer) -> list[Label]:
+    """The labels of the groups, then those of the totals that the statement lists, which lack what is summed."""
+    columns = [name for name, _ in answer.cells[0].label]
+    listed = [[columns[place] for place in places] for places in statement.sets]
+    found = [cell.label for cell in answer if [name for name, _ in cell.label] in listed]
+    return sorted(found, key=lambda label: listed.index([name for name, _ in label]))
 
 
 def _sorted(rows: Sequence[_Row], output: Output, *, descending: bool) -> list[_Row]:
@@ -71,8 +81,9 @@ def _sorted(rows: Sequence[_Row], output: Output, *, descending: bool) -> list[_
 class _Row:
     """The released numbers of one group, each worked out once."""
 
-    def __init__(self, label: Label, cells: Mapping[str, Mapping[Label, ReleasedCell]]) -> None:
+    def __init__(self, label: Label, cells: Mapping[str, Mapping[Label, ReleasedCell]], columns: Sequence[str]) -> None:
         self.label = label
+        self.keys = [dict(label).get(name) for name in columns]
         self.cells = cells
         self.values: dict[Output, Value] = {}
 
@@ -84,7 +95,9 @@ class _Row:
     def _made(self, output: Output) -> Value:
         match output:
             case GroupKey(place=place):
-                return self.label[place][1]
+                return self.keys[place]
+            case TotalFlag(place=place):
+                return int(self.keys[place] is None)
             case IntervalEnd(of=of, end=end):
                 found = self.value(of)
                 assert isinstance(found, Answer)
@@ -158,7 +171,7 @@ def columns_of(statement: SelectStatement, rows: Sequence[SelectedRow]) -> dict[
     found: dict[str, list[object]] = {}
     for place, (name, output) in enumerate(statement.outputs):
         values = [row.values[place] for row in rows]
-        if isinstance(output, GroupKey | IntervalEnd):
+        if isinstance(output, GroupKey | TotalFlag | IntervalEnd):
             found[name] = [*values]
             continue
         outcomes = [_outcome(value) for value in values]
@@ -175,19 +188,23 @@ def _outcome(value: Value) -> Outcome[Estimate]:
 
 
 def _lacking(statement: SelectStatement, row: SelectedRow) -> Iterator[str]:
-    for (name, _), value in zip(statement.outputs, row.values, strict=True):
-        if _plain(value) is None:
+    for (name, output), value in zip(statement.outputs, row.values, strict=True):
+        if _plain(value) is None and not isinstance(output, GroupKey):
             yield name
 
 
-def texts_of(rows: Sequence[SelectedRow]) -> tuple[tuple[str, ...], ...]:
-    """The rows as people read them: each number with its interval."""
-    return tuple(tuple(map(_text, row.values)) for row in rows)
+def texts_of(statement: SelectStatement, rows: Sequence[SelectedRow]) -> tuple[tuple[str, ...], ...]:
+    """The rows as people read them: each number with its interval, ``total`` for a group that is summed over."""
+    keys = [isinstance(output, GroupKey) for _, output in statement.outputs]
+    return tuple(
+        tuple(TOTAL if key and value is None else _text(value) for value, key in zip(row.values, keys, strict=True))
+        for row in rows
+    )
 
 
 def listed(statement: SelectStatement, rows: Sequence[SelectedRow]) -> str:
     """The rows as aligned text."""
-    lines = [[plain(name) for name, _ in statement.outputs], *texts_of(rows)]
+    lines = [[plain(name) for name, _ in statement.outputs], *texts_of(statement, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     keys = [isinstance(output, GroupKey) for _, output in statement.outputs]
     return "\n".join(

@@ -12,8 +12,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from reticent.data.expression import joined
-from reticent.data.expression_tree import Application, ColumnName, KeyLiteral, NumberLiteral, Tree
+from reticent.data.expression_tree import Application, KeyLiteral, NumberLiteral, Tree
 from reticent.sql.syntax import name_of, parts, refusal
+from reticent.sql.view import RowView
 
 ONE: Final = NumberLiteral(Fraction(1))
 
@@ -57,14 +58,14 @@ _INSTEAD: Final[Mapping[str, str]] = {
 }
 
 
-def tree_of(node: Any, columns: Mapping[str, Tree]) -> Tree:
-    """The expression of a scalar over named columns.
+def tree_of(node: Any, rows: RowView) -> Tree:
+    """The expression of a scalar over the columns of a view.
 
     Parameters
     ----------
     node : node of SQLGlot
-    columns : mapping of str to Tree
-        What each name of the table, or of a subquery, stands for.
+    rows : RowView
+        What each name of its tables, or of a subquery, stands for.
 
     Raises
     ------
@@ -75,7 +76,7 @@ def tree_of(node: Any, columns: Mapping[str, Tree]) -> Tree:
         raise refusal("An operand is missing in the statement.")
     reading = _READINGS.get(node.key)
     if reading is not None:
-        return reading(node, columns)
+        return reading(node, rows)
     if node.key in _OPERATIONS:
         operation, names = _OPERATIONS[node.key]
         parts(node, *names)
@@ -83,7 +84,7 @@ def tree_of(node: Any, columns: Mapping[str, Tree]) -> Tree:
         for name in names:
             value = node.args.get(name)
             found += value if isinstance(value, list) else [value]
-        return Application(operation, tuple(tree_of(one, columns) for one in found))
+        return Application(operation, tuple(tree_of(one, rows) for one in found))
     raise refusal(unknown(node))
 
 
@@ -120,14 +121,21 @@ def column_of(name: str, columns: Mapping[str, Tree], *, quoted: bool) -> str:
     raise refusal(f"There is no column '{name}'.{hint}{quotes} Columns: {', '.join(columns)}.")
 
 
-def _column(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _column(node: Any, rows: RowView) -> Tree:
     parts(node, "this", "table")
     if node.this.key == "star":
         raise refusal("* stands in COUNT(*) alone.")
-    return columns[column_of(name_of(node.this), columns, quoted=bool(node.this.args.get("quoted")))]
+    name, quoted, table = name_of(node.this), bool(node.this.args.get("quoted")), node.args.get("table")
+    if table is not None and rows.qualified:
+        columns = rows.qualified.get(name_of(table).lower(), {})
+        return columns[column_of(name, columns, quoted=quoted)]
+    several = [f"{one}.{name}" for one, columns in rows.qualified.items() if name.lower() in map(str.lower, columns)]
+    if len(several) > 1 and name not in rows.columns:
+        raise refusal(f"'{name}' is a column of several tables. Say {' or '.join(several)}.")
+    return rows.columns[column_of(name, rows.columns, quoted=quoted)]
 
 
-def _literal(node: Any, _: Mapping[str, Tree]) -> Tree:
+def _literal(node: Any, _: RowView) -> Tree:
     parts(node, "this", "is_string")
     if node.args.get("is_string"):
         return KeyLiteral(str(node.this))
@@ -152,63 +160,63 @@ def number_of(node: Any) -> Fraction:
     raise refusal("A public number stands here, such as 0.5.")
 
 
-def _boolean(node: Any, _: Mapping[str, Tree]) -> Tree:
+def _boolean(node: Any, _: RowView) -> Tree:
     parts(node, "this")
     return KeyLiteral(bool(node.this))
 
 
-def _paren(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _paren(node: Any, rows: RowView) -> Tree:
     parts(node, "this")
-    return tree_of(node.this, columns)
+    return tree_of(node.this, rows)
 
 
-def _negative(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _negative(node: Any, rows: RowView) -> Tree:
     parts(node, "this")
-    inner = tree_of(node.this, columns)
+    inner = tree_of(node.this, rows)
     if isinstance(inner, NumberLiteral):
         return NumberLiteral(-inner.value)
     return Application("-", (NumberLiteral(Fraction(0)), inner))
 
 
-def _logic(word: str) -> Callable[[Any, Mapping[str, Tree]], Tree]:
-    def reading(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _logic(word: str) -> Callable[[Any, RowView], Tree]:
+    def reading(node: Any, rows: RowView) -> Tree:
         parts(node, "this", "expression")
-        return joined(word, tree_of(node.this, columns), tree_of(node.expression, columns))
+        return joined(word, tree_of(node.this, rows), tree_of(node.expression, rows))
 
     return reading
 
 
-def _not(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _not(node: Any, rows: RowView) -> Tree:
     parts(node, "this")
-    return Application("not", (tree_of(node.this, columns),))
+    return Application("not", (tree_of(node.this, rows),))
 
 
-def _is(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _is(node: Any, rows: RowView) -> Tree:
     parts(node, "this", "expression")
     match node.expression.key:
         case "null":
-            return Application("is missing", (tree_of(node.this, columns),))
+            return Application("is missing", (tree_of(node.this, rows),))
         case "boolean":
-            found = Application("=", (tree_of(node.this, columns), KeyLiteral(bool(node.expression.this))))
+            found = Application("=", (tree_of(node.this, rows), KeyLiteral(bool(node.expression.this))))
             return Application("and", (found, Application("not", (Application("is missing", (found.operands[0],)),))))
         case _:
             raise refusal("IS asks for NULL, TRUE or FALSE.")
 
 
-def _between(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _between(node: Any, rows: RowView) -> Tree:
     parts(node, "this", "low", "high")
-    x, low, high = (tree_of(node.args[name], columns) for name in ("this", "low", "high"))
+    x, low, high = (tree_of(node.args[name], rows) for name in ("this", "low", "high"))
     return joined("and", Application(">=", (x, low)), Application("<=", (x, high)))
 
 
-def _among(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _among(node: Any, rows: RowView) -> Tree:
     parts(node, "this", "expressions")
     if not node.expressions:
         raise refusal("IN takes a list of public values, at least one.")
-    return Application("in", tuple(tree_of(one, columns) for one in (node.this, *node.expressions)))
+    return Application("in", tuple(tree_of(one, rows) for one in (node.this, *node.expressions)))
 
 
-def _case(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _case(node: Any, rows: RowView) -> Tree:
     parts(node, "this", "ifs", "default")
     if node.args.get("default") is None:
         raise refusal("CASE needs an ELSE: what the other rows have.")
@@ -216,19 +224,19 @@ def _case(node: Any, columns: Mapping[str, Tree]) -> Tree:
     found: list[Tree] = []
     for one in node.args["ifs"]:
         parts(one, "this", "true")
-        condition = tree_of(one.this, columns)
+        condition = tree_of(one.this, rows)
         if subject is not None:
-            condition = Application("=", (tree_of(subject, columns), condition))
-        found += [condition, tree_of(one.args["true"], columns)]
-    return Application("case", (*found, tree_of(node.args["default"], columns)))
+            condition = Application("=", (tree_of(subject, rows), condition))
+        found += [condition, tree_of(one.args["true"], rows)]
+    return Application("case", (*found, tree_of(node.args["default"], rows)))
 
 
-def _floor(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _floor(node: Any, rows: RowView) -> Tree:
     parts(node, "this")
-    return Application("floor", (tree_of(node.this, columns), ONE))
+    return Application("floor", (tree_of(node.this, rows), ONE))
 
 
-def _date(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _date(node: Any, rows: RowView) -> Tree:
     """``DATE '2024-03-01'`` or ``TIMESTAMP '2024-03-01 10:00'``; no other cast is read."""
     parts(node, "this", "to")
     inner, kind = node.this, str(node.args["to"].this).rpartition(".")[2]
@@ -237,13 +245,13 @@ def _date(node: Any, columns: Mapping[str, Tree]) -> Tree:
     return KeyLiteral(str(inner.this))  # beside a date a text is read as one
 
 
-def _extract(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _extract(node: Any, rows: RowView) -> Tree:
     """``EXTRACT(YEAR FROM x)``."""
     parts(node, "this", "expression")
     word = str(node.this.this).lower()
     if word not in _PARTS:
         raise refusal(f"EXTRACT takes {', '.join(_PARTS).upper()}.")
-    return Application(_PARTS[word], (tree_of(node.expression, columns),))
+    return Application(_PARTS[word], (tree_of(node.expression, rows),))
 
 
 def _unit(node: Any) -> str:
@@ -252,23 +260,23 @@ def _unit(node: Any) -> str:
     return "" if found is None else str(found.this).lower()
 
 
-def _truncated(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _truncated(node: Any, rows: RowView) -> Tree:
     """``DATE_TRUNC('month', x)``."""
     parts(node, "this", "unit")
-    return Application("trunc", (tree_of(node.this, columns), KeyLiteral(_unit(node))))
+    return Application("trunc", (tree_of(node.this, rows), KeyLiteral(_unit(node))))
 
 
-def _between_dates(node: Any, columns: Mapping[str, Tree]) -> Tree:
+def _between_dates(node: Any, rows: RowView) -> Tree:
     """``DATE_DIFF('day', a, b)``: the days, or hours, from a to b."""
     parts(node, "this", "expression", "unit")
     unit = _unit(node)
     if unit not in ("day", "hour"):
         raise refusal("DATE_DIFF counts days or hours: DATE_DIFF('day', a, b).")
-    span = Application("-", (tree_of(node.this, columns), tree_of(node.expression, columns)))
+    span = Application("-", (tree_of(node.this, rows), tree_of(node.expression, rows)))
     return Application(f"{unit}s", (span,))
 
 
-_READINGS: Final[Mapping[str, Callable[[Any, Mapping[str, Tree]], Tree]]] = {
+_READINGS: Final[Mapping[str, Callable[[Any, RowView], Tree]]] = {
     "column": _column,
     "literal": _literal,
     "boolean": _boolean,
@@ -288,8 +296,3 @@ _READINGS: Final[Mapping[str, Callable[[Any, Mapping[str, Tree]], Tree]]] = {
     "datetrunc": _truncated,
     "datediff": _between_dates,
 }
-
-
-def stored(columns: Mapping[str, object]) -> dict[str, Tree]:
-    """The columns of a table, each standing for itself."""
-    return {name: ColumnName(name) for name in columns}

@@ -16,15 +16,17 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from reticent.data.expression import joined
 from reticent.data.expression_text import column_text, write
 from reticent.data.expression_tree import Application, ColumnName, Tree
 from reticent.data.formula import Expression
+from reticent.sql.from_clause import base_rows
+from reticent.sql.grouping import GroupingSets, grouping_sets
 from reticent.sql.output import (
     GroupKey,
     IntervalEnd,
     Output,
     Quotient,
+    TotalFlag,
     WeightedSum,
     divided,
     names_of,
@@ -32,8 +34,9 @@ from reticent.sql.output import (
     product,
     times,
 )
-from reticent.sql.scalar import number_of, stored, tree_of, unknown
+from reticent.sql.scalar import number_of, tree_of, unknown
 from reticent.sql.syntax import TABLE, name_of, parts, refusal, select
+from reticent.sql.view import RowView, narrowed, united
 from reticent.statistics.grammar import KINDS
 from reticent.statistics.statistic import Ask
 
@@ -65,10 +68,14 @@ class SelectStatement:
         The name and content of each column of the result.
     groups : tuple of str
         What the rows are grouped by.
+    sets : tuple of tuple of int
+        Of each kind of row the places of the groups it has; those it lacks are summed over.
     having : ReleasedCondition or None
     order : tuple of pairs
         Outputs that rows are sorted by, and True where the greatest comes first.
     limit : int or None
+    joined : mapping of str to str
+        Further tables with "inner", which leaves out rows without a partner, or "left".
     cost : mapping of str to str
         Epsilon and delta, where the statement names them.
     """
@@ -77,19 +84,12 @@ class SelectStatement:
     asks: tuple[Ask, ...]
     outputs: tuple[tuple[str, Output], ...]
     groups: tuple[str, ...] = ()
+    sets: tuple[tuple[int, ...], ...] = ((),)
     having: ReleasedCondition | None = None
     order: tuple[tuple[Output, bool], ...] = ()
     limit: int | None = None
+    joined: Mapping[str, str] = field(default_factory=dict)
     cost: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RowView:
-    """Rows that a SELECT reads: what its names stand for, and which rows there are."""
-
-    columns: Mapping[str, Tree]
-    condition: Tree | None = None
-    names: frozenset[str] = frozenset()
 
 
 def read(text: str, schema: Schema, tables: Sequence[str] = (TABLE,)) -> SelectStatement:
@@ -120,16 +120,17 @@ class _StatementReader:
     def __init__(self, schema: Schema, tables: tuple[str, ...], options: Mapping[str, str]) -> None:
         self.schema = schema
         self.tables = tables
+        self.texts = {full.removeprefix(f"{schema.table_of(full)}."): full for full in schema.texts}
         self.asks: dict[str, Ask] = {}
         self.rows = RowView({})
-        self.groups: tuple[Tree, ...] = ()
+        self.groups = GroupingSets()
         self.cost = _cost(options, schema)
 
     def statement(self, text: str, node: Any) -> SelectStatement:
-        parts(node, "expressions", "from_", "where", "group", "having", "order", "limit", "with_")
+        parts(node, "expressions", "from_", "where", "group", "having", "order", "limit", "with_", "joins")
         self.rows = self._source(node, {})
         if node.args.get("where") is not None:
-            self.rows = _narrowed(self.rows, self._condition(node.args["where"], self.rows))
+            self.rows = narrowed(self.rows, self._condition(node.args["where"], self.rows))
         columns = [_named(one) for one in node.expressions]
         if len(columns) > MOST_OUTPUTS:
             raise refusal(f"A statement has at most {MOST_OUTPUTS} outputs.")
@@ -149,10 +150,12 @@ class _StatementReader:
             text,
             (),
             outputs,
-            tuple(map(write, self.groups)),
+            tuple(map(write, self.groups.columns)),
+            self.groups.sets,
             None if having is None else self._choice(_only(having, "this"), aliases),
             () if order is None else tuple(self._sorted(one, aliases) for one in _listed(order)),
             None if limit is None else _limit(limit),
+            self.rows.joined,
             self.cost,
         )
         if not self.asks:
@@ -177,43 +180,53 @@ class _StatementReader:
         if source is None:
             raise refusal(f"The statement names no table: FROM {self.tables[0]}.")
         parts(source, "this")
-        table = source.this
+        table, joins = source.this, node.args.get("joins") or []
         alias = _alias(table.args.get("alias")).lower()
         match table.key:
             case "subquery":
                 parts(table, "this", "alias")
-                found = self._view(table.this, within)
-                return replace(found, names=frozenset({alias} - {""}))
+                found, name = self._view(table.this, within), ""
             case "table" if table.args.get("db") is None and table.args.get("catalog") is None:
                 parts(table, "this", "alias")
                 if table.this.key != "identifier":
                     raise refusal(f"A table stands by its name: FROM {self.tables[0]}.")
                 name = name_of(table.this)
+                if name.lower() not in within:
+                    return base_rows(name, alias, joins, self.schema, self.tables)
+                found = within[name.lower()]
             case "table":
-                raise refusal(f"There is one table here: FROM {self.tables[0]}.")
+                raise refusal(f"A table stands by its one name: FROM {self.tables[0]}.")
             case _:
                 raise refusal(f"{table.key.upper()} stands for no table here: FROM {self.tables[0]}.")
-        if name.lower() in within:
-            found = within[name.lower()]
-        elif name.lower() in [one.lower() for one in self.tables]:
-            found = RowView(stored(self.schema.columns))
-        else:
-            raise refusal(f"There is no table '{name}'. Write FROM {self.tables[0]}.")
-        return replace(found, names=frozenset({alias or name.lower()}))
+        if joins:
+            raise refusal("JOIN stands beside the main table, within the subquery: (SELECT … FROM study JOIN …).")
+        return replace(found, names=frozenset({alias or name.lower()} - {""}), qualified={})
 
     def _view(self, node: Any, known: Mapping[str, RowView]) -> RowView:
-        """The rows of a subquery, which names columns and filters, and does nothing else."""
+        """The rows of a subquery, which names columns and filters; of UNION ALL those of its sides."""
+        match node.key:
+            case "union":
+                return united([self._side(one, known, named=place == 0) for place, one in enumerate(_sides(node))])
+            case "select":
+                return self._side(node, known)
+            case "intersect" | "except":
+                raise refusal(f"{node.key.upper()} compares rows of sets: write its condition with AND, or AND NOT.")
+            case word:
+                raise refusal(f"A subquery is a SELECT of rows; this one is {word.upper()}.")
+
+    def _side(self, node: Any, known: Mapping[str, RowView], *, named: bool = True) -> RowView:
+        """The rows of one SELECT; where ``named`` is False its columns need no names."""
         if node.key != "select":
-            raise refusal(f"A subquery is a SELECT of rows; this one is {node.key.upper()}.")
+            raise refusal(f"A side of UNION ALL is a SELECT of rows; this one is {node.key.upper()}.")
         for word in ("group", "having", "order", "limit", "distinct"):
             if node.args.get(word):
                 raise refusal(f"{word.upper()} is not allowed in a subquery: it names columns and filters rows.")
-        parts(node, "expressions", "from_", "where", "with_")
+        parts(node, "expressions", "from_", "where", "with_", "joins")
         rows = self._source(node, known)
         if node.args.get("where") is not None:
-            rows = _narrowed(rows, self._condition(node.args["where"], rows))
+            rows = narrowed(rows, self._condition(node.args["where"], rows))
         columns: dict[str, Tree] = {}
-        for one in node.expressions:
+        for place, one in enumerate(node.expressions):
             name, inner = _named(one)
             if inner.key == "star":
                 parts(inner)
@@ -222,36 +235,35 @@ class _StatementReader:
             self._check_tables(inner, rows)
             if inner.key in AGGREGATES:
                 raise refusal("A subquery names columns and filters rows; aggregates stand in the outer SELECT.")
-            tree = tree_of(inner, rows.columns)
-            if not name and not isinstance(tree, ColumnName):
+            tree = tree_of(inner, rows)
+            if named and not name and not isinstance(tree, ColumnName):
                 raise refusal("Name what a subquery computes: cost / 100 AS euros.")
-            columns[name or _title(inner)] = tree
-        return RowView(columns, rows.condition)
+            columns[(name or _title(inner)) if named else f"{place}"] = tree
+        return RowView(columns, rows.condition, joined=rows.joined)
 
     def _condition(self, node: Any, rows: RowView) -> Tree:
         inner = _only(node, "this")
         self._check_tables(inner, rows)
         if _aggregated(inner):
             raise refusal("WHERE is about one row: a condition on an aggregate stands in HAVING.")
-        return tree_of(inner, rows.columns)
+        return tree_of(inner, rows)
 
     def _check_tables(self, node: Any, rows: RowView) -> None:
         for one in node.walk():
-            if one.key == "column" and one.this.key == "identifier" and name_of(one.this) in self.schema.texts:
-                name = name_of(one.this)
+            if one.key == "column" and one.this.key == "identifier" and name_of(one.this) in self.texts:
+                name = self.texts[name_of(one.this)]
                 raise refusal(f"Nobody lists the values of {name}: keys({name}) finds those that many persons share.")
             if one.key == "column" and one.args.get("table") is not None:
                 table = name_of(one.args["table"])
                 if table.lower() not in rows.names:
                     raise refusal(f"There is no table '{table}' here.")
 
-    def _groups(self, node: Any, columns: Sequence[tuple[str, Any]]) -> tuple[Tree, ...]:
+    def _groups(self, node: Any, columns: Sequence[tuple[str, Any]]) -> GroupingSets:
         if node is None:
-            return ()
-        parts(node, "expressions")
-        found: list[Tree] = []
+            return GroupingSets()
         aliases = {name.lower(): one for name, one in columns if name}
-        for one in node.expressions:
+
+        def group(one: Any) -> Tree:
             inner = one
             if _is_number(one):
                 inner = columns[_nth(one, "GROUP BY", len(columns))][1]
@@ -262,10 +274,9 @@ class _StatementReader:
             if _aggregated(inner):
                 raise refusal("GROUP BY takes columns and expressions of one row, no aggregate.")
             self._check_tables(inner, self.rows)
-            tree = tree_of(inner, self.rows.columns)
-            if tree not in found:
-                found.append(tree)
-        return tuple(found)
+            return tree_of(inner, self.rows)
+
+        return grouping_sets(node, group)
 
     # --- outputs --------------------------------------------------------------------------------------------------
 
@@ -281,15 +292,20 @@ class _StatementReader:
             if not isinstance(found, WeightedSum | Quotient):
                 raise refusal(f"{str(node.this).upper()} takes an aggregate, or arithmetic on aggregates.")
             return IntervalEnd(found, ENDS[str(node.this).upper()])
+        if node.key == "grouping":
+            parts(node, "expressions")
+            if len(node.expressions) != 1:
+                raise refusal("GROUPING takes one column of GROUP BY.")
+            return TotalFlag(self._key(node.expressions[0]).place)
         if not _aggregated(node) and node.key not in ("literal", "neg"):
             return self._key(node)
         return self._number(node)
 
     def _key(self, node: Any) -> GroupKey:
-        tree = tree_of(node, self.rows.columns)
-        if tree not in self.groups:
+        tree = tree_of(node, self.rows)
+        if tree not in self.groups.columns:
             raise refusal(f"{write(tree)} stands in no GROUP BY and in no aggregate, and rows cannot be released.")
-        return GroupKey(self.groups.index(tree))
+        return GroupKey(self.groups.columns.index(tree))
 
     def _number(self, node: Any) -> WeightedSum | Quotient:
         """Arithmetic on aggregates: a weighted sum of them, or a quotient of two."""
@@ -321,8 +337,10 @@ class _StatementReader:
         """Keep a question about the rows of the statement; its name, which those of equal questions share."""
         if self.rows.condition is not None:
             ask = ask.where(Expression(self.rows.condition))
-        if self.groups:
-            ask = ask.by(*map(Expression, self.groups))
+        if self.groups.columns:
+            ask = ask.by(*map(Expression, self.groups.columns))
+        if len(self.groups.sets) > 1:
+            ask = ask.with_totals()
         return self.asks.setdefault(ask.name, ask).name
 
     # --- aggregates -----------------------------------------------------------------------------------------------
@@ -336,7 +354,7 @@ class _StatementReader:
             raise refusal(f"{node.key.upper()}(DISTINCT …) is no statistic here: COUNT(DISTINCT person) is.")
         if _aggregated(inner):
             raise refusal("An aggregate is of a column, not of another aggregate.")
-        return Ask(KINDS[verb].read({"column": column_text(tree_of(inner, self.rows.columns))}))
+        return Ask(KINDS[verb].read({"column": column_text(tree_of(inner, self.rows))}))
 
     def count(self, node: Any) -> Ask:
         inner = _only(node, "this", "expressions")
@@ -347,7 +365,7 @@ class _StatementReader:
                 parts(inner)
             return Ask(KINDS["count"].read({}))
         if inner.key != "distinct":
-            lack = Application("is missing", (tree_of(inner, self.rows.columns),))
+            lack = Application("is missing", (tree_of(inner, self.rows),))
             return Ask(KINDS["count"].read({})).where(Expression(Application("not", (lack,))))
         parts(inner, "expressions")
         person = self.schema.person.column
@@ -376,7 +394,7 @@ class _StatementReader:
         return self._quantile(node.this, number_of(level))
 
     def _quantile(self, node: Any, level: Fraction) -> Ask:
-        column = column_text(tree_of(node, self.rows.columns))
+        column = column_text(tree_of(node, self.rows))
         return Ask(KINDS["quantile"].read({"column": column, "level": str(level)}))
 
     def filtered(self, node: Any) -> Ask:
@@ -388,7 +406,7 @@ class _StatementReader:
 
     def counted(self, node: Any) -> Ask:
         """``COUNT_IF(condition)``."""
-        condition = tree_of(_only(node, "this"), self.rows.columns)
+        condition = tree_of(_only(node, "this"), self.rows)
         return Ask(KINDS["count"].read({})).where(Expression(condition))
 
     def extreme(self, node: Any) -> Ask:
@@ -466,6 +484,16 @@ COMPARISONS: Final = {"eq": "=", "neq": "!=", "lt": "<", "lte": "<=", "gt": ">",
 ENDS: Final = {"INTERVAL_LOW": "low", "INTERVAL_HIGH": "high"}
 
 
+def _sides(node: Any) -> Sequence[Any]:
+    """The sides of a UNION ALL, however they are nested."""
+    if node.key != "union":
+        return [node]
+    parts(node, "this", "expression", "distinct")
+    if node.args.get("distinct"):
+        raise refusal("UNION drops equal rows, which are other people's too: write UNION ALL.")
+    return [*_sides(node.this), *_sides(node.expression)]
+
+
 # --- parts of nodes -------------------------------------------------------------------------------------------
 
 
@@ -532,11 +560,6 @@ def _limit(node: Any) -> int:
     if found.denominator != 1 or found < 0:
         raise refusal("LIMIT takes a whole number.")
     return int(found)
-
-
-def _narrowed(rows: RowView, condition: Tree) -> RowView:
-    both = condition if rows.condition is None else joined("and", rows.condition, condition)
-    return replace(rows, condition=both)
 
 
 def _cost(options: Mapping[str, str], schema: Schema) -> dict[str, str]:

@@ -53,7 +53,8 @@ def select(text: str) -> tuple[object, dict[str, str]]:
         raise refusal("Write one statement, which begins with SELECT or WITH.")
     (tree,) = found
     if isinstance(tree, exp.Union | exp.Intersect | exp.Except):
-        raise refusal("UNION, INTERSECT and EXCEPT join what no release joins: ask two statements.")
+        word = tree.key.upper()
+        raise refusal(f"{word} of results is not allowed: ask two statements. UNION ALL of rows stands in a subquery.")
     if type(tree) is not exp.Select:
         raise refusal(f"A statement begins with SELECT or WITH; {tree.key.upper()} asks for no statistic.")
     return tree, options

@@ -47,19 +47,25 @@ UNION: Final = (
     "that is stated whatever the parts have in common"
 )
 APART: Final = "an interval of a part is known at 95 % alone: half-widths of independent parts add as their squares"
+UNLIKE: Final = "the two releases do not estimate the same"
 NO_RATIO: Final = "no reply: the interval of the divisor has 0 in it"
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedCell:
-    """One cell of an answer, with its place in the release."""
+    """One cell of an answer, with its place in the release.
+
+    ``release`` names the release where cells of two are compared, ``people`` the people where these are others.
+    """
 
     answer: Answer
     cell: Cell
+    release: str = ""
+    people: str = ""
 
     @property
     def name(self) -> str:
-        return title(self.answer, self.cell)
+        return title(self.answer, self.cell) + (f" of {self.release}" if self.release else "")
 
     @property
     def estimand(self) -> str:
@@ -190,6 +196,10 @@ def _cells(answer: Answer, keys: Sequence[object]) -> tuple[ReleasedCell, ...]:
 
 def apart(one: ReleasedCell, other: ReleasedCell) -> bool:
     """Tell if the two cells are of different people: of different groups of one column, each person in one of them."""
+    if one.people != other.people:
+        return True
+    if one.release != other.release:
+        return False
     if not (one.answer.apart and other.answer.apart):
         return False
     here, there = _asked(one.answer.name), _asked(other.answer.name)
@@ -211,6 +221,8 @@ def covariance(one: ReleasedCell, other: ReleasedCell) -> float | None:
     first, second = one.cell.error, other.cell.error
     if first is None or second is None or first.sampling is None or second.sampling is None or apart(one, other):
         return 0.0
+    if one.release != other.release:
+        return None
     here, there = _asked(one.answer.name), _asked(other.answer.name)
     if here is None or there is None or here.unit != there.unit or not (first.size and second.size):
         return None
@@ -244,6 +256,14 @@ def difference(one: ReleasedCell, other: ReleasedCell) -> Answer:
     return _linear(
         f"difference({one.name}, {other.name})", f"{one.estimand}, less {other.estimand}", (1.0, -1.0), (one, other)
     )
+
+
+def between(one: ReleasedCell, other: ReleasedCell) -> Answer:
+    """The first cell less the second, of another release, under the label that both have."""
+    found = difference(one, other)
+    if one.estimand != other.estimand:
+        found = replace(found, caveats=(*found.caveats, f"{UNLIKE}: {one.estimand}; {other.estimand}"))
+    return found
 
 
 def total(parts: Sequence[ReleasedCell]) -> Answer:

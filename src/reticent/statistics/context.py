@@ -68,6 +68,8 @@ class Setting:
         The text of the question's own filter; the schema is that of the rows it leaves.
     totals : bool
         The answer has margins of its groups, too.
+    weight : str or None
+        The column by which rows are weighted.
     """
 
     schema: Schema
@@ -79,6 +81,7 @@ class Setting:
     noises: tuple[tuple[str, OnIntegers], ...] = ()
     where: str = ""
     totals: bool = False
+    weight: str | None = None
 
     @property
     def neighbours(self) -> Adjacency:

@@ -4,7 +4,7 @@
     proportion(hlthg, value=1)    mean(x, per=person, epsilon=0.1)    iqr(disea, low=0, high=60)    mean(mdvis) by site
     scale(x, method=S, mode=paper)    trimmed_mean(x, trim=0.1)    location(x)    regress(y ~ a + b, method=R_H)
     test(y ~ g, kind=ranks)    mean(cost - paid) where age >= 65 by ward, cut(age, 0:100:10)
-    count by ward, year with totals
+    count by ward, year with totals    mean(cost) weight w where age >= 65 by ward
 
 A verb and its options are those of a registered statistic. Text is public: a refusal may quote it.
 """
@@ -31,7 +31,7 @@ SEVERAL: Final = ("of", "names")  # positions that take all that stands without 
 _VERB: Final = re.compile(r"\s*([A-Za-z_]+)\s*")
 _TOTALS: Final = re.compile(r"(?<=\S)\s+with\s+totals\s*$", re.IGNORECASE)
 _NEXT: Final = re.compile(
-    r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)|(?P<clause>\b(?:where|by)\b)|.""", re.DOTALL | re.I
+    r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)|(?P<clause>\b(?:where|by|weight)\b)|.""", re.DOTALL | re.I
 )
 
 
@@ -56,7 +56,8 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         raise QuestionError(
             f"'{text}' cannot be read. Write for example: count, mean(x), quantile(x, 0.9), mean(x) by g."
         )
-    verb, inner, condition, by, totals = parts
+    verb, inner, found, totals = parts
+    condition, by = found.get("where"), found.get("by")
     if verb not in kinds:
         raise QuestionError(unknown("statistic", verb, kinds, SYNONYMS.get(verb)))
     kind = kinds[verb]
@@ -64,7 +65,8 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
     for option in named:
         if option not in options_of(kind):
             meant = "atoms=missing" if (verb, option) == ("density", "missing") else None
-            raise QuestionError(unknown(f"option of {verb}", option, options_of(kind), meant))
+            refused = unknown(f"option of {verb}", option, options_of(kind), meant)
+            raise QuestionError(f"{refused} Write for example: {kind.examples[0]}.")
     texts = {**_positions(kind, plain), **{name: _listed(name, value) for name, value in named.items()}}
     for field in attrs.fields(kind):
         if field.default is attrs.NOTHING and field.name not in texts:
@@ -72,12 +74,13 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
     own = {name: value for name, value in texts.items() if name not in ("per", "epsilon", "delta")}
     return Ask(
         kind.read(own),
-        by,
+        None if by is None else by.strip(),
         named.get("per", "row"),  # type: ignore[arg-type]  # a word that is no unit of analysis is refused there
         named.get("epsilon"),
         named.get("delta"),
         None if condition is None else expression_text.read(condition),
         totals,
+        found["weight"].strip() if "weight" in found else None,
     )
 
 
@@ -89,15 +92,20 @@ def spelt(text: str, names: Collection[str]) -> str:
         asked = parse(text)
         if asked.name in names:
             return asked.name
-        return next((name for name in names if _normal(parse(name)) == _normal(asked)), text)
+        known = {name: parse(name) for name in names}
     except Refusal:
         return text
+    same = [name for name, one in known.items() if _normal(one) == _normal(asked)]
+    if not same and asked.weights is None:  # the study has a weight, and the text names none
+        same = [name for name, one in known.items() if _normal(attrs.evolve(one, weights=None)) == _normal(asked)]
+    return same[0] if len(same) == 1 else text
 
 
 def _normal(asked: Ask) -> str:
     """A name in which every text that reads as an expression is spelt as one."""
     groups = ", ".join(map(_canonical, divided(asked.groups))) if isinstance(asked.groups, str) else None
-    return attrs.evolve(asked, statistic=asked.statistic.renamed(_canonical), groups=groups).name
+    weights = None if asked.weights is None else _canonical(asked.weights)
+    return attrs.evolve(asked, statistic=asked.statistic.renamed(_canonical), groups=groups, weights=weights).name
 
 
 def _canonical(name: str) -> str:
@@ -108,8 +116,8 @@ def _canonical(name: str) -> str:
     return column_text(tree)
 
 
-def _clauses(text: str) -> tuple[str, str | None, str | None, str | None, bool] | None:
-    """The verb, what stands in its brackets, the condition after ``where``, the columns after ``by``, any totals."""
+def _clauses(text: str) -> tuple[str, str | None, dict[str, str], bool] | None:
+    """The verb, what stands in its brackets, the clauses by their words (``weight`` the first, if any), any totals."""
     start = _VERB.match(text)
     if start is None:
         return None
@@ -125,7 +133,7 @@ def _clauses(text: str) -> tuple[str, str | None, str | None, str | None, bool] 
     found: dict[str, str] = {}
     last = ""
     for kind, piece in _pieces(text[place:]):
-        if kind == "clause" and piece.lower() not in found:
+        if kind == "clause" and piece.lower() not in found and (piece.lower() != "weight" or not found):
             last = piece.lower()
             found[last] = ""
         elif last:
@@ -134,8 +142,7 @@ def _clauses(text: str) -> tuple[str, str | None, str | None, str | None, bool] 
             return None
     if any(not clause.strip() for clause in found.values()):
         return None
-    by = found["by"].strip() if "by" in found else None
-    return start.group(1).lower(), inner, found.get("where"), by, totals is not None
+    return start.group(1).lower(), inner, found, totals is not None
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:

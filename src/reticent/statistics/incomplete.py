@@ -10,11 +10,13 @@ rows is bought: ``shares.OddShare``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from reticent.data.expression_text import divided
 from reticent.data.query import Incomplete, Query, Rows
 from reticent.data.schema import Key, Schema
 from reticent.errors import QuestionError
@@ -36,6 +38,8 @@ from reticent.statistics.replies import of_any, passing
 from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.statistic import Ask
 
+_PRODUCT: Final = re.compile(r"cross\((.*)\)", re.DOTALL)
+
 if TYPE_CHECKING:
     from reticent.data.table import QueryResult
     from reticent.entropy import Entropy
@@ -43,7 +47,11 @@ if TYPE_CHECKING:
 
 def odd_columns(asked: Ask, schema: Schema) -> tuple[str, ...]:
     """The columns of a question, its groups included, that can hold odd cells: ``odd_among``."""
-    return odd_among((*asked.statistic.columns, *(() if asked.keys is None else (asked.keys.column,))), schema)
+    weights = () if asked.weighed_by is None else (asked.weighed_by,)
+    groups = () if asked.keys is None else asked.keys.columns
+    if asked.keys is not None and not all(name in schema.columns for name in groups):
+        groups = (asked.keys.column,)
+    return odd_among((*asked.statistic.columns, *groups, *weights), schema)
 
 
 def odd_among(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
@@ -67,6 +75,12 @@ def _stand_ins(columns: tuple[str, ...], schema: Schema) -> list[tuple[str, Key 
 
 def _key(value: Key | Fraction) -> str:
     return show(value) if isinstance(value, Fraction) else str(value)
+
+
+def _parts(column: str) -> list[str]:
+    """The parts of a product of groups, as a question names them; of another column itself."""
+    product = _PRODUCT.fullmatch(column)
+    return [column] if product is None else divided(product[1])
 
 
 def incomplete_step(
@@ -110,7 +124,8 @@ class IncompleteStep:
 
     @property
     def name(self) -> str:
-        return title(IncompleteShare(self.columns), self.setting)
+        named = [part for column in self.columns for part in _parts(column)]
+        return title(IncompleteShare(tuple(dict.fromkeys(named))), self.setting)
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -162,6 +177,8 @@ def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = Fa
     counted : bool
         Whether the release asks for the number of rows.
     """
+    if asked.weighed_by is not None:  # a row counts by its weight, which its own number hides
+        return False
     match asked.statistic:
         case Proportion(column=column) | SpreadStatistic(column=column):
             pass

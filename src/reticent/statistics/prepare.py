@@ -47,7 +47,12 @@ def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> S
     asked = ask(question)
     check_dates(asked.statistic, setting.schema)
     own = replace(setting, per=_unit(question, setting), delta=_delta(asked, setting))
-    step = asked.statistic.prepare(own, epsilon)
+    if own.weight is None:
+        step = asked.statistic.prepare(own, epsilon)
+    else:
+        from reticent.statistics.weighted import preparation
+
+        step = preparation.prepare(asked, own, epsilon)
     if own.totals:
         from reticent.statistics.totals import with_totals
 
@@ -66,8 +71,12 @@ def estimand(question: Statistic | Ask, setting: Setting) -> str:
 
 
 def rows_of(setting: Setting) -> str:
-    """The part of an estimand that says which rows a filter left: ``, of rows where age >= 65``."""
-    return "" if setting.schema.where is None else f", of rows where {write(setting.schema.where)}"
+    """The part of an estimand that says which rows a join and a filter left: ``, of rows where age >= 65``."""
+    tables = setting.schema.tables.items()
+    several = "".join(f", joined with at most {table.rows} rows of {name}" for name, table in tables if table.rows > 1)
+    partners = "".join(f", of rows with a partner in {name}" for name, table in tables if table.join == "inner")
+    chosen = "" if setting.schema.where is None else f", of rows where {write(setting.schema.where)}"
+    return f"{several}{partners}{chosen}"
 
 
 def _unit(question: Statistic | Ask, setting: Setting) -> Per:

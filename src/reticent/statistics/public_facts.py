@@ -17,6 +17,7 @@ from reticent.statistics.statistic import TOTALS, Statistic
 
 def name_of(text: str, setting: Setting) -> str:
     """The name of an answer without groups: the question's text, with its filter."""
+    text = text if setting.weight is None else f"{text} weight {setting.weight}"
     return f"{text} where {setting.where}" if setting.where else text
 
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TOTALS = " with totals"
+UNWEIGHTED = "1"  # in place of a weight: every row counts once
+WEIGHTED = ("count", "sum", "mean", "proportion", "histogram")
 LAST = ("interval", "mode", "unit", "width")  # options of a text that stand behind the unit of analysis
 
 
@@ -132,6 +134,11 @@ class Statistic(ABC):
     def may_decline(self) -> bool:
         """True if the answer may be no reply."""
         return bool(self.declines)
+
+    @property
+    def takes_weight(self) -> bool:
+        """True if the rows can be weighted, as those of a sample are."""
+        return False
 
     @property
     def by_name(self) -> bool:
@@ -249,6 +256,10 @@ class Statistic(ABC):
         """The statistic in each public group of a column, or of each combination of several."""
         return Ask(self).by(*columns)
 
+    def weight(self, column: str | Expression) -> Ask:
+        """The statistic of a population, of which each row stands for as many as a column says."""
+        return Ask(self).weight(column)
+
     def per(self, unit: Per) -> Ask:
         """The statistic of rows, or of each person's mean, so that every person weighs the same."""
         return Ask(self).per(unit)
@@ -326,6 +337,8 @@ class Ask:
         The filter: rows for which it is true.
     totals : bool
         The answer has the margins of its groups and the sum over all of them, too.
+    weights : str or None
+        The column by which rows are weighted; "1" where they are not, whatever the study says.
     """
 
     statistic: Statistic = attrs.field(converter=read_statistic)
@@ -335,9 +348,12 @@ class Ask:
     delta: Fraction | None = attrs.field(default=None, converter=read_delta)
     condition: Tree | None = attrs.field(default=None, converter=read_condition)
     totals: bool = False
+    weights: str | None = None
 
     def __attrs_post_init__(self) -> None:
         check_per(self.unit)
+        if self.weighed_by is not None:
+            self._check_weight()
         if not isinstance(self.totals, bool):
             raise PublicParameterError(f"totals is True or False, got {self.totals!r}")
         if self.totals and self.groups is None:
@@ -355,6 +371,19 @@ class Ask:
                 f"delta would change nothing in {self.statistic.name}: name a method that spends a δ, such as M for a "
                 "median, S for an iqr, TM for a trimmed mean. Nothing was charged."
             )
+
+    def _check_weight(self) -> None:
+        if self.unit == "person":
+            raise QuestionError("a weight is of a row: leave out per=person, or have one row for each person.")
+        if not self.statistic.takes_weight:
+            raise QuestionError(
+                f"{self.statistic.name} takes no weight. Weights are for {', '.join(WEIGHTED)}, by their usual method. "
+                f"Of the rows as they are: {self.statistic.name} weight {UNWEIGHTED}. Nothing was charged."
+            )
+
+    def weight(self, column: str | Expression) -> Ask:
+        """The same question with rows weighted by a column; "1" leaves them as they are."""
+        return attrs.evolve(self, weights=read_column(column))
 
     def by(self, *columns: str | Expression) -> Ask:
         """The same question in each public group of a column, or of each combination of several."""
@@ -386,18 +415,24 @@ class Ask:
         return self.groups if isinstance(self.groups, Keys) else None
 
     @property
+    def weighed_by(self) -> str | None:
+        """The column by which rows are weighted; None where every row counts once."""
+        return None if self.weights == UNWEIGHTED else self.weights
+
+    @property
     def name(self) -> str:
         """The name of the answer, which no share of the loss belongs to."""
-        return self._grouped(self.statistic.text(self.unit))
+        return self._grouped(self.statistic.text(self.unit), self.weighed_by)
 
     def __str__(self) -> str:
         """The text that the grammar reads back, with the share of the loss."""
         shares = (("epsilon", self.epsilon), ("delta", self.delta))
         cost = tuple((name, show(share)) for name, share in shares if share is not None)
-        return self._grouped(self.statistic.text(self.unit, cost))
+        return self._grouped(self.statistic.text(self.unit, cost), self.weights)
 
-    def _grouped(self, text: str) -> str:
-        chosen = "" if self.condition is None else f" where {write(self.condition)}"
+    def _grouped(self, text: str, weights: str | None) -> str:
+        chosen = "" if weights is None else f" weight {weights}"
+        chosen += "" if self.condition is None else f" where {write(self.condition)}"
         if self.groups is None:
             return text + chosen
         groups = self.groups.title if isinstance(self.groups, Keys) else self.groups

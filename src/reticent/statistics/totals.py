@@ -13,6 +13,7 @@ from reticent.statistics.counts.persons import Persons
 from reticent.statistics.margins import margins_of
 from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.moments.proportion_step import ProportionStep
+from reticent.statistics.weighted.weighted_step import WeightedStep
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
@@ -38,7 +39,7 @@ def with_totals(step: Step, setting: Setting) -> Step:
             "without by. Nothing was charged."
         )
     match step:
-        case CountStep(mechanism=None | Geometric() | Gaussian()) | MomentStep() | ProportionStep():
+        case CountStep(mechanism=None | Geometric() | Gaussian()) | MomentStep() | ProportionStep() | WeightedStep():
             return replace(step, margins=margins_of(keys), caveats=(*step.caveats, LISTED))
         case _:
             raise QuestionError(

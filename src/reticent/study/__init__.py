@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reticent.study.memory import open, read_certificate, read_release, study  # noqa: A004 - rt.open is what people type
+from reticent.study.memory import open, read_certificate, read_release, study, table  # noqa: A004 - people type rt.open
 from reticent.study.study import Study
 
-__all__ = ["Study", "open", "read_certificate", "read_release", "study"]
+__all__ = ["Study", "open", "read_certificate", "read_release", "study", "table"]

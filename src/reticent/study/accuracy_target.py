@@ -9,7 +9,9 @@ from typing import Final
 from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, QuestionError
+from reticent.exact.rounding import sqrt_down
 from reticent.privacy.cost import Cost
+from reticent.privacy.filters import Currency
 from reticent.privacy.numbers import show
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.least_epsilon import least_epsilon
@@ -40,7 +42,7 @@ def wanted(
 
     A name that was not asked is asked. ``want`` is the noise half-width at 95 %, in the answer's units; ``understood``
     reads questions. The answers of a difference or a total, ``difference(mean(x), mean(y))``, get the epsilons with the
-    least sum. Where the ledger is ``in_rho`` the sum of their squares is least. The delta of ``within`` is
+    least sum. Where the ledger or the total is ``in_rho`` the sum of their squares is least. The delta of ``within`` is
     shared by those that need one; ``known`` is what earlier releases told of incomplete rows.
 
     Parameters
@@ -94,19 +96,20 @@ def wanted(
             alone[_place(name, asked, places, understood)] = float(width)
         else:
             together.append(comparison.of([_place(one, asked, places, understood) for one in comparison.answers]))
-    if schema.where is not None or any(item.condition is not None for item in asked):
+    if schema.person.filtered or schema.person.moved > 1 or any(item.condition is not None for item in asked):
         raise QuestionError(
             "A width of filtered rows cannot be wanted: how many pass is private. Say epsilon. Nothing was charged."
         )
     declared, schema = schema, extended(schema, asked)
     if schema is not declared:
         known = NOTHING
-    offered = deltas(asked, Cost(delta=within.delta))
+    charged: Currency = "zcdp" if in_rho else "approximate"
+    offered = deltas(asked, Cost(rho=within.rho, delta=within.delta), charged)
     public = people if schema.person.adjacency == "substitute" else schema.person.people
     bought = due(asked, schema, public, known)
 
     def setting(name: str) -> Setting:
-        return Setting(schema, public, asked[places[name]].keys, offered[places[name]])
+        return Setting(schema, public, asked[places[name]].keys, offered[places[name]], charged)
 
     least = {name: least_epsilon(asked[places[name]], setting(name), width, people) for name, width in alone.items()}
     if together:
@@ -120,7 +123,8 @@ def wanted(
         # the answer keeps all but what is set aside for caveats, so it needs that much more
         aside = CAVEAT_SHARE * caveat_is_due(item, schema)
         aside += SHARE * bought[places[name]]
-        epsilon = Fraction((needed * STEPS / (1 - aside)).__ceil__(), STEPS)
+        kept = 1 - aside if within.rho is None else sqrt_down(1 - aside)  # a part of rho is less of its epsilon
+        epsilon = Fraction((needed * STEPS / kept).__ceil__(), STEPS)
         asked[places[name]] = item.at(epsilon, delta=item.delta)
     total = sum((item.epsilon for item in asked if item.epsilon is not None), Fraction(0))
     if within.epsilon is not None and total > within.epsilon:

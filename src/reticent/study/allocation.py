@@ -33,7 +33,7 @@ from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
-from reticent.privacy.numbers import show
+from reticent.privacy.numbers import about, show
 from reticent.statistics.context import ExpectedAccuracy, Setting, Step
 from reticent.statistics.counts.capped import CapShare
 from reticent.statistics.counts.count import Count
@@ -51,6 +51,7 @@ from reticent.study.incomplete import NO_SHARES, ReleaseShares, beside, place_of
 if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.ledger import Ledger
+    from reticent.statistics.counts.bounds_choice import BoundsChoiceStep
     from reticent.statistics.counts.cap_choice import CapChoiceStep
     from reticent.statistics.extensions import Extension
 
@@ -59,7 +60,9 @@ DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
 Question: TypeAlias = Statistic | Ask | str
 NO_TOTAL: Final = 'Say what the release may cost: epsilon="1".'
-EVERY_ROW: Final = "as if every row passed the filter: fewer rows, wider intervals"
+EVERY_ROW: Final = (
+    "as if every row passed the filter: fewer rows give wider intervals and fewer replies (passing states their share)"
+)
 LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
 
 
@@ -96,8 +99,8 @@ class PreparedRelease:
     They come with the cap's caveat if one is needed, and with the shares of incomplete rows beside the answers.
     ``extensions`` are those that answer or prove a part, and ``notes`` are caveats of the whole release that public
     facts give. ``asked`` are the questions of the steps. ``schema`` has the columns that they compute, if any do, and
-    the cap on rows that was chosen, or is supposed. Where a ``choice`` of that cap comes first, ``by_cap`` has the
-    release at each candidate, and ``cap`` is the one that was drawn.
+    the cap on rows or the bounds that were chosen, or are supposed. Where a ``choice`` of them comes first,
+    ``by_choice`` has the release at each candidate, and ``chosen`` is the place of the one that was drawn.
     ``calendars`` are those that answers are told in, where they are dates.
     """
 
@@ -111,9 +114,9 @@ class PreparedRelease:
     filtered: tuple[View, ...] = ()
     calendars: tuple[Calendar | None, ...] = ()
     schema: Schema | None = None
-    choice: CapChoiceStep | None = None
-    by_cap: tuple[PreparedRelease, ...] = ()
-    cap: int | None = None
+    choice: CapChoiceStep | BoundsChoiceStep | None = None
+    by_choice: tuple[PreparedRelease, ...] = ()
+    chosen: int | None = None
 
     def schema_of(self, view: View) -> Schema | None:
         """The schema of the rows of a view; None for that of the study."""
@@ -277,18 +280,25 @@ def settle(
     settings = [
         Setting(
             schemas[item.condition],
-            units if schemas[item.condition].where is None else None,
+            None if schemas[item.condition].person.filtered else units,
             item.keys,
             delta,
             charged,
             noises=noises,
             where="" if item.condition is None else write(item.condition),
             totals=item.totals,
+            weight=item.weighed_by,
         )
         for item, delta in zip(asked, deltas(asked, within, charged), strict=True)
     ]
     free = [_free(item, setting) for item, setting in zip(asked, settings, strict=True)]
-    amounts = shares(asked, within, free)
+    own = [item.epsilon for item in asked]
+    if within.rho is not None:
+        own = [
+            None if amount is None or costs_nothing else _rho(prepare(item, setting, amount))
+            for item, setting, amount, costs_nothing in zip(asked, settings, own, free, strict=True)
+        ]
+    amounts = shares(own, within, free)
     if min(amounts, default=LEAST_SHARE) < LEAST_SHARE:
         raise PublicParameterError(f"{show(min(amounts))} of the loss for one answer is a slip: no noise is that wide")
     set_aside = [
@@ -408,12 +418,13 @@ def caveat_is_due(asked: Ask, schema: Schema) -> bool:
     return schema.person.column is not None and asked.counts_rows
 
 
-def shares(asked: Sequence[Ask], within: Cost, free: Sequence[bool]) -> tuple[Fraction, ...]:
-    """Epsilon of each question: its own, or an equal part of the rest. Free ones take no part.
+def shares(own: Sequence[Fraction | None], within: Cost, free: Sequence[bool]) -> tuple[Fraction, ...]:
+    """Amount of each question, an epsilon or a rho as ``within``: its own, or an equal part of the rest.
 
     Parameters
     ----------
-    asked : sequence of Ask
+    own : sequence of Fraction or None
+        The amount that a question has of its own.
     within : Cost
         The price of the whole release.
     free : sequence of bool
@@ -423,26 +434,32 @@ def shares(asked: Sequence[Ask], within: Cost, free: Sequence[bool]) -> tuple[Fr
     -------
     tuple of Fraction
         An epsilon, or a rho, for each question.
+
+    Raises
+    ------
+    PublicParameterError
+        Questions without an amount where there is no total; own amounts that leave the others nothing.
     """
     if all(free):
-        return tuple(Fraction(1) for _ in asked)
+        return tuple(Fraction(1) for _ in own)
     if any(free):
-        paid = [item for item, costs_nothing in zip(asked, free, strict=True) if not costs_nothing]
+        paid = [amount for amount, costs_nothing in zip(own, free, strict=True) if not costs_nothing]
         rest = iter(shares(paid, within, [False] * len(paid)))
         return tuple(Fraction(1) if costs_nothing else next(rest) for costs_nothing in free)
-    own = [item.epsilon for item in asked]
-    if within.rho is not None:
-        if any(amount is not None for amount in own):
-            raise PublicParameterError("questions with an epsilon of their own cannot be part of a release in rho")
-        return tuple(within.rho / len(asked) for _ in asked)
+    unit, total = ("ε", within.epsilon) if within.rho is None else ("ρ", within.rho)
     named = sum((amount for amount in own if amount is not None), Fraction(0))
     open_ones = own.count(None)
-    total = within.epsilon if within.epsilon is not None else (named if not open_ones else None)
+    if total is None and not open_ones:
+        total = named
     if total is None:
         raise PublicParameterError(NO_TOTAL)
     if named > total or (named == total and open_ones):
         raise PublicParameterError(
-            f"the questions' own epsilons come to {show(named)}, which leaves nothing of {show(total)} for the others"
+            f"answers with an ε or a width of their own need {unit} {about(named)}, which leaves nothing of "
+            f"{unit} {show(total)} for the others. Nothing was charged."
+            if open_ones
+            else f"answers with an ε or a width of their own need {unit} {about(named)}, and the release has {unit} "
+            f"{show(total)}. Nothing was charged."
         )
     return tuple((total - named) / open_ones if amount is None else amount for amount in own)
 

@@ -1,7 +1,7 @@
 """Releases at caps on rows that are below the ledger's ceiling: one for each candidate, if the cap is chosen privately.
 
     settle_capped(questions, ...)    a share for the choice, the rest for the release at whichever cap is chosen
-    at_chosen_cap(prepared, ...)     the release at the cap that is drawn
+    at_chosen(prepared, ...)         the release at the cap that is drawn
 
 Whatever public facts can refuse is refused for every candidate before the charge. The guarantee is the sequence of the
 choice and ``one_of`` the releases, each ``capped``: lifted to persons with as many rows as the ceiling. The ledger is
@@ -10,15 +10,14 @@ charged for all that before the choice is drawn (docs/proofs/caps.md).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import attrs
 
 from reticent.certificate.snapshot import NOTHING, EarlierShares
-from reticent.data.caps import CapLadder
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, Refusal
 from reticent.exact.rounding import round_down, sqrt_down
@@ -29,6 +28,7 @@ from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.context import Setting
 from reticent.statistics.counts import cap_choice
+from reticent.statistics.counts.bounds_choice import BoundsChoiceStep
 from reticent.statistics.counts.cap_choice import CapChoiceStep
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import DIGITS, NO_TOTAL, PreparedRelease, caveat_is_due, settle, together
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from reticent.entropy import Entropy
     from reticent.statistics.extensions import Extension
 
-KEY: Final = bytes(32)  # counts of persons are the same for any key
+KEY: Final = bytes(32)  # which rows of a person are kept for a choice is a rule inside that person, for any key
+C = TypeVar("C", CapChoiceStep, BoundsChoiceStep)
 
 
 def settle_capped(
@@ -66,7 +67,8 @@ def settle_capped(
         return replace(made, guarantee=together([_lifted(made, schema)], within, currency))
     if not any(caveat_is_due(item, schema) for item in asked):
         return settle(asked, within, schema, units, currency, known, extensions)
-    choice, rest = _shared_out(asked, within, schema, units, currency, person.ladder)
+    setting = Setting(schema, units)
+    choice, rest = shared_out(asked, within, person.ladder.share, lambda epsilon: cap_choice.prepare(setting, epsilon))
     each = {}
     for cap in person.ladder.rungs:
         view = replace(schema, person=person.capped_at(cap))
@@ -79,25 +81,18 @@ def settle_capped(
     whole = together([choice.guarantee, releases], within, currency)
     within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
     supposed = min(cap for cap in each if cap >= min(person.typical or person.ladder.supposed, person.rows))
-    by_cap = tuple(replace(made, guarantee=whole) for made in each.values())
-    return replace(each[supposed], guarantee=whole, choice=choice, by_cap=by_cap)
+    by_choice = tuple(replace(made, guarantee=whole) for made in each.values())
+    return replace(each[supposed], guarantee=whole, choice=choice, by_choice=by_choice)
 
 
-def at_chosen_cap(prepared: PreparedRelease, table: Table, entropy: Entropy) -> PreparedRelease:
-    """The release at a cap that is chosen now, from the rows."""
+def at_chosen(prepared: PreparedRelease, table: Table, entropy: Entropy) -> PreparedRelease:
+    """The release at the candidate that is chosen now, from the rows."""
     choice = prepared.choice
     assert choice is not None
     found = table.run(choice.queries, KEY, choice.setting.schema)
-    cap = choice.choose(found, entropy)
-    (made,) = (one for one in prepared.by_cap if one.schema is not None and one.schema.person.rows == cap)
-    return replace(made, notes=(*made.notes, _told(cap, choice.ladder)), choice=choice, cap=cap)
-
-
-def _told(cap: int, ladder: CapLadder) -> str:
-    return (
-        f"the cap of {cap:,} rows of a person was chosen privately among {ladder.words}, for {ladder.share} of the "
-        "loss; a later release may keep it at no charge"
-    )
+    place = choice.choose(found, entropy)
+    made = prepared.by_choice[place]
+    return replace(made, notes=(*made.notes, choice.told(place)), choice=choice, chosen=place)
 
 
 def _within(asked: Ask, cap: int) -> Ask:
@@ -107,25 +102,21 @@ def _within(asked: Ask, cap: int) -> Ask:
     return attrs.evolve(asked, groups=replace(asked.keys, touch=cap))
 
 
-def _shared_out(
-    asked: Sequence[Ask], within: Cost, schema: Schema, units: int | None, currency: str, ladder: CapLadder
-) -> tuple[CapChoiceStep, Cost]:
+def shared_out(asked: Sequence[Ask], within: Cost, share: Fraction, prepare: Callable[[Fraction], C]) -> tuple[C, Cost]:
     """The choice at its share of the loss, and what is left for the answers."""
-    setting = Setting(schema, units)
     if within.rho is not None:
-        made = cap_choice.prepare(setting, round_down(sqrt_down(2 * within.rho * ladder.share), DIGITS))
+        made = prepare(round_down(sqrt_down(2 * within.rho * share), DIGITS))
         cost = zcdp_of(compose.in_zcdp(made.guarantee).loss).rho
-        scaled = made.mechanism.epsilon * sqrt_down(within.rho * ladder.share / cost)
-        made = cap_choice.prepare(setting, round_down(scaled, DIGITS))
+        made = prepare(round_down(made.mechanism.epsilon * sqrt_down(within.rho * share / cost), DIGITS))
         return made, replace(within, rho=within.rho - zcdp_of(compose.in_zcdp(made.guarantee).loss).rho)
     own = [item.epsilon for item in asked]
     named = sum((amount for amount in own if amount is not None), Fraction(0))
     if within.epsilon is not None:
-        aside = within.epsilon * ladder.share
-        return cap_choice.prepare(setting, aside), replace(within, epsilon=within.epsilon - aside)
+        aside = within.epsilon * share
+        return prepare(aside), replace(within, epsilon=within.epsilon - aside)
     if None in own:
         raise PublicParameterError(NO_TOTAL)
-    return cap_choice.prepare(setting, named * ladder.share / (1 - ladder.share)), within
+    return prepare(named * share / (1 - share)), within
 
 
 def _lifted(made: PreparedRelease, schema: Schema) -> Guarantee:

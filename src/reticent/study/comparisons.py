@@ -130,6 +130,65 @@ class Comparisons(ABC):
             raise QuestionError(f"a {verb} is of two answers, got {len(parts)}: {text}")
         return (self.difference if verb == "difference" else self.ratio)(*parts, of=of)
 
+    def against(self, other: Comparisons, text: str, *, apart: bool = False) -> tuple[Answer, ...]:
+        """Compare answers of this release with those of another, with 95 % intervals. Free.
+
+        The noises of two releases are independent. Their sampling errors are not where people are in both: intervals
+        then allow for the worst that these may have in common.
+
+        Parameters
+        ----------
+        other : Release
+            Another release, of this study or of any other.
+        text : str
+            The name of an answer or a cell that both have: each cell of this release less that of the other. Or
+            ``"ratio(mean(x), mean(x))"`` or a difference, whose second part is of the other release.
+        apart : bool
+            You say that nobody is in both tables: sampling errors are independent then.
+
+        Returns
+        -------
+        tuple of Answer
+            One for each cell.
+
+        Raises
+        ------
+        QuestionError
+            Two files of one release; a name that stands for nothing; a total.
+        """
+        from reticent.statistics import comparison
+        from reticent.statistics.comparison import ReleasedCell
+
+        if self._told_by() == other._told_by():
+            raise QuestionError("These are two copies of one release. Compare its answers in one of them.")
+        names = self._told_by()[0], other._told_by()[0]
+        names = names if names[0] != names[1] else ("the first", "the second")
+
+        def cells(whose: Comparisons, which: int, part: str) -> list[ReleasedCell]:
+            found = comparison.find(whose._by_name(), part)
+            people = names[which] if apart else ""
+            return [replace(one, release=names[which], people=people) for one in found]
+
+        asked = comparison.read_comparison(text)
+        if asked is not None and (asked[0] == "total" or len(asked[1]) != 2):
+            raise QuestionError(f"Of two releases a difference or a ratio is told, of one part each, got {text}")
+        verb, (first, second) = ("difference", (text, text)) if asked is None else asked
+        here, there = cells(self, 0, first), cells(other, 1, second)
+        if asked is not None and len(here) == len(there) == 1:
+            pairs = list(zip(here, there, strict=True))
+        else:
+            by_label = {one.cell.label: one for one in there}
+            pairs = [(one, by_label[one.cell.label]) for one in here if one.cell.label in by_label]
+        if not pairs:
+            raise QuestionError(f"The two releases have no cell of {text} in common.")
+        if asked is None:
+            return tuple(comparison.between(*pair) for pair in pairs)
+        return tuple((comparison.difference if verb == "difference" else comparison.ratio)(*pair) for pair in pairs)
+
+    @abstractmethod
+    def _told_by(self) -> tuple[str, str]:
+        """The receipt of the release, and the digest of its certificate."""
+
     def simultaneous(
         self, answers: Sequence[str | Statistic | Ask | Answer] = (), *, level: float = 0.95
     ) -> tuple[Answer, ...]:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from reticent.data.format import in_database, in_spark, spark_name
 from reticent.data.spec import Spec, read_spec
 from reticent.errors import LedgerError, Refusal, SpecError
 from reticent.ledger import Ledger
@@ -42,18 +43,36 @@ def examined(study: Path) -> tuple[Diagnosis, ...]:
     try:
         spec = read_spec(study)
     except SpecError as problem:
-        return (Diagnosis("study file", "failed", str(problem)),)
+        return tuple(Diagnosis("study file", "failed", one) for one in problem.problems)
     found = [Diagnosis("study file", "ok", f"{study.name} can be read")]
     found += _shared(study, "study file", WRITERS, "others may change it: chmod go-w")
-    source = Path(spec.source)
-    found += _source(source, spec)
+    found += _table(spec) if in_database(spec.source) else _source(Path(spec.source), spec)
     if spec.ledger is None:
         found.append(
             Diagnosis("ledger", "warning", "none is named: add [study] ledger, or the budget ends with the process")
         )
     else:
-        found += _ledger(Path(spec.ledger), source, spec)
+        found += _ledger(Path(spec.ledger), spec)
     return tuple(found)
+
+
+def _table(spec: Spec) -> Iterator[Diagnosis]:
+    """Findings about a table in a database, by its catalog alone."""
+    from reticent.data.database import open_database
+    from reticent.data.source import open_source
+
+    try:
+        if in_spark(spec.source):
+            open_source(spec.source, spec.schema)
+            told = f"{spark_name(spec.source)} is known to Spark"
+        else:
+            found = open_database(spec.source, spec.schema)
+            told = f"{found.catalog.schema}.{found.catalog.name} can be read, and not written to"
+    except Refusal as problem:
+        yield Diagnosis("source", "failed", str(problem))
+        return
+    yield Diagnosis("source", "ok", told)
+    yield Diagnosis("header", "ok", "every declared column is there")
 
 
 def _source(source: Path, spec: Spec) -> Iterator[Diagnosis]:
@@ -80,6 +99,7 @@ def _source(source: Path, spec: Spec) -> Iterator[Diagnosis]:
 def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     """Findings about the names of columns: no other part of the source is read."""
     from reticent.data.file_kinds import kind_of
+    from reticent.data.further_tables import check_further
     from reticent.data.source import names_of
 
     form = spec.schema.format
@@ -91,15 +111,22 @@ def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     if kind_of(source) == "json lines":
         yield Diagnosis("header", "ok", "names of fields stand in the rows: they are not looked at")
         return
-    person = spec.schema.person.column
+    person = spec.schema.person_here
     missing = [name for name in (*spec.schema.stored, *([] if person is None else [person])) if name not in names]
     if missing:
         yield Diagnosis("header", "failed", f"no column is called {', '.join(missing)}, which the study file declares")
+        return
+    yield Diagnosis("header", "ok", "every declared column is there")
+    try:
+        check_further(spec.schema, spec.further)
+    except Refusal as problem:
+        yield Diagnosis("tables", "failed", str(problem))
     else:
-        yield Diagnosis("header", "ok", "every declared column is there")
+        if spec.further:
+            yield Diagnosis("tables", "ok", f"{', '.join(spec.further)}: every declared column is there")
 
 
-def _ledger(place: Path, source: Path, spec: Spec) -> Iterator[Diagnosis]:
+def _ledger(place: Path, spec: Spec) -> Iterator[Diagnosis]:
     if not place.exists():
         yield Diagnosis("ledger", "ok", f"{place.name} will be made by the first release")
         return
@@ -115,7 +142,7 @@ def _ledger(place: Path, source: Path, spec: Spec) -> Iterator[Diagnosis]:
     yield Diagnosis("ledger", "ok", f"chain ok: {len(ledger.entries())} entries, head {ledger.head[:16]}…")
     yield from _terms(ledger, spec)
     yield from _clock(ledger)
-    yield from _claim(source, ledger)
+    yield from _claim(spec.source, ledger)
 
 
 def _terms(ledger: Ledger, spec: Spec) -> Iterator[Diagnosis]:
@@ -142,15 +169,16 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _claim(source: Path, ledger: Ledger) -> Iterator[Diagnosis]:
-    from reticent.ledger.fingerprint import claimed_by
+def _claim(place: str, ledger: Ledger) -> Iterator[Diagnosis]:
+    from reticent.data.source import identity_of
+    from reticent.ledger.fingerprint import claimed_by, source_at
 
     try:
-        if claimed_by(source, ledger):
+        if claimed_by(source_at(identity_of(place)), ledger):
             yield Diagnosis("claim", "ok", "the source names this ledger, and the ledger has every entry it names")
         else:
             yield Diagnosis("claim", "warning", "the source names no ledger yet: the first release records it")
-    except LedgerError as problem:
+    except (LedgerError, SpecError) as problem:
         yield Diagnosis("claim", "failed", str(problem))
 
 

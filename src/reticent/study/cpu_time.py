@@ -24,6 +24,8 @@ from reticent.data.query import (
     Rows,
     Tally,
     Total,
+    WeightedMoments,
+    WeightedTally,
 )
 
 RELEASE: Final = 0.15  # seconds for a ledger entry, a certificate and what a query takes of itself
@@ -58,6 +60,8 @@ def _each(query: Query) -> float:
             | Total()
             | Moments()
             | Tally()
+            | WeightedMoments()
+            | WeightedTally()
         ):
             return COUNTED
         case _:

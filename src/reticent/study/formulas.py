@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from contextlib import suppress
 
 import attrs
 
 from reticent.data import expression_text
-from reticent.data.expression import bind
+from reticent.data.expression import bind, renamed
 from reticent.data.expression_text import column_text, divided
 from reticent.data.expression_tree import Application, ColumnName, Tree
 from reticent.data.expression_types import MOST_CELLS, Labels, part_keys, refusal
@@ -24,27 +25,63 @@ from reticent.data.query import Keys
 from reticent.data.schema import Category, Integer, Key, Schema
 from reticent.data.transformations import computed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.statistics.statistic import Ask
+from reticent.statistics.statistic import UNWEIGHTED, Ask
 
 CROSS = "cross"
 
 
 def resolved(asked: Ask, schema: Schema) -> Ask:
     """The question with canonical names, over public keys that the schema knows."""
+    if schema.person.unit and (asked.statistic.verb == "persons" or asked.unit == "person"):
+        raise QuestionError(
+            f"[person] column names a {schema.person.unit}, of several people: how many people there are, and what "
+            "each has on average, is not known here. Ask by row. Nothing was charged."
+        )
     statistic = asked.statistic.renamed(lambda name: name_of(name, schema))
     if asked.keys is not None:  # whoever made them: the schema says which groups there are
         keys: Keys | None = keys_of(schema, asked.keys.column, asked.keys.among, asked.keys.touch)
     else:
         keys = keys_of(schema, asked.groups) if isinstance(asked.groups, str) else None
-    return attrs.evolve(asked, statistic=statistic, groups=keys)
+    weights = _weights(asked, schema)
+    if asked.condition is not None and schema.tables:
+        condition = renamed(asked.condition, schema.canonical)
+        return attrs.evolve(asked, statistic=statistic, groups=keys, condition=condition, weights=weights)
+    return attrs.evolve(asked, statistic=statistic, groups=keys, weights=weights)
+
+
+def _weights(asked: Ask, schema: Schema) -> str | None:
+    """The canonical name of the weight of a question: its own, or that of the study.
+
+    Raises
+    ------
+    QuestionError
+        A question that takes no weight, in a study that has one; a weight that is no column.
+    """
+    if asked.weights is not None:
+        return asked.weights if asked.weights == UNWEIGHTED else name_of(asked.weights, schema)
+    if schema.design is None or not schema.design.weight:
+        return None
+    weight = schema.design.weight
+    try:
+        name = name_of(weight, schema)
+    except QuestionError as error:
+        raise QuestionError(
+            f"The weight of the study, {weight}: {error} Declare the column, low = 0 and the largest weight as high."
+        ) from None
+    return attrs.evolve(asked, weights=name).weights
 
 
 def extended(schema: Schema, asked: Sequence[Ask]) -> Schema:
-    """The schema with one computed column for each expression of resolved questions."""
+    """The schema with one computed column for each expression of resolved questions, and for parts of a product."""
     for item in asked:
-        for name in (*item.statistic.named, *([] if item.keys is None else [item.keys.column])):
+        weights = [] if item.weighed_by is None else [item.weighed_by]
+        for name in (*item.statistic.named, *([] if item.keys is None else [item.keys.column]), *weights):
             if name not in schema.columns:
                 schema = _with(schema, name, tree_of(name, schema))
+        for name in () if item.keys is None else item.keys.columns:
+            if name not in schema.columns:
+                with suppress(QuestionError):  # a part of one value is no column, and can stand in a product
+                    schema = _with(schema, name, tree_of(name, schema))
     return schema
 
 
@@ -61,10 +98,11 @@ def tree_of(name: str, schema: Schema) -> Tree:
     QuestionError
         A text that is neither, with the declared column it may mean.
     """
+    name = schema.canonical(name)
     if name in schema.columns:
         return ColumnName(name)
     try:
-        tree = expression_text.read(name)
+        tree = renamed(expression_text.read(name), schema.canonical)
         if isinstance(tree, ColumnName):
             schema.column(tree.column)
             return tree

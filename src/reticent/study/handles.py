@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from reticent.certificate.snapshot import EarlierShares
 from reticent.data.expression_text import write
+from reticent.data.joins import lines
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Column, Integer, Key, Schema
@@ -27,8 +27,7 @@ from reticent.data.table import EngineFailure, QueryResult, Table
 from reticent.entropy import system
 from reticent.errors import QuestionError
 from reticent.learning.handles import Handle
-from reticent.ledger import Ledger, Receipt
-from reticent.ledger.fingerprint import note_head, note_release
+from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.public_facts import may_be_incomplete
 from reticent.statistics.scaling import Bound, Floats, Integers
@@ -132,7 +131,9 @@ class Columns:
 
     @property
     def source(self) -> str:
-        return Path(self.place).name if self.place else "in memory"
+        from reticent.data.source import name_of
+
+        return name_of(self.place)
 
     def declared(self, columns: Sequence[str]) -> Mapping[str, Column]:
         return {name: self.schema.column(name) for name in self._sources(columns)[0]}
@@ -140,6 +141,10 @@ class Columns:
     @property
     def where(self) -> str:
         return "" if self.schema.where is None else write(self.schema.where)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return tuple(lines(self.schema))
 
     def vouched(self, column: str) -> bool:
         return self.schema.column(column).complete
@@ -186,19 +191,6 @@ class Columns:
                 rows[:, place] = (steps + (0.0 if unit == 1 else 0.5)) * float(unit)
         rows[found.records[:, 0] == ABSENT] = np.nan
         return rows
-
-    def charged(self) -> None:
-        source = self._source()
-        if source is not None:
-            note_head(source, self.ledger)  # an older copy of the ledger, put back, is then noticed
-
-    def released(self, receipt: Receipt) -> None:
-        source = self._source()
-        if source is not None:
-            note_release(source, self.ledger, receipt.id)
-
-    def _source(self) -> Path | None:
-        return Path(self.place) if self.place and self.ledger.durable else None
 
 
 def bounds_of(schema: Schema) -> Mapping[str, Bound]:

@@ -183,7 +183,8 @@ class ReleaseShares:
 
 def place_of_count(asked: Sequence[Ask]) -> int | None:
     """The place of a question for the number of all rows, with the noise that shares allow for."""
-    found = (place for place, item in enumerate(asked) if item.keys is None and item.statistic == Count())
+    all_rows = (item.keys is None and item.weighed_by is None and item.statistic == Count() for item in asked)
+    found = (place for place, plain in enumerate(all_rows) if plain)
     return next(found, None)
 
 

@@ -155,7 +155,7 @@ def sheet(found: Sequence[Holding]) -> str:
     for one in found:
         if one.ledger is None:
             continue
-        for line in one.ledger.releases():
+        for line in (*one.ledger.releases(), *one.ledger.refusals()):
             loss = "" if line.charge is None else words(line.charge)
             state = line.state if line.withdrawn is None else f"withdrawn: {line.why}"
             cells = (one.ledger.title, line.id, line.when, line.who, line.what, line.purpose, loss, state)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
-from reticent.data.format import Format, check_plain_names, exact
+from reticent.data.format import Format, check_plain_names, exact, in_database
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Real, Schema, Text
 from reticent.data.transformations import computed
@@ -20,6 +21,7 @@ from reticent.study.study import Study
 
 if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
+    from reticent.data.further_tables import TableSource
     from reticent.data.spec import Spec
     from reticent.ledger import Ledger
     from reticent.study.release import Release
@@ -48,6 +50,7 @@ def open(path: str | Path, *, extensions: Sequence[ModuleType] = ()) -> Study:  
     from reticent.data.spec import read_spec
 
     spec = read_spec(path)
+    _check_public(spec, spec.source)
     if extensions == ():
         return Study(spec, None)
     from reticent.statistics.extensions import read_extensions
@@ -74,6 +77,10 @@ def study(
     thousands: str = "",
     na: Sequence[str] = (),
     snapshot: str = "",
+    tables: Mapping[str, TableSource] | None = None,
+    unit: str = "",
+    weight: str | Expression | None = None,
+    design: str | Mapping[str, Number] | None = None,
     extensions: Sequence[ModuleType] = (),
 ) -> Study:
     """A study of a table in memory: arrays by name, pandas, Polars, Arrow, or a DuckDB relation; or of a file.
@@ -117,6 +124,17 @@ def study(
     snapshot : str
         A word for these rows, such as "2026-11". Releases of one ledger and one word share what was once told of
         incomplete rows; give other rows another word.
+    tables : mapping of name to table, optional
+        Further tables, ``{"wards": rt.table("wards.csv", public=True, key="ward")}``. Their columns are asked for as
+        ``wards.name``.
+    unit : str
+        What ``person`` names, where that is several people: "household".
+    weight : str, optional
+        The column by which every question weights rows; one may name another, or "1" for none.
+    design : "fixed" or mapping, optional
+        How the weights were made, needed for any weight: ``"fixed"``, or ``{"weights": "fixed", "cluster": 20,
+        "likeness": "0.05", "fraction": "0.1"}`` with the most rows drawn together, how alike they are, and the least
+        part of the population that was drawn.
     extensions : sequence of modules, optional
         Statistics and mechanisms of third parties, as for ``open``.
 
@@ -130,7 +148,8 @@ def study(
     SpecError, PublicParameterError
         A declaration that cannot be used, or a table that lacks a declared column. No row is read.
     """
-    from reticent.data.spec import Budget, Spec, check_budget, person_of, word_of
+    from reticent.data.spec import Budget, Spec, check_budget, design_of, person_of, word_of
+    from reticent.statistics.statistic import read_column
 
     if person is not None and rows_each is None:
         raise SpecError(
@@ -150,7 +169,15 @@ def study(
     each = dict(rows_each) if isinstance(rows_each, Mapping) else {"at_most": 1 if rows_each is None else rows_each}
     texts = {name: column for name, column in plain.items() if isinstance(column, Text)}
     listed = {name: column for name, column in plain.items() if not isinstance(column, Text)}
-    schema = Schema(listed, person_of(adjacency, person, each, people), form, texts=texts)
+    sample = design_of(None if weight is None else read_column(weight), design)
+    schema = Schema(
+        listed, replace(person_of(adjacency, person, each, people), unit=unit), form, texts=texts, design=sample
+    )
+    further = dict(tables or {})
+    if further:
+        from reticent.data.further_tables import joined_schema
+
+        schema = joined_schema(schema, further)
     for name, tree in formulas.items():
         schema = computed(schema, name, tree)
     if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
@@ -172,14 +199,95 @@ def study(
         folder=Path(),
         delimiter=delimiter,
         snapshot=word_of(snapshot, "snapshot"),
+        further=further,
     )
     declared = sorted({*plain, *([] if schema.person.column is None else [schema.person.column])})
+    files: Mapping[str, Path] = {}
+    if further:
+        from reticent.data.further_tables import check_further, private_files
+        from reticent.data.joins import further_columns
+        from reticent.ledger.fingerprint import further_names
+
+        _check_public(spec, rows)
+        check_further(schema, further)
+        files = private_files(schema, further)
+        declared += further_names(further_columns(schema), files)
     if extensions == ():
-        return Study(spec, rows, _account(rows, declared, spec))
+        return Study(spec, rows, _account(rows, declared, spec, files))
     from reticent.statistics.extensions import read_extensions
 
     theirs = read_extensions(extensions)  # refused before a ledger is made
-    return Study(spec, rows, _account(rows, declared, spec), extensions=theirs)
+    return Study(spec, rows, _account(rows, declared, spec, files), extensions=theirs)
+
+
+def table(
+    rows: object,
+    *,
+    columns: Mapping[str, Column | Text] | None = None,
+    public: bool = False,
+    key: str | Sequence[str] | Mapping[str, str] = (),
+    person: str | None = None,
+    join: Literal["left", "inner"] = "left",
+    rows_each: int | Mapping[str, int] = 1,
+    notation: Mapping[str, object] | None = None,
+) -> TableSource:
+    """A further table, for ``study(tables={"wards": rt.table(...)})``.
+
+    Parameters
+    ----------
+    rows : mapping of name to array, a data frame, or a path
+    columns : mapping of name to column, optional
+        As for ``study``. A public table needs none: its columns are then what its cells are.
+    public : bool
+        Nobody is in it. It is read when the study is made.
+    key : str, sequence of str, or mapping, optional
+        Columns that agree; ``{"ward": "code"}`` where the main table has another name for one. A public table needs a
+        key, which is unique. A private one is joined on the person, and on its keys too.
+    person : str, optional
+        The column that names the person; by default the name of it in the main table.
+    join : "left" or "inner"
+        A row without a partner stays, with missing cells, or is left out.
+    rows_each : int or mapping
+        Most rows of one person, and of one key, that stand beside a row of the main table. Where this table says whose
+        a key is, ``{"keys": 2, "owners": 1}``: the most keys of a person, and persons of a key.
+    notation : mapping, optional
+        How a file is written, by the words of ``study``: ``{"delimiter": ";", "na": ["NA"]}``; "sheet" of a workbook.
+
+    Returns
+    -------
+    TableSource
+
+    Raises
+    ------
+    SpecError, PublicParameterError
+        A declaration that cannot be used; of a public table a key that is not unique.
+    """
+    from reticent.data.further_tables import declared_table, pairs_of
+
+    told = dict(notation or {})
+    if unknown := told.keys() - {"delimiter", "encoding", "decimal", "thousands", "na", "sheet"}:
+        raise SpecError(f"notation has delimiter, encoding, decimal, thousands, na and sheet, not {min(unknown)}.")
+    delimiter, na = str(told.pop("delimiter", ",")), told.pop("na", ())
+    words = (na,) if isinstance(na, str) else tuple(map(str, na)) if isinstance(na, Sequence) else ()
+    form = Format(**{name: str(text) for name, text in told.items()}, na=words)
+    owned = (0, 1)
+    if isinstance(rows_each, Mapping):
+        if "keys" not in rows_each or rows_each.keys() - {"keys", "owners"}:
+            raise SpecError('rows_each is a number, or {"keys": 2, "owners": 1} of a table that says whose a key is.')
+        owned, rows_each = (rows_each["keys"], rows_each.get("owners", 1)), 1
+    given = {exact(name): column for name, column in (columns or {}).items()}
+    return declared_table(
+        rows,
+        given,
+        public=public,
+        keys=pairs_of(key),
+        person=person,
+        join=join,
+        most=rows_each,
+        form=form,
+        delimiter=delimiter,
+        owned=owned,
+    )
 
 
 def _fits(rows: object, schema: Schema, delimiter: str) -> None:
@@ -187,28 +295,59 @@ def _fits(rows: object, schema: Schema, delimiter: str) -> None:
     from reticent.data.source import open_source, path_of
 
     path = path_of(rows)
-    if not path or _found(Path(path)):
+    if not path or in_database(path) or _found(Path(path)):
         open_source(rows, schema, delimiter=delimiter)
 
 
-def _account(rows: object, declared: Sequence[str], spec: Spec) -> Ledger:
+def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[str, Path]) -> Ledger:
     """The ledger of ``spec``; of a file the one that counts for it, as for a study file: one file, one ledger."""
-    from reticent.data.source import path_of
+    from reticent.data.source import identity_of, path_of
     from reticent.ledger import Ledger
-    from reticent.ledger.fingerprint import claim, open_for
+    from reticent.ledger.fingerprint import claim, claimed_by, open_for, source_at
 
     near, person, budget = spec.schema.person.protected, spec.schema.person.column, spec.budget.loss
     path = path_of(rows)
-    source = Path(path) if path and _found(Path(path)) else None
+    known = path and (in_database(path) or _found(Path(path)))
+    source = source_at(identity_of(path)) if known else None
     bare = (
         spec.ledger is not None and Path(spec.ledger).expanduser().exists() and Ledger.open(spec.ledger).source is None
     )
     if source is not None and not bare:
-        return open_for(source, declared, spec.ledger, title=spec.title, adjacency=near, person=person, budget=budget)
+        return open_for(
+            source,
+            declared,
+            spec.ledger,
+            title=spec.title,
+            adjacency=near,
+            person=person,
+            budget=budget,
+            further=files,
+        )
     made = Ledger.open_or_create(spec.ledger, title=spec.title, adjacency=near, person=person, budget=budget)
     if source is not None:  # a ledger that names no source, as 0.1.0 made them here
         claim(source, declared, made)
+    for file in files.values():
+        if made.durable:
+            claim(file, declared, made)
+        else:  # a ledger that ends with this process is not one to be found again
+            claimed_by(file, made)
     return made
+
+
+def _check_public(spec: Spec, rows: object) -> None:
+    """Refuse a table that is said to be about nobody where it is one about people."""
+    if not spec.further:
+        return
+    from reticent.data.further_tables import private_files, public_files
+    from reticent.data.source import identity_of, path_of
+    from reticent.ledger.fingerprint import refuse_public, source_at
+
+    if not (files := public_files(spec.schema, spec.further)):
+        return
+    place = path_of(rows)
+    known = place and (in_database(place) or _found(Path(place)))
+    main = [source_at(identity_of(place))] if known else []
+    refuse_public(files, [*main, *private_files(spec.schema, spec.further).values()])
 
 
 def _found(source: Path) -> bool:

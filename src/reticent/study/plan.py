@@ -197,8 +197,14 @@ class Plan:
         where = "assumes" if self.assumed else "for"
         rows = "" if self.typical is None else f" with {show(self.typical)} rows each"
         text = f"* {where} {self.people:,} people{rows} and a shape read off the bounds; your file was not consulted."
+        if self._schema is not None and self._schema.person.moved > 1:
+            text += (
+                f" Rows reach their person through {self._schema.owner}: one person makes {self._schema.person.moved} "
+                f"steps, and the losses above are those of one."
+            )
         if self.seconds is not None:
-            text += f" It takes roughly {self.seconds:.1g} s of one processor."
+            text += f" Its questions take roughly {self.seconds:.1g} s of one processor,"
+            text += " beside start-up and reading the rows."
         if self.left is not None:
             text += f" {words(self.left)} is left."
         if not self.affordable:
@@ -327,7 +333,7 @@ def plan_of(
         PlanLine(
             step.name,
             step.guarantee.loss,
-            _at_caps(
+            _at_candidates(
                 prepared,
                 place,
                 prepared.expected(place, people, passing=passing, where=schema.where is not None),
@@ -354,17 +360,15 @@ def plan_of(
     return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, *made)
 
 
-def _at_caps(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
-    """The expectation with the noise at a few caps that may be chosen; that of the supposed one is its own."""
-    if not prepared.by_cap or place >= len(prepared.steps):
+def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
+    """The expectation with the noise at a few candidates that may be chosen; that of the supposed one is its own."""
+    if not prepared.by_choice or place >= len(prepared.steps):
         return found
-    wide = [(one, one.steps[place].expected(people).noise) for one in prepared.by_cap[:: -(-len(prepared.by_cap) // 4)]]
-    told = [
-        f"{_half(noise)} at a cap of {one.schema.person.rows:,}"
-        for one, noise in wide
-        if noise is not None and one.schema is not None
-    ]
-    supposed = "" if prepared.schema is None else f"supposes a cap of {prepared.schema.person.rows:,}"
+    assert prepared.choice is not None
+    several = [*zip(prepared.choice.candidates, prepared.by_choice, strict=True)]
+    wide = [(words, one.steps[place].expected(people).noise) for words, one in several[:: -(-len(several) // 4)]]
+    told = [f"{_half(noise)} at {words}" for words, noise in wide if noise is not None]
+    supposed = "".join(f"supposes {words}" for words, one in several if one.schema == prepared.schema)
     return replace(found, note="; ".join(filter(None, (found.note, ": ".join((supposed, ", ".join(told)))))))
 
 

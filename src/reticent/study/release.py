@@ -7,38 +7,23 @@ query asked for reaches this module, and nothing but noisy numbers leaves it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, assert_never, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from reticent.certificate.answer_json import answer_to_json, cell_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import ReleaseMetadata, columns_to_json, stated
-from reticent.data.query import (
-    CappedPersons,
-    DistinctPersons,
-    Incomplete,
-    KeyHolders,
-    Moments,
-    OrderedValues,
-    PresentValues,
-    Query,
-    Ranks,
-    Records,
-    Rows,
-    Tally,
-    Total,
-    keys_of,
-)
+from reticent.data.query import Query, columns_read, keys_of
 from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, QueryResult, Table
 from reticent.data.transformations import needed
 from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
-from reticent.ledger import Ledger, Receipt
+from reticent.ledger import Ledger, Line, Receipt
 from reticent.ledger.faults import note_fault, protected_log
-from reticent.ledger.fingerprint import note_head
 from reticent.outcome import Estimate, Outcome, Reply
 from reticent.privacy.explain import outline
 from reticent.privacy.guarantee import Guarantee
@@ -114,6 +99,9 @@ class Release(Comparisons):
     def guarantee(self) -> Guarantee:
         """The derived guarantee; ``str()`` of ``proof`` prints the tree."""
         return self.certificate.guarantee
+
+    def _told_by(self) -> tuple[str, str]:
+        return self.receipt, self.certificate.digest
 
     @property
     def receipt(self) -> str:
@@ -275,7 +263,17 @@ def charge(prepared: PreparedRelease, ledger: Ledger, about: ReleaseMetadata) ->
         what=about.name or ", ".join(step.name for step in prepared.steps)[:200],
         who=about.who,
         purpose=about.purpose,
+        key=None if about.request is None else about.request[0],
+        request_digest=None if about.request is None else about.request[1],
     )
+
+
+def released_before(ledger: Ledger, line: Line) -> Release:
+    """The release of a request that was charged before, as ``stored_answer`` says."""
+    from reticent.study.stored_answer import stored
+
+    found = stored(ledger, line)
+    return Release(found.answers, tuple(found.document["caveats"]), found)
 
 
 def run(
@@ -287,9 +285,8 @@ def run(
     entropy: SystemEntropy,
     signer: Ed25519PrivateKey | None,
     on_stage: Callable[[str], None],
-    source: Path | None,
 ) -> Release:
-    """Charge, read, draw and commit. ``source`` is the file whose claim follows the ledger, if there is one.
+    """Charge, read, draw and commit.
 
     Parameters
     ----------
@@ -304,8 +301,6 @@ def run(
         Signs the certificate.
     on_stage : function
         Told the name of each stage.
-    source : Path or None
-        The file whose claim follows the ledger.
 
     Returns
     -------
@@ -324,10 +319,12 @@ def run(
         raise PublicParameterError("a release draws its noise from the operating system and from nothing else")
     on_stage("reserve")
     receipt = charge(prepared, ledger, about)
-    if source is not None:
-        note_head(source, ledger)  # an older copy of the ledger, put back after an interruption, is then noticed
+    if receipt.replayed and about.request is not None:  # another process was first with this request
+        line = ledger.asked_before(*about.request, who=about.who)
+        assert line is not None
+        return released_before(ledger, line)
     try:
-        prepared = _under_its_cap(prepared, table, entropy)
+        prepared = _as_chosen(prepared, table, entropy)
         answers, caveats = draw(prepared, table, entropy, on_stage)
         on_stage("commit")
         document = certified(prepared, answers, caveats, schema, about, receipt, ledger)
@@ -336,7 +333,8 @@ def run(
             certificate = certificate.sign(signer)
         release = Release(answers, caveats, certificate)
         whole = [answers[place] for view in prepared.views if view.schema is None for place in view.places]
-        ledger.commit(receipt, digest=certificate.digest, shares=prepared.beside.recorded(whole))
+        kept = None if about.request is None else json.dumps(certificate.document, allow_nan=False)
+        ledger.commit(receipt, digest=certificate.digest, shares=prepared.beside.recorded(whole), answer=kept)
         return release
     except BaseException as cause:
         reference = f"f-{receipt.id.removeprefix('r-')}"
@@ -354,7 +352,7 @@ def draw(
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Run every query once, then draw each step's noise; returns answers and the caveats of the whole release."""
     on_stage("read")
-    prepared = _under_its_cap(prepared, table, entropy)
+    prepared = _as_chosen(prepared, table, entropy)
     key, views = entropy.bits(256).to_bytes(32), prepared.views
     read = [
         _read(table, [*(prepared.steps[place] for place in view.places), *view.besides], key, prepared.schema_of(view))
@@ -383,13 +381,13 @@ def draw(
     return tuple(drawn), (*noted, *prepared.notes)
 
 
-def _under_its_cap(prepared: PreparedRelease, table: Table, entropy: Entropy) -> PreparedRelease:
-    """The release at the cap on rows that is drawn now; as it is, where none is to be chosen any more."""
-    if prepared.choice is None or prepared.cap is not None:
+def _as_chosen(prepared: PreparedRelease, table: Table, entropy: Entropy) -> PreparedRelease:
+    """The release at the cap or the bounds drawn now; as it is, where none are to be chosen any more."""
+    if prepared.choice is None or prepared.chosen is not None:
         return prepared
-    from reticent.study.cap_candidates import at_chosen_cap
+    from reticent.study.cap_candidates import at_chosen
 
-    return at_chosen_cap(prepared, table, entropy)
+    return at_chosen(prepared, table, entropy)
 
 
 def _read(table: Table, steps: Sequence[Step], key: bytes, schema: Schema | None) -> dict[Query, QueryResult]:
@@ -429,35 +427,17 @@ def certified(
         from reticent.statistics.extensions import to_json
 
         found["extensions"] = to_json(prepared.extensions)
-    if prepared.cap is not None and prepared.choice is not None:
-        found["cap"] = {"rows": prepared.cap, **prepared.choice.ladder.to_json()}
+    if prepared.chosen is not None and prepared.choice is not None:
+        found |= prepared.choice.to_json(prepared.chosen)
     return {**found, "answers": [answer_to_json(answer) for answer in answers], "caveats": list(caveats)}
 
 
 def _columns_of(prepared: PreparedRelease, view: View, schema: Schema) -> tuple[str, ...]:
     """The declared columns that the steps of a view are about, its filter's and those behind computed ones included."""
     steps = (*(prepared.steps[place] for place in view.places), *view.besides)
-    asked = set().union(*(_columns(query) for step in steps for query in step.queries))
+    asked = set().union(*(columns_read(query) for step in steps for query in step.queries))
     seen = prepared.schema_of(view) or schema
     return needed(seen, [name for name in seen.cells if name in asked])
-
-
-def _columns(query: Query) -> set[str]:
-    """The declared columns a query reads."""
-    match query:
-        case CappedPersons():
-            return set()
-        case Rows(keys=keys) | DistinctPersons(keys=keys):
-            found = set()
-        case Records(columns=columns) | Incomplete(columns=columns):
-            return set(columns)
-        case KeyHolders(column=column):
-            return {column}
-        case PresentValues() | Total() | Moments() | Tally() | Ranks() | OrderedValues():
-            keys, found = query.keys, {query.column}
-        case _:
-            assert_never(query)
-    return found if keys is None else found | {keys.column}
 
 
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:

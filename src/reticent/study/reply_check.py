@@ -44,7 +44,7 @@ def unlikely(prepared: PreparedRelease, people: int) -> tuple[UnlikelyAnswer, ..
         UnlikelyAnswer(item, step.expected(people).replies) for item, step in pairs_of(prepared) if item.is_checked
     ]
     hopeless_ones = tuple(one for one in found if hopeless(one.replies))
-    for made in prepared.by_cap if hopeless_ones else ():  # a cap may be chosen at which there is hope
+    for made in prepared.by_choice if hopeless_ones else ():  # a cap may be chosen at which there is hope
         again = {item.name for item, step in pairs_of(made) if hopeless(step.expected(people).replies)}
         hopeless_ones = tuple(one for one in hopeless_ones if one.asked.name in again)
     return hopeless_ones

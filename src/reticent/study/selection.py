@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from reticent.data.compression import bare
-from reticent.sql.result import CHOSEN, SelectedRow, columns_of, listed, rows_of
+from reticent.data.compression import stem_of
+from reticent.outcome import Reply
+from reticent.sql.output import GroupKey
+from reticent.sql.result import CHOSEN, SelectedRow, Value, columns_of, listed, rows_of, texts_of
 from reticent.sql.statement import SelectStatement, read
 from reticent.sql.syntax import TABLE
+from reticent.statistics.answer import Answer, Cell
 
 if TYPE_CHECKING:
+    from reticent.certificate.render.figure import IntervalBar
     from reticent.data.schema import Schema
+    from reticent.data.spec import Spec
     from reticent.privacy.numbers import Number
     from reticent.study.release import Release
 
@@ -24,9 +28,23 @@ def is_select(text: object) -> bool:
 
 
 def statement_of(text: str, schema: Schema, place: str) -> SelectStatement:
-    """The statement of a text over a study, whose table is called ``study`` or by the name of its source."""
-    stem = bare(Path(place)).stem if place else ""
-    return read(text, schema, (TABLE, stem) if stem else (TABLE,))
+    """The statement of a text over a study."""
+    return read(text, schema, names_of_table(place))
+
+
+def joined_spec(spec: Spec, statement: SelectStatement) -> Spec:
+    """The study of the rows that a statement joins: without those that its JOIN leaves out."""
+    from reticent.data.joins import inner
+
+    declared = spec.schema.tables
+    chosen = [name for name, how in statement.joined.items() if how == "inner" != declared[name].join]
+    return replace(spec, schema=inner(spec.schema, chosen)) if chosen else spec
+
+
+def names_of_table(place: str) -> tuple[str, ...]:
+    """The names of the table of a study: ``study``, and the name of its source."""
+    stem = stem_of(place)
+    return (TABLE, stem) if stem else (TABLE,)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,14 +89,48 @@ class Selection:
         return "\n".join((listed(self.statement, self.rows), *self.notes, repr(self.release)))
 
     def _repr_html_(self) -> str:
+        from reticent.certificate.render.page import notes_of
         from reticent.pages.markup import render
+        from reticent.privacy.explain import sentence
 
-        return render("text", {"lines": [*listed(self.statement, self.rows).split("\n"), *self.notes]})
+        guarantee = self.release.guarantee
+        return render(
+            "selection_table",
+            {
+                "notes": (*self.notes, *notes_of(self.release.certificate)),
+                "heads": [name for name, _ in self.statement.outputs],
+                "rows": _cells(self.statement, self.rows),
+                "promise": sentence(guarantee.loss, guarantee.adjacency),
+            },
+        )
+
+
+def _cells(statement: SelectStatement, rows: Sequence[SelectedRow]) -> list[list[tuple[str, IntervalBar | None, bool]]]:
+    """The text of each value, its bar on the axis of its column, and True of a key."""
+    from reticent.certificate.render.figure import bar
+
+    columns = []
+    for place, (_, output) in enumerate(statement.outputs):
+        values = [row.values[place] for row in rows]
+        replies = [cell.outcome.value for cell in _answered(values) if isinstance(cell.outcome, Reply)]
+        span = (min(e.low for e in replies), max(e.high for e in replies)) if replies else None
+        bars = [bar(value.cells[0], span) if isinstance(value, Answer) else None for value in values]
+        columns.append([(drawn, isinstance(output, GroupKey)) for drawn in bars])
+    return [
+        [(text, *column[place]) for text, column in zip(texts, columns, strict=True)]
+        for place, texts in enumerate(texts_of(statement, rows))
+    ]
+
+
+def _answered(values: Sequence[Value]) -> list[Cell]:
+    return [value.cells[0] for value in values if isinstance(value, Answer)]
 
 
 def selected(statement: SelectStatement, release: Release) -> Selection:
     """The rows of a statement, of the release of its questions."""
-    return Selection(statement, rows_of(statement, {answer.name: answer for answer in release.answers}), release)
+    # by place: in a study with weights an answer is named by its weight too
+    named = {ask.name: answer for ask, answer in zip(statement.asks, release.answers, strict=False)}
+    return Selection(statement, rows_of(statement, named), release)
 
 
 def cost_of(

@@ -1,4 +1,4 @@
-"""Plans of what is bought by itself: a session, or the fit of a model. They are methods of ``Study``.
+"""Plans of what is bought by itself: a session, the fit of a model, or made-up rows. They are methods of ``Study``.
 
 Each is a ``Plan`` of one line, so that it is shown as a plan of a release is. No row is read, and nothing is charged.
 """
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 from reticent.privacy.numbers import Number
 
 if TYPE_CHECKING:
-    from reticent.learning.estimator import Estimator
     from reticent.sessions.outlook import SessionKind
     from reticent.sessions.payer import Payer
+    from reticent.statistics.density import DensityOf
+    from reticent.statistics.statistic import Ask
+    from reticent.study.allocation import Question
     from reticent.study.plan import Budget, Plan
 
     class Planner(Payer, Protocol):
@@ -21,6 +23,17 @@ if TYPE_CHECKING:
 
         @property
         def title(self) -> str: ...
+
+        def plan(
+            self,
+            questions: Sequence[Question],
+            *,
+            epsilon: Number | None,
+            rho: Number | None,
+            delta: Number | None,
+            people: int | None,
+            override: str,
+        ) -> Plan: ...
 
         def _assumed(self, people: int | None) -> tuple[int, bool]: ...
 
@@ -44,8 +57,8 @@ def session_plan(
     ----------
     study : Study
         Whose budget would pay.
-    kind : "holdout", "sparse_vector", "leaderboard" or "noisy_answers"
-        The method of this study that would open it.
+    kind : "holdout", "sparse_vector", "sparse_vector of counts", "leaderboard" or "noisy_answers"
+        The method of this study that would open it. The noise of counts is in rows.
     columns, epsilon, rho, delta
         As for that method; noisy answers are priced by ``rho``.
     answers : int
@@ -84,15 +97,15 @@ def session_plan(
 
 
 def model_plan(
-    study: Planner, model: Estimator, columns: Sequence[str], y: str | None = None, *, people: int | None = None
+    study: Planner, model: object, columns: Sequence[str], y: str | None = None, *, people: int | None = None
 ) -> Plan:
-    """Plan the fit of a model: its price, and its accuracy where a public rule gives it. Free: no row is read.
+    """Plan the fit of a model: its price, and its accuracy. Free: no row is read.
 
     Parameters
     ----------
     study : Study
         Whose rows it would be fitted to.
-    model : estimator of ``reticent.learning``
+    model : estimator of ``reticent.learning``, ``GridSearchCV`` of it, or a pipeline of ``Clip`` and it
         It is not changed.
     columns, y
         As for ``xy``.
@@ -102,13 +115,18 @@ def model_plan(
     Returns
     -------
     Plan
-        Of one line: for ``LinearRegression`` the half-widths of the first slope, for others the price alone.
+        Of one line: for ``LinearRegression`` the half-widths of the first slope, for others the score of five fits to
+        made-up rows beside that of the best rule. A search has the price of all its fits.
 
     Raises
     ------
     Refusal
         As the fit would be refused.
     """
+    from reticent.learning import made_up_fits
+    from reticent.learning.estimator import Estimator
+    from reticent.learning.search import GridSearchCV
+    from reticent.learning.transformers import unpacked
     from reticent.ledger import Ledger
     from reticent.privacy import compose
     from reticent.statistics.context import values_of
@@ -120,9 +138,57 @@ def model_plan(
     left, existing = study._left_of_plan()
     ledger = existing or Ledger.create(None, title=study.title, adjacency=study.schema.person.neighbours(), budget=left)
     shelf = Columns(study.schema, ledger, study._place, study._table, study._known, assumed=size)
-    guarantee, expected = model.expect(*xy(shelf, columns, y), people=size)
+    x, target = xy(shelf, columns, y)
+    if isinstance(model, GridSearchCV):
+        guarantee, expected = model.expect(x, target, people=size)
+        name = f"GridSearchCV of {type(model._last).__name__}"
+    else:
+        one, handle = (model, x) if isinstance(model, Estimator) else unpacked(model, x, "a plan")[::2]
+        guarantee, expected = made_up_fits.expected(one, handle, target, size)
+        name = type(one).__name__
     if study._currency == "zcdp":
         guarantee = compose.in_zcdp(guarantee)
-    name = f"{type(model).__name__}({', '.join(columns)}{'' if y is None else f'; {y}'})"
+    name = f"{name}({', '.join(columns)}{'' if y is None else f'; {y}'})"
     takes = of_records(len(columns) + (y is not None), values_of(size, study.schema.person.rows, study.schema.person))
     return plan_of_one(name, guarantee, expected, size, assumed=assumed, budget=(left, existing), takes=takes)
+
+
+def synthesis_plan(
+    study: Planner,
+    columns: str | Sequence[str] | DensityOf | Ask,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+    people: int | None = None,
+    override: str = "",
+) -> Plan:
+    """Plan made-up rows: the price of the density behind them, its width and P(reply). Free: no row is read.
+
+    Parameters
+    ----------
+    study : Study
+        Whose rows would be imitated.
+    columns : str, sequence of str, or a question ``rt.density(...)``
+        As for ``synthesize``: of columns a tenth of epsilon buys the tables that rows are compared with.
+    epsilon, rho, delta
+        As for ``synthesize``.
+    people : int, optional
+        How many to assume; by default the declared number, else 10,000.
+    override : str
+        The reason for an epsilon above 10.
+
+    Returns
+    -------
+    Plan
+        Of one line; drawing rows is free, however many.
+
+    Raises
+    ------
+    Refusal
+        As the synthesis would be refused.
+    """
+    from reticent.study.synthetic import asked_density
+
+    asked = asked_density(columns, None, delta)
+    return study.plan([asked], epsilon=epsilon, rho=rho, delta=delta, people=people, override=override)

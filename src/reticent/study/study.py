@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn, ParamSpec, TypeVar
@@ -78,9 +78,10 @@ class Study:
     _ledger: Ledger | None = None
     _groups: Keys | None = None
     on_stage: Callable[[str], None] | None = None  # called with the name of each stage of a release as it begins
-    on_rows: Callable[[int, float], None] | None = None  # called with the rows read, and their share of the source
+    on_rows: Callable[[int, float], None] | None = None  # called with the rows read, and the share that is done
     extensions: tuple[Extension, ...] = ()  # statistics and mechanisms of third parties that were passed by hand
     _passing: Fraction | None = None  # the share of rows that plans suppose to pass a filter
+    _handles: dict[str, Ledger] = field(default_factory=dict)  # on the ledger, by its path; shared with what is derived
 
     if not TYPE_CHECKING:  # a name of 0.1.0 says what it is called now
 
@@ -113,23 +114,27 @@ class Study:
         if self._ledger is not None:
             return self._ledger
         if self.spec.ledger is None:
-            from reticent.data.compression import bare
+            from reticent.data.compression import stem_of
 
-            stem = bare(Path(self._place)).stem.strip("*") or "study"
+            stem = stem_of(self._place).strip("*") or "study"
             raise SpecError(f'Name a ledger, which outlives this process: [study] ledger = "{stem}.ledger".')
-        from reticent.ledger.fingerprint import open_for
+        from reticent.data.source import identity_of
+        from reticent.ledger.fingerprint import open_for, source_at
 
-        return open_for(
-            Path(self._place),
-            [*self.schema.stored, *filter(None, [self.schema.person.column])],
+        self._handles[self.spec.ledger] = open_for(
+            source_at(identity_of(self._place)),
+            self._declared,
             self.spec.ledger,
+            further=self._further_files(),
             title=self.spec.title,
             adjacency=self.schema.person.protected,
             person=self.schema.person.column,
             budget=self.spec.budget.loss,
             approved=self.spec.budget.approved or None,
             ends=self.spec.budget.ends,
+            handle=self._handles.get(self.spec.ledger),
         )
+        return self._handles[self.spec.ledger]
 
     @property
     def bounds(self) -> Mapping[str, Bound]:
@@ -253,7 +258,8 @@ class Study:
         """
         from reticent.study.plan import plan_of
 
-        of = self if rows is None else self._typically(read(rows, "rows"))
+        joined, questions = self._joined(questions)
+        of = joined if rows is None else joined._typically(read(rows, "rows"))
         prepared, size = of._settled(questions, self._cost((epsilon, rho, delta), override, people), people, want)
         assumed = people is None and self.schema.person.people is None
         left, ledger = self._left_of_plan()
@@ -294,13 +300,16 @@ class Study:
         Rehearsal
             Made-up answers, the same each time.
         """
+        from reticent.data.joins import flat
         from reticent.study.allocation import at_least_one
         from reticent.study.rehearsal import rehearse
 
         at_least_one(people)
-        of = self if rows is None else self._typically(read(rows, "rows"))
+        joined, questions = self._joined(questions)
+        of = joined if rows is None else joined._typically(read(rows, "rows"))
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
-        return rehearse(of._prepare(questions, Cost.read(epsilon, rho, delta, override), public), of.schema, people)
+        prepared = of._prepare(questions, Cost.read(epsilon, rho, delta, override), public)
+        return rehearse(prepared, flat(of.schema), people)
 
     def audit(
         self,
@@ -347,15 +356,21 @@ class Study:
             What cannot be asked; a plan of another study.
         """
         from reticent.conformance.plan_audit import audit
+        from reticent.data.joins import flat
         from reticent.study.plan import Plan
 
+        of = self
         if not isinstance(questions, Plan):
-            prepared, _ = self._settled(questions, self._cost((epsilon, rho, delta), override, people), people, want)
+            of, questions = self._joined(questions)
+            prepared, _ = of._settled(questions, self._cost((epsilon, rho, delta), override, people), people, want)
         elif override or any(given is not None for given in (epsilon, rho, delta, people, want)):
             raise PublicParameterError("a plan has its cost and its people already: audit it by itself")
         else:
             prepared = questions.prepared_for(self.schema)
-        return audit(prepared, self.schema, triples=triples)
+        told = self.on_rows
+        return audit(
+            prepared, flat(of.schema), triples=triples, seen=None if told is None else lambda share: told(0, share)
+        )
 
     @refusing()
     @_current("study.release")
@@ -370,6 +385,7 @@ class Study:
         purpose: str = "",
         record: Record | None = None,
         audit: int | Literal["quick"] | None = None,
+        request_id: str | None = None,
     ) -> Release:
         """Publish answers: charge the ledger, read the rows, draw the noise, certify.
 
@@ -393,6 +409,9 @@ class Study:
         audit : "quick" or int, optional
             Run the compiled plan on made-up neighbours first, that many pairs or 50 ("quick", about a second). What was
             found goes into the certificate; a finding refuses the release.
+        request_id : str, optional
+            A name for this request, of whoever asks. The same name gives the stored answer again, with no second
+            charge; for another question it is refused.
 
         Returns
         -------
@@ -408,10 +427,11 @@ class Study:
         """
         from reticent.certificate.fields import ReleaseMetadata
         from reticent.data.expression_text import write
+        from reticent.data.joins import lines
+        from reticent.data.source import name_of
         from reticent.entropy import system
-        from reticent.ledger.fingerprint import note_release
         from reticent.study.allocation import check_request
-        from reticent.study.release import run
+        from reticent.study.release import released_before, run
 
         about, stage = record_of(record), self.on_stage or (lambda _: None)
         check_request(purpose, audit)
@@ -423,6 +443,15 @@ class Study:
 
                 signer = load_private(about.key)
             asked: Sequence[Ask] = self._understood(questions) if questions else ()
+            request = None
+            if request_id is not None:
+                from reticent.study.stored_answer import check_id, request_digest
+
+                request = check_id(request_id), request_digest(asked, within, want, self.schema)
+                kept = self._existing()
+                earlier = None if kept is None else kept.asked_before(*request, who=about.who)
+                if kept is not None and earlier is not None:
+                    return released_before(kept, earlier)
             table = self._table()
             self._probe(table)
             units = self._units(table, asked, within, about.who, wants=want is not None)
@@ -447,7 +476,7 @@ class Study:
             name=about.name,
             purpose=purpose,
             who=about.who,
-            source=Path(self._place).name if self._place else "in memory",
+            source=name_of(self._place),
             approved=self.spec.budget.approved,
             ends=None if self.spec.budget.ends is None else self.spec.budget.ends.isoformat(),
             people=units,
@@ -455,12 +484,11 @@ class Study:
             audit=None if audited is None else audited.to_json(),
             snapshot=self.spec.snapshot,
             where="" if self.schema.where is None else write(self.schema.where),
+            tables=tuple(lines(self.schema)),
+            unit=self.schema.person.unit,
+            request=request,
         )
-        source = Path(self._place) if self._place and ledger.durable else None
-        release = run(prepared, table, self.schema, ledger, metadata, system(), signer, stage, source)
-        if source is not None:
-            note_release(source, ledger, release.receipt)
-        return release
+        return run(prepared, table, self.schema, ledger, metadata, system(), signer, stage)
 
     @_current("study.sql")
     def sql(
@@ -472,6 +500,7 @@ class Study:
         delta: Number | None = None,
         purpose: str = "",
         record: Record | None = None,
+        request_id: str | None = None,
     ) -> Selection:
         """Publish what a SELECT asks: its aggregates are released, its arithmetic on them is free.
 
@@ -489,6 +518,8 @@ class Study:
             Of the release, for the ledger and the certificate.
         record : Record, optional
             Name, person who asks, signing key and override, for the ledger and the certificate.
+        request_id : str, optional
+            A name for this request: the same name gives the stored answer again, with no second charge.
 
         Returns
         -------
@@ -502,12 +533,22 @@ class Study:
         Fault
             After the charge; the charge stays.
         """
-        from reticent.study.selection import cost_of, selected, statement_of
+        from reticent.study.selection import cost_of, joined_spec, selected, statement_of
 
         found = statement_of(statement, self.schema, self._place)
         epsilon, rho, delta = cost_of(found, epsilon, rho, delta)
+        of = replace(self, spec=joined_spec(self.spec, found))
         return selected(
-            found, self.release(found.asks, epsilon=epsilon, rho=rho, delta=delta, purpose=purpose, record=record)
+            found,
+            of.release(
+                found.asks,
+                epsilon=epsilon,
+                rho=rho,
+                delta=delta,
+                purpose=purpose,
+                record=record,
+                request_id=request_id,
+            ),
         )
 
     @_current("study.synthesize")
@@ -569,6 +610,7 @@ class Study:
 
     session_plan = single_plans.session_plan
     model_plan = single_plans.model_plan
+    synthesis_plan = single_plans.synthesis_plan
 
     def session_prices(
         self,
@@ -640,14 +682,35 @@ class Study:
 
     @property
     def _declared(self) -> list[str]:
-        return [*self.schema.stored, *filter(None, [self.schema.person.column])]
+        own = [*self.schema.stored, *filter(None, [self.schema.person.column])]
+        if not self.schema.tables:
+            return own
+        from reticent.data.joins import further_columns
+        from reticent.ledger.fingerprint import further_names
+
+        return [*own, *further_names(further_columns(self.schema), self._further_files())]
+
+    def _further_files(self) -> Mapping[str, Path]:
+        """The files of further private tables, each of which is claimed for the ledger too."""
+        from reticent.data.further_tables import private_files
+
+        return private_files(self.schema, self.spec.further)
 
     def _table(self) -> Table:
+        from reticent.data.further_tables import sources
         from reticent.data.table import open_table
         from reticent.ledger.faults import protected_log
 
         source = self._rows if self._rows is not None else self._place
-        return open_table(source, self.schema, delimiter=self.spec.delimiter, log=protected_log, seen=self.on_rows)
+        further = sources(self.schema, self.spec.further) if self.schema.tables else None
+        return open_table(
+            source,
+            self.schema,
+            delimiter=self.spec.delimiter,
+            log=protected_log,
+            seen=self.on_rows,
+            further=further,
+        )
 
     def _probe(self, table: Table) -> None:
         from reticent.data.table import check_engine
@@ -659,7 +722,7 @@ class Study:
         from reticent.study.allocation import most, public_people
 
         def charge() -> Loss:
-            return most(asked, within, self._currency, wants=wants, left=self.ledger.left)
+            return most(asked, within, self._currency, wants=wants, left=lambda: self.ledger.left())
 
         return public_people(table, self.schema.person, lambda: self.ledger, charge, who)
 
@@ -668,7 +731,7 @@ class Study:
     ) -> Sequence[Ask]:
         from reticent.study.accuracy_target import wanted
 
-        in_rho = self._currency == "zcdp"
+        in_rho = self._currency == "zcdp" or within.rho is not None
         return wanted(questions, want, self.schema, self._understood, people, within, self._known(), in_rho=in_rho)
 
     def _assumed(self, people: int | None) -> tuple[int, bool]:
@@ -717,14 +780,28 @@ class Study:
         return self._prepare(asked, within, public), size
 
     def _prepare(self, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
+        made = self._of_persons(questions, within, units)
+        if not (unit := self.schema.person.unit):
+            return made
+        note = f"one person of the guarantee, of the cap and of the caveats is one {unit}, with all who belong to it"
+        by_choice = tuple(replace(one, notes=(*one.notes, note)) for one in made.by_choice)
+        return replace(made, notes=(*made.notes, note), by_choice=by_choice)
+
+    def _of_persons(self, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
         from reticent.study.allocation import settle
 
-        given = self.schema, units, self._currency, self._known(), self.extensions
-        if self.schema.person.ladder is None and self.schema.person.ceiling is None:
-            return settle(self._understood(questions), within, *given)
-        from reticent.study.cap_candidates import settle_capped
+        if self.schema.person.moved > 1:
+            from reticent.study.moved_persons import settle_moved
 
-        return settle_capped(self._understood(questions), within, *given)
+            asked = self._understood(questions)
+            return settle_moved(asked, within, self.schema, units, self._currency, self.extensions)
+        given = self.schema, units, self._currency, self._known(), self.extensions
+        person, chosen = self.schema.person, any(getattr(one, "auto", None) for one in self.schema.columns.values())
+        if person.ladder is None and person.ceiling is None and not chosen:
+            return settle(self._understood(questions), within, *given)
+        from reticent.study.bounds_candidates import settle_bounded
+
+        return settle_bounded(self._understood(questions), within, *given)
 
     def _check_replies(self, asked: Sequence[Ask], prepared: PreparedRelease, within: Cost, units: int | None) -> None:
         from reticent.study.reply_check import check_replies
@@ -734,20 +811,31 @@ class Study:
 
         check_replies(prepared, self.schema.person, units, dearer)
 
+    def _joined(self, questions: Sequence[Question]) -> tuple[Study, Sequence[Question]]:
+        """The study of the rows that a SELECT joins, and its questions; other questions as they are."""
+        if not isinstance(questions, str):
+            return self, questions
+        from reticent.study.selection import is_select, joined_spec, statement_of
+
+        if not is_select(questions):
+            return self, questions
+        found = statement_of(str(questions), self.schema, self._place)
+        return replace(self, spec=joined_spec(self.spec, found)), found.asks
+
     def _understood(self, questions: Sequence[Question]) -> tuple[Ask, ...]:
         from reticent.study.allocation import understand
 
         if isinstance(questions, str):
-            from reticent.study.selection import is_select, statement_of
-
-            if is_select(questions):
-                questions = statement_of(questions, self.schema, self._place).asks
+            joined, questions = self._joined(questions)
+            if joined.spec is not self.spec:
+                raise QuestionError("A SELECT with JOIN is released by study.sql(…). Nothing was charged.")
         return understand(questions, self.schema, self._groups, self.extensions)
 
     def _known(self) -> EarlierShares:
         from reticent.certificate.snapshot import NOTHING, known
 
-        if self.schema.where is not None or self.schema.computed:  # earlier shares are of all rows, by names of columns
+        if self.schema.where is not None or self.schema.computed or self.schema.tables:
+            # earlier shares are of all rows, by names of columns of one table
             return NOTHING
         if self.schema.person.ladder is not None:  # and of rows under a cap that is known
             return NOTHING
@@ -792,18 +880,24 @@ class Study:
     __deepcopy__ = __copy__
 
     def __reduce__(self) -> tuple[object, ...]:
-        if self._rows is not None:
+        if self._rows is not None or any(not one.path for one in self.spec.further.values()):
             raise QuestionError("A study over rows in memory cannot be pickled: its rows and its budget stay here.")
         schema = replace(
             self.schema,
             columns=dict(self.schema.columns),
             computed=dict(self.schema.computed),
             texts=dict(self.schema.texts),
+            tables=dict(self.schema.tables),
         )
         releases = tuple(replace(item, want=dict(item.want)) for item in self.spec.releases)
         return (
             _again,
-            (replace(self.spec, schema=schema, releases=releases), self._groups, self.extensions, self._passing),
+            (
+                replace(self.spec, schema=schema, releases=releases, further=dict(self.spec.further)),
+                self._groups,
+                self.extensions,
+                self._passing,
+            ),
         )
 
 

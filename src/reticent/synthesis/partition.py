@@ -498,7 +498,7 @@ def _apart(one: Axis, value: Fraction) -> bool:
 
 
 def _roomy(listed: Values, found: Values) -> Values:
-    """As many of the values that were found as there is room for, the first of each column; all of one column."""
+    """Listed values and the found ones that there is room for, the first of each column; all of one column."""
     if len(found) == 1:
         return found
     kept = [list(values) for values in listed]

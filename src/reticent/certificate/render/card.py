@@ -6,15 +6,37 @@ All of it is read off the certificate, so that a card says nothing that its dige
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, Final
 
 from reticent.certificate.record import CertificateRecord
+from reticent.certificate.render.tables import number
 
 FITS: Final = ("fit", "grid search")
 NOT_FOR: Final = (
     "Not for a finding about one person: a prediction is about people with such values, and that person may not be "
     "among the rows. Not for cause and effect. Beyond the bounds above it has seen nobody."
 )
+
+SHRUNK: Final = "Coefficients are shrunk towards 0 by a penalty and by clipping: they are no effects."
+OF_KIND: Final = {
+    "LogisticRegression": SHRUNK,
+    "LinearSVC": f"{SHRUNK} It has no chances, only classes.",
+    "EmpiricalRiskClassifier": SHRUNK,
+    "EmpiricalRiskRegressor": SHRUNK,
+    "HuberRegressor": f"{SHRUNK} Far values count less: it is no line of means.",
+    "QuantileRegressor": f"{SHRUNK} It tells a quantile, and no mean.",
+    "LinearRegression": "A slope with an interval is that of least squares among these columns, and of no other set.",
+    "GaussianNB": "Columns count as independent within a class: where they are not, chances are too near to 0 and 1.",
+    "DecisionTreeClassifier": "Splits lie at public thresholds and are chosen with noise: they do not rank columns.",
+    "RandomForestClassifier": "Splits lie at public thresholds, many at random: they do not rank columns.",
+    "BernsteinClassifier": "Values of its function are smooth and noisy: only their sign was made to be told.",
+    "FunctionClassifier": "Values of its function are smooth and noisy: only their sign was made to be told.",
+    "KMeans": "A centre is a place among values and no person. How many clusters there are was said beforehand.",
+    "PCA": "Axes along which rows vary alike are mixed up by noise.",
+}
+NO_INTERVALS: Final = "no intervals"
+HEAVY: Final = 1.5  # times what was asked: a penalty that a reader would not expect
 
 
 def card(certificate: CertificateRecord) -> tuple[tuple[str, str], ...]:
@@ -40,8 +62,9 @@ def card(certificate: CertificateRecord) -> tuple[tuple[str, str], ...]:
             "; ".join(_column(name, bounds) for name, bounds in zip(model["columns"], model["bounds"], strict=True)),
         ),
         ("Clipped", _clipped(model)),
+        ("Penalty", _penalty(model)),
         ("Coefficients", _intervals(model["released"])),
-        ("Not for", NOT_FOR),
+        ("Not for", " ".join(filter(None, (NOT_FOR, OF_KIND.get(model["name"], ""))))),
     ]
     return tuple((name, text) for name, text in told if text)
 
@@ -77,6 +100,41 @@ def _clipped(model: dict[str, Any]) -> str:
     return " ".join(told)
 
 
+def _penalty(model: dict[str, Any]) -> str:
+    """The ridge that was used, beside the one that C asked for where it is heavier; empty without."""
+    ridge = model["released"].get("ridge")
+    if not isinstance(ridge, float | int) or isinstance(ridge, bool):
+        return ""
+    told = f"a ridge of {number(float(ridge))}"
+    asked = _asked(model["parameters"])
+    if asked is None:
+        return f"{told}."
+    if ridge <= HEAVY * asked:
+        return f"{told}, as C asks."
+    return (
+        f"{told}, where C asks for {number(asked)}: the least that ε pays for. Coefficients are shrunk more than C "
+        "says, and rare classes are found less often. A larger ε, more rows or fewer columns would help."
+    )
+
+
+def _asked(given: dict[str, Any]) -> float | None:
+    """The ridge that C asks for, beside the greatest weight; None where it is not known."""
+    classes = given.get("class_weight")
+    weights = [_positive(one) for one in classes.values()] if isinstance(classes, dict) else [1.0]
+    weight = _positive(given.get("C"))
+    if weight is None or None in weights or given.get("most_weight") is not None:
+        return None
+    return 1.0 / (weight * max(1.0, *(one for one in weights if one is not None)))
+
+
+def _positive(text: object) -> float | None:
+    try:
+        value = float(Fraction(str(text)))
+    except (ValueError, OverflowError, ZeroDivisionError):
+        return None
+    return value if 0 < value < math.inf else None
+
+
 def _intervals(released: dict[str, Any]) -> str:
     """Number of coefficients with an interval, in words; empty for a model that has no estimates."""
     found = released.get("estimates")
@@ -84,7 +142,9 @@ def _intervals(released: dict[str, Any]) -> str:
         return ""
     told = [one for one in found if isinstance(one, dict) and isinstance(one.get("low"), float)]
     some = sum(math.isfinite(one["low"]) for one in told)
-    note = f": {released['note']}" if isinstance(released.get("note"), str) and released["note"] else ""
+    text = released["note"] if isinstance(released.get("note"), str) else ""
+    before, why, after = text.partition(NO_INTERVALS)
+    note = f": {why}{after}" if why and "ridge" in before else f": {text}" if text else ""
     return f"{some} of {len(found)} have an interval, the intercept counted{note}."
 
 

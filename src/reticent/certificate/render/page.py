@@ -78,7 +78,7 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
             "about": " · ".join(part for part in parts if part),
             "purpose": document["purpose"],
             "withdrawn": [withdrawn] if withdrawn else [],
-            "notes": _notes(certificate),
+            "notes": notes_of(certificate),
             "let_out": _let_out(certificate),
             "card": card(certificate),
             "level": _level(certificate),
@@ -107,7 +107,7 @@ def fragment(certificate: CertificateRecord) -> str:
     return render(
         "release_table",
         {
-            "notes": _notes(certificate),
+            "notes": notes_of(certificate),
             "level": _level(certificate),
             "rows": [row for answer in certificate.answers for row in _bar_rows(answer, labels_of(certificate))],
             "columns": column_words(certificate),
@@ -116,7 +116,7 @@ def fragment(certificate: CertificateRecord) -> str:
     )
 
 
-def _notes(certificate: CertificateRecord) -> tuple[str, ...]:
+def notes_of(certificate: CertificateRecord) -> tuple[str, ...]:
     """The caveats, with those of the study and of the ledger."""
     reason = certificate.document.get("override")
     lifted = [f"The limit on the loss of one release was lifted, with this reason: {reason}"] if reason else []

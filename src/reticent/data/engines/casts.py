@@ -171,7 +171,7 @@ def typed(x: Expr, column: Column | Text) -> Expr:
         case Integer():
             return whole_or_null(x)
         case Category(among=among):
-            texts = whole_text(whole_or_null(x)) if type(among[0]) is int else x
+            texts = texts_of_keys(x, column)
             return ibis.ifelse(texts.isin([key_text(key) for key in among]), texts, ibis.null("string"))
         case Text(longest=longest):
             short = x.strip().substr(0, longest).strip()
@@ -179,6 +179,11 @@ def typed(x: Expr, column: Column | Text) -> Expr:
             return ibis.ifelse(unfit, ibis.null("string"), short)
         case _:
             assert_never(column)
+
+
+def texts_of_keys(x: Expr, column: Category) -> Expr:
+    """The text that a parsed cell has as a key, listed or not."""
+    return whole_text(whole_or_null(x)) if type(column.among[0]) is int else x
 
 
 def engine_type(column: Column | Text) -> str:

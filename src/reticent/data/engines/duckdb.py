@@ -8,36 +8,47 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from reticent.data.engines.engine import Adopted, ColumnsInPlace, Limits, normalised
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DIALECT = "duckdb"
+INTERRUPTED: Final = "Query interrupted"  # its words when Ctrl-C struck inside it
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Resources of one run: memory and spill in DuckDB's notation, and threads (None: all cores)."""
+class DuckDBDialect:
+    """Its SQL as Ibis writes it: nothing is put right."""
 
-    memory: str = "2GB"
-    spill: str = "8GB"
-    threads: int | None = None
+    def write(self, expression: Any) -> str:
+        """The text of an Ibis expression."""
+        import ibis
+
+        return str(ibis.to_sql(expression, dialect="duckdb"))
 
 
-class Session:
+class DuckDBSession:
     """One locked connection."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
-    def store(self, name: str, statement: str, stream: pa.RecordBatchReader, *, steps: Mapping[str, str]) -> None:
-        """Keep the outcome of ``statement`` as a table. It reads the last step, and each step reads the one before.
+    def put(self, name: str, table: pa.Table) -> None:
+        """Keep a small public table."""
+        self._connection.register("put", table)
+        try:
+            self._connection.execute(f'CREATE TEMP TABLE "{name}" AS FROM put')
+        finally:
+            self._connection.unregister("put")
 
-        The first is a view of the stream. Each later one is a table until the next is there: inlined, the columns that
-        it uses several times would double at each step.
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str]) -> None:
+        """Keep the outcome of ``statement`` as a table: the first step is a view of the stream, the others are tables.
+
+        Each of those is there until the next is: inlined, the columns that it uses several times would double at each.
 
         Parameters
         ----------
@@ -45,13 +56,15 @@ class Session:
             Of the table.
         statement : str
             SQL over the last step.
-        stream : RecordBatchReader
+        rows : RecordBatchReader
             The rows, as Arrow batches.
         steps : mapping of name to SQL
             In order.
         """
+        if isinstance(rows, ColumnsInPlace):
+            raise TypeError("this engine opens nothing: rows come to it as a stream")
         (first, text), *later = steps.items()
-        self._connection.register("source", stream)
+        self._connection.register("source", rows)
         try:
             self._connection.execute(f'CREATE TEMP VIEW "{first}" AS {text}')
             before = ""
@@ -78,16 +91,34 @@ class Session:
 
     def arrow(self, statement: str) -> pa.Table:
         """A result as Arrow."""
-        table: pa.Table = self._connection.sql(statement).to_arrow_table()
-        return table
+        return normalised(self._connection.sql(statement).to_arrow_table())
 
     def interrupt(self) -> None:
         """Stop what runs, from another thread."""
         self._connection.interrupt()
 
 
+@dataclass(frozen=True, slots=True)
+class DuckDB:
+    """The engine that this package brings."""
+
+    dialect: DuckDBDialect = DuckDBDialect()
+    packages: tuple[str, ...] = ("duckdb", "ibis-framework", "sqlglot")
+
+    def session(self, limits: Limits) -> AbstractContextManager[DuckDBSession]:
+        """A fresh session, for one run."""
+        return _locked(limits)
+
+    def interrupted(self, cause: BaseException) -> bool:
+        """Tell if an error is Ctrl-C."""
+        return str(cause) == INTERRUPTED
+
+
+DUCKDB: Final = DuckDB()
+
+
 @contextmanager
-def session(limits: Limits) -> Iterator[Session]:
+def _locked(limits: Limits) -> Iterator[DuckDBSession]:
     """A fresh database in memory; its temporary folder is private and removed at the end."""
     import duckdb
 
@@ -108,6 +139,6 @@ def session(limits: Limits) -> Iterator[Session]:
         try:
             connection.execute("SET enable_progress_bar = false")
             connection.execute("SET lock_configuration = true")
-            yield Session(connection)
+            yield DuckDBSession(connection)
         finally:
             connection.close()

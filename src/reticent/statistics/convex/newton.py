@@ -60,7 +60,7 @@ class Problem:
     def least(
         self, tilt: Sequence[int], exponent: int, ridge: Fraction, tolerance: Fraction, grid: int
     ) -> tuple[int, ...]:
-        """As ``mechanisms.objective.ConvexObjective`` has it; coefficients score by score."""
+        """Steps of 2^grid, score by score, nearest to a point where the gradient is at most ``tolerance`` long."""
         found = newton(LossSum(self), tilt, exponent, float(ridge), below(tolerance)) if exactly(ridge) else None
         if found is None:
             point = slowly(self.loss, self.rows, self.targets, tilt, exponent, ridge, tolerance, self.shares)

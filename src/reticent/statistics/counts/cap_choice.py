@@ -22,6 +22,7 @@ from reticent.errors import QuestionError
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.outcome import Estimate, Reply
+from reticent.privacy.adjacency import Kind
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import Linf
@@ -70,26 +71,54 @@ class CapChoiceStep:
         Between neighbours each number moves by 1 at most. Under add/remove all that move go the same way, and the first
         is among them: twice a number less the first one moves by 1 at most.
         """
-        counted = (*above, 0)
-        if self.setting.neighbours.kind == "substitute":
-            return counted
-        return tuple(2 * number - counted[0] for number in counted)
+        return monotone(above, self.setting.neighbours.kind)
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The candidates in words."""
+        return tuple(f"a cap of {rung:,}" for rung in self.ladder.rungs)
 
     def choose(self, results: Sequence[QueryResult], entropy: Entropy) -> int:
-        """The cap drawn."""
-        ((above,),), rungs = (result.vectors for result in results), self.ladder.rungs
-        scores = np.array(self.scores(above), dtype=np.int64)
-        weights = np.array([FALL**place for place in reversed(range(len(rungs)))], dtype=object)
-        return rungs[gate.choose(self.mechanism, Candidates(scores, weights), np.arange(len(rungs) + 1), entropy)]
+        """The place of the cap drawn."""
+        ((above,),) = (result.vectors for result in results)
+        return drawn(self.mechanism, self.scores(above), entropy)
+
+    def told(self, place: int) -> str:
+        """The note of a release at the cap drawn."""
+        return (
+            f"the cap of {self.ladder.rungs[place]:,} rows of a person was chosen privately among {self.ladder.words}, "
+            f"for {self.ladder.share} of the loss; a later release may keep it at no charge"
+        )
+
+    def to_json(self, place: int) -> dict[str, object]:
+        """The choice as a certificate holds it."""
+        return {"cap": {"rows": self.ladder.rungs[place], **self.ladder.to_json()}}
 
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
-        rows = float(self.choose(results, entropy))
+        rows = float(self.ladder.rungs[self.choose(results, entropy)])
         return Answer(NAME, (Cell((), Reply(Estimate(rows, rows, rows, 0.0, 0.0))),), discrete=True)
 
     def expected(self, people: int) -> ExpectedAccuracy:
         """A choice has no width: the note says what it is made among, and when a larger one is worth its noise."""
         worth = f"the next one is worth its noise where {self.worth:,.0f} fewer people have more rows"
         return ExpectedAccuracy(None, None, f"chosen among {self.ladder.words}; {worth}", ALWAYS)
+
+
+def monotone(above: Sequence[int], kind: Kind) -> tuple[int, ...]:
+    """Scores of candidates by numbers above all but the last, which move together and the first of them furthest.
+
+    Under add/remove all that move go the same way, and the first moves at least as far as any other. So twice a number
+    less the first one moves no further than the first. Under substitution the numbers are the scores.
+    """
+    counted = (*above, 0)
+    return counted if kind == "substitute" else tuple(2 * number - counted[0] for number in counted)
+
+
+def drawn(mechanism: Exponential, scores: Sequence[int], entropy: Entropy) -> int:
+    """The place of a candidate by its score, each weighing ``FALL`` times less beforehand than the one before."""
+    weights = np.array([FALL**place for place in reversed(range(len(scores)))], dtype=object)
+    found = Candidates(np.array(scores, dtype=np.int64), weights)
+    return int(gate.choose(mechanism, found, np.arange(len(scores) + 1), entropy))
 
 
 def prepare(setting: Setting, epsilon: Fraction) -> CapChoiceStep:

@@ -39,6 +39,10 @@ class Count(Statistic):
     mechanism: str = attrs.field(default=GEOMETRIC, converter=read_mechanism, kw_only=True)
 
     @property
+    def takes_weight(self) -> bool:
+        return self.mechanism == GEOMETRIC
+
+    @property
     def spends_delta(self) -> bool:
         return self.mechanism == "gaussian"
 

@@ -281,6 +281,29 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
     -------
     CountStep
     """
+    query, bins = binned(asked, setting)
+    made = noise(asked.mechanism, asked.name, query, setting, epsilon, len(bins) * public_facts.groups(setting))
+    return CountStep(
+        public_facts.title(asked, setting),
+        query,
+        made.mechanism,
+        setting,
+        Fraction(1),
+        public_facts.labels(setting.keys, bins),
+        True,
+        of_bins(asked, query, setting),
+        delta=made.delta,
+    )
+
+
+def binned(asked: Histogram, setting: Setting) -> tuple[Tally, tuple[Label, ...]]:
+    """The bins of a histogram and their labels.
+
+    Raises
+    ------
+    QuestionError
+        Edges of a category; a number without edges that has too many values.
+    """
     declared = setting.schema.column(asked.column)
     match declared:
         case Category(among=among):
@@ -307,25 +330,20 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
             bins = tuple((("bin", text),) for text in _intervals(asked.edges))
         case _:
             assert_never(declared)
-    made = noise(asked.mechanism, asked.name, query, setting, epsilon, len(bins) * public_facts.groups(setting))
+    return query, bins
+
+
+def of_bins(asked: Histogram, query: Tally, setting: Setting) -> tuple[str, ...]:
+    """The caveats of bins: where values outside count, and the cap."""
     caveats = []
     if query.edges:
+        declared = setting.schema.column(asked.column)
         last = asked.edges[-1] if asked.edges else query.edges[-1] - 1
         ends = f"[{value_words(query.edges[0], declared)}, {value_words(last, declared)}]"
         caveats.append(f"values of {asked.column} outside {ends} count in the nearer end bin")
     if setting.schema.person.column is not None:
         caveats.append(public_facts.at_most(setting.schema.person))
-    return CountStep(
-        public_facts.title(asked, setting),
-        query,
-        made.mechanism,
-        setting,
-        Fraction(1),
-        public_facts.labels(setting.keys, bins),
-        True,
-        tuple(caveats),
-        delta=made.delta,
-    )
+    return tuple(caveats)
 
 
 def _key(value: int, declared: Integer) -> Key:

@@ -46,6 +46,10 @@ class Histogram(OfColumn):
         check_edges(self.edges)
 
     @property
+    def takes_weight(self) -> bool:
+        return self.mechanism == GEOMETRIC
+
+    @property
     def spends_delta(self) -> bool:
         return self.mechanism == "gaussian"
 

@@ -43,6 +43,10 @@ class Sum(OfColumn):
         check_bounds(self.low, self.high)
 
     @property
+    def takes_weight(self) -> bool:
+        return self.mechanism == GEOMETRIC
+
+    @property
     def spends_delta(self) -> bool:
         return self.mechanism == "gaussian"
 

@@ -112,6 +112,10 @@ class Mean(OfColumn):
         check_bounds(self.low, self.high)
 
     @property
+    def takes_weight(self) -> bool:
+        return isinstance(self.method, str)
+
+    @property
     def spends_delta(self) -> bool:
         return isinstance(self.method, CoinPress)
 

@@ -39,6 +39,10 @@ class Proportion(OfColumn):
 
     value: Key | None = attrs.field(default=None, kw_only=True, metadata={"build": lambda texts: bare(texts["value"])})
 
+    @property
+    def takes_weight(self) -> bool:
+        return True
+
     def estimand(self, setting: Setting) -> str:
         which = "" if self.value is None else f" = {self.value}"
         return f"population share of {self.column}{which} among readable values{kept('row', setting.schema.person)}"

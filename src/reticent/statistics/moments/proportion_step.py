@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from reticent.data.query import PresentValues, Query, Tally
-from reticent.data.schema import Category, Key
+from reticent.data.schema import Category, Column, Key
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
@@ -164,13 +164,7 @@ def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> Proportio
     -------
     ProportionStep
     """
-    declared = setting.schema.column(asked.column)
-    if not isinstance(declared, Category):
-        raise QuestionError(
-            f'{asked.name} needs a category: [columns.{asked.column}] kind = "category", among = [...]. '
-            "Nothing was charged."
-        )
-    value = _chosen(asked, declared)
+    value = chosen(asked, setting.schema.column(asked.column))
     queries = (Tally(asked.column, among=(value,), keys=setting.keys), PresentValues(asked.column, setting.keys))
     rows = setting.schema.person.rows
     in_place = setting.neighbours.kind == "substitute" and setting.keys is None
@@ -189,8 +183,19 @@ def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> Proportio
     )
 
 
-def _chosen(asked: Proportion, declared: Category) -> Key:
-    """The value asked for, or the only one of True, 1 and "yes" in the category."""
+def chosen(asked: Proportion, declared: Column) -> Key:
+    """The value asked for, or the only one of True, 1 and "yes" in the category.
+
+    Raises
+    ------
+    QuestionError
+        A column that is no category; a value that is not listed, or none where several could be meant.
+    """
+    if not isinstance(declared, Category):
+        raise QuestionError(
+            f'{asked.name} needs a category: [columns.{asked.column}] kind = "category", among = [...]. '
+            "Nothing was charged."
+        )
     listed = ", ".join(map(str, declared.among))
     if asked.value is not None:
         asked_for = str(asked.value)

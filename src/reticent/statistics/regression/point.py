@@ -86,7 +86,7 @@ class Point:
         return deviation(self.plan.last) / UNIT**2
 
     def error(self) -> float:
-        """As ``Products.error``: of a slope, times rows, for columns of a usual spread."""
+        """Error of a slope, times rows, for columns of a usual spread."""
         return self.noise / SPREAD**2
 
     @property
@@ -96,11 +96,11 @@ class Point:
 
     @property
     def errors(self) -> str:
-        """As ``PlainSquares.errors``."""
+        """Words of a plan about errors: the width that they are cut to."""
         return ", and errors to half the range of y"
 
     def hidden(self, rows: int) -> float:
-        """As ``Products.hidden``, of the curvature."""
+        """Relative noise of the curvature of ``rows`` rows of usual columns."""
         assert self.plan.curved is not None
         keys = [(place, key) for place, key in self.frame.features if place >= 0]
         blocks = [self.frame.blocks[place] for place, _ in keys]

@@ -86,15 +86,15 @@ class LeastSquares:
 
     @property
     def errors(self) -> str:
-        """As ``PlainSquares.errors``: they are not cut."""
+        """Words of a plan about errors: none, as they are not cut."""
         return ""
 
     def hidden(self, rows: int) -> float:
-        """As ``least_squares.hidden``."""
+        """Relative noise of the squares and products of ``rows`` rows of usual columns."""
         return self.products.hidden(rows)
 
     def error(self) -> float:
-        """As ``Products.error``."""
+        """Error of a slope, times rows, for columns of a usual spread."""
         return self.products.error(self.products.way)
 
     @cached_property

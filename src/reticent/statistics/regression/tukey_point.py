@@ -268,7 +268,7 @@ class Middle:
 
     @property
     def mostly(self) -> GroupSize:
-        """As if a quarter of the records said nothing: what a public number of records is chosen for."""
+        """Three quarters of the public number of records: the rest may say nothing."""
         return GroupSize(0.75 * self.count, False, 0.75 * self.count - self.unsure)
 
 

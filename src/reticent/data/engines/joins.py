@@ -1,0 +1,147 @@
+"""Joins: rows of further tables, typed and thinned out, and the rows of the main table with those beside them.
+
+    source of a further table --cells--> "side0cells" --kept--> "side0": one row or few for each person and key
+    typed rows of the main table --joined--> the same rows with the columns of "side0", "side1", ... beside them
+
+Every window is over a person, or over the key of a public table. So a row of the outcome depends on the rows of its own
+person and on public ones: docs/proofs/joins.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import ibis
+
+from reticent.data.columns import Storage
+from reticent.data.engines.casts import DTYPES, engine_type, known_text, parsed, typed
+from reticent.data.engines.formula_levels import Names
+from reticent.data.joined_table import JoinedTable
+from reticent.data.joins import joined_of, keys_of
+from reticent.data.schema import Category, Schema, Text
+from reticent.data.transformations import needed
+
+Table: TypeAlias = Any  # Ibis is not typed; these never leave the compiler but as SQL text
+Expr: TypeAlias = Any
+
+KEY_STAND_IN: Final = "the key goes here, 1f0e9d8c7b6a5948"
+
+
+def columns_read(schema: Schema, used: Sequence[str], table: str) -> tuple[str, ...]:
+    """The columns of a further table that are read for those used, by their full names."""
+    return tuple(name for name in needed(schema, used) if schema.table_of(name) == table)
+
+
+def tables_read(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
+    """The further tables that are read for the columns used."""
+    return joined_of(schema, needed(schema, used))
+
+
+def stream_names(schema: Schema, used: Sequence[str], table: str) -> list[tuple[str, str]]:
+    """Columns to read of a further table: each name inside the engine, and that in its source."""
+    names, joined = Names(schema, used), schema.tables[table]
+    found = [(names[name], name.partition(".")[2]) for name in columns_read(schema, used, table)]
+    found += [(f"k{place}", theirs) for place, (_, theirs) in enumerate(joined.keys)]
+    return found if joined.person is None else [*found, ("who", joined.person)]
+
+
+def cells(schema: Schema, used: Sequence[str], table: str, storage: Mapping[str, Storage]) -> Table:
+    """Parsed cells of a further table."""
+    names, joined = Names(schema, used), schema.tables[table]
+    inside = stream_names(schema, used, table)
+    source = ibis.table({name: DTYPES[storage[own]] for name, own in inside}, name="source")
+    declared, form = schema.cells, joined.format
+    full = {names[name]: declared[name] for name in columns_read(schema, used, table)}
+    found = {
+        name: parsed(source[name], storage[own], full[name], form)
+        if name in full
+        else known_text(source[name], storage[own], form)
+        for name, own in inside
+    }
+    return source.select(**found)
+
+
+def kept(schema: Schema, used: Sequence[str], table: str) -> Table:
+    """Typed rows of a further table, of which so many stay as may stand beside a row of the main one.
+
+    Of a person's rows those with the least sha256(key, number, person) stay; of a public table there is one for a key.
+    """
+    names, joined, place = Names(schema, used), schema.tables[table], list(schema.tables).index(table)
+    declared, read = schema.cells, columns_read(schema, used, table)
+    keys = [f"k{nth}" for nth in range(len(joined.keys))]
+    group = keys if joined.public else ["who", *keys]
+    shape = {names[name]: engine_type(declared[name]) for name in read} | dict.fromkeys(group, "string")
+    rows = ibis.table(shape, name=f"side{place}cells")
+    for name in group:
+        rows = rows.filter(rows[name].notnull() & (rows[name] != ""))
+    found = {names[name]: typed(rows[names[name]], declared[name]) for name in read}
+    rows = rows.select(**{name: rows[name] for name in group}, **found)
+    if not joined.public and not joined.one_each:
+        constant = [names[name] for name in read if declared[name].constant]
+        rows = rows.mutate(**{name: rows[name].min().over(group_by="who") for name in constant})
+    order = [rows[names[name]] for name in read] or [rows[group[0]]]
+    rows = rows.mutate(
+        size=rows.count().over(group_by=group), nth=ibis.row_number().over(group_by=group, order_by=order)
+    )
+    if not joined.public:
+        digest = ibis.literal(f"side {place}:{KEY_STAND_IN}:") + rows.nth.cast("string") + ":" + rows.who
+        for name in keys:
+            digest = digest + ":" + rows[name].length().cast("string") + ":" + rows[name]
+        rows = rows.mutate(draw=ibis.ifelse(rows["size"] > joined.rows, digest.hexdigest("sha256"), ""))
+        rows = rows.mutate(nth=ibis.row_number().over(group_by=group, order_by=[rows.draw, rows.nth]))
+    rows = rows.filter(rows.nth < joined.rows)
+    if joined.most_keys:
+        rows = _few_owners(rows, joined, place, keys)
+    return rows.select(**{f"s{place}{name}": rows[name] for name in group}, **{name: rows[name] for name in found})
+
+
+def _few_owners(rows: Table, joined: JoinedTable, place: int, keys: Sequence[str]) -> Table:
+    """Rows of which a person has so many keys at most, and then those of keys with so many persons at most.
+
+    Which keys a person has left depends on that person alone. Whether a key is left depends on all who have it: that is
+    the one window over several persons, and ``JoinedTable.moved`` is its price.
+    """
+    digest = ibis.literal(f"keys {place}:{KEY_STAND_IN}:") + rows.who
+    for name in keys:
+        digest = digest + ":" + rows[name].length().cast("string") + ":" + rows[name]
+    rows = rows.mutate(draw=digest.hexdigest("sha256"))
+    rows = rows.mutate(nth=ibis.row_number().over(group_by="who", order_by=[rows.draw, *(rows[name] for name in keys)]))
+    rows = rows.filter(rows.nth < joined.most_keys)
+    rows = rows.mutate(size=rows.count().over(group_by=list(keys)))
+    return rows.filter(rows["size"] <= joined.owners)
+
+
+def owned(schema: Schema, used: Sequence[str], rows: Table) -> Table:
+    """Rows of the main table with their person, once for each whom their key has; those of nobody are left out."""
+    place = list(schema.tables).index(schema.owner)
+    found = _beside(schema, used, rows, schema.owner)
+    return found.rename(who=f"s{place}who")
+
+
+def joined(schema: Schema, used: Sequence[str], rows: Table) -> Table:
+    """Rows of the main table, typed, with the columns of the further ones beside them."""
+    ours = keys_of(schema)
+    for name in tables_read(schema, used):
+        rows = rows if name == schema.owner else _beside(schema, used, rows, name)
+    return rows.drop(*ours.values()) if ours else rows
+
+
+def _beside(schema: Schema, used: Sequence[str], rows: Table, name: str) -> Table:
+    """Rows with the columns of one further table, and with the person of its rows where that is the owner's."""
+    names, declared, ours = Names(schema, used), schema.cells, keys_of(schema)
+    table, place = schema.tables[name], list(schema.tables).index(name)
+    on = {f"s{place}k{nth}": ours[main] for nth, (main, _) in enumerate(table.keys)}
+    person = [] if table.public else [f"s{place}who"]
+    on |= {} if name == schema.owner else dict.fromkeys(person, "who")
+    shape = dict.fromkeys([*on, *person], "string") | {
+        names[one]: "string" if isinstance(declared[one], Category | Text) else "float64"
+        for one in columns_read(schema, used, name)
+    }
+    side = ibis.table(shape, name=f"side{place}")
+    by = [rows[mine] == side[theirs] for theirs, mine in on.items()]
+    inner = table.join == "inner" or name == schema.owner
+    return (rows.inner_join if inner else rows.left_join)(side, by).drop(*on)
+
+
+__all__ = ["KEY_STAND_IN", "cells", "columns_read", "joined", "kept", "stream_names", "tables_read"]

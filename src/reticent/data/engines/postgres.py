@@ -1,0 +1,231 @@
+"""PostgreSQL, where the rows are: a connection of its own for each run, and tables that end with it.
+
+Shells of the temporary tables are made first, empty. Every statement that reads rows runs in a read-only transaction
+that sees one state of the database (repeatable read). It may fill temporary tables and nothing else. The table of the
+study is read by one statement of one such transaction.
+
+Settings of the role or the server that would change a result or end a charged run are put back for the session:
+the zone, the spelling of dates and doubles, time limits. The engine's words may quote rows: they go to ``table``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+from reticent.data.engines.engine import Adopted, ColumnsInPlace, Limits
+from reticent.data.engines.postgres_dialect import POSTGRES, PostgresDialect, definitions
+from reticent.errors import SpecError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SETTINGS: Final = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "client_encoding": "UTF8",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+    "search_path": "pg_catalog",
+    "default_transaction_read_only": "off",  # of the shells; rows are read in transactions that say what they are
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "synchronous_commit": "off",
+    "jit": "off",
+}
+READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+COPIED: Final = {"int64": "bigint", "double": "double precision", "bool": "boolean", "string": "text"}
+
+
+@runtime_checkable
+class ColumnSelector(Protocol):
+    """A source in this engine."""
+
+    def selection(self, columns: Mapping[str, str]) -> str:
+        """A statement that selects columns under plain names."""
+        ...
+
+
+class PostgresSession:
+    """One connection, with the functions of the dialect in its temporary schema."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._source: list[str] = []  # the kind of "source" that is there, if one is
+        for name, value in SETTINGS.items():
+            connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+        for text in definitions():
+            connection.execute(text)
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """Keep a small public table."""
+        self._end()
+        self._copy(name, table.to_reader())
+        self._connection.execute(f'ANALYZE "{name}"')
+
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str]) -> None:
+        """Keep the outcome of ``statement`` as a table: the first step is a view of the source, the others are tables.
+
+        Parameters
+        ----------
+        name : str
+            Of the table.
+        statement : str
+            SQL over the last step.
+        rows : RecordBatchReader or ColumnsInPlace
+            What the first step reads.
+        steps : mapping of name to SQL
+            In order.
+        """
+        self._end()
+        for kind in self._source:
+            self._connection.execute(f'DROP {kind} "source" CASCADE')
+        if isinstance(rows, ColumnsInPlace):
+            assert isinstance(rows.source, ColumnSelector)
+            self._connection.execute(f'CREATE TEMP VIEW "source" AS {rows.source.selection(rows.columns)}')
+            self._source = ["VIEW"]
+        else:
+            self._copy("source", rows)
+            self._source = ["TABLE"]
+        (first, text), *later = steps.items()
+        self._connection.execute(f'CREATE TEMP VIEW "{first}" AS {text}')
+        tables = (*later, (name, statement))
+        for step, text in tables:
+            self._shell(step, text)
+        self._connection.execute(READING)
+        for step, text in tables:
+            self._connection.execute(f'INSERT INTO "{step}" {text}')
+        self._connection.execute(f'ANALYZE "{name}"')
+
+    def view(self, name: str, statement: str) -> None:
+        """Name a statement over what is stored; it runs whenever it is read."""
+        self._end()
+        self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {statement}')
+        self._connection.execute(READING)
+
+    def keep(self, name: str, statement: str) -> None:
+        """Keep the outcome of a statement over what is stored, in place of the one of the same name."""
+        self._end()
+        self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
+        self._shell(name, statement)
+        self._connection.execute(READING)
+        self._connection.execute(f'INSERT INTO "{name}" {statement}')
+        self._connection.execute(f'ANALYZE "{name}"')
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of a small result, with exact integers."""
+        found: list[tuple[Any, ...]] = self._connection.execute(statement).fetchall()
+        return found
+
+    def arrow(self, statement: str) -> pa.Table:
+        """A result as Arrow columns of int64, double and text."""
+        import io
+
+        import pyarrow as pa
+        from pyarrow import csv
+
+        nothing = f"SELECT * FROM ({statement}) AS found LIMIT 0"  # noqa: S608 - a statement of this package
+        described = self._connection.execute(nothing).description
+        kinds = {column.name: _ARROW.get(column.type_code, "string") for column in described}
+        types = {name: pa.type_for_alias(kind) for name, kind in kinds.items()}
+        told = io.BytesIO()
+        with self._connection.cursor().copy(f"COPY ({statement}) TO STDOUT (FORMAT csv)") as blocks:
+            for block in blocks:
+                told.write(block)
+        if not told.tell():
+            return pa.table({name: pa.array([], kind) for name, kind in types.items()})
+        told.seek(0)
+        return csv.read_csv(
+            told,
+            read_options=csv.ReadOptions(column_names=list(types), use_threads=False),
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+            ),
+        )
+
+    def interrupt(self) -> None:
+        """Stop what runs, from another thread."""
+        self._connection.cancel_safe()
+
+    def _end(self) -> None:
+        """End the transaction that reads, if there is one; what it filled stays."""
+        if self._connection.info.transaction_status:
+            self._connection.execute("COMMIT")
+
+    def _shell(self, name: str, statement: str) -> None:
+        """An empty table of the shape of a statement; no row is read."""
+        self._connection.execute(f'CREATE TEMP TABLE "{name}" AS {statement} WITH NO DATA')
+
+    def _copy(self, name: str, rows: pa.RecordBatchReader) -> None:
+        """Rows that come as a stream, into a temporary table; texts go by their bytes."""
+        columns = ", ".join(
+            f'"{field.name}" {COPIED[str(field.type)]}' + (' COLLATE "C"' if str(field.type) == "string" else "")
+            for field in rows.schema
+        )
+        names = ", ".join(f'"{field.name}"' for field in rows.schema)
+        self._connection.execute(f'CREATE TEMP TABLE "{name}" ({columns})')
+        with self._connection.cursor().copy(f'COPY "{name}" ({names}) FROM STDIN') as target:
+            for batch in rows:
+                for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    target.write_row(row)
+
+
+_ARROW: Final = {20: "int64", 21: "int64", 23: "int64", 1700: "int64", 700: "double", 701: "double"}  # by type number
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A database by its connection string, which holds no password."""
+
+    conninfo: str
+    dialect: PostgresDialect = POSTGRES
+    packages: tuple[str, ...] = ("the server", "psycopg", "ibis-framework", "sqlglot")
+
+    def session(self, limits: Limits) -> AbstractContextManager[PostgresSession]:
+        """A fresh session, for one run; memory and threads are those that the server grants."""
+        return _connected(self.conninfo)
+
+    def interrupted(self, cause: BaseException) -> bool:
+        """Tell if an error is Ctrl-C: it is not, since Ctrl-C strikes outside this engine."""
+        return False
+
+
+@contextmanager
+def _connected(conninfo: str) -> Iterator[PostgresSession]:
+    with connect(conninfo) as connection:
+        yield PostgresSession(connection)
+
+
+@contextmanager
+def connect(conninfo: str) -> Iterator[Any]:
+    """A connection that commits each statement, closed at the end.
+
+    Parameters
+    ----------
+    conninfo : str
+        Without a password: libpq takes one from PGPASSWORD, a pgpass file or a service file.
+
+    Raises
+    ------
+    SpecError
+        psycopg is not installed, or the server lets nobody in.
+    """
+    try:
+        import psycopg
+    except ImportError:
+        raise SpecError("PostgreSQL needs psycopg: pip install 'reticent[postgres]'. Nothing was read.") from None
+    try:
+        connection = psycopg.connect(conninfo, autocommit=True, application_name="reticent")
+    except psycopg.Error:
+        raise SpecError(
+            "The database cannot be reached, or lets this role not in. Try the same with psql. A password comes from "
+            "PGPASSWORD or a pgpass file. Nothing was read."
+        ) from None
+    try:
+        yield connection
+    finally:
+        connection.close()

@@ -1,0 +1,317 @@
+"""Further tables as they are declared: in a study file under [tables.…], or in Python by ``rt.table``.
+
+    rt.table(rows, key="ward", public=True) --> TableSource(JoinedTable, columns, rows)
+    study file, [tables.wards]              --> the same
+
+A public table is read when the study is opened, since nobody is in it: its key must be unique, and bounds and lists
+that nobody declared are those of its cells. A private table is read by releases alone, as the main one is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from reticent.data.format import Format, exact, in_database
+from reticent.data.joined_table import JoinedTable
+from reticent.data.joins import source_of, with_tables
+from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
+from reticent.errors import PublicParameterError, SpecError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from reticent.data.source import Source
+
+MOST_KEYS: Final = 1_000
+MOST_SHOWN: Final = 3
+OWN: Final = ""  # until the name of the main table's person column is known
+Keys = str | Sequence[str] | Mapping[str, str]
+Declared = Column | Text | Literal["category", "real", "integer"]  # a word: as the cells of a public table say
+
+
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """A further table with its columns and rows: a path, or a table in memory."""
+
+    joined: JoinedTable
+    columns: Mapping[str, Column]
+    texts: Mapping[str, Text]
+    rows: object
+    delimiter: str = ","
+
+    @property
+    def path(self) -> str:
+        from reticent.data.source import path_of
+
+        return path_of(self.rows)
+
+
+def pairs_of(key: Keys) -> tuple[tuple[str, str], ...]:
+    """The pairs of columns that a declared key means.
+
+    Raises
+    ------
+    SpecError
+        What is no name, list of names, or mapping of them.
+    """
+    if isinstance(key, str):
+        return ((exact(key), exact(key)),)
+    found = list(key.items()) if isinstance(key, Mapping) else [(one, one) for one in key]
+    if not all(isinstance(ours, str) and isinstance(theirs, str) for ours, theirs in found):
+        raise SpecError('key names columns: key = "ward", ["ward", "day"], or { ward = "code" }')
+    return tuple((exact(ours), exact(theirs)) for ours, theirs in found)
+
+
+def declared_table(
+    rows: object,
+    columns: Mapping[str, Declared],
+    *,
+    public: bool,
+    keys: tuple[tuple[str, str], ...],
+    person: str | None,
+    join: str,
+    most: int,
+    form: Format,
+    delimiter: str,
+    owned: tuple[int, int] = (0, 1),
+) -> TableSource:
+    """A further table by its declaration; a public one is read.
+
+    Parameters
+    ----------
+    rows : path, or table in memory
+    columns : mapping of name to declaration
+        A word stands for what a public table's cells say.
+    public : bool
+    keys : tuple of pairs
+    person : str or None
+        None for the name that the main table has.
+    join : "left" or "inner"
+    most : int
+        Rows that stand beside one.
+    form : Format
+    delimiter : str
+    owned : pair of int
+        Of a table that says whose a key is: the most keys of a person, and the most persons of a key.
+
+    Returns
+    -------
+    TableSource
+
+    Raises
+    ------
+    SpecError
+        A declaration that cannot be used; a key of a public table that is not unique.
+    """
+    made: Any = join
+    if isinstance(rows, str) and in_database(rows):
+        raise SpecError("A further table is a file or in memory: make a view in the database that joins its tables.")
+    if public:
+        if person is not None:
+            raise SpecError("a public table is about nobody: it has no person column")
+        shape = JoinedTable(keys, None, made, most, form, *owned)
+        content, found, digest = _public(rows, columns, shape, delimiter)
+        return TableSource(replace(shape, digest=digest, content=content), found, {}, rows, delimiter)
+    if not columns and not owned[0]:
+        raise SpecError("No column of it is declared. Bounds of people's data are never taken from their rows.")
+    if words := [name for name, column in columns.items() if isinstance(column, str)]:
+        raise SpecError(f"{words[0]} has no bounds or list. Only a public table needs none.")
+    plain = {name: column for name, column in columns.items() if not isinstance(column, Text | str)}
+    texts = {name: column for name, column in columns.items() if isinstance(column, Text)}
+    joined = JoinedTable(keys, person or OWN, made, most, form, *owned)
+    return TableSource(joined, plain, texts, rows, delimiter)
+
+
+def joined_schema(schema: Schema, tables: Mapping[str, TableSource]) -> Schema:
+    """The schema with further tables, whose person column is called as that of the main table where none is named."""
+    found = {}
+    for name, one in tables.items():
+        joined = one.joined
+        if joined.person == OWN:
+            joined = replace(joined, person=(schema.person.column or "person").rpartition(".")[2])
+        found[name] = (joined, one.columns, one.texts)
+    return with_tables(schema, found) if found else schema
+
+
+def check_further(schema: Schema, tables: Mapping[str, TableSource]) -> None:
+    """Refuse a further table in memory or in a file without its declared columns; no row of people is read."""
+    for name, one in tables.items():
+        if not one.path or Path(one.path).exists():
+            with_name(name, _open, schema, name, one)
+
+
+def sources(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, Source]:
+    """The sources of the further tables, unread; of a public one what was read before."""
+    return {name: with_name(name, _open, schema, name, tables[name]) for name in schema.tables}
+
+
+def private_files(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, Path]:
+    """The files of further tables about people."""
+    return {
+        name: Path(tables[name].path)
+        for name, joined in schema.tables.items()
+        if not joined.public and tables[name].path
+    }
+
+
+def public_files(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, Path]:
+    """The files of further tables about nobody."""
+    return {
+        name: Path(tables[name].path) for name, joined in schema.tables.items() if joined.public and tables[name].path
+    }
+
+
+def without_partners(schema: Schema) -> list[str]:
+    """Warnings of listed keys that no row of a public table has; both are public facts."""
+    said = []
+    for name, joined in schema.tables.items():
+        rows = "are left out" if joined.join == "inner" else "have missing cells there"
+        for here, there in joined.keys:
+            lost = _lost(schema.columns.get(here), there, joined.content)
+            if lost:
+                shown = ", ".join(lost[:MOST_SHOWN]) + (", …" if len(lost) > MOST_SHOWN else "")
+                said.append(f"[tables.{name}] has no {there} {shown}, which columns.{here} lists: such rows {rows}.")
+    return said
+
+
+def _lost(column: Column | None, there: str, content: pa.Table | None) -> list[str]:
+    """Listed keys, as texts, that a column of a public table has not."""
+    if content is None or not isinstance(column, Category):
+        return []
+    cells = {str(cell) for cell in content[there].to_pylist()}
+    return [str(key) for key in column.among if str(key) not in cells]
+
+
+def with_name(name: str, part: Any, *given: Any) -> Any:
+    """A part of a further table, whose refusal names it."""
+    try:
+        return part(*given)
+    except SpecError as error:
+        raise SpecError(*(f"[tables.{name}] {problem.lstrip()}" for problem in error.problems)) from None
+    except PublicParameterError as error:
+        raise SpecError(f"[tables.{name}] {error}") from None
+
+
+def _open(schema: Schema, name: str, one: TableSource) -> Source:
+    from reticent.data.source import open_source
+
+    content = schema.tables[name].content
+    rows = one.rows if content is None else content
+    return open_source(rows, source_of(schema, name), delimiter=one.delimiter)
+
+
+# --- public tables ----------------------------------------------------------------------------------------------------
+
+
+def _public(
+    rows: object, columns: Mapping[str, Declared], shape: JoinedTable, delimiter: str
+) -> tuple[pa.Table, dict[str, Column], str]:
+    """The content of a public table, its columns with bounds and lists, and its digest."""
+    import pyarrow as pa
+
+    from reticent.data.source import open_source
+
+    named = list(columns) or _names(rows, shape.format, delimiter)
+    theirs = [name for _, name in shape.keys]
+    given = {name: column for name, column in columns.items() if not isinstance(column, str)}
+    texts = {name: Text() for name in dict.fromkeys([*named, *theirs]) if name not in given}
+    if odd := [name for name, column in given.items() if isinstance(column, Text)]:
+        raise SpecError(f"{odd[0]} is text, and a public table has lists: leave its kind out.")
+    listed: Mapping[str, Any] = given
+    source = open_source(rows, Schema(listed, Person("add_remove"), shape.format, texts=texts), delimiter=delimiter)
+    names = list(dict.fromkeys([*named, *theirs]))
+    content = pa.Table.from_batches(list(source.batches(names)), _schema(source, names))
+    content = content.take(pa.array(range(content.num_rows), pa.int64()))  # a copy: an array may change its cells
+    _check_unique(content, theirs, shape.format)
+    found: dict[str, Column] = {}
+    for name in named:
+        column = columns.get(name)
+        if column is None or isinstance(column, str):
+            made = _as_it_is(content.column(name), column, shape.format)
+            if made is not None:
+                found[name] = made
+            elif column is not None:
+                raise SpecError(f"{name} has no {column} that could be asked for.")
+        elif not isinstance(column, Text):
+            found[name] = column
+    return content, found, _digest(content)
+
+
+def _schema(source: Source, names: Sequence[str]) -> pa.Schema:
+    import pyarrow as pa
+
+    from reticent.data.columns import arrow_type
+
+    return pa.schema([pa.field(name, arrow_type(source.storage[name])) for name in names])
+
+
+def _names(rows: Any, form: Format, delimiter: str) -> list[str]:
+    """All columns of a public table."""
+    from reticent.data.source import names_of, path_of
+
+    if path := path_of(rows):
+        return list(names_of(Path(path), delimiter=delimiter, encoding=form.encoding, sheet=form.sheet))
+    for part in ("columns", "column_names"):
+        found = getattr(rows, part, None)
+        if found is not None and not callable(found) and all(isinstance(name, str) for name in found):
+            return [exact(name) for name in found]
+    if isinstance(rows, Mapping):
+        return [exact(name) for name in rows]
+    raise SpecError("Name the columns of this table: columns={…}.")
+
+
+def _check_unique(content: pa.Table, keys: Sequence[str], form: Format) -> None:
+    """Refuse a key that two rows share. The table is public, so one of the keys is said."""
+    columns = [[_text(cell, form) for cell in content.column(name).to_pylist()] for name in keys]
+    seen: set[tuple[str | None, ...]] = set()
+    for found in zip(*columns, strict=True):
+        if None not in found and found in seen:
+            shown = ", ".join(map(str, found))[:80]
+            raise SpecError(
+                f"{' and '.join(keys)} is no unique key: two rows have {shown!r}. A row of the main table reaches one."
+            )
+        seen.add(found)
+
+
+def _text(cell: object, form: Format) -> str | None:
+    """The text by which a cell is compared, as ``casts.known_text`` has it."""
+    if cell is None or cell == "":
+        return None
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    text = form.spelled(cell) if isinstance(cell, float) else str(cell)
+    return None if text in form.na else text
+
+
+def _as_it_is(column: pa.ChunkedArray, kind: str | None, form: Format) -> Column | None:
+    """The declaration that the cells of a public column fit; None where they are of no use."""
+    cells = [cell for cell in column.to_pylist() if _text(cell, form) is not None]
+    if not cells:
+        return None
+    if isinstance(cells[0], bool):
+        return Category((False, True))
+    numbers = [form.number(cell) if isinstance(cell, str) else float(cell) for cell in cells]
+    if kind != "category" and all(number is not None and abs(number) < 2.0**53 for number in numbers):
+        values = [Fraction(number) for number in numbers if number is not None]
+        low, high = min(values), max(values)
+        whole = all(value.denominator == 1 for value in values)
+        if low < high and whole and kind != "real":
+            return Integer(int(low), int(high), why="of the public table")
+        if float(low) < float(high):
+            return Real(low, high, why="of the public table")
+    if kind in ("integer", "real"):
+        return None
+    texts = sorted({text for cell in cells if (text := _text(cell, form)) is not None})
+    fit = len(texts) <= MOST_KEYS and all(len(text) <= 200 and text.isprintable() for text in texts)
+    return Category(tuple(texts), why="of the public table") if fit else None
+
+
+def _digest(content: pa.Table) -> str:
+    """Digest of a public table, the same whatever the order of its rows."""
+    rows = sorted(repr(row) for row in zip(*(column.to_pylist() for column in content.columns), strict=True))
+    return hashlib.sha256("\n".join([repr(content.column_names), *rows]).encode("utf-8", "replace")).hexdigest()

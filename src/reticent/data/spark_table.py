@@ -1,0 +1,166 @@
+"""A table of Spark as a source: its rows stay in the cluster, and columns are brought to their storage there.
+
+    DataFrame --by place, not by name--> k0, k1, ... --total casts--> text, int64, double, bool
+
+Opening asks for names and types alone. Names are told apart letter by letter, though Spark takes capitals for small
+letters. A text that is not UTF-8 is a missing cell; whatever collation a column has, its texts are compared by bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from reticent.data.columns import Reading, Storage, storage_of, unfit, wanted
+from reticent.data.engines.spark import Spark
+from reticent.data.format import spark_name
+from reticent.data.joins import keys_of
+from reticent.data.schema import Category, Schema
+from reticent.errors import SpecError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MICRO: Final = 1_000_000
+DAY: Final = 86_400
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SparkTable:
+    """A DataFrame, with the names and types of its columns."""
+
+    frame: Any
+    names: tuple[str, ...]
+    types: Mapping[str, str]
+    storage: Mapping[str, Storage]
+    place: str | None = None
+    reading: Reading = field(default_factory=Reading)
+
+    @property
+    def engine(self) -> Spark:
+        """The Spark that has it."""
+        return Spark(self.frame.sparkSession)
+
+    def selected(self, columns: Mapping[str, str]) -> Any:
+        """A DataFrame of some columns in their storage, by their names in the plan."""
+        plain = self.frame.toDF(*(f"k{place}" for place in range(len(self.names))))
+        found = {inside: (f"k{self.names.index(name)}", name) for inside, name in columns.items()}
+        texts = [f"{self._stored(place, name)} AS {inside}" for inside, (place, name) in found.items()]
+        return plain.selectExpr(*(texts or ["CAST(0 AS BIGINT) AS none"]))
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Refuse: no row comes to the driver."""
+        raise TypeError("the rows of this source stay where they are")
+
+    def _stored(self, place: str, name: str) -> str:
+        kind, storage = self.types[name], self.storage[name]
+        if storage == "text" and kind.startswith(("string", "varchar", "char")):
+            return f"try_validate_utf8(collate({place}, 'UTF8_BINARY'))"
+        if storage == "seconds" and kind == "date":
+            return f"CAST(unix_date({place}) AS BIGINT) * {DAY}L"
+        if storage == "seconds" and kind == "timestamp_ntz":
+            micros = f"timestampdiff(MICROSECOND, CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ), {place})"
+            return f"({micros} - pmod({micros}, {MICRO}L)) div {MICRO}L"
+        if storage == "instants":
+            return f"unix_seconds({place})"
+        return f"CAST({place} AS {SQL_TYPES[storage]})"
+
+    def __repr__(self) -> str:
+        return "<private rows in Spark>"
+
+
+SQL_TYPES: Final[Mapping[Storage, str]] = {
+    "text": "STRING",
+    "whole": "BIGINT",
+    "real": "DOUBLE",
+    "truth": "BOOLEAN",
+    "seconds": "BIGINT",
+}
+
+
+def open_frame(frame: Any, schema: Schema) -> SparkTable:
+    """The source of a DataFrame. Names and types are asked for, no row.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of Spark.
+    schema : Schema
+
+    Returns
+    -------
+    SparkTable
+
+    Raises
+    ------
+    SpecError
+        If a declared column is missing, there twice or of a type that cannot hold its declared kind.
+    """
+    import pyarrow as pa
+
+    fields, asked = list(frame.schema.fields), wanted(schema)
+    names = tuple(one.name for one in fields)
+    kinds = pa.schema([(one.name, _arrow(one) if one.name in asked else pa.null()) for one in fields])
+    storage = storage_of([kinds], schema, "the table")
+    types = {one.name: one.dataType.simpleString() for one in fields if one.name in asked}
+    for name, found in storage.items():
+        if found == "real" and _as_text(schema, name):
+            raise SpecError(
+                f"column {name} holds {types[name]}, of which Spark writes other texts than other engines do. Cast it "
+                "to BIGINT or STRING in a view. Nothing was read."
+            )
+    return SparkTable(frame, names, types, storage)
+
+
+def open_catalog_table(source: str, schema: Schema) -> SparkTable:
+    """The source of ``spark:catalog.schema.table``, in the Spark session that is active, or in a new one.
+
+    Raises
+    ------
+    SpecError
+        If pyspark is not installed, Spark does not start, or there is no such table.
+    """
+    name = spark_name(source)
+    try:
+        parts = ".".join(f"`{part}`" for part in name.split("."))
+        return replace(open_frame(started().table(parts), schema), place=source)
+    except SpecError:
+        raise
+    except Exception as cause:
+        raise SpecError(
+            f"Spark has no table {name} that can be read ({type(cause).__name__}). Nothing was read."
+        ) from None
+
+
+def started() -> Any:
+    """The active Spark session, or one by the environment: ``SPARK_REMOTE``, or ``spark-defaults.conf``."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise SpecError("This source needs Spark: pip install 'reticent[spark]'. Nothing was read.") from None
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+    if "SPARK_REMOTE" in os.environ:
+        return SparkSession.builder.getOrCreate()
+    return SparkSession.builder.appName("reticent").config(map=quiet).getOrCreate()
+
+
+def _arrow(one: Any) -> pa.DataType:
+    """The Arrow type of a column."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return to_arrow_type(one.dataType)
+    except Exception:
+        raise SpecError(unfit(one.name, one.dataType.typeName())) from None
+
+
+def _as_text(schema: Schema, name: str) -> bool:
+    """True if the plan takes the text of a column: a person, a key of a join, a free text, a category of texts."""
+    declared = schema.columns.get(name)
+    texts = isinstance(declared, Category) and isinstance(declared.among[0], str)
+    return texts or name == schema.person.column or name in schema.texts or name in keys_of(schema)

@@ -1,0 +1,297 @@
+"""Fits to made-up rows: the score that a model has with its noise, said before any row is read.
+
+Columns are normal about the middle of their bounds, with a deviation of 1/6 of the range; keys of a category are
+equally frequent. The target follows a straight line in them. The best rule explains half of a number's variance. Of
+classes it knows the odds, which a deviation along the line changes by the factor e^2. Clusters have a deviation of 1/20
+of the range. Rows and noise are the same each time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.entropy import Replayed, Simulation, simulated
+from reticent.learning.classifiers import Classifier
+from reticent.learning.clusters import KMeans, nearest
+from reticent.learning.estimator import Estimator, same_as
+from reticent.learning.fit_release import Circumstances
+from reticent.learning.linear import Regressor
+from reticent.learning.moments import PCA
+from reticent.outcome import NO_REPLY
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.context import ExpectedAccuracy
+from reticent.statistics.replies import ALWAYS, USUAL, of_tables
+from reticent.statistics.scaling import Floats
+
+NO_RULE: Final = "its accuracy rests on the rows: no public rule gives it"
+TABLES: Final = 5
+MOST: Final = 20_000  # rows of a made-up table: more only make the noise smaller
+FRESH: Final = 4_000  # rows that a fit is judged by
+SLOPE: Final = 2.0  # of the log odds, for a deviation along the line
+SPREAD: Final = 1 / 6  # of a column's range
+NARROW: Final = 1 / 20  # that of a cluster
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUpTable:
+    """Rows of X in units of the columns, targets, and the score of the best rule on these rows."""
+
+    values: Floats
+    targets: NDArray[np.generic] | None
+    best: float
+
+
+class MadeUpLaw(Protocol):
+    """Law of made-up rows for one kind of model, and the score of a fit on such rows."""
+
+    @property
+    def score_words(self) -> str: ...
+
+    def rows(self, count: int, stream: Simulation) -> MadeUpTable: ...
+
+    def score(self, model: Estimator, table: MadeUpTable) -> float: ...
+
+
+def expected(model: Estimator, x: object, y: object, people: int) -> tuple[Guarantee, ExpectedAccuracy]:
+    """The guarantee of a fit, and what to expect of it for so many people: for ``study.model_plan``.
+
+    Parameters
+    ----------
+    model : estimator
+        It is not changed.
+    x, y : handle
+        As for ``fit``; no row of them is read.
+    people : int
+        The number of persons to suppose.
+
+    Returns
+    -------
+    (Guarantee, ExpectedAccuracy)
+        Widths where a public rule gives them. Else the mean score on five made-up tables, and how much less it is than
+        that of the best rule.
+
+    Raises
+    ------
+    Refusal
+        As ``fit`` would be refused.
+    """
+    here = model._here(x, y)
+    with np.errstate(all="ignore"):
+        work, beside = same_as(model, vars(model).copy())._planned_with(here, y)
+    if work.expected is not None:
+        found = work.expected(people)
+    else:
+        found = _forecast(model, here, y, people) or ExpectedAccuracy(None, None, NO_RULE, ALWAYS)
+    told = (found.note, *beside.sentences)
+    return beside.whole(work.guarantee), replace(found, note="; ".join(text for text in told if text))
+
+
+def _forecast(model: Estimator, here: Circumstances, y: object, rows: int) -> ExpectedAccuracy | None:
+    """The score of fits to made-up rows, in the words of a plan; None for a model without a score of this kind."""
+    size = min(rows, MOST)
+    small = replace(here, people=None if here.people is None else min(here.people, size))
+    scores, bests, words = [], [], ""
+    for place in range(TABLES):
+        stream = simulated(f"made-up fit {place} of {size} rows")
+        law = _law(model, small, y, stream)
+        if law is None:
+            return None
+        words = law.score_words
+        one = _fitted(model, small, y, law.rows(size, stream), place)
+        if one is not None:
+            fresh = law.rows(FRESH, stream)
+            scores.append(law.score(one, fresh))
+            bests.append(fresh.best)
+    if not scores:
+        return ExpectedAccuracy(None, None, f"no reply on {TABLES} tables of {size:,} made-up rows", _replies(0))
+    lost = [max(best - score, 0.0) for best, score in zip(bests, scores, strict=True)]
+    less = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (min(lost), max(lost))))
+    note = f"{words} {np.mean(scores):.2f} on {TABLES} tables of {size:,} made-up rows, {less} less than the best rule"
+    return ExpectedAccuracy(None, None, note, _replies(len(scores)))
+
+
+def _replies(found: int) -> tuple[tuple[str, float], ...]:
+    return ALWAYS if found == TABLES else ((USUAL, of_tables(found, TABLES)),)
+
+
+def _fitted(model: Estimator, here: Circumstances, y: object, table: MadeUpTable, place: int) -> Estimator | None:
+    """The model fitted to a made-up table with replayed noise; None where it has no reply."""
+    one = same_as(model, vars(model).copy())
+    with np.errstate(all="ignore"):
+        work, beside = one._planned_with(here, y)
+        targets, _ = beside.judged(table.values, table.targets)
+        one._drawn(work, table.values, targets, Replayed(f"made-up fit {place}"))
+    vars(one).update(guarantee_=work.guarantee, n_features_in_=len(here.bounds))
+    return None if getattr(one, "outcome_", None) is NO_REPLY else one
+
+
+def _law(model: Estimator, here: Circumstances, y: object, stream: Simulation) -> MadeUpLaw | None:
+    columns = _columns(here)
+    if isinstance(model, KMeans):
+        return _Clusters(
+            columns, columns.middle + columns.width * (stream.random((model.n_clusters, len(columns))) - 0.5) / 2
+        )
+    if isinstance(model, PCA):
+        return _OneAxis(columns, stream.standard_normal(len(columns)))
+    if isinstance(model, Classifier):
+        labels = model._labels(y)
+        return _Classes(
+            columns, labels, stream.standard_normal((len(columns), max(len(labels), 3) if len(labels) > 2 else 1))
+        )
+    if isinstance(model, Regressor):
+        low, high = model._y_bounds(y)
+        return _Line(columns, stream.standard_normal(len(columns)), (float(low), float(high)))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Public bounds of the columns, and which of them are keys of one category."""
+
+    low: Floats
+    high: Floats
+    categories: tuple[tuple[int, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    @property
+    def middle(self) -> Floats:
+        return (self.low + self.high) / 2
+
+    @property
+    def width(self) -> Floats:
+        return self.high - self.low
+
+    def rows(self, count: int, stream: Simulation) -> Floats:
+        noise = stream.standard_normal((count, len(self)))
+        found = np.clip(self.middle + SPREAD * self.width * noise, self.low, self.high)
+        for places in self.categories:
+            found[:, places] = np.eye(len(places))[stream.integers(len(places), size=count)]
+        return found
+
+    def standard(self, rows: Floats) -> Floats:
+        """Rows in deviations from the mean of each column."""
+        mean, deviation = self.middle.copy(), SPREAD * self.width
+        for places in self.categories:
+            share = 1 / len(places)
+            mean[list(places)], deviation[list(places)] = share, math.sqrt(share * (1 - share)) or 1.0
+        return (rows - mean) / deviation
+
+
+def _columns(here: Circumstances) -> _Columns:
+    bounds = np.array([[float(low), float(high)] for low, high in here.bounds])
+    of: dict[str, list[int]] = {}
+    for place, name in enumerate(here.names or ()):
+        category = None if here.shelf is None else here.shelf.category(name)
+        if category is not None:
+            of.setdefault(category, []).append(place)
+    return _Columns(bounds[:, 0], bounds[:, 1], tuple(map(tuple, of.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A number on a line, with as much variance about it as along it."""
+
+    columns: _Columns
+    weights: Floats
+    bounds: tuple[float, float]
+    score_words: str = "R squared"
+
+    def rows(self, count: int, stream: Simulation) -> MadeUpTable:
+        values = self.columns.rows(count, stream)
+        line = self.columns.standard(values) @ self.weights / np.linalg.norm(self.weights)
+        low, high = self.bounds
+        told = (low + high) / 2 + SPREAD * (high - low) * math.sqrt(0.5) * line
+        noise = SPREAD * (high - low) * math.sqrt(0.5) * stream.standard_normal(count)
+        targets = np.clip(told + noise, low, high)
+        return MadeUpTable(values, targets, _r_squared(targets, told))
+
+    def score(self, model: Estimator, table: MadeUpTable) -> float:
+        assert isinstance(model, Regressor)
+        assert table.targets is not None
+        return _r_squared(np.asarray(table.targets, np.float64), model._predicted(table.values))
+
+
+@dataclass(frozen=True, slots=True)
+class _Classes:
+    """Classes whose log odds are lines: one line for two classes, else one for each."""
+
+    columns: _Columns
+    labels: NDArray[np.generic]
+    weights: Floats
+    score_words: str = "right in"
+
+    def rows(self, count: int, stream: Simulation) -> MadeUpTable:
+        values = self.columns.rows(count, stream)
+        lines = SLOPE * self.columns.standard(values) @ self.weights / np.linalg.norm(self.weights, axis=0)
+        lines = np.column_stack([np.zeros(count), lines]) if len(self.labels) == 2 else lines
+        chances = np.exp(lines - lines.max(axis=1, keepdims=True))
+        chances /= chances.sum(axis=1, keepdims=True)
+        places = (stream.random((count, 1)) > np.cumsum(chances, axis=1)[:, :-1]).sum(axis=1)
+        return MadeUpTable(values, self.labels[places], float((chances.argmax(axis=1) == places).mean()))
+
+    def score(self, model: Estimator, table: MadeUpTable) -> float:
+        assert isinstance(model, Classifier)
+        return float(np.mean(model._labelled(table.values) == table.targets))
+
+
+@dataclass(frozen=True, slots=True)
+class _Clusters:
+    """Clusters of equal size about centres in the inner half of the bounds."""
+
+    columns: _Columns
+    centres: Floats
+    score_words: str = "R squared of clusters"
+
+    def rows(self, count: int, stream: Simulation) -> MadeUpTable:
+        places = stream.integers(len(self.centres), size=count)
+        noise = NARROW * self.columns.width * stream.standard_normal((count, len(self.columns)))
+        values = np.clip(self.centres[places] + noise, self.columns.low, self.columns.high)
+        return MadeUpTable(values, None, self._within(values, self.centres))
+
+    def score(self, model: Estimator, table: MadeUpTable) -> float:
+        assert isinstance(model, KMeans)
+        return self._within(table.values, model.cluster_centers_)
+
+    def _within(self, values: Floats, centres: Floats) -> float:
+        """The share of the variance of rows, in widths of the columns, that lies between clusters."""
+        rows, about = values / self.columns.width, centres / self.columns.width
+        own = about[nearest(rows, about)]
+        return float(1 - ((rows - own) ** 2).sum() / ((rows - rows.mean(axis=0)) ** 2).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class _OneAxis:
+    """Columns that have one factor in common, with half of the variance of each."""
+
+    columns: _Columns
+    signs: Floats
+    score_words: str = "share of variance along the first axis"
+
+    def rows(self, count: int, stream: Simulation) -> MadeUpTable:
+        own, common = stream.standard_normal((count, len(self.columns))), stream.standard_normal((count, 1))
+        together = math.sqrt(0.5) * (own + np.sign(self.signs) * common)
+        values = np.clip(
+            self.columns.middle + SPREAD * self.columns.width * together, self.columns.low, self.columns.high
+        )
+        rows = 2 * (values - values.mean(axis=0)) / self.columns.width
+        spread = np.linalg.eigvalsh(rows.T @ rows)
+        return MadeUpTable(values, None, float(spread[-1] / spread.sum()))
+
+    def score(self, model: Estimator, table: MadeUpTable) -> float:
+        assert isinstance(model, PCA)
+        rows = 2 * (table.values - table.values.mean(axis=0)) / self.columns.width
+        return float(((rows @ model.components_[0]) ** 2).sum() / (rows**2).sum())
+
+
+def _r_squared(targets: Floats, told: Floats) -> float:
+    return float(1 - ((targets - told) ** 2).sum() / ((targets - targets.mean()) ** 2).sum())
+
+
+__all__ = ["expected"]

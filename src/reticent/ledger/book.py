@@ -1,0 +1,236 @@
+"""The book of a ledger: its store, and a running replay of it, read and added to by one thread at a time.
+
+A book reads the entries since the last checkpoint once, and from then on those that others have added. What must be
+known of an earlier request is looked up by name (``charge_under``, ``line_about``). Every ``EVERY`` entries it writes a
+checkpoint, in the transaction of the entry that comes next, so that none stands alone and none is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Protocol, TypeVar
+
+from reticent.errors import LedgerError
+from reticent.ledger import store
+from reticent.ledger.events import (
+    Committed,
+    Entry,
+    Event,
+    Migrated,
+    Reserved,
+    names_of,
+    now,
+    of_release,
+    parse,
+    under_key,
+)
+from reticent.ledger.refusals import RefusalLog
+from reticent.ledger.replay import Line, Replay, Row, begun, line_of, sealed, whole
+from reticent.ledger.store import Addition, EarlierForm, Extract, SqliteStore, Store, SyncError
+from reticent.privacy.serialization import digest_of
+
+EVERY: Final = 64  # entries from one checkpoint to the next, which is what opening a ledger reads at most
+
+T = TypeVar("T")
+
+
+class Witness(Protocol):
+    """Something outside the ledger that keeps its head. It never raises: the charge is made by then."""
+
+    def __call__(self, ledger: str, event: Event, head: Callable[[], str]) -> None:
+        """Keep the head of the ledger of this identity, to which ``event`` was just added."""
+
+
+class Book:
+    """The entries of one store with their totals, shared by the threads of a process.
+
+    A fork begins afresh, since the lock of its parent may have been held and a connection must not be shared.
+    """
+
+    __slots__ = ("_lock", "_process", "_stopped", "_view", "kept", "refusals", "replay", "witnesses")
+
+    def __init__(self, kept: Store, witnesses: Sequence[Witness] = ()) -> None:
+        self.kept = kept
+        self.witnesses = tuple(witnesses)
+        self._view: Extract | None = None
+        self._stopped = False
+        self._start()
+
+    def recall(self, pick: Callable[[Replay], T]) -> T:
+        """Value that ``pick`` takes from the totals as they were read last, without asking the store again."""
+        with self._alone():
+            return self.look(lambda replay, _: pick(replay)) if self.replay.opened is None else pick(self.replay)
+
+    @contextlib.contextmanager
+    def still(self) -> Iterator[None]:
+        """One moment: all that is read of the ledger within is of it, over one connection."""
+        with self._alone():
+            if self._view is not None:
+                yield
+                return
+            with self.kept.reading() as view:
+                self._catch_up(view)
+                self._view = view
+                try:
+                    yield
+                finally:
+                    self._view = None
+
+    def look(self, pick: Callable[[Replay, Extract], T]) -> T:
+        """Value that ``pick`` takes from the totals and from the rows of the same moment."""
+        with self.still():
+            assert self._view is not None
+            return pick(self.replay, self._view)
+
+    def seen(self, pick: Callable[[Extract], T]) -> T:
+        """Value that ``pick`` takes from the rows as they are, unchecked."""
+        with self.kept.reading() as view:
+            return pick(view)
+
+    def whole(self, replay: Replay, view: Extract) -> Replay:
+        """The replay from the first entry on."""
+        if replay.whole:
+            return replay
+        with self._damaged():
+            return whole(view.rows(1))
+
+    def write(self, choose: Callable[[Replay, Extract], Event | None], answer: str | None = None) -> Entry | None:
+        """Add the event ``choose`` returns, decided while no one else can write; None when it returns None.
+
+        A checkpoint goes before it, in the same transaction, where the last one is too far back.
+        """
+        written: list[tuple[Row, Entry]] = []
+
+        def decide(view: Extract) -> Addition:
+            written.clear()
+            self._catch_up(view)
+            event = choose(self.replay, view)
+            if event is None:
+                return Addition()
+            known = self.replay
+            due = known.number - known.checkpoint >= EVERY
+            number, previous = known.number, known.head
+            for one in (*((known.checkpointed(),) if due else ()), event):
+                made = Entry(number + 1, now(), previous, one)
+                entry = parse(made.body)  # what could not be read back would make the file useless: it is not written
+                row = Row(entry.number, entry.body, entry.digest, names_of(entry.event))
+                written.append((row, entry))
+                number, previous = row.number, row.digest
+            kept = ((of_release(event.id), answer),) if isinstance(event, Committed) and answer is not None else ()
+            return Addition(tuple(row for row, _ in written), kept)
+
+        with self._alone():
+            if self._stopped:
+                raise LedgerError(f"{self.kept.name} stopped after a disk error. Check the disk, then start again.")
+            try:
+                self._append(decide, lambda view: self._told(written, view))
+            except SyncError:
+                self._stopped = True
+                raise
+            return written[-1][1] if written else None
+
+    def migrate(self) -> None:
+        """Bring the store to today's form, with a copy beside it."""
+        with self._alone():
+            self.kept.migrate(self._sealed)
+
+    def _start(self) -> None:
+        self.replay = Replay()
+        self._lock = threading.RLock()
+        self._view = None
+        self.refusals = RefusalLog(self.kept.file if isinstance(self.kept, SqliteStore) else None)
+        self._process = os.getpid()
+        self._stopped = False
+
+    def _append(self, decide: Callable[[Extract], Addition], after: Callable[[Extract], None]) -> None:
+        """Add rows to the store, migrated first where it has an earlier form."""
+        try:
+            self.kept.append(decide, after)
+        except EarlierForm:
+            self.kept.migrate(self._sealed)
+            self.kept.append(decide, after)
+
+    def _told(self, written: Sequence[tuple[Row, Entry]], view: Extract) -> None:
+        """Take in what was written, and tell the witnesses of it."""
+        for row, entry in written:
+            self.replay.feed(row, entry)
+        for witness in self.witnesses if written else ():
+            witness(self.replay.opening.identity, written[-1][1].event, view.head)
+
+    def _sealed(self, rows: Sequence[Row], old: int, copy: str) -> Row:
+        """The entry of a migration, after the last of all ``rows``, which must add up."""
+        self._take(rows[max(self.replay.number - 1, 0) :])
+        moved = Migrated(str(old), str(store.FORMAT), copy)
+        entry = Entry(self.replay.number + 1, now(), self.replay.head, moved)
+        return Row(entry.number, entry.body, entry.digest)
+
+    def _catch_up(self, view: Extract) -> None:
+        """Read what was added since this handle last looked; at first, from the last checkpoint on."""
+        self._take(view.rows(self.replay.number) if self.replay.number else view.tail())
+
+    def _take(self, rows: Sequence[Row]) -> None:
+        """Feed the rows after the last known one, having seen that one unchanged."""
+        known = self.replay
+        if known.number > 0 and (not rows or (rows[0].number, rows[0].digest) != (known.number, known.head)):
+            raise LedgerError(
+                f"{self.kept.name} is not the file it was: entries that were there are gone. An older copy was put in "
+                "its place. Put the newest one back; releases made since the copy are spent all the same."
+            )
+        with self._damaged():
+            if known.number == 0:
+                self.replay = begun(rows)
+            for row in rows[1:] if known.number > 0 else ():
+                known.feed(row)
+
+    @contextlib.contextmanager
+    def _damaged(self) -> Iterator[None]:
+        """A chain that does not add up, in words."""
+        try:
+            yield
+        except LedgerError as problem:
+            raise LedgerError(f"{self.kept.name} is damaged: {problem}. Nothing was charged. Run verify.") from None
+
+    def _alone(self) -> threading.RLock:
+        """Lock of this handle; a forked child begins afresh, since the parent's lock may have been held."""
+        if os.getpid() != self._process:
+            self._start()
+        return self._lock
+
+
+def charge_under(replay: Replay, view: Extract, who: str, key: str) -> Entry | None:
+    """The charge under an idempotency key."""
+    if replay.whole or (who, key) in replay.keys:
+        return replay.keys.get((who, key))
+    for row in view.named(under_key(who, key)):
+        entry = sealed(row)
+        if isinstance(entry.event, Reserved) and (entry.event.who, entry.event.key) == (who, key):
+            return entry
+    return None
+
+
+def line_about(replay: Replay, view: Extract, release: str) -> Line | None:
+    """The line of a request, looked up by name where it is from before the checkpoint that the replay began at."""
+    return line_of(view.named(of_release(release))) if replay.is_earlier(release) else replay.lines.get(release)
+
+
+def problems_beside(view: Extract) -> tuple[str, ...]:
+    """Problems of what a store keeps beside its entries: names that do not fit them, answers that are not theirs."""
+    found: list[str] = []
+    events = []
+    for row in view.rows(1):
+        try:
+            events.append((row.number, parse(row.body).event))
+        except LedgerError:
+            return ()  # which the chain says already
+    names = view.names()
+    if names is not None and names != {(name, number) for number, event in events for name in names_of(event)}:
+        found.append("the names that entries are looked up by do not fit the entries")
+    for _, event in events:
+        if isinstance(event, Committed) and event.answer is not None:
+            text = view.answer(of_release(event.id))
+            if text is None or digest_of(text) != event.answer:
+                found.append(f"the stored answer of {event.id} is gone or was changed")
+    return tuple(found)

@@ -1,0 +1,119 @@
+"""The bounds of a column, chosen privately among public candidates by counts of values beyond each.
+
+With wider bounds fewer values are cut, and noise is larger in proportion. The choice is that of a cap on rows
+(``cap_choice``), of values in place of persons. The next candidate is worth its noise where ln(12) / epsilon fewer
+values, times the rows of a person, lie beyond it. Law, sensitivity and the error it aims at: docs/proofs/caps.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from reticent.data.bounds import BoundsLadder
+from reticent.data.query import Query, Tally
+from reticent.mechanisms.exponential import Exponential
+from reticent.outcome import Estimate, Reply
+from reticent.privacy.compose import in_sequence
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import show
+from reticent.privacy.sensitivity import Linf
+from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.counts.cap_choice import FALL, drawn, monotone
+from reticent.statistics.replies import ALWAYS
+
+if TYPE_CHECKING:
+    from reticent.data.table import QueryResult
+    from reticent.entropy import Entropy
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsChoiceStep:
+    """The choice of bounds: an exponential mechanism over the rungs of a ladder, by counts of values beyond each."""
+
+    column: str
+    ladder: BoundsLadder
+    mechanism: Exponential
+    setting: Setting
+    estimand: str = "the bounds with the least estimated total error, cut values and noise together"
+
+    @property
+    def name(self) -> str:
+        return f"bounds of {self.column}"
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The candidates in words."""
+        return tuple(f"bounds [{', '.join(map(show, self.ladder.at(rung)))}]" for rung in self.ladder.rungs)
+
+    @property
+    def _ends(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """Edges below which values are cut, falling, and from which on they are, rising: one for all but the last."""
+        sizes = self.ladder.rungs[:-1]
+        below = () if self.ladder.low is not None else tuple(-size for size in sizes)
+        next_double = (Fraction(math.nextafter(float(size), math.inf)) for size in sizes)
+        return below, (() if self.ladder.high is not None else tuple(next_double))
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        below, above = self._ends
+        inner = (*reversed(below), *above)
+        return (Tally(self.column, (inner[0] - 1, *inner, inner[-1] + 1)),)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return in_sequence([self.mechanism.guarantee], label=self.name)
+
+    def beyond(self, bins: Sequence[int]) -> tuple[int, ...]:
+        """The number of values beyond each rung but the last, from the counts of the query."""
+        below, above = self._ends
+        first = [sum(bins[: len(below) - place]) for place in range(len(below))]
+        last = [sum(bins[len(below) + 1 + place :]) for place in range(len(above))]
+        places = range(len(self.ladder.rungs) - 1)
+        return tuple((first[place] if below else 0) + (last[place] if above else 0) for place in places)
+
+    def scores(self, beyond: Sequence[int]) -> tuple[int, ...]:
+        """The score of each rung; one person moves none by more than their rows."""
+        return monotone(beyond, self.setting.neighbours.kind)
+
+    def choose(self, results: Sequence[QueryResult], entropy: Entropy) -> int:
+        """The place of the rung drawn."""
+        ((bins,),) = (result.vectors for result in results)
+        return drawn(self.mechanism, self.scores(self.beyond(bins)), entropy)
+
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
+        size = float(self.ladder.rungs[self.choose(results, entropy)])
+        return Answer(self.name, (Cell((), Reply(Estimate(size, size, size, 0.0, 0.0))),))
+
+    def told(self, place: int) -> str:
+        """The note of a release at the rung drawn."""
+        return (
+            f"the {self.candidates[place]} of {self.column} were chosen privately among {self.ladder.words}, for "
+            f"{self.ladder.share} of the loss; a later release may keep them at no charge"
+        )
+
+    def to_json(self, place: int) -> dict[str, object]:
+        """The choice as a certificate holds it."""
+        low, high = map(show, self.ladder.at(self.ladder.rungs[place]))
+        return {"bounds": {"column": self.column, "low": low, "high": high, **self.ladder.to_json()}}
+
+    def _reach(self, people: int, each: float) -> str:
+        """The furthest candidate that so many values can outweigh the weights of, in words."""
+        return self.candidates[min(int(people / each), len(self.candidates) - 1)].removeprefix("bounds ")
+
+    def expected(self, people: int) -> ExpectedAccuracy:
+        """A choice has no width: the note says what it is made among, and how far it can see."""
+        halved = 2 if self.setting.neighbours.kind == "substitute" else 1
+        rows = halved * self.setting.schema.person.rows * math.log(FALL) / float(self.mechanism.epsilon)
+        worth = f"each further one takes {rows:,.0f} values beyond it; {people:,} can reach {self._reach(people, rows)}"
+        return ExpectedAccuracy(None, None, f"chosen among {self.ladder.words}; {worth}", ALWAYS)
+
+
+def prepare(column: str, ladder: BoundsLadder, setting: Setting, epsilon: Fraction) -> BoundsChoiceStep:
+    """The choice of the bounds of a column, for exactly ``epsilon``."""
+    moved = Linf(Fraction(setting.schema.person.rows), setting.neighbours)
+    return BoundsChoiceStep(column, ladder, Exponential(moved, epsilon), setting)

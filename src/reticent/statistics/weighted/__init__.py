@@ -1,0 +1,1 @@
+"""Statistics of weighted rows, for samples of a population."""

@@ -1,0 +1,235 @@
+"""From a question about weighted rows to its step: bounds, queries, sensitivity. No row is read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from reticent.data.design import DECLARE, SampleDesign
+from reticent.data.query import Weighing, WeightedMoments, WeightedTally
+from reticent.data.schema import Integer, Real, Schema, grid_by_width
+from reticent.errors import QuestionError
+from reticent.mechanisms.geometric import Geometric
+from reticent.privacy.numbers import show
+from reticent.privacy.sensitivity import L1
+from reticent.statistics import public_facts
+from reticent.statistics.counts import count_step
+from reticent.statistics.counts.count import Count
+from reticent.statistics.counts.histogram import Histogram
+from reticent.statistics.counts.total import Sum
+from reticent.statistics.estimand import among_groups, cut, kept
+from reticent.statistics.moments import proportion_step
+from reticent.statistics.moments.mean import Mean
+from reticent.statistics.moments.proportion import Proportion
+from reticent.statistics.weighted.soft_weights import ALONE, SHARE, WeightDesign, weight_design
+from reticent.statistics.weighted.weighted_step import WeightedStep
+
+if TYPE_CHECKING:
+    from reticent.data.query import Query
+    from reticent.statistics.context import Setting, Step
+    from reticent.statistics.statistic import Ask
+
+
+def weighing(column: str, schema: Schema) -> Weighing:
+    """The weights of a declared column.
+
+    Raises
+    ------
+    QuestionError
+        No word of how they were made; a column that is no number of at least 0 with a public largest one.
+    """
+    if schema.design is None:
+        raise QuestionError(f"weight {column}: {DECLARE} Nothing was charged.")
+    declared = schema.column(column)
+    if not (isinstance(declared, Real | Integer) and _of_weights(declared)):
+        raise QuestionError(
+            f"weight {column}: weights are numbers of at least 0, with a largest one known without the file: "
+            f"[columns.{column}] low = 0, high = …. Nothing was charged."
+        )
+    return Weighing(column, schema.bounded(column, f"weight {column}")[1])
+
+
+def _of_weights(declared: Real | Integer) -> bool:
+    """The bounds are those of weights: at least 0, with a largest one."""
+    dated = isinstance(declared, Integer) and declared.calendar is not None
+    return not dated and declared.low is not None and declared.high is not None and declared.low >= 0 < declared.high
+
+
+def prepare(asked: Ask, setting: Setting, epsilon: Fraction) -> Step:
+    """The step that answers a question about weighted rows.
+
+    Raises
+    ------
+    QuestionError
+        Weights or values without bounds.
+    """
+    assert setting.weight is not None
+    weight = weighing(setting.weight, setting.schema)
+    match asked.statistic:
+        case Mean() as mean if mean.takes_weight:
+            return _mean(mean, weight, setting, epsilon)
+        case Proportion() as proportion:
+            return _share(proportion, weight, setting, epsilon)
+        case Sum() as total if total.takes_weight:
+            return _sum(total, weight, setting, epsilon)
+        case Count() as count if count.takes_weight:
+            return _count(count, weight, setting, epsilon)
+        case Histogram() as histogram if histogram.takes_weight:
+            return _histogram(histogram, weight, setting, epsilon)
+        case statistic:  # refused where the question was made
+            raise TypeError(f"{statistic.name} takes no weight")
+
+
+def _mechanism(design: WeightDesign, setting: Setting, epsilon: Fraction) -> Geometric:
+    """Noise of all integers together: a row moves them by one in all, and a replaced one by two."""
+    rows = setting.schema.person.rows * (2 if setting.neighbours.kind == "substitute" else 1)
+    moved = design.sensitivity(rows, min(rows, public_facts.groups(setting)))
+    return Geometric(L1(moved, setting.neighbours), epsilon)
+
+
+def _sample(setting: Setting) -> SampleDesign:
+    assert setting.schema.design is not None
+    return setting.schema.design
+
+
+def _told(weight: Weighing, setting: Setting, clipped: tuple[str, ...], *, interval: bool = True) -> tuple[str, ...]:
+    """The caveats of public declarations: bounds, weights, design."""
+    words = (f"weights of {weight.column} above {show(weight.highest)} count as that",)
+    if not interval:
+        return (*clipped, *words, "the interval covers the noise alone: sampling error was not bought")
+    return (*clipped, *words, _sample(setting).words)
+
+
+def _whole(setting: Setting) -> bool:
+    """Tell if a total is of all rows that have a weight: its sampling error is then of weights about their mean."""
+    return setting.keys is None and setting.schema.where is None
+
+
+def _mean(asked: Mean, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
+    low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    grid = grid_by_width(low, high)
+    design = weight_design(2 if asked.interval else 1, grid)
+    ends = cut(asked.column, asked.low, asked.high, setting)
+    person = setting.schema.person
+    return WeightedStep(
+        public_facts.title(asked, setting),
+        (WeightedMoments(asked.column, weight, grid, design.values.order, setting.keys),),
+        "mean",
+        design,
+        _mechanism(design, setting, epsilon),
+        setting,
+        _sample(setting),
+        float((grid.lowest + grid.highest) * grid.unit) / 2.0,
+        float((grid.highest - grid.lowest) * grid.unit) / 2.0,
+        float(grid.lowest * grid.unit),
+        public_facts.labels(setting.keys),
+        _told(
+            weight,
+            setting,
+            public_facts.caveats_of(asked.column, (low, high), setting, "row"),
+            interval=asked.interval,
+        ),
+        f"population mean of {asked.column}, rows weighted by {weight.column}{ends}{kept('row', person)}"
+        f"{among_groups(setting)}",
+        alike=person.rows,
+        interval=asked.interval,
+    )
+
+
+def _share(asked: Proportion, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
+    declared = setting.schema.column(asked.column)
+    value = proportion_step.chosen(asked, declared)
+    design, person = WeightDesign(SHARE), setting.schema.person
+    queries: tuple[Query, ...] = (
+        WeightedTally(asked.column, weight, among=(value,), keys=setting.keys),
+        WeightedMoments(asked.column, weight, None, 0, setting.keys),
+    )
+    return WeightedStep(
+        public_facts.title(asked, setting),
+        queries,
+        "mean",
+        design,
+        _mechanism(design, setting, epsilon),
+        setting,
+        _sample(setting),
+        0.5,
+        0.5,
+        0.0,
+        public_facts.labels(setting.keys),
+        _told(weight, setting, public_facts.caveats_of(asked.column, None, setting, "row")),
+        f"population share of {asked.column} = {value} among readable values, rows weighted by {weight.column}"
+        f"{kept('row', person)}{among_groups(setting)}",
+        alike=person.rows,
+    )
+
+
+def _sum(asked: Sum, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
+    low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    grid, person = grid_by_width(low, high), setting.schema.person
+    design = weight_design(2, grid)
+    ends = cut(asked.column, asked.low, asked.high, setting)
+    return WeightedStep(
+        public_facts.title(asked, setting),
+        (WeightedMoments(asked.column, weight, grid, 2, setting.keys),),
+        "total",
+        design,
+        _mechanism(design, setting, epsilon),
+        setting,
+        _sample(setting),
+        float((grid.lowest + grid.highest) * grid.unit) / 2.0,
+        float((grid.highest - grid.lowest) * grid.unit) / 2.0,
+        0.0 if grid.lowest >= 0 else None,
+        public_facts.labels(setting.keys),
+        _told(weight, setting, public_facts.caveats_of(asked.column, (low, high), setting, "row")),
+        f"population sum of {asked.column}, rows weighted by {weight.column}{ends}{kept('row', person)}"
+        f"{among_groups(setting)}",
+        whole=_whole(setting),
+        alike=person.rows,
+        highest=float(weight.highest),
+    )
+
+
+def _count(asked: Count, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
+    design, person = WeightDesign(ALONE), setting.schema.person
+    return WeightedStep(
+        public_facts.title(asked, setting),
+        (WeightedMoments(None, weight, None, 0, setting.keys),),
+        "total",
+        design,
+        _mechanism(design, setting, epsilon),
+        setting,
+        _sample(setting),
+        1.0,
+        0.0,
+        0.0,
+        public_facts.labels(setting.keys),
+        _told(weight, setting, public_facts.caveats_of("", None, setting, "row")),
+        f"size of the population: sum of {weight.column}{kept('row', person)}{among_groups(setting)}",
+        whole=_whole(setting),
+        alike=person.rows,
+        highest=float(weight.highest),
+    )
+
+
+def _histogram(asked: Histogram, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
+    plain, inner = count_step.binned(asked, setting)
+    design, person = WeightDesign(ALONE), setting.schema.person
+    return WeightedStep(
+        public_facts.title(asked, setting),
+        (WeightedTally(asked.column, weight, plain.edges, plain.among, setting.keys),),
+        "total",
+        design,
+        _mechanism(design, setting, epsilon),
+        setting,
+        _sample(setting),
+        1.0,
+        0.0,
+        0.0,
+        public_facts.labels(setting.keys, inner),
+        _told(weight, setting, count_step.of_bins(asked, plain, setting)),
+        f"population size of each bin of {asked.column}, rows weighted by {weight.column}{kept('row', person)}"
+        f"{among_groups(setting)}",
+        bins=plain.bins,
+        alike=person.rows,
+        highest=float(weight.highest),
+    )

@@ -1,0 +1,209 @@
+"""Counts, sums, means, shares and histograms of weighted rows, with intervals for the population.
+
+The soft counts of ``soft_weights`` give noisy sums of v^a y^j, v the weight and y the value. A weighted mean is the
+ratio R of two of them. Its error is, to first order, the sum of v (y - R), divided by the weights: rows give its
+variance, the sum of v^2 (y - R)^2, and the law of the noise of the same form is known. A total is a sum of v times a
+value. See docs/proofs/weights.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from reticent.data.design import SampleDesign
+from reticent.data.query import PARTS, Query
+from reticent.mechanisms.geometric import Geometric, laplace_radius
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
+from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
+from reticent.statistics.counts.count_step import guarantee_of, noisy
+from reticent.statistics.error_law import ErrorLaw, SampledVariance
+from reticent.statistics.intervals import FEW, UNSURE, spread, too_few
+from reticent.statistics.margins import Margin, summed
+from reticent.statistics.replies import ALWAYS, of_any, passing
+from reticent.statistics.weighted.soft_weights import Form, WeightDesign
+
+if TYPE_CHECKING:
+    from reticent.data.table import QueryResult
+    from reticent.entropy import Entropy
+
+Shape = Literal["mean", "total"]
+SPREAD: Final = 1.0 / 3.0  # standard deviation of y that a plan supposes
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedStep:
+    """One or several numbers per group from weighted sums, each of ``design.width`` times three integers.
+
+    ``middle`` and ``half`` turn y into the unit of the answer. ``bins`` is the number of totals of one group. With
+    ``whole`` a total is of all rows, and the sampling error of their weights about their mean is all there is.
+    ``alike`` is the most rows of one person, which count as equal. ``merged`` is the number of groups of a margin.
+    """
+
+    name: str
+    queries: tuple[Query, ...]
+    shape: Shape
+    design: WeightDesign
+    mechanism: Geometric
+    setting: Setting
+    sample: SampleDesign
+    middle: float
+    half: float
+    least: float | None
+    labels: tuple[Label, ...]
+    caveats: tuple[str, ...]
+    estimand: str = ""
+    bins: int = 1
+    whole: bool = False
+    alike: int = 1
+    interval: bool = True
+    highest: float = 1.0
+    margins: tuple[Margin, ...] = ()
+    merged: int = 1
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return guarantee_of(self.mechanism, self.setting, self.name)
+
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
+        drawn = noisy(list(self._protected(results)), self.mechanism, entropy)
+        found = [law for vector in drawn for law in self._laws(vector)]
+        cells = [self._cell(label, law) for label, law in zip(self.labels, found, strict=True)]
+        for label, places in self.margins:
+            several = replace(self, merged=len(places))
+            laws = several._laws(summed(drawn, places))
+            inner = [own[-1:] for own in self.labels[: self.bins]] if self.bins > 1 else [()]
+            labelled = zip(inner, laws, strict=True)
+            cells += [replace(several._cell((*label, *own), law), error=None) for own, law in labelled]
+        moved = any(law is not None and self._shown(law) != _plain(law) for law in found)
+        return Answer(self.name, tuple(cells), (*self.caveats, CLIPPED) if moved else self.caveats)
+
+    def _protected(self, results: Sequence[QueryResult]) -> Iterator[tuple[int, ...]]:
+        """The integers of each group that get noise."""
+        if len(self.queries) == 1:
+            (result,) = results
+            for vector in result.vectors:
+                yield self.design.integers(vector) if self.bins == 1 else vector
+            return
+        chosen, present = results  # of a share: others and chosen, for each part of the weights
+        for ones, rows in zip(chosen.vectors, present.vectors, strict=True):
+            yield tuple(number for one, row in zip(ones, rows, strict=True) for number in (row - one, one))
+
+    def _laws(self, vector: Sequence[int]) -> list[ErrorLaw | None]:
+        """The laws of the numbers of one group; None for no reply."""
+        each = PARTS * self.design.width
+        return [self._law(self.design.sums(vector[start : start + each])) for start in range(0, self.bins * each, each)]
+
+    # --- one number -------------------------------------------------------------------------------------------------
+
+    def noise_of(self, form: Form) -> list[float]:
+        """Scales of the independent noises in a linear form of the sums of v^a y^j."""
+        scale = float(self.mechanism.scale)
+        return [scale * one for one in self.design.coefficients(form)] * self.merged
+
+    def _law(self, sums: dict[tuple[int, int], float]) -> ErrorLaw | None:
+        return self._mean(sums) if self.shape == "mean" else self._total(sums)
+
+    def _mean(self, sums: dict[tuple[int, int], float]) -> ErrorLaw | None:
+        if self._declines(sums):
+            return None
+        weights = sums[1, 0]
+        ratio = sums[1, 1] / weights
+        inner = min(max(ratio, -1.0), 1.0)
+        scales = self.noise_of({(1, 1): 1.0, (1, 0): -inner})
+        squares = self._squares(sums, {0: inner * inner, 1: -2.0 * inner, 2: 1.0}, (1.0 + abs(inner)) ** 2, {})
+        factor = self.half / weights
+        return ErrorLaw(
+            self.middle + self.half * ratio,
+            tuple(abs(factor * scale) for scale in scales if scale),
+            sampling=None if squares is None else squares.times(self._times * factor * factor),
+        )
+
+    def _declines(self, sums: dict[tuple[int, int], float]) -> bool:
+        """Tell if rows are too few, or weights too uncertain, to divide by."""
+        rows, weights = sums[0, 0], sums[1, 0]
+        sure = spread(self.noise_of({(1, 0): 1.0}))
+        return too_few(rows, self.noise_of({(0, 0): 1.0})) or weights < laplace_radius(sure, UNSURE)
+
+    def _total(self, sums: dict[tuple[int, int], float]) -> ErrorLaw:
+        ends = {(1, 0): self.middle, (1, 1): self.half} if self.design.width > 1 else {(1, 0): self.middle}
+        value = sum(w * sums[place] for place, w in ends.items())
+        scales = self.noise_of(ends)
+        own = {0: self.middle**2, 1: 2.0 * self.middle * self.half, 2: self.half**2}
+        about: Form = {}
+        if self.whole and sums[0, 0] >= 1.0:
+            mean = value / sums[0, 0]
+            about = {**{place: -2.0 * mean * w for place, w in ends.items()}, (0, 0): mean * mean}
+        squares = self._squares(sums, own, (abs(self.middle) + abs(self.half)) ** 2, about)
+        return ErrorLaw(
+            self.highest * value,
+            tuple(abs(self.highest * scale) for scale in scales if scale),
+            sampling=None if squares is None else squares.times(self._times * self.highest**2),
+        )
+
+    @property
+    def _times(self) -> float:
+        """Factor of the sampling variance: rows of one person are taken as equal, and the design."""
+        return self.alike * float(self.sample.factor)
+
+    def _squares(
+        self, sums: dict[tuple[int, int], float], own: dict[int, float], most: float, about: Form
+    ) -> SampledVariance | None:
+        """The sum of squares of v times a polynomial of y, about a mean if any; None where it was not bought.
+
+        The square of a share's y is 1, and weights by themselves have no y.
+        """
+        if self.design.is_counted:
+            own = {j: w for j, w in own.items() if j == 1 and self.design.width == 2} | {
+                0: own[0] + (own[2] if self.design.width == 2 else 0.0)
+            }
+        elif self.design.width < 3:
+            return None
+        form = {**{(2, j): w for j, w in own.items()}, **about}
+        estimate = sum(w * sums[place] for place, w in form.items())
+        return SampledVariance(estimate, spread(self.noise_of(form)), 0.0, max(sums[2, 0], 0.0) * most)
+
+    def _cell(self, label: Label, law: ErrorLaw | None) -> Cell:
+        if law is None:
+            return Cell(label, NO_REPLY)
+        return Cell(label, self._shown(law), law)
+
+    def _shown(self, law: ErrorLaw) -> Outcome[Estimate]:
+        """The estimate with what lies outside the possible values shown as the nearest possible one."""
+        found = _plain(law).value
+        most = self.middle + self.half if self.shape == "mean" else math.inf
+        least = -math.inf if self.least is None else self.least
+        value, low, high = (min(max(x, least), most) for x in (found.value, found.low, found.high))
+        return Reply(Estimate(value, low, high, found.noise, found.sampling))
+
+    # --- the plan ---------------------------------------------------------------------------------------------------
+
+    def expected(self, people: int) -> ExpectedAccuracy:
+        """For weights spread evenly up to the largest, and values as plans of means suppose them."""
+        return of_persons(self._expected, people, self.alike, self.setting.schema.person)
+
+    def _expected(self, people: int) -> ExpectedAccuracy:
+        size = people / max(len(self.labels), 1)
+        second = SPREAD**2 if self.design.width > 2 or not self.design.is_counted else 1.0
+        powers = (1.0, 0.0, second)
+        sums = {(a, j): size / (a + 1) * powers[j] for a in range(PARTS) for j in range(self.design.width)}
+        note = "assumes weights spread evenly up to the largest"
+        if self.shape == "mean":
+            drawn = self.noise_of({(0, 0): 1.0})
+            replies = of_any(passing(lambda number: not too_few(number, drawn), size, drawn))
+            if self._declines(sums):
+                return ExpectedAccuracy(None, None, FEW, replies)
+        else:
+            replies = ALWAYS
+        law = self._law(sums)
+        assert law is not None
+        return ExpectedAccuracy(law.noise, law.sampled if self.interval else None, note, replies)
+
+
+def _plain(law: ErrorLaw) -> Reply[Estimate]:
+    radius = law.half_width()
+    return Reply(Estimate(law.value, law.value - radius, law.value + radius, law.noise, law.sampled))

@@ -1,0 +1,78 @@
+"""Releases of rows that reach their person through a key, where one person can change what is kept of others.
+
+    settle_moved(questions, ...)    a release of one person's step, lifted to all the steps that one person makes
+
+Tables of the source that differ in one person give joined rows that differ in ``Person.moved`` steps, each of one
+person's rows (docs/proofs/joins.md, Theorem 2). So the release is prepared at a share of its loss, and ``grouped``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from reticent.certificate.snapshot import NOTHING
+from reticent.data.schema import Schema
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.exact.rounding import exp_up, round_down
+from reticent.privacy import compose, ptr
+from reticent.privacy.cost import Cost
+from reticent.privacy.explain import epsilon_delta
+from reticent.statistics.extensions import Extension
+from reticent.statistics.statistic import Ask
+from reticent.study.allocation import PreparedRelease, settle, together
+
+DIGITS: Final = 12
+
+
+def settle_moved(
+    asked: Sequence[Ask],
+    within: Cost,
+    schema: Schema,
+    units: int | None,
+    currency: str,
+    extensions: Sequence[Extension] = (),
+) -> PreparedRelease:
+    """Steps and guarantee of a release, as ``settle`` gives them, for rows that reach their person through a key.
+
+    Raises
+    ------
+    QuestionError
+        A question with a loss of its own: only the total is shared out here.
+    PublicParameterError
+        What ``settle`` refuses, and a loss that no theorem lifts to a group.
+    """
+    steps = schema.person.moved
+    if within.epsilon is None and within.rho is None:
+        raise QuestionError(
+            "Say epsilon=… of the whole release: rows reach their person through a key, and a loss of a question's own "
+            "would be of one step. Nothing was charged."
+        )
+    if any(item.epsilon is not None or item.delta is not None for item in asked):
+        raise QuestionError(
+            "Rows reach their person through a key: say epsilon and delta of the whole release. Nothing was charged."
+        )
+    inner = currency if within.rho is None else "zcdp"  # converted once, at the root
+    made = settle(asked, _of_one_step(within, steps), schema, units, inner, NOTHING, extensions)
+    lifted = compose.grouped(made.guarantee, steps, neighbours=schema.person.protected, label=f"through {schema.owner}")
+    whole = together([lifted], within, currency)
+    within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
+    told = (
+        f"rows reach their person through {schema.owner}: one person can change what is kept of others, so the release "
+        f"is {steps} steps, each of 1/{steps} of its loss"
+    )
+    return replace(made, guarantee=whole, notes=(*made.notes, told))
+
+
+def _of_one_step(within: Cost, steps: int) -> Cost:
+    """The cost of one step, whose group loss is at most the whole cost: ``group_privacy.group_loss``."""
+    if within.rho is not None:
+        return replace(within, rho=within.rho / steps**2)
+    assert within.epsilon is not None
+    epsilon, delta = within.epsilon / steps, within.delta
+    if delta is not None:
+        delta = round_down(delta / (steps * exp_up((steps - 1) * epsilon)), DIGITS)
+        if delta <= 0:
+            raise PublicParameterError("delta is too small to be shared by the steps of one person")
+    return replace(within, epsilon=epsilon, delta=delta)

@@ -1,0 +1,107 @@
+"""Requests with an id of the caller's: the same id gives the same stored answer, and is charged once.
+
+The id goes into the entry of the charge, with a digest of what was asked. The certificate is stored with the
+commitment, in one transaction, so a release that is committed has its answer. Whoever asks again under that id
+gets this answer, the same fault, or the words for a run that never ended. Nothing more is charged and no row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from reticent.certificate.certificate import Certificate, read_certificate
+from reticent.data.expression_text import write
+from reticent.data.joins import lines
+from reticent.data.query import Keys
+from reticent.errors import Fault, LedgerError, PublicParameterError
+from reticent.privacy.loss import words
+from reticent.privacy.serialization import canonical, digest_of
+
+if TYPE_CHECKING:
+    from reticent.data.schema import Schema
+    from reticent.ledger import Ledger, Line
+    from reticent.privacy.cost import Cost
+    from reticent.statistics.statistic import Ask
+
+LONGEST_ID: Final = 200
+
+
+def request_digest(asked: Sequence[Ask], within: Cost, want: Mapping[str, float] | None, schema: Schema) -> str:
+    """Digest of what a request asks: its questions, filter and formulas, and what it may cost."""
+    return digest_of(
+        canonical(
+            {
+                "asked": [_ask(ask) for ask in asked],
+                "cost": [str(within.epsilon), str(within.rho), str(within.delta)],
+                "want": {name: repr(float(width)) for name, width in (want or {}).items()},
+                "where": "" if schema.where is None else write(schema.where),
+                "tables": list(lines(schema)),
+                "computed": {name: write(tree) for name, tree in schema.computed.items()},
+            }
+        )
+    )
+
+
+def check_id(request_id: str) -> str:
+    """The id, where it is text of a length that a ledger keeps.
+
+    Raises
+    ------
+    PublicParameterError
+        Before any row is read.
+    """
+    if not isinstance(request_id, str) or not 0 < len(request_id) <= LONGEST_ID:
+        raise PublicParameterError(f"request_id is text of 1 to {LONGEST_ID} characters")
+    return request_id
+
+
+def stored(ledger: Ledger, line: Line) -> Certificate:
+    """Certificate of a request that was charged before.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    line : Line
+        Of the request.
+
+    Returns
+    -------
+    Certificate
+        As it left.
+
+    Raises
+    ------
+    LedgerError
+        When it has not ended, was withdrawn, or its answer is gone; the words say what was charged.
+    Fault
+        When it ended in one, which is charged once.
+    """
+    assert line.charge is not None
+    if line.state == "failed":
+        raise Fault(line.note, words(line.charge))
+    if line.state == "reserved":
+        raise LedgerError(
+            f"{line.id} was charged {words(line.charge)} under this request id on {line.when}, and has no answer yet: "
+            "it is still running, or was lost in a crash. That charge stays spent, and nothing more was charged. If it "
+            "was lost, ask under a new request id, which is a new charge."
+        )
+    if line.withdrawn is not None:
+        raise LedgerError(
+            f"{line.id} was charged {words(line.charge)} under this request id and withdrawn on {line.withdrawn[:10]}: "
+            f"{line.why}. Nothing more was charged."
+        )
+    text = ledger.answer(line.id)
+    found = None if text is None else read_certificate(text)
+    if found is None or found.digest != line.digest:
+        raise LedgerError(
+            f"{line.id} was charged {words(line.charge)} under this request id, and its answer is not stored. Nothing "
+            "more was charged."
+        )
+    return found
+
+
+def _ask(ask: Ask) -> list[object]:
+    groups = ask.groups
+    named = [groups.column, *map(str, groups.among)] if isinstance(groups, Keys) else [groups or ""]
+    return [ask.name, named, str(ask.epsilon), str(ask.delta), ask.unit, str(ask.totals), ask.weights or ""]

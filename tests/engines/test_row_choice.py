@@ -1,0 +1,160 @@
+"""Rows that count: what is told to the engine is public, only persons over a cap are hashed, and keys are a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from reticent.data import table
+from reticent.data.engines.duckdb import DUCKDB, DuckDBDialect
+from reticent.data.engines.engine import Adopted, EngineSession, Limits
+from reticent.data.query import CappedPersons, DistinctPersons, Keys, Moments, Query, Ranks, Rows, Total
+from reticent.data.query_compiler import SHORT, columns_of
+from reticent.data.schema import Person, Schema, category, grid_by_size, grid_by_width, integer, real
+from reticent.data.source import open_source
+from reticent.data.table import QueryResult, Table, open_table
+from tests.support.data_reference import Reference, Row
+
+SECRET = bytes(range(32))
+LOW, HIGH = Fraction(-3), Fraction(7)
+
+
+class Recorded:
+    """A session of the engine that remembers what it was told, and how many rows were numbered."""
+
+    def __init__(self, engine: EngineSession) -> None:
+        self.engine = engine
+        self.told: list[str] = []
+        self.numbered = 0
+
+    def put(self, name: str, table: pa.Table) -> None:
+        self.told.append(name)
+        self.engine.put(name, table)
+
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str]) -> None:
+        self.told += [name, statement, *steps.values()]
+        self.engine.store(name, statement, rows, steps=steps)
+
+    def view(self, name: str, statement: str) -> None:
+        self.told += [name, statement]
+        self.engine.view(name, statement)
+
+    def keep(self, name: str, statement: str) -> None:
+        self.told += [name, statement]
+        self.engine.keep(name, statement)
+        if name == "numbered":
+            self.numbered = self.engine.rows("SELECT count(*) FROM numbered")[0][0]
+
+    def rows(self, statement: str) -> list[tuple[object, ...]]:
+        self.told.append(statement)
+        return self.engine.rows(statement)
+
+    def arrow(self, statement: str) -> pa.Table:
+        self.told.append(statement)
+        return self.engine.arrow(statement)
+
+    def interrupt(self) -> None:
+        self.engine.interrupt()
+
+
+class Recording:
+    """An engine whose last session can be looked at."""
+
+    dialect = DuckDBDialect()
+    packages = DUCKDB.packages
+    last: Recorded
+
+    @contextmanager
+    def session(self, limits: Limits) -> Iterator[Recorded]:
+        with DUCKDB.session(limits) as engine:
+            self.last = Recorded(engine)
+            yield self.last
+
+    def interrupted(self, cause: BaseException) -> bool:
+        return DUCKDB.interrupted(cause)
+
+
+def run(rows: dict[str, list[object]], schema: Schema, asked: Sequence[Query]) -> tuple[list[QueryResult], Recorded]:
+    engine = Recording()
+    found = Table(open_source(rows, schema), schema, Limits(), None, engine=engine).run(asked, SECRET)
+    return found, engine.last
+
+
+def queries(keys: Keys) -> list[Query]:
+    return [
+        Rows(keys),
+        DistinctPersons(keys),
+        Total("x", grid_by_size(LOW, HIGH), keys),
+        Moments("x", grid_by_width(LOW, HIGH), 2, keys),
+        Total("x", grid_by_size(LOW, HIGH)),
+        Ranks("x", keys),
+        CappedPersons(),
+    ]
+
+
+def schema_of(keys: int) -> Schema:
+    return Schema({"k": integer(0, keys - 1), "x": real(LOW, HIGH)}, Person("add_remove", "who", rows=3))
+
+
+def columns(who: list[object], keys: int) -> dict[str, list[object]]:
+    return {"who": who, "k": [(7 * i) % keys for i in range(len(who))], "x": [i % 11 - 3.5 for i in range(len(who))]}
+
+
+def test_what_is_told_does_not_depend_on_the_rows() -> None:
+    asked = queries(Keys("k", tuple(range(5)), 2))
+    few, many = ([i % size for i in range(60)] for size in (3, 60))
+    told = [run(columns([*who], 5), schema_of(5), asked)[1].told for who in (few, many, [])]
+    assert told[0] == told[1] == told[2]
+    assert len(told[0]) < 40
+
+
+def test_only_persons_over_the_cap_are_numbered() -> None:
+    who = [*[0] * 9, *[1] * 3, *[2] * 2, *[3] * 4, *range(4, 40)]
+    assert run(columns([*who], 5), schema_of(5), [Rows()])[1].numbered == 9 + 4
+    assert run(columns([*range(40)], 5), schema_of(5), [Rows()])[1].numbered == 0
+
+
+def test_persons_that_are_whole_numbers_are_kept_as_their_texts_are() -> None:
+    who = [i * i % 13 - 5 for i in range(90)]
+    asked = queries(Keys("k", (1, 4, 0), 2))
+    schema = schema_of(5)
+    whole, text = (open_table(columns([*given], 5), schema) for given in (who, list(map(str, who))))
+    found = open_table({**columns([*who], 5), "who": np.array(who)}, schema).run(asked, SECRET)
+    for one in (whole, text):
+        assert list(map(table.content, one.run(asked, SECRET))) == list(map(table.content, found))
+    given = columns([*who], 5)
+    rows: list[Row] = [{name: given[name][i] for name in given} for i in range(90)]  # type: ignore[misc]
+    reference = Reference(schema, rows, columns_of(asked, schema), SECRET)
+    assert [one.vectors for one in found[:5]] == [reference.answer(query) for query in asked[:5]]
+
+
+def test_keys_are_a_table_and_no_part_of_a_statement() -> None:
+    who = [i % 50 for i in range(400)]
+    sizes = []
+    for many in (100, 30_000):
+        keys = Keys("k", tuple(f"k{i}" for i in range(many)), 3)
+        schema = Schema({"k": category(list(keys.among)), "x": real(LOW, HIGH)}, Person("add_remove", "who", rows=3))
+        given = columns([*who], many)
+        given["k"] = [f"k{key}" for key in given["k"]]
+        found, seen = run(given, schema, queries(keys))
+        sizes.append(sum(map(len, seen.told)))
+        assert sum(count for (count,) in found[0].vectors) == 150
+        assert len(found[5].ranks) == many > SHORT
+    assert sizes[0] == sizes[1] < 30_000
+
+
+def test_values_of_many_groups_are_sorted_at_once() -> None:
+    draw = np.random.default_rng(20081114)
+    where, values = draw.integers(0, 400, 3_000) * 25, draw.integers(-5, 5, 3_000)
+    counts = draw.integers(1, 9, 3_000)
+    found = table._by_group(where, values, counts, 10_000)
+    assert len(found) == 10_000
+    for group in (0, 25, 50, 51, 9_999):
+        inside = where == group
+        wanted = {value: int(counts[inside & (values == value)].sum()) for value in np.unique(values[inside]).tolist()}
+        assert dict(zip(found[group][0].tolist(), found[group][1].tolist(), strict=True)) == wanted
+        assert list(found[group][0]) == sorted(wanted)

@@ -1,0 +1,427 @@
+"""Spark gives what the reference gives, whatever its session is set to, and keeps nothing.
+
+All but the tests of texts start a JVM, so they are wide. One session serves this file; masters, workers and Connect
+servers are processes of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+import pytest
+
+import reticent as rt
+from reticent import calendar, demo
+from reticent.data import query_compiler
+from reticent.data.columns import Storage
+from reticent.data.compression import stem_of
+from reticent.data.engines.spark import SparkTables
+from reticent.data.engines.spark_sql import SPACE, SparkDialect, java_pattern
+from reticent.data.format import spark_name
+from reticent.data.order_statistics import ABSENT
+from reticent.data.query import Incomplete, PresentValues, Query, Records, Rows, Tally
+from reticent.data.query_compiler import columns_of
+from reticent.data.schema import Integer, Person, Schema, category, integer, real
+from reticent.data.source import identity_of, is_spark, name_of
+from reticent.data.spark_table import open_frame
+from reticent.data.table import EngineFailure, check_engine, open_table
+from reticent.demo.spark_server import cluster, connect_server
+from reticent.errors import Refusal, SpecError
+from reticent.ledger.fingerprint import DatabaseTable, source_at
+from tests.conventions.tree import ROOT
+from tests.engines import test_expressions, test_moments
+from tests.engines.test_against_reference import SECRET, arrays, columns, expected, persons, queries, random_rows, shown
+from tests.engines.test_plan_operations import expressions
+from tests.support.data_reference import Reference, Row
+from tests.support.spark_kit import PERSON, asked, frame, needs_spark, started, table
+
+KEY = bytes(32)
+# pyspark leaves the closing of its sockets to the garbage collector
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.wide
+def test_no_statement_holds_a_backslash_or_a_name_of_the_sessions_own() -> None:
+    """Sessions differ in how they read a backslash, and a view called ``base`` may be somebody's."""
+    for expression in expressions():
+        text = SparkDialect().write(expression)
+        assert "\\" not in text
+        assert text.count("FROM `") == text.count(f"FROM `{SPACE}")
+
+
+def test_the_engine_trims_spaces_and_no_letters() -> None:
+    schema = Schema({"x": real()}, Person("add_remove"))
+    text = SparkDialect().write(query_compiler.cells(schema, ["x"], {"x": "text"}))
+    assert b" \t\n\r\v\f".hex() in text.lower()
+
+
+def test_patterns_end_at_the_end_of_a_text() -> None:
+    assert java_pattern("^[0-9]$") == r"^[0-9]\z"
+    assert java_pattern(r"^a\$") == r"^a\$"
+    assert java_pattern("[[:cntrl:]x]") == r"[\p{Cntrl}x]"
+
+
+def test_every_storage_can_be_written_without_a_connection() -> None:
+    for storage in get_args(Storage):
+        schema = Schema({"x": real(0, 1), "g": category(["a'\\"])}, PERSON)
+        query_compiler.statements([Rows()], schema, {"x": storage, "who": storage, "g": storage}, KEY, SparkDialect())
+
+
+def test_a_dataframe_is_known_by_its_type_and_asked_nothing() -> None:
+    assert not is_spark({"x": [1]})
+    assert not is_spark(pa.table({"x": [1]}))
+
+
+def test_a_table_of_a_catalog_has_one_whole_name_and_one_ledger() -> None:
+    assert name_of("spark:Cat.main.Visits") == "Cat.main.Visits"
+    assert stem_of("spark:cat.main.visits") == "visits"
+    one, other = (source_at(identity_of(place)) for place in ("spark:Cat.main.Visits", "spark:cat.MAIN.visits"))
+    assert one == other == DatabaseTable("spark://catalog", "cat.main.visits")
+    for short in ("spark:visits", "spark:main.visits", "spark:a.b.c.d", "spark:a.`b`.c", "spark:a.b.c; DROP"):
+        with pytest.raises(SpecError, match="Write the whole name"):
+            spark_name(short)
+
+
+# --- one session ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    session = started()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def clean(spark: Any) -> Iterator[Any]:
+    """The session, in which a test leaves no view and nothing in memory."""
+    yield spark
+    assert [found.name for found in spark.catalog.listTables()] == []
+    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
+
+
+def run(spark: Any, rows: list[Row], schema: Schema, queries_: list[Query]) -> list[object]:
+    return shown(table(frame(spark, arrays(rows)), schema).run(queries_, SECRET))
+
+
+@needs_spark
+@pytest.mark.wide
+@pytest.mark.parametrize("place", range(4))
+def test_spark_gives_what_the_reference_gives(clean: Any, place: int) -> None:
+    rows, schema = random_rows(random.Random(place), 60), Schema(columns(), persons()[place])
+    some = queries()[place::4]
+    assert run(clean, rows, schema, some) == expected(schema, rows, some)
+
+
+@needs_spark
+@pytest.mark.wide
+def test_a_table_without_rows_gives_zeros(clean: Any) -> None:
+    rows, schema = random_rows(random.Random(3), 20), Schema(columns(), PERSON)
+    nothing = frame(clean, arrays(rows)).limit(0)
+    assert shown(table(nothing, schema).run(asked(), SECRET)) == expected(schema, [], asked())
+
+
+@needs_spark
+@pytest.mark.wide
+def test_expressions_and_filters_give_what_they_mean(clean: Any) -> None:
+    """Each level is kept: inlined, a filter of eleven levels took all memory there was."""
+    for number, (plain, schema) in enumerate(test_expressions.views(11, 4)):
+        rows = test_expressions.random_rows(random.Random(number), 40)
+        some: list[Query] = [Rows(), *(PresentValues(name) for name in schema.computed)]
+        some += [Tally(name, among=column.among) for name, column in schema.columns.items() if _listed(schema, name)]  # type: ignore[union-attr]
+        found = table(frame(clean, test_expressions.as_table(rows)), plain).run(some, test_expressions.KEY, schema)
+        reference = Reference(schema, rows, columns_of(some, schema), test_expressions.KEY)
+        assert [one.vectors for one in found] == [reference.answer(query) for query in some]
+
+
+def _listed(schema: Schema, name: str) -> bool:
+    return name in schema.computed and hasattr(schema.columns[name], "among")
+
+
+def moments(spark: Any, cells: str, column: Integer) -> list[str | None]:
+    """The cells of a column of Spark's own types as texts, in order of their integers."""
+    schema = Schema({"x": column}, Person("add_remove"))
+    (found,) = table(spark.sql(f"SELECT * FROM VALUES {cells} AS t(x)"), schema).run(
+        [Records(("x",), (Fraction(1),))], KEY
+    )
+    assert found.records is not None
+    assert column.calendar is not None
+    step = column.calendar.step
+    return [None if row[0] == ABSENT else calendar.text(row[0], step) for row in found.records.tolist()]
+
+
+@needs_spark
+@pytest.mark.wide
+def test_times_of_every_type_are_the_same_in_any_zone_of_the_session(clean: Any) -> None:
+    told = ["1969-12-31 23:59:59.999999", "2024-02-29 13:05:59", "2021-03-28 01:30:00"]
+    naive = ", ".join(f"(TIMESTAMP_NTZ '{one}')" for one in told)
+    aware = ", ".join(f"(TIMESTAMP_LTZ '{one}Z')" for one in told)
+    minutes = ["1969-12-31T23:59", "2021-03-28T01:30", "2024-02-29T13:05"]
+    assert moments(clean, f"{naive}, (NULL)", test_moments.MINUTE) == [None, *minutes]
+    there = ["1970-01-01T00:59", "2021-03-28T03:30", "2024-02-29T14:05"]
+    assert moments(clean, f"{aware}, (NULL)", test_moments.BERLIN) == [None, *there]
+    days = "(DATE '1969-12-31'), (DATE '0001-01-01'), (NULL)"
+    assert moments(clean, days, test_moments.DAY) == [None, "0001-01-01", "1969-12-31"]
+    with pytest.raises(SpecError, match="times of a zone"):
+        moments(clean, aware, test_moments.MINUTE)
+
+
+@needs_spark
+@pytest.mark.wide
+def test_names_types_and_texts_of_a_table_of_its_own(clean: Any) -> None:
+    """Names that differ in capitals alone, a collation that does not tell them apart, bytes that are no text."""
+    made = clean.sql(
+        "SELECT CAST(x AS FLOAT) AS x, CAST(X2 AS TINYINT) AS X, g COLLATE UTF8_LCASE AS g "
+        "FROM VALUES (1.5, 2, 'B'), (0.5, 3, 'b'), (NULL, NULL, CAST(unhex('ff') AS STRING)) AS t(x, X2, g)"
+    )
+    schema = Schema({"x": real(), "X": integer(), "g": category(["b"])}, Person("add_remove"))
+    found = table(made, schema).run([Tally("g", among=("b",)), Incomplete(("g",)), Tally("X", among=(2, 3))], KEY)
+    assert [one.vectors for one in found] == [((1,),), ((2,),), ((1, 1),)]
+    cells = {"x": ["v", "f", "-inf", "inf ", "1\n", "9" * 400, "1e400", "1" + "0" * 70_000]}
+    schema = Schema({"x": real()}, Person("add_remove"))
+    here = open_table(cells, schema).run([Records(("x",), (Fraction(1),))], KEY)[0].records
+    there = table(frame(clean, cells), schema).run([Records(("x",), (Fraction(1),))], KEY)[0].records
+    assert here is not None
+    assert there is not None
+    assert here.tolist() == there.tolist()
+
+
+@needs_spark
+@pytest.mark.wide
+def test_doubles_are_no_names_of_persons_and_no_keys(spark: Any) -> None:
+    """Java writes 1e-5 as 1.0E-5, so texts of doubles would choose other rows than other engines do."""
+    made = spark.sql("SELECT CAST(0.5 AS DOUBLE) AS who, CAST(1 AS DOUBLE) AS g")
+    with pytest.raises(SpecError, match="column who holds double"):
+        open_frame(made, Schema({"g": category([1, 2])}, Person("add_remove", "who")))
+    with pytest.raises(SpecError, match="column g holds double"):
+        open_frame(made, Schema({"g": category(["a"])}, Person("add_remove")))
+    with pytest.raises(SpecError, match="no column 'h'"):
+        open_frame(made, Schema({"h": real()}, Person("add_remove")))
+    with pytest.raises(SpecError, match="column g holds"):
+        open_frame(spark.sql("SELECT array(1) AS g"), Schema({"g": real()}, Person("add_remove")))
+
+
+SETTINGS = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "Pacific/Apia",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
+
+
+@needs_spark
+@pytest.mark.wide
+def test_settings_of_the_session_change_nothing_and_the_self_test_is_made_again(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, rows, schema = spark.newSession(), random_rows(random.Random(9), 40), Schema(columns(), PERSON)
+    opened = table(frame(session, arrays(rows)), schema)
+    runs: list[object] = []
+    stored = SparkTables.store
+
+    def counted(self: SparkTables, *told: Any, **more: Any) -> None:
+        runs.append(told[0])
+        stored(self, *told, **more)
+
+    monkeypatch.setattr(SparkTables, "store", counted)
+    check_engine(opened)
+    check_engine(opened)
+    assert len(runs) == 1
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    check_engine(opened)
+    assert len(runs) == 2
+    assert shown(opened.run(asked(), SECRET)) == expected(schema, rows, asked())
+
+
+def forget_texts() -> None:
+    """Drop the texts that are kept."""
+    for kept in vars(query_compiler).values():
+        if hasattr(kept, "cache_clear"):
+            kept.cache_clear()
+
+
+@needs_spark
+@pytest.mark.wide
+@pytest.mark.parametrize("fault", ["strip", "order"])
+def test_an_engine_that_computes_otherwise_is_refused_before_the_charge(
+    spark: Any, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Letters are trimmed as in what Ibis writes alone, or rows are kept in another order."""
+    right = SparkDialect.write
+
+    def wrong(self: SparkDialect, expression: Any) -> str:
+        text = right(self, expression)
+        if fault == "order":
+            return text.replace("NULLS LAST", "NULLS FIRST")
+        return text.replace("20090a0d0b0c", "200976660d0a")
+
+    monkeypatch.setattr(SparkDialect, "write", wrong)
+    forget_texts()
+    session = spark.newSession()
+    try:
+        with pytest.raises(Refusal, match="Spark, pyspark"):
+            check_engine(table(frame(session, {"x": [1.0]}), Schema({"x": real()}, Person("add_remove"))))
+    finally:
+        forget_texts()
+
+
+@needs_spark
+@pytest.mark.wide
+def test_a_source_that_changes_while_it_is_read_fails_and_mixes_nothing(
+    clean: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept is read once; where it is lost and made again from other rows, the release is a fault."""
+    made = clean.sql("SELECT CAST(id AS STRING) AS who, unix_micros(now()) AS x FROM range(50)")
+    schema = Schema({"x": real()}, Person("add_remove", "who"))
+    assert table(made, schema).run([PresentValues("x")], KEY)[0].vectors == ((50,),)
+    rows = SparkTables.rows
+
+    def losing(self: SparkTables, statement: str) -> list[tuple[Any, ...]]:
+        found = rows(self, statement)
+        for kept in self._kept.values():
+            kept.unpersist(blocking=True)
+        return found
+
+    monkeypatch.setattr(SparkTables, "rows", losing)
+    with pytest.raises(EngineFailure):
+        table(made, schema).run([PresentValues("x")], KEY)
+
+
+@needs_spark
+@pytest.mark.wide
+def test_a_run_is_interrupted_from_another_thread_and_leaves_nothing(clean: Any) -> None:
+    made = clean.sql("SELECT a.id AS who, CAST(b.id AS STRING) AS x FROM range(30000) a CROSS JOIN range(30000) b")
+    opened = table(made, Schema({"x": real()}, Person("add_remove", "who", rows=2)))
+
+    def stop() -> None:
+        while opened._running is None:
+            time.sleep(0.1)
+        time.sleep(2)
+        opened.interrupt()
+
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    with pytest.raises(EngineFailure):
+        opened.run([Rows()], KEY)
+    stopping.join()
+
+
+@needs_spark
+@pytest.mark.wide
+def test_a_notebook_publishes_a_dataframe_and_no_row_reaches_it(clean: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    size, brought = 2_000, []
+    made = clean.sql(
+        f"SELECT id % 500 AS who, id % 90 AS age, CASE WHEN id % 3 = 0 THEN 'a' ELSE 'b' END AS ward FROM range({size})"
+    )
+    for name in ("rows", "arrow"):
+        was = getattr(SparkTables, name)
+
+        def watched(self: SparkTables, statement: str, was: Any = was) -> Any:
+            found = was(self, statement)
+            brought.append(len(found))
+            return found
+
+        monkeypatch.setattr(SparkTables, name, watched)
+    study = rt.study(
+        made,
+        adjacency="add_remove",
+        budget=20,
+        columns={"age": rt.integer(0, 120), "ward": rt.category(["a", "b"])},
+        person="who",
+        rows_each=4,
+        override="made-up rows",
+    )
+    found = study.release([rt.count(), rt.mean("age"), rt.mean("age").by("ward")], epsilon=10)
+    assert abs(found["count"].value - size) < 60
+    assert max(brought) <= 500 < size  # the probe's and the run's: numbers, never rows
+    assert "who" not in str(found.certificate)
+
+
+# --- servers ----------------------------------------------------------------------------------------------------------
+
+
+def client(*arguments: str, **environment: str) -> str:
+    told = [sys.executable, "-m", "tests.support.spark_kit", *arguments]
+    env = {**os.environ, **environment, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    return subprocess.run(told, cwd=ROOT, env=env, check=True, capture_output=True, text=True).stdout
+
+
+def wanted() -> str:
+    rows = random_rows(random.Random(5), 60)
+    return repr(expected(Schema(columns(), PERSON), rows, asked()))
+
+
+@needs_spark
+@pytest.mark.wide
+def test_a_master_with_two_workers_gives_what_the_reference_gives() -> None:
+    with cluster(workers=2) as address:
+        assert client(address).strip() == wanted()
+
+
+@needs_spark
+@pytest.mark.wide
+def test_a_connect_server_gives_what_the_reference_gives() -> None:
+    with connect_server() as address:
+        assert client(SPARK_REMOTE=address).strip() == wanted()
+
+
+@needs_spark
+@pytest.mark.wide
+def test_the_demonstration_is_published_from_a_table_of_a_catalog(tmp_path: Path) -> None:
+    """The same study file but for its source, on the command line, with the server named by the environment."""
+    folder = demo.prepare(tmp_path / "demo")
+    write = (
+        "import pyarrow.parquet as pq; from pyspark.sql import SparkSession; "
+        "frame = SparkSession.builder.getOrCreate().createDataFrame(pq.read_table('randhie.parquet')); "
+        "frame.write.saveAsTable('spark_catalog.default.rand')"
+    )
+    study = folder / "rand.toml"
+    study.write_text(study.read_text("utf-8").replace("randhie.parquet", "spark:spark_catalog.default.rand"), "utf-8")
+    with connect_server() as address:
+        env = {**os.environ, "SPARK_REMOTE": address, "PYTHONPATH": str(ROOT / "src")}
+        subprocess.run([sys.executable, "-c", write], cwd=folder, env=env, check=True, capture_output=True)
+        told = [sys.executable, "-m", "reticent", "release", "rand.toml", "--yes"]
+        done = subprocess.run(told, cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode in (0, 3), done.stderr  # 3: the quantile far out declines, as it is there to do
+    assert (folder / "table4.json").exists()
+
+
+@needs_spark
+@pytest.mark.wide
+def test_the_demonstration_runs_on_a_server_of_its_own(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "reticent.demo.spark", str(tmp_path / "demo")],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"spark:spark_catalog.' in (tmp_path / "demo" / "rand.toml").read_text("utf-8")
+    assert (tmp_path / "demo" / "table4.json").exists()
+
+
+def test_without_java_the_demonstration_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from reticent.demo import spark, spark_server
+
+    monkeypatch.setattr(spark_server.shutil, "which", lambda name: None)
+    assert spark.main() == 2
+    assert "apt-get install" in capsys.readouterr().err

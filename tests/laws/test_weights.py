@@ -1,0 +1,140 @@
+"""Weighted rows: no neighbour moves what is protected further than the noise is made for, and the engine agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import pytest
+
+from reticent.data.query import (
+    WEIGHT_ONE,
+    Keys,
+    Query,
+    Weighing,
+    WeightedMoments,
+    WeightedTally,
+    stability,
+)
+from reticent.data.schema import Person, Schema, category, grid_by_width, real
+from reticent.data.table import open_table
+from reticent.statistics.weighted.soft_weights import ALONE, SHARE, WeightDesign, weight_design
+from tests.support.data_reference import Cell, Reference, Row
+
+SECRET = bytes(range(32))
+HIGHEST = Fraction(5)
+WEIGHT = Weighing("w", HIGHEST)
+GRID = grid_by_width(Fraction(-1), Fraction(2))
+WEIGHTS: tuple[Cell, ...] = (None, -1.0, 0.3, 2.5, 5.0, 9.0)
+VALUES: tuple[Cell, ...] = (None, -4.0, -1.0, 0.25, 2.0)
+OTHERS: tuple[Row, ...] = (
+    {"who": "p", "g": "a", "w": 1.7, "x": 0.3},
+    {"who": "p", "g": "b", "w": 4.0, "x": 1.9},
+    {"who": "q", "g": "b", "w": 0.1, "x": -0.8},
+)
+KEYS = Keys("g", ("a", "b"), 2)
+
+
+def shape(person: Person) -> Schema:
+    return Schema({"g": category(["a", "b"]), "w": real(0, 5), "x": real(-1, 2)}, person)
+
+
+def mine(most: int) -> list[list[Row]]:
+    """Every list of one to ``most`` rows of one person."""
+    kinds = [("a", w, x) for w, x in product(WEIGHTS, VALUES)] + [("b", 5.0, 2.0), ("b", 2.5, -1.0)]
+    sizes = range(1, most + 1)
+    several = [
+        rows for size in sizes for rows in combinations_with_replacement(kinds if size == 1 else kinds[::3], size)
+    ]
+    return [[{"who": "me", "g": g, "w": w, "x": x} for g, w, x in rows] for rows in several]
+
+
+def tables(person: Person, query: Query, rows: Sequence[list[Row]]) -> list[tuple[tuple[int, ...], ...]]:
+    schema = shape(person)
+    return [Reference(schema, [*OTHERS, *own], ("g", "w", "x"), SECRET).answer(query) for own in rows]
+
+
+def moved(one: Sequence[Sequence[int]], other: Sequence[Sequence[int]]) -> int:
+    return sum(abs(a - b) for first, second in zip(one, other, strict=True) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("keys", [None, KEYS])
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_no_neighbour_moves_the_soft_counts_further_than_their_sensitivity(
+    adjacency: str, rows: int, keys: Keys | None, order: int
+) -> None:
+    """All that is protected together, in L1; the largest move is reached up to the rounding of sums."""
+    person = Person(adjacency, "who", rows)  # type: ignore[arg-type]
+    design = WeightDesign(ALONE) if order == 0 else weight_design(order, GRID)
+    query = WeightedMoments(None if order == 0 else "x", WEIGHT, GRID if order else None, order, keys)
+    found = [[design.integers(vector) for vector in one] for one in tables(person, query, [[], *mine(rows)])]
+    without, each = found[0], found[1:]
+    if adjacency == "add_remove":
+        most, steps = max(moved(one, without) for one in each), rows
+    else:
+        most, steps = max(moved(one, other) for one in each[:60] for other in each[-60:]), 2 * rows
+    claimed = design.sensitivity(steps, min(steps, 1 if keys is None else 2))
+    assert most <= claimed
+    assert most >= steps * WEIGHT_ONE - 64  # a claim that is a row too small would have been caught
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_no_neighbour_moves_a_share_or_a_bin_further_than_its_sensitivity(adjacency: str, rows: int) -> None:
+    person = Person(adjacency, "who", rows)  # type: ignore[arg-type]
+    steps = rows * (2 if adjacency == "substitute" else 1)
+    chosen = WeightedTally("g", WEIGHT, among=("a",))
+    present = WeightedMoments("g", WEIGHT, None, 0)
+    bins = WeightedTally("x", WEIGHT, edges=(Fraction(-1), Fraction(0), Fraction(1), Fraction(2)), keys=KEYS)
+    lists = [[], *mine(rows)]
+    pairs = [
+        [tuple(n for one, row in zip(a, b, strict=True) for n in (row - one, one))]
+        for (a,), (b,) in zip(tables(person, chosen, lists), tables(person, present, lists), strict=True)
+    ]
+    for found in (pairs, tables(person, bins, lists)):
+        base = found[:1] if adjacency == "add_remove" else found[1:]
+        assert max(moved(one, other) for one in found[1:] for other in base) == steps * WEIGHT_ONE
+    assert WeightDesign(SHARE).sensitivity(steps, 1) == steps * WEIGHT_ONE
+    assert stability(bins, person, stands_in=False) == (Fraction(steps * WEIGHT_ONE),)
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+def test_no_neighbour_moves_a_weighted_sum_further_than_its_stability(adjacency: str) -> None:
+    person = Person(adjacency, "who", 2)  # type: ignore[arg-type]
+    for query in (WeightedMoments("x", WEIGHT, GRID, 2, KEYS), WeightedMoments(None, WEIGHT, None, 0)):
+        found = tables(person, query, [[], *mine(2)])
+        base = found[:1] if adjacency == "add_remove" else found[1::7]
+        claimed = stability(query, person, stands_in=False)
+        for one, other in product(found[1:], base):
+            for place, bound in enumerate(claimed):
+                assert sum(abs(a[place] - b[place]) for a, b in zip(one, other, strict=True)) <= bound
+
+
+def test_the_engine_weights_rows_as_the_reference_does() -> None:
+    rows = [*OTHERS, *(row for own in mine(1) for row in own)]
+    names = {f"p{place}": row for place, row in enumerate(rows)}
+    told = [{**row, "who": who} for who, row in names.items()]
+    schema = shape(Person("add_remove", "who", 1))
+    queries: list[Query] = [
+        WeightedMoments("x", WEIGHT, GRID, 2, KEYS),
+        WeightedMoments(None, WEIGHT, None, 0),
+        WeightedMoments("g", WEIGHT, None, 0),
+        WeightedTally("g", WEIGHT, among=("b", "a")),
+        WeightedTally("x", WEIGHT, edges=(Fraction(-1), Fraction(0), Fraction(2)), keys=KEYS),
+    ]
+    columns = {name: [row[name] for row in told] for name in ("who", "g", "w", "x")}
+    found = open_table(columns, schema).run(queries, SECRET)
+    reference = Reference(schema, told, ("g", "w", "x"), SECRET)
+    assert [one.vectors for one in found] == [reference.answer(query) for query in queries]
+
+
+def test_the_parts_of_a_weight_are_whole_and_come_to_one() -> None:
+    schema = shape(Person("add_remove", None, 1))
+    for w in (-1.0, 0.0, 1e-9, 0.3, 1.0, 2.5, 4.9999, 5.0, 9.0, float("inf")):
+        row: Row = {"g": "a", "w": w, "x": 0.0}
+        ((low, middle, high),) = Reference(schema, [row], ("w",), SECRET).answer(WeightedMoments(None, WEIGHT, None, 0))
+        assert min(low, middle, high) >= 0
+        assert low + middle + high == WEIGHT_ONE

@@ -1,0 +1,168 @@
+"""A request id: the same id gives the same stored answer, charged once, whatever crashed in between."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import reticent as rt
+from reticent.ledger import Ledger
+from reticent.study.release import Release
+from tests.support.cli_kit import run
+from tests.support.ledger_kit import eps, forked, joined
+
+STUDY = """
+[study]
+title = "clinic é"
+source = "rows.csv"
+ledger = "rows.ledger"
+
+[person]
+adjacency = "add_remove"
+rows = "one_each"
+
+[budget]
+epsilon = "2"
+
+[columns.x]
+kind = "integer"
+low = 0
+high = 9
+
+[[release]]
+name = "table 4"
+epsilon = "0.5"
+ask = ["count", "mean(x)"]
+request_id = "november"
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> rt.Study:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("x\n" + "1\n5\n9\n" * 40)
+    (tmp_path / "study.toml").write_text(STUDY)
+    return rt.open(tmp_path / "study.toml")
+
+
+def ask(study: rt.Study, epsilon: str = "0.5", **more: object) -> Release:
+    return study.release(["count", "mean(x)"], epsilon=epsilon, request_id="r1", **more)  # type: ignore[arg-type]
+
+
+def test_the_same_id_gives_the_same_answer_and_is_charged_once(study: rt.Study, tmp_path: Path) -> None:
+    first = ask(study)
+    for again in (ask(study), ask(rt.open(tmp_path / "study.toml"))):
+        assert again.certificate.document == first.certificate.document
+        assert [cell.outcome for answer in again.answers for cell in answer] == [
+            cell.outcome for answer in first.answers for cell in answer
+        ]
+        assert again.certificate.verify(tmp_path / "rows.ledger", allow_unsigned=True).ok
+    assert study.ledger.spent() == eps("1/2")
+    study.release(["count"], epsilon="1.5")
+    (tmp_path / "rows.csv").unlink()  # no row is read, and no budget is needed
+    assert ask(study).receipt == first.receipt
+
+
+@pytest.mark.wide
+def test_another_question_under_the_id_is_refused_in_words(study: rt.Study) -> None:
+    ask(study)
+    attempts: tuple[Callable[[], object], ...] = (
+        lambda: ask(study, "0.25"),
+        lambda: ask(study.where("x > 2")),
+        lambda: study.release(["count"], epsilon="0.5", request_id="r1"),
+        lambda: study.by(rt.col("x") > 4).release(["count"], epsilon="0.5", request_id="r1"),
+    )
+    for attempt in attempts:
+        with pytest.raises(rt.Refusal) as refusal:
+            attempt()
+        assert "charged" in str(refusal.value)
+    with pytest.raises(rt.LedgerError, match="used for another request, r-0001"):
+        ask(study, "0.25")
+    ask(study, record=rt.Record(who="anna"))  # an id belongs to whoever asks
+    assert study.ledger.spent() == eps(1)
+
+
+def test_an_id_that_is_none_is_refused(study: rt.Study) -> None:
+    for wrong in ("", "x" * 201, 7):
+        with pytest.raises(rt.PublicParameterError, match="request_id is text"):
+            study.release(["count"], epsilon="0.5", request_id=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("stage", ["read", "draw", "commit"])
+def test_a_crash_after_the_charge_says_what_was_charged_and_charges_no_more(study: rt.Study, stage: str) -> None:
+    def kill(now: str) -> None:
+        if now == stage:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    assert joined([forked(lambda: print(ask(replace(study, on_stage=kill))))]) == [-signal.SIGKILL]
+    with pytest.raises(rt.LedgerError, match=r"r-0001 was charged ε 0\.5 under this request id .* no answer yet"):
+        ask(study)
+    assert study.ledger.spent() == eps("1/2")
+    assert study.release(["count", "mean(x)"], epsilon="0.5", request_id="r2").receipt == "r-0002"
+
+
+def test_a_crash_before_the_charge_leaves_the_id_free(study: rt.Study) -> None:
+    def kill(now: str) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert joined([forked(lambda: print(ask(replace(study, on_stage=kill))))]) == [-signal.SIGKILL]
+    assert ask(study).receipt == "r-0001"
+
+
+def test_a_fault_is_the_same_fault_again(study: rt.Study, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_bytes(b"x\n" + b"1\n" * 50 + b'"open')
+
+    def spoil(now: str) -> None:
+        if now == "draw":
+            raise RuntimeError
+
+    for of in (replace(study, on_stage=spoil), study):
+        with pytest.raises(rt.Fault, match="f-0001"):
+            ask(of)
+    assert study.ledger.spent() == eps("1/2")
+
+
+def test_processes_that_ask_at_once_are_charged_once(study: rt.Study, tmp_path: Path) -> None:
+    def child() -> None:
+        try:
+            ask(rt.open(tmp_path / "study.toml"))
+        except rt.LedgerError as running:
+            os._exit(0 if "no answer yet" in str(running) else 3)
+
+    assert joined([forked(child) for _ in range(4)]) == [0] * 4
+    assert study.ledger.spent() == eps("1/2")
+    assert ask(study).receipt == "r-0001"
+
+
+@pytest.mark.parametrize("change", ["UPDATE answers SET text = replace(text, '0.5', '0.6')", "DELETE FROM answers"])
+def test_a_changed_answer_is_noticed(study: rt.Study, tmp_path: Path, change: str) -> None:
+    ask(study)
+    with sqlite3.connect(tmp_path / "rows.ledger") as connection:
+        connection.execute(change)
+    connection.close()
+    with pytest.raises(rt.LedgerError, match="gone or was changed"):
+        ask(study)
+    assert Ledger.open(tmp_path / "rows.ledger").verify() == ("the stored answer of r-0001 is gone or was changed",)
+    assert study.ledger.spent() == eps("1/2")
+
+
+@pytest.mark.wide
+def test_the_file_the_command_line_and_sql_take_an_id(study: rt.Study, tmp_path: Path) -> None:
+    for out in ("a", "b"):
+        assert run("release", "study.toml", "--yes", "--out", out).code == 0
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert study.ledger.spent() == eps("1/2")
+    for out in ("c", "d"):
+        asked = ("--ask", "count", "--epsilon", "0.5", "--request-id", "x", "--yes", "--out", out)
+        assert run("release", "study.toml", *asked).code == 0
+    assert (tmp_path / "c.json").read_bytes() == (tmp_path / "d.json").read_bytes()
+    made = [study.sql("SELECT COUNT(*) FROM study", epsilon="0.5", request_id="y") for _ in range(2)]
+    assert made[0].release.certificate.digest == made[1].release.certificate.digest
+    assert study.ledger.spent() == eps("3/2")

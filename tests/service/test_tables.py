@@ -1,0 +1,473 @@
+"""Several tables: the question of a hospital over three files, by a line of a study file and one of Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow.csv
+import pytest
+
+import reticent as rt
+from reticent.errors import QuestionError
+from reticent.outcome import Reply
+from reticent.study.selection import Selection
+from tests.support.cli_kit import run
+from tests.support.same_noise import same_noise as same_noise
+
+FILE = """
+[study]
+title = "visits"
+source = "visits.csv"
+ledger = "visits.ledger"
+[person]
+column = "patient"
+adjacency = "add_remove"
+rows = { at_most = 2 }
+[budget]
+epsilon = "9"
+[columns]
+cost = { kind = "real", low = 0, high = 20000 }
+admitted = { kind = "date", low = 2024-01-01, high = 2024-12-31 }
+discharged = { kind = "date", low = 2024-01-01, high = 2025-03-31 }
+nights = { from = "days(discharged - admitted)" }
+[tables.patients]
+source = "patients.csv"
+[tables.patients.columns]
+age = { kind = "integer", low = 0, high = 110 }
+sex = { kind = "category", among = ["f", "m"] }
+[tables.wards]
+source = "wards.csv"
+public = true
+key = "ward"
+[[release]]
+name = "table 1"
+epsilon = "3"
+ask = ["mean(cost) where patients.age >= 65 and nights > 2 by wards.name, month(admitted)"]
+"""
+SQL = """SELECT w.name AS ward, MONTH(admitted) AS month, AVG(v.cost) AS cost
+         FROM visits v LEFT JOIN patients p ON v.patient = p.patient LEFT JOIN wards w USING (ward)
+         WHERE p.age >= 65 AND nights > 2 GROUP BY w.name, month"""
+ASK = "mean(cost) where patients.age >= 65 and nights > 2 by wards.name, month(admitted)"
+
+
+def put(folder: Path, file: str, **columns: Any) -> None:
+    rows = zip(*columns.values(), strict=True)
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
+    (folder / file).write_text("\n".join(lines) + "\n", "utf-8")
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    generator, visits, people = np.random.default_rng(65), 6_000, 4_000
+    first = np.datetime64("2024-01-01") + generator.integers(0, 366, visits)
+    put(
+        tmp_path,
+        "visits.csv",
+        patient=generator.integers(0, people, visits),
+        ward=generator.choice(["n", "s", "x"], visits, p=[0.5, 0.4, 0.1]),
+        cost=generator.gamma(2.0, 2000.0, visits).round(2),
+        admitted=first,
+        discharged=first + generator.integers(0, 12, visits),
+    )
+    age, sex = generator.integers(40, 100, people), generator.choice(["f", "m"], people)
+    put(tmp_path, "patients.csv", patient=np.arange(people), age=age, sex=sex)
+    put(tmp_path, "wards.csv", ward=["n", "s"], name=["North", "South"], beds=[20, 30])
+    (tmp_path / "study.toml").write_text(FILE, "utf-8")
+    return tmp_path / "study.toml"
+
+
+def in_memory(folder: Path) -> rt.Study:
+    visits, patients, wards = (pyarrow.csv.read_csv(folder / f"{name}.csv") for name in ("visits", "patients", "wards"))
+    return rt.study(
+        visits,
+        person="patient",
+        rows_each=2,
+        adjacency="add_remove",
+        budget=9,
+        columns={
+            "cost": rt.real(0, 20_000),
+            "admitted": rt.date("2024-01-01", "2024-12-31"),
+            "discharged": rt.date("2024-01-01", "2025-03-31"),
+            "nights": (rt.col("discharged") - rt.col("admitted")).days(),
+        },
+        tables={
+            "patients": rt.table(patients, columns={"age": rt.integer(0, 110), "sex": rt.category(["f", "m"])}),
+            "wards": rt.table(wards, public=True, key="ward"),
+        },
+    )
+
+
+def values(answer: rt.Answer) -> list[object]:
+    return [cell.outcome.value.value for cell in answer if isinstance(cell.outcome, Reply)]
+
+
+def keyed(selection: Selection) -> dict[tuple[str, str], object]:
+    """The cost of each ward and month."""
+    found = selection.columns()
+    return dict(zip(zip(map(str, found["ward"]), map(str, found["month"]), strict=True), found["cost"], strict=True))
+
+
+def of_answer(answer: rt.Answer) -> dict[tuple[str, ...], object]:
+    return {tuple(str(key) for _, key in cell.label): value for cell, value in zip(answer, values(answer), strict=True)}
+
+
+def test_a_line_of_sql_joins_the_tables_as_the_study_declares(study: Path, same_noise: Callable[[], None]) -> None:
+    opened = rt.open(study)
+    assert str(opened.plan(SQL, epsilon=3).lines[0].name) == ASK
+    same_noise()
+    selected = opened.sql(SQL, epsilon=3)
+    same_noise()
+    (answer,) = in_memory(study.parent).release([ASK], epsilon=3).answers
+    assert keyed(selected) == of_answer(answer)
+    assert selected.release.certificate.verify(allow_unsigned=True).ok
+    text = SQL.replace("LEFT JOIN", "JOIN")
+    same_noise()
+    inner = opened.sql(text, epsilon=3)
+    joins = inner.release.certificate.document["study"]["tables"]
+    assert [line.partition(" join ")[0] for line in joins] == ["inner", "inner"]
+    assert "inner join patients on person = patients.patient rows at most 1" in joins
+    changed = FILE.replace('source = "patients.csv"', 'source = "patients.csv"\njoin = "inner"')
+    (study.parent / "inner.toml").write_text(changed.replace("public = true", 'public = true\njoin = "inner"'), "utf-8")
+    same_noise()
+    (declared,) = rt.open(study.parent / "inner.toml").release([ASK], epsilon=3).answers
+    assert keyed(inner) == of_answer(declared) != keyed(selected)
+    assert opened.rehearse(text, epsilon=1).answers[0].name == ASK
+    with pytest.raises(QuestionError, match=r"study\.sql"):
+        opened.release(text, epsilon=1)
+    done = run("sql", str(study), text, "--epsilon", "1", "--plan")
+    assert done.code == 0, done.err
+    assert ASK in done.out
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+def test_a_join_counts_rows_with_a_partner_and_hides_how_many(adjacency: Literal["add_remove", "substitute"]) -> None:
+    """1,000 visits, 600 with a patient: at epsilon 5 the noise is beyond 12 with probability below 1e-9."""
+    visits = {"patient": list(range(1_000)), "cost": [1.0] * 1_000}
+    patients = rt.table({"patient": list(range(600)), "age": [50] * 600}, columns={"age": rt.integer(0, 110)})
+    opened = rt.study(
+        visits,
+        person="patient",
+        rows_each=1,
+        adjacency=adjacency,
+        columns={"cost": rt.real(0, 9)},
+        budget=10,
+        tables={"patients": patients},
+    )
+    found = opened.sql("SELECT COUNT(*) AS n FROM study v JOIN patients p ON v.patient = p.patient", epsilon=5)
+    assert found.release.guarantee.loss == rt.PureDP(Fraction(5))
+    (n,) = found.columns()["n"]
+    assert 588 <= float(str(n)) <= 612
+    left = opened.sql("SELECT COUNT(*) AS n FROM study v LEFT JOIN patients p USING (patient)", epsilon=5)
+    (n,) = left.columns()["n"]
+    assert 988 <= float(str(n)) <= 1012
+
+
+@pytest.mark.wide
+def test_three_files_answer_one_line_of_file_and_of_python(study: Path, same_noise: Callable[[], None]) -> None:
+    same_noise()
+    done = run("release", str(study), "--yes", "--json", "--out", str(study.parent / "file"))
+    assert done.code == 0, done.err
+    (filed,) = json.loads(done.out)["answers"]
+    asked = (
+        rt.mean("cost")
+        .where((rt.col("age") >= 65) & (rt.col("nights") > 2))
+        .by("wards.name", rt.col("admitted").month())
+    )
+    same_noise()
+    release = in_memory(study.parent).release([asked], epsilon=3)
+    (answer,) = release.answers
+    assert len(answer.cells) == 24
+    assert [cell["value"] for cell in filed["cells"]] == values(answer)
+    assert answer.name == filed["name"] == ASK
+    assert all(isinstance(value, float) and 1_000 < value < 9_000 for value in values(answer))
+    assert release.certificate.verify(allow_unsigned=True).ok
+
+
+def test_joined_counts_are_those_of_the_files(study: Path) -> None:
+    opened = rt.open(study)
+    release = opened.release(["count", "count by wards.name", "count by sex", "mean(wards.beds)"], epsilon="9")
+    counts = {cell.label[0][1]: cell.outcome for cell in release["count by wards.name"]}
+    visits = pyarrow.csv.read_csv(study.parent / "visits.csv").to_pandas()
+    kept = visits.groupby("patient").ward.count().clip(upper=2).sum()
+    assert abs(release["count"].value - kept) < 30
+    north, south = (counts[name] for name in ("North", "South"))
+    assert isinstance(north, Reply)
+    assert isinstance(south, Reply)
+    assert abs((north.value.value + south.value.value) / kept - 0.9) < 0.03  # ward x has no partner
+    assert 23.5 < release["mean(wards.beds)"].value < 25.5
+
+
+def test_certificate_says_the_joins_and_verify_reads_them(study: Path) -> None:
+    certificate = rt.open(study).release(["mean(patients.age)"], epsilon="1").certificate
+    lines = certificate.document["study"]["tables"]
+    assert lines[0] == "left join patients on person = patients.patient rows at most 1"
+    assert lines[1].startswith("left join wards on ward = wards.ward public sha256:")
+    assert "joined tables read again: patients, wards" in str(certificate.verify(allow_unsigned=True))
+    document = json.loads(certificate.to_json())
+    document["study"]["tables"][0] = "left join patients on person = wards.patient rows at most 1"
+    forged = study.parent / "forged.json"
+    forged.write_text(json.dumps(document))
+    assert not rt.read_certificate(forged).verify(allow_unsigned=True).ok
+
+
+def test_a_changed_public_table_has_another_digest(study: Path) -> None:
+    before = rt.open(study).schema.tables["wards"].digest
+    put(study.parent, "wards.csv", ward=["s", "n"], name=["South", "North"], beds=[30, 20])
+    assert rt.open(study).schema.tables["wards"].digest == before  # the order of rows says nothing
+    put(study.parent, "wards.csv", ward=["s", "n"], name=["South", "North"], beds=[30, 21])
+    assert rt.open(study).schema.tables["wards"].digest != before
+
+
+def test_the_ledger_counts_for_every_private_file(study: Path) -> None:
+    rt.open(study).release(["count"], epsilon="1")
+    with pytest.raises(rt.LedgerError, match="already under"):
+        rt.study(
+            study.parent / "patients.csv",
+            adjacency="add_remove",
+            person="patient",
+            rows_each=1,
+            columns={"age": rt.integer(0, 110)},
+            budget=1,
+        )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('key = "ward"', "", "looked up by a key"),
+        ('key = "ward"', 'key = { ward = "nmae" }', "nmae"),
+        ('source = "wards.csv"', 'source = "visits.csv"', "is no unique key: two rows have"),
+        ('source = "patients.csv"', 'source = "patient.csv"', "There is no file patient.csv"),
+        ("[tables.patients]", "[tables.patients]\npublic = true", "looked up by a key"),
+        ("[tables.patients]", '[tables.patients]\njoin = "outer"', 'join is "left"'),
+        ("[tables.patients]", "[tables.patients]\nrows = 2", "at_most = 3"),
+        (
+            "[tables.patients]",
+            '[tables.patients]\nkye = "x"',
+            r"^\[tables.patients\] has an unknown key 'kye'. Did you mean key",
+        ),
+        ('column = "patient"\n', "", "needs a person column"),
+        ('age = { kind = "integer", low = 0, high = 110 }', 'age = "x"', "must be a table"),
+    ],
+)
+def test_problems_of_further_tables_are_said_with_their_name(study: Path, old: str, new: str, said: str) -> None:
+    study.write_text(FILE.replace(old, new, 1), "utf-8")
+    with pytest.raises(rt.SpecError, match=said):
+        rt.open(study).release(["count"], epsilon="1")
+
+
+def test_check_warns_of_a_listed_key_that_a_public_table_lacks(study: Path) -> None:
+    wards = '[columns]\nward = {{ kind = "category", among = [{}] }}\n'
+    listed = [line.split(",")[0] for line in (study.parent / "wards.csv").read_text().splitlines()[1:]]
+    study.write_text(FILE.replace("[columns]\n", wards.format(", ".join(f'"{key}"' for key in listed)), 1), "utf-8")
+    assert "[tables.wards] has no" not in run("check", str(study)).err
+    study.write_text(FILE.replace("[columns]\n", wards.format('"7", "8", "9", "10"'), 1), "utf-8")
+    told = " ".join(run("check", str(study)).err.split())
+    assert "[tables.wards] has no ward 7, 8, 9, …, which columns.ward lists: such rows have missing cells" in told
+
+
+def test_an_ambiguous_name_asks_which_table(study: Path) -> None:
+    study.write_text(FILE.replace("sex = ", "name = "), "utf-8")
+    with pytest.raises(rt.QuestionError, match=r"Say patients\.name or wards\.name"):
+        rt.open(study).plan(["count by name"], epsilon=1)
+
+
+def test_rows_without_a_partner_stay_or_go(study: Path) -> None:
+    left = rt.open(study).release(["count"], epsilon="2")["count"].value
+    study.write_text(FILE.replace('key = "ward"', 'key = "ward"\njoin = "inner"'), "utf-8")
+    inner = rt.open(study).release(["count"], epsilon="2")["count"]
+    assert 0.85 < inner.value / left < 0.97
+    assert "of rows with a partner in wards" in inner.estimand
+
+
+# --- rows that reach their person through a key -----------------------------------------------------------------------
+
+
+def through_accounts(keys: int = 2, **more: Any) -> rt.Study:
+    """Persons 0 to 999, each with account i, of whom those below 100 share account 5000 + i with person i + 100."""
+    shared = [(5_000 + i, owner) for i in range(100) for owner in (i, i + 100)]
+    pairs = [*((i, i) for i in range(1_000)), *shared]
+    accounts = {"account": [a for a, _ in pairs], "patient": [p for _, p in pairs]}
+    rows = [*range(1_000), *(5_000 + i for i in range(100))]
+    return rt.study(
+        {"account": rows, "cost": [10.0] * len(rows)},
+        person="accounts.patient",
+        rows_each=3,
+        adjacency="add_remove",
+        columns={"cost": rt.real(0, 20)},
+        tables={
+            "accounts": rt.table(accounts, key="account", rows_each={"keys": keys, **more}),
+            "patients": rt.table(
+                {"patient": range(1_000), "age": [40] * 500 + [80] * 500}, columns={"age": rt.integer(0, 99)}
+            ),
+        },
+        budget=60,
+        override="made-up rows",
+    )
+
+
+@pytest.mark.parametrize(("keys", "more", "rows"), [(2, {}, 1_000), (2, {"owners": 2}, 1_200)])
+def test_shared_keys_are_dropped_or_counted_for_each(keys: int, more: dict[str, int], rows: int) -> None:
+    study = through_accounts(keys, **more)
+    release = study.release(["count", "count where age >= 60"], epsilon=50, record=rt.Record(override="made-up rows"))
+    assert abs(release["count"].value - rows) < 25
+    assert abs(release["count where patients.age >= 60"].value - 500) < 25
+    assert release.certificate.verify(allow_unsigned=True).ok
+
+
+def test_the_price_of_keys_is_shown_and_charged() -> None:
+    plan = through_accounts(2).plan(["count"], epsilon=4)
+    assert "one person makes 4 steps" in str(plan)
+    one = through_accounts(1).plan(["count"], epsilon=1)
+    assert plan.lines[0].expected.noise == one.lines[0].expected.noise  # 4 steps of 1 each
+    study = through_accounts(2)
+    release = study.release(["count"], epsilon=4)
+    assert study.ledger.spent() == rt.PureDP(4)  # type: ignore[arg-type]  # equal to a Fraction
+    (line,) = [text for text in release.certificate.document["study"]["tables"] if "accounts" in text]
+    assert line.endswith("keys at most 2 owners at most 1")
+    assert any("through accounts" in note for note in release.caveats)
+
+
+def test_what_has_no_lift_is_refused() -> None:
+    study = through_accounts(2)
+    with pytest.raises(rt.QuestionError, match="Put the person into the main table"):
+        study.sparse_vector(["cost"], positives=1, epsilon=1)
+    with pytest.raises(rt.QuestionError, match="of the whole release"):
+        study.plan([rt.count().at(1)])
+    with pytest.raises(rt.QuestionError, match="cannot be wanted"):
+        study.plan(["count"], epsilon=1, people=1_000, want={"count": 50})
+    nobody = {"account": [1], "patient": [1], "y": [1]}
+    with pytest.raises(rt.SpecError, match="how many are kept of one person"):
+        rt.study(
+            {"account": [1], "x": [1]},
+            person="accounts.patient",
+            rows_each=1,
+            adjacency="add_remove",
+            budget=1,
+            columns={"x": rt.integer(0, 1)},
+            tables={"accounts": rt.table(nobody, columns={"y": rt.integer(0, 1)}, key="account")},
+        )
+
+
+def test_a_household_is_one_person_of_the_guarantee(study: Path) -> None:
+    study.write_text(FILE.replace('column = "patient"', 'column = "patient"\nunit = "household"', 1), "utf-8")
+    opened = rt.open(study)
+    release = opened.release(["count"], epsilon="1")
+    assert release.certificate.document["study"]["unit"] == "household"
+    assert any("one person of the guarantee" in note and "one household" in note for note in release.caveats)
+    assert release.certificate.verify(allow_unsigned=True).ok
+    for asked in (rt.persons(), rt.mean("cost").per("person")):
+        with pytest.raises(rt.QuestionError, match="names a household"):
+            opened.plan([asked], epsilon=1)
+
+
+def test_a_file_about_people_cannot_be_declared_public(study: Path) -> None:
+    """The file of the study itself, by another name too; then one that another study's ledger counts for."""
+    nobody = '[tables.own]\nsource = "{}"\npublic = true\nkey = "patient"\n[[release]]'
+    folder = study.parent
+    (folder / "second.csv").symlink_to(folder / "patients.csv")
+    (folder / "hard.csv").hardlink_to(folder / "patients.csv")
+    for file in ("patients.csv", "second.csv", "hard.csv"):
+        study.write_text(FILE.replace("[[release]]", nobody.format(file)), "utf-8")
+        with pytest.raises(rt.SpecError, match=r"\[tables.own\] is declared public, and .* in this study"):
+            rt.open(study)
+    study.write_text(FILE, "utf-8")
+    rt.open(study).release(["count"], epsilon=1)
+    put(folder, "staff.csv", patient=[1, 2], ward=["n", "s"])
+    head = FILE.replace("visits.", "staff.").partition("[columns]")[0]
+    columns = '[columns]\nward = { kind = "category", among = ["n", "s"] }\n'
+    told = head + columns + nobody.format("patients.csv").removesuffix("[[release]]")
+    (folder / "staff.toml").write_text(told, "utf-8")
+    with pytest.raises(rt.SpecError, match=r"patients.csv holds rows of people under .*visits.ledger"):
+        rt.open(folder / "staff.toml")
+
+
+def test_a_ledger_in_memory_leaves_no_claim_on_the_file_of_a_further_table(study: Path) -> None:
+    """Nobody could find that ledger again, and the file would be under it for ever."""
+    for _ in range(2):
+        opened = rt.study(
+            {"patient": [1, 2], "cost": [1, 2]},
+            person="patient",
+            rows_each=1,
+            adjacency="add_remove",
+            budget=1,
+            columns={"cost": rt.integer(0, 9)},
+            tables={"patients": rt.table(study.parent / "patients.csv", columns={"age": rt.integer(0, 110)})},
+        )
+        opened.release(["count"], epsilon=1)
+    assert not list(study.parent.glob("*.reticent"))
+    rt.open(study).release(["count"], epsilon=1)
+
+
+def test_a_total_of_a_complete_column_leaves_out_rows_without_a_partner() -> None:
+    """3,000 visits, 1,000 of someone aged 100: the middle of the range, 55, would stand in for the others."""
+    opened = rt.study(
+        {"patient": list(range(3_000))},
+        person="patient",
+        rows_each=1,
+        adjacency="add_remove",
+        budget=9,
+        columns={},
+        tables={
+            "patients": rt.table(
+                {"patient": list(range(1_000)), "age": [100] * 1_000},
+                columns={"age": rt.integer(0, 110, complete=True)},
+            )
+        },
+    )
+    (answer,) = opened.release(["sum(age)"], epsilon=9).answers
+    assert abs(answer.value - 100_000) < 1_000  # the noise is beyond that with probability below 1e-30
+    assert any("missing" in caveat for caveat in answer.caveats)
+
+
+@pytest.mark.parametrize("name", ["wear and tear", "x` and `y", "rows at most 3", "q = wards.z"])
+def test_verify_reads_a_join_by_a_column_of_any_name(name: str) -> None:
+    opened = rt.study(
+        {"who": [1, 2], name: [1, 2], "cost": [1, 2]},
+        person="who",
+        rows_each=1,
+        adjacency="add_remove",
+        budget=1,
+        columns={"cost": rt.integer(0, 9)},
+        tables={"wards": rt.table({name: [1, 2], "beds": [5, 6]}, public=True, key=name)},
+    )
+    certificate = opened.release(["mean(wards.beds)"], epsilon=1).certificate
+    assert certificate.verify(allow_unsigned=True).ok
+
+
+def test_a_public_table_in_memory_stays_what_its_digest_is_of() -> None:
+    beds = np.array([5.0, 7.0])
+    opened = rt.study(
+        {"who": [1, 2], "ward": [0, 1]},
+        person="who",
+        rows_each=1,
+        adjacency="add_remove",
+        budget=1,
+        columns={},
+        tables={"wards": rt.table({"ward": np.array([0, 1]), "beds": beds}, public=True, key="ward")},
+    )
+    beds[:] = 6
+    content = opened.schema.tables["wards"].content
+    assert content is not None
+    assert content.column("beds").to_pylist() == [5.0, 7.0]
+
+
+def test_a_select_in_a_study_with_weights_has_its_rows() -> None:
+    """500 rows of each weight, 1 and 2: the noise of the weighted count is beyond 100 with probability below 1e-9."""
+    opened = rt.study(
+        {"w": [1, 2] * 500, "g": ["a", "b"] * 500},
+        adjacency="add_remove",
+        budget=9,
+        columns={"w": rt.real(0, 2), "g": rt.category(["a", "b"])},
+        weight="w",
+        design="fixed",
+    )
+    found = opened.sql("SELECT g, COUNT(*) AS n FROM study GROUP BY g ORDER BY g", epsilon=9).columns()["n"]
+    assert all(abs(float(str(n)) - size) < 100 for n, size in zip(found, (500, 1_000), strict=True))

@@ -1,0 +1,145 @@
+"""Coverage of weighted answers on rows drawn from weighted tables; too narrow and too wide intervals are rejected.
+
+The population of a table of rows x with weights w has the mean sum(w x) / sum(w): rows drawn from the table with
+replacement estimate it. One table is made up, one is of people: the demo's, drawn with chances that depend on visits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reticent.data.design import SampleDesign, check_weights
+from reticent.data.schema import Column, Person, Schema, category, real
+from reticent.entropy import Replayed
+from reticent.errors import PublicParameterError
+from reticent.outcome import Reply
+from reticent.privacy.adjacency import Kind
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
+from reticent.statistics.prepare import prepare
+from tests.statistics.test_coverage import stretch, too_high, too_low
+from tests.support.stat_fake import Fake, answered
+
+Floats = NDArray[np.float64]
+RUNS = 1_000
+HIGHEST = 12.0
+
+
+def made_up() -> dict[str, Floats]:
+    generator = np.random.default_rng(3)
+    w = np.clip(generator.lognormal(0.0, 0.8, 100_000), 0.1, HIGHEST)
+    return {
+        "w": w,
+        "x": 5.0 * generator.lognormal(0.0, 0.5, len(w)) * w**0.3,
+        "g": (generator.random(len(w)) < 0.1).astype(np.float64),
+    }
+
+
+def of_people() -> dict[str, Floats]:
+    import pyarrow.parquet as pq
+
+    with files("reticent").joinpath("demo/randhie.parquet").open("rb") as file:
+        table = pq.read_table(file, columns=["mdvis", "disea", "hlthg"])
+    visits, disease, good = (table.column(name).to_numpy().astype(float) for name in ("mdvis", "disea", "hlthg"))
+    whole = ~np.isnan(visits + disease + good)
+    return {"w": HIGHEST / (1.0 + np.minimum(visits[whole], 11.0)), "x": disease[whole], "g": good[whole]}
+
+
+PLAIN = SampleDesign()
+
+
+def shape(kind: Kind, design: SampleDesign = PLAIN) -> Schema:
+    columns: dict[str, Column] = {"w": real(0, 12), "x": real(0, 60), "g": category([0, 1])}
+    return Schema(columns, Person(kind), design=design)
+
+
+def truth(table: dict[str, Floats], question: str, size: int) -> float:
+    w, x, g = table["w"], np.clip(table["x"], 0.0, 60.0), table["g"]
+    return {
+        "mean(x)": float((w * x).sum() / w.sum()),
+        "proportion(g, value=1)": float((w * g).sum() / w.sum()),
+        "sum(x)": size * float((w * x).mean()),
+        "count": size * float(w.mean()),
+    }[question]
+
+
+def covered(table: dict[str, Floats], question: str, kind: Kind, epsilon: str, size: int) -> list[float]:
+    """The factor by which each interval must be stretched to reach the truth."""
+    schema = shape(kind)
+    setting = Setting(schema, size if kind == "substitute" else None, weight="w")
+    step, generator = prepare(parse(question), setting, Fraction(epsilon)), np.random.default_rng(11)
+    found: list[float] = []
+    for run in range(RUNS):
+        drawn = generator.integers(0, len(table["w"]), size)
+        answer = answered(
+            step, Fake(schema, {name: cells[drawn] for name, cells in table.items()}), Replayed(f"w{run}")
+        )
+        if isinstance(answer.outcome, Reply):
+            found.append(stretch(answer.outcome.value, truth(table, question, size)))
+    assert len(found) > 0.98 * RUNS
+    return found
+
+
+CASES: list[tuple[str, Kind, str, int]] = [
+    ("mean(x)", "add_remove", "1", 4_000),
+    ("mean(x)", "substitute", "1", 4_000),
+    ("proportion(g, value=1)", "add_remove", "0.3", 4_000),
+    ("sum(x)", "add_remove", "1", 4_000),
+    ("count", "substitute", "1", 4_000),
+]
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(("question", "kind", "epsilon", "size"), CASES)
+@pytest.mark.parametrize("table", [made_up, of_people])
+def test_weighted_intervals_cover_and_their_mutants_do_not(
+    table: Callable[[], dict[str, Floats]], question: str, kind: Kind, epsilon: str, size: int
+) -> None:
+    found = np.array(covered(table(), question, kind, epsilon, size), dtype=np.float64)
+    right, narrow, wide = (int((found <= factor).sum()) for factor in (1.0, 0.67, 1.5))
+    assert not too_low(right, len(found)), right / len(found)
+    assert not too_high(right, len(found)), right / len(found)
+    assert too_low(narrow, len(found)), narrow / len(found)
+    assert too_high(wide, len(found)), wide / len(found)
+
+
+def test_an_answer_without_weights_misses_the_population() -> None:
+    """The design of the table of people: without weights, people with many visits count too much."""
+    table = of_people()
+    assert abs(table["x"].mean() - truth(table, "mean(x)", 1)) > 0.5
+
+
+def test_clusters_and_the_finite_population_move_the_sampling_part_alone() -> None:
+    table, generator = made_up(), np.random.default_rng(5)
+    drawn = generator.integers(0, len(table["w"]), 2_000)
+    rows = {name: cells[drawn] for name, cells in table.items()}
+    found = []
+    for design in (
+        SampleDesign(),
+        SampleDesign("", 11, Fraction(3, 10)),
+        SampleDesign("", 1, Fraction(1), Fraction(3, 4)),
+    ):
+        schema = shape("add_remove", design)
+        step = prepare(parse("mean(x)"), Setting(schema, None, weight="w"), Fraction(1))
+        found.append(answered(step, Fake(schema, rows), Replayed("same")).estimate)
+    plain, clustered, finite = found
+    assert plain.noise == clustered.noise == finite.noise
+    assert clustered.sampling == pytest.approx(2.0 * plain.sampling)
+    assert finite.sampling == pytest.approx(0.5 * plain.sampling)
+
+
+@pytest.mark.parametrize("word", ["calibrated", "raked", "post-stratified", "Trimmed"])
+def test_weights_that_depend_on_others_are_refused_by_their_word(word: str) -> None:
+    with pytest.raises(PublicParameterError, match="depend on everybody's rows"):
+        check_weights(word)
+
+
+def test_another_word_is_refused_with_the_one_that_stands() -> None:
+    with pytest.raises(PublicParameterError, match='weights must be "fixed"'):
+        check_weights("good")
