@@ -103,9 +103,9 @@ def release(
 
 
 def stem_for(out: Path | None, item: ReleaseSpec) -> Path:
-    """The stem of the files: of the release's name, as told, or by the receipt in a folder that was told."""
+    """The stem of the files: as told, else the release's name; the receipt for no name or in a folder told."""
     if out is None:
-        return Path(stem_of(item.name))
+        return Path(stem_of(item.name) if item.name else RECEIPT)
     try:
         return out / RECEIPT if out.is_dir() else out
     except (OSError, ValueError):

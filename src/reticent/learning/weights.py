@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.array_check import cells, is_typed
+from reticent.learning.array_check import array, cells, is_typed
 from reticent.learning.fit_release import Circumstances
 from reticent.learning.handles import Handle, Shelf
 from reticent.learning.held_arrays import targets
@@ -176,8 +176,9 @@ def weighed_by(here: Circumstances, weights: object, most: Number | None, *, com
         return _by_column(here, here.shelf, weights, limit)
     if isinstance(weights, Handle | str):
         raise QuestionError("sample_weight of an array is an array. Nothing was charged.")
-    if is_typed(weights) and np.ndim(weights) != 1:  # type: ignore[arg-type]  # a list tells no shape before it is paid
-        raise ValueError(f"sample_weight has one weight for each row: got an array of {np.ndim(weights)} dimensions")  # type: ignore[arg-type]
+    dimensions = array(weights, "sample_weight").ndim if is_typed(weights) else 1  # a list tells no shape yet
+    if dimensions != 1:
+        raise ValueError(f"sample_weight has one weight for each row: got an array of {dimensions} dimensions")
     given = targets(weights)
     if here.exact is not None and len(given) != here.exact:
         raise ValueError(f"sample_weight.shape == {given.shape}, expected ({here.exact},)!")
