@@ -84,7 +84,8 @@ class Room(SphinxDirective):
         for name in names:
             thing = getattr(importlib.import_module(module), name)
             kind = "class" if inspect.isclass(thing) else "function" if callable(thing) else "data"
-            lines += [f".. auto{kind}:: {name}", *["   :members:"] * (kind == "class"), ""]
+            options = ["   :members:"] * (kind == "class") + ["   :inherited-members:"] * all_ours(thing)
+            lines += [f".. auto{kind}:: {name}", *options, ""]
         within = nodes.section()
         within.document = self.state.document
         self.state.nested_parse(StringList(lines, self.arguments[0]), self.content_offset, within)
@@ -98,6 +99,12 @@ def public(module: Any) -> list[str]:
     found = vars(module).items()
     own = [(name, thing) for name, thing in found if getattr(thing, "__module__", None) == module.__name__]
     return [name for name, thing in own if name[0] != "_" and (inspect.isclass(thing) or inspect.isfunction(thing))]
+
+
+def all_ours(thing: object) -> bool:
+    """True for a class that extends a value of ours and nothing else: the methods of the value are its own."""
+    below = thing.__mro__[1:-1] if inspect.isclass(thing) else ()
+    return bool(below) and all(one.__module__.startswith("reticent.") for one in below)
 
 
 def keep_bars(_app: Any, _what: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:

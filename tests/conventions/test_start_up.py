@@ -82,13 +82,15 @@ def within(loaded: list[str], *rooms: str) -> list[str]:
 
 def test_the_package_loads_few_modules() -> None:
     assert (
-        len(ours(told(f"import reticent\n{LOADED}"))) <= 71
+        len(ours(told(f"import reticent\n{LOADED}"))) <= 70
     )  # with dates, plans of fits, and expressions, which choose the rows of a question
 
 
 def test_a_cold_mean_loads_no_algorithm_of_another_family() -> None:
     loaded = told(f"{STUDY}\nstudy.release(['mean(x)'], epsilon=1)\n{LOADED}")
-    assert len(ours(loaded)) <= 161  # with dates, the laws of errors, comparisons, chances of a reply, and expressions
+    # with dates, the laws of errors, comparisons, chances of a reply, and expressions; a study's terms, the preparation
+    # of its questions and the reader of its ledger are files of their own
+    assert len(ours(loaded)) <= 163
     assert within(loaded, "synthesis.", "learning", "survey", "certificate.render", "conformance") == []
     others = within(loaded, "statistics.regression.", "statistics.robust.", "statistics.quantiles.", "statistics.hyp")
     declared = {kind.__module__ for kind in ALL} | {"reticent.statistics.quantiles.rank_statistic"}
@@ -102,10 +104,10 @@ def test_a_verb_that_reads_no_row_loads_no_heavy_package(verb: str, tmp_path: Pa
     (tmp_path / "study.toml").write_text(FILE, "utf-8")
     (tmp_path / "made_up.csv").write_text("x\n" + "1\n" * 50, "utf-8")
     loaded = told(VERB.format(verb=verb) + LOADED, tmp_path)
-    assert len(ours(loaded)) <= 139
+    assert len(ours(loaded)) <= 140
     assert [name for name in loaded if not name.startswith("reticent")] == []
     assert within(loaded, "synthesis.", "learning", "survey", "cli.survey", "cli.release") == []
 
 
 def test_a_warm_release_of_a_mean_passes_few_files() -> None:
-    assert len(told(STUDY + PASSED)) <= 78
+    assert len(told(STUDY + PASSED)) <= 80

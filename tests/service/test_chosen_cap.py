@@ -18,7 +18,9 @@ from reticent.data.table import open_table
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError, Refusal, SpecError
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.privacy.cost import Cost
 from reticent.privacy.loss import ApproxDP, PureDP
+from reticent.study import preparation
 from reticent.study.release import draw
 
 PEOPLE = 600
@@ -101,7 +103,7 @@ def test_questions_with_an_epsilon_of_their_own_pay_the_share_on_top() -> None:
 def test_intervals_cover_the_count_under_whichever_cap_was_chosen() -> None:
     """300 draws: 95 % intervals miss 3 to 36 times but for 1e-4; half as wide they miss oftener, twice as wide less."""
     made = study()
-    prepared = made._prepare(["count"], made._cost(("2", None, None), "", None), None)
+    prepared = preparation.prepare(made, ["count"], Cost.read("2", None, None), None)
     table = open_table(rows(), made.schema)
     missed = {0.5: 0, 1.0: 0, 2.0: 0}
     for turn in range(300):

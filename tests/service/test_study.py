@@ -21,6 +21,7 @@ from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.cost import Cost
 from reticent.privacy.loss import Loss
 from reticent.privacy.rederivation import rederive
+from reticent.study import preparation
 from reticent.study.release import Release, draw
 from reticent.study.study import Study
 
@@ -550,7 +551,7 @@ def test_a_median_of_nobody_is_no_reply() -> None:
         budget=1000,
         override="test",
     )
-    prepared = study._prepare([rt.median("x", interval=False)], Cost.read(1, None, None), None)
+    prepared = preparation.prepare(study, [rt.median("x", interval=False)], Cost.read(1, None, None), None)
     table = study._table()
     replies = 0
     for run in range(100):

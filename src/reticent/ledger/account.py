@@ -8,64 +8,52 @@ docs/theory/ledger.md.
 Adjacency, unit, person column and currency are fixed at creation. Whoever asks, through whichever process, draws on the
 one budget.
 
-A handle reads the entries since the last checkpoint once, and from then on what others have added. What must be known
-of an earlier request is looked up by name. ``verify``, ``releases`` and ``export`` read everything.
+What a handle tells without a charge is in ``reader``. What must be known of an earlier request is looked up by name.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
 from reticent.errors import LedgerError, Refusal
 from reticent.ledger import store
-from reticent.ledger.book import Book, Witness, charge_under, line_about, problems_beside
+from reticent.ledger.book import Witness, charge_under, line_about
 from reticent.ledger.events import (
-    SHARES,
-    WITHDRAWN,
     Closed,
     Committed,
     Described,
-    Entry,
     Event,
     Failed,
     Opened,
     Reserved,
-    Withdrawn,
     limited,
     now,
-    of_release,
-    parse,
 )
-from reticent.ledger.export import chain_problems, exported
+from reticent.ledger.reader import LedgerReader
 from reticent.ledger.receipt import Receipt, receipt_again
-from reticent.ledger.replay import Balance, Line, Replay, opening_row, sealed
-from reticent.ledger.store import Addition, Extract, MemoryStore, SqliteStore, Store
+from reticent.ledger.replay import Replay, opening_row
+from reticent.ledger.store import Addition, Extract, MemoryStore
 from reticent.ledger.terms import agree, amended, in_currency, price, withdrawn
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.filters import Currency
 from reticent.privacy.loss import Loss
 from reticent.privacy.serialization import digest_of
 
 T = TypeVar("T")
 
 
-class Ledger:
+class Ledger(LedgerReader):
     """A handle on the ledger of one study. Make one with ``create``, ``open`` or ``open_or_create``.
 
     Copies and threads share the account. A pickled handle on a file reopens it, and refuses a file that has been put
     back to an older state since.
     """
 
-    __slots__ = ("_book",)
-
-    def __init__(self, kept: Store, witnesses: Sequence[Witness] = ()) -> None:
-        self._book = Book(kept, witnesses)
+    __slots__ = ()
 
     # opening
 
@@ -326,32 +314,6 @@ class Ledger:
         except Refusal:  # as far as this handle has read; meanwhile the budget may have been amended
             self._read(lambda replay: price(replay, charge, adjacency))
 
-    def asked_before(self, key: str, request_digest: str, *, who: str = "curator") -> Line | None:
-        """The request that ``who`` made under this key, if there is one; nothing is charged.
-
-        Parameters
-        ----------
-        key, request_digest : str
-            As ``reserve`` takes them.
-        who : str
-            Who asks; by default the curator.
-
-        Returns
-        -------
-        Line or None
-
-        Raises
-        ------
-        LedgerError
-            The key was used for another request.
-        """
-
-        def pick(replay: Replay, view: Extract) -> Line | None:
-            earlier = charge_under(replay, view, who, key)
-            return None if earlier is None else line_about(replay, view, receipt_again(earlier, request_digest).id)
-
-        return self._book.look(pick)
-
     def commit(self, receipt: Receipt, *, digest: str, shares: str | None = None, answer: str | None = None) -> None:
         """Record the digest of the certificate that left under ``receipt``: once, before the answer is shown.
 
@@ -384,29 +346,6 @@ class Ledger:
         """Record that the release ended in a fault. The charge stays."""
         limited(reference=reference)
         self._settle(receipt, Failed(receipt.id, reference))
-
-    def answer(self, release: str) -> str | None:
-        """The text that is stored as the answer of a release; None where none is.
-
-        Raises
-        ------
-        LedgerError
-            When the text is gone, or is not the one whose digest the chain has.
-        """
-
-        def pick(replay: Replay, view: Extract) -> str | None:
-            line = line_about(replay, view, release)
-            if line is None or line.answer is None:
-                return None
-            found = view.answer(of_release(release))
-            if found is None or digest_of(found) != line.answer:
-                raise LedgerError(
-                    f"The stored answer of {release} is gone or was changed. Its charge stands. Run verify. "
-                    "Nothing more was charged."
-                )
-            return found
-
-        return self._book.look(pick)
 
     def note_refusal(self, what: str, *, who: str = "curator", code: str) -> None:
         """Note a request that was declined before anything was read, in a log beside the ledger; it charges nothing.
@@ -479,159 +418,7 @@ class Ledger:
         self._book.migrate()
         return before, self.form
 
-    # reading
-
-    @property
-    def form(self) -> int:
-        """The form of the file; in memory, and of a file that this version made, ``store.FORMAT``."""
-        return self._book.kept.form() if isinstance(self._book.kept, SqliteStore) else store.FORMAT
-
-    @property
-    def path(self) -> Path | None:
-        """The file, absolute; None in memory."""
-        return self._book.kept.file if isinstance(self._book.kept, SqliteStore) else None
-
-    @property
-    def name(self) -> str:
-        """The path as it was typed."""
-        return self._book.kept.name
-
-    @property
-    def durable(self) -> bool:
-        """True if a charge outlives this process."""
-        return self._book.kept.durable
-
-    def standing(self) -> Balance:
-        """The balance of this moment: all that is fixed, spent and left, and the head."""
-        return self._read(lambda replay: replay.standing)
-
-    @property
-    def known(self) -> Balance:
-        """The standing that this handle saw last, such as that of its latest charge; the store is not asked again."""
-        return self._book.recall(lambda replay: replay.standing)
-
-    @property
-    def title(self) -> str:
-        return self._read(lambda replay: replay.opening.title)
-
-    @property
-    def identity(self) -> str:
-        """A random name given at creation; a file put in this one's place has another."""
-        return self._read(lambda replay: replay.opening.identity)
-
-    @property
-    def adjacency(self) -> Adjacency:
-        return self._read(lambda replay: replay.opening.adjacency)
-
-    @property
-    def person(self) -> str | None:
-        """The column that says who a person is; None where every row is one."""
-        return self._read(lambda replay: replay.opening.person)
-
-    @property
-    def currency(self) -> Currency:
-        return filters.currency(self.budget)
-
-    @property
-    def budget(self) -> Loss:
-        return self._read(lambda replay: replay.totals[0])
-
-    @property
-    def approved(self) -> str | None:
-        return self._read(lambda replay: replay.opening.approved)
-
-    @property
-    def ends(self) -> date | None:
-        """The last day on which a release may be charged."""
-        return self._read(lambda replay: replay.ends)
-
-    @property
-    def source(self) -> str | None:
-        """Fingerprint of the source the budget belongs to."""
-        return self._read(lambda replay: replay.source)
-
-    @property
-    def closed(self) -> bool:
-        return self._read(lambda replay: replay.closed is not None)
-
-    @property
-    def head(self) -> str:
-        """Digest of the last entry. Keep it elsewhere: ``verify(head=...)`` then notices an older copy of the file."""
-        return self._read(lambda replay: replay.head)
-
-    def holds(self, head: str) -> bool:
-        """Tell if ``head`` is in the chain. False for a head that this ledger once had means: an older copy.
-
-        A head from before the last checkpoint is believed after a whole replay alone.
-        """
-        return self._book.look(lambda replay, view: head in replay.seen or head in self._book.whole(replay, view).seen)
-
-    def spent(self) -> Loss:
-        """The sum of every reservation, whatever became of it."""
-        return self._read(lambda replay: replay.totals[1])
-
-    def left(self) -> Loss:
-        """Budget minus spent; any charge within it fits."""
-        return self._read(lambda replay: filters.left(*replay.totals))
-
-    def releases(self) -> tuple[Line, ...]:
-        """One line per request, in order. ``reserved`` is running or lost in a crash; it counts as spent either way."""
-        return self._book.look(lambda replay, view: tuple(self._book.whole(replay, view).lines.values()))
-
-    def refusals(self) -> tuple[Line, ...]:
-        """The latest requests that were declined and charged nothing, from the log beside the ledger."""
-        return self._book.refusals.lines()
-
-    def told(self) -> tuple[tuple[str, str], ...]:
-        """The shares that releases told and did not withdraw, each with the release."""
-
-        def pick(replay: Replay, view: Extract) -> tuple[tuple[str, str], ...]:
-            if replay.whole:
-                lines = list(replay.lines.values())
-                return tuple((line.id, line.shares) for line in lines if line.shares and line.withdrawn is None)
-            events = [sealed(row).event for row in view.named(SHARES)]
-            ended = [sealed(row).event for row in view.named(WITHDRAWN)]
-            gone = {event.id for event in ended if isinstance(event, Withdrawn)}
-            return tuple(
-                (event.id, event.shares)
-                for event in events
-                if isinstance(event, Committed) and event.shares and event.id not in gone
-            )
-
-        return self._book.look(pick)
-
-    def entries(self, *, after: int = 0) -> tuple[Entry, ...]:
-        """Every entry, in order; those after the one numbered ``after``."""
-        return self._book.seen(lambda view: tuple(parse(row.body) for row in view.rows(after + 1)))
-
-    def verify(self, *, head: str | None = None) -> tuple[str, ...]:
-        """Problems of the ledger, none if it holds: digests, order, totals, checkpoints, names, answers, its file.
-
-        Every entry is read and replayed from the first on; no checkpoint is relied on.
-
-        Parameters
-        ----------
-        head : str, optional
-            A head exported earlier. If it is no longer in the chain, the file is an older copy or another ledger.
-        """
-        try:
-            rows, more = self._book.seen(lambda view: (view.rows(1), problems_beside(view)))
-            damage = self._book.kept.damage() if isinstance(self._book.kept, SqliteStore) else None
-        except LedgerError as problem:
-            return (str(problem),)
-        return (*((damage,) if damage else ()), *chain_problems(rows, head), *more)
-
-    def export(self) -> dict[str, object]:
-        """Everything, as plain JSON values: for a registry, an auditor, or a place the operator cannot reach."""
-        return exported(self._book.seen(lambda view: view.rows(1)), self.name)
-
     # copies
-
-    def __repr__(self) -> str:
-        return f"<Ledger {self.name}>"
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.spent()} spent, {self.left()} left"
 
     def __copy__(self) -> Ledger:
         return self
@@ -654,14 +441,6 @@ class Ledger:
         """Tell ``witness`` of every entry that this handle adds from here on, before the call that adds it returns."""
         if witness not in self._book.witnesses:
             self._book.witnesses = (*self._book.witnesses, witness)
-
-    def still(self) -> AbstractContextManager[None]:
-        """One moment: all that is read of the ledger within is of it, over one connection."""
-        return self._book.still()
-
-    def _read(self, pick: Callable[[Replay], T]) -> T:
-        """Value that ``pick`` takes from the totals up to the last entry in the store."""
-        return self._book.look(lambda replay, _: pick(replay))
 
     def _settle(self, receipt: Receipt, event: Committed | Failed, answer: str | None = None) -> None:
         def decide(replay: Replay, view: Extract) -> Event:

@@ -23,23 +23,16 @@ from reticent.certificate.particulars import Record, check_text, record_of
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
-from reticent.sessions.session import (
-    Answers,
-    Holdout,
-    Leaderboard,
-    Of,
-    PaidSession,
-    SessionTerms,
-    SparseVectorSession,
-)
 
 if TYPE_CHECKING:
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.sparse_vector import SparseVector
     from reticent.privacy.guarantee import Guarantee
+    from reticent.sessions.gaussian_answers import Prices
     from reticent.sessions.payer import Payer
     from reticent.sessions.row_count import MeanSize
     from reticent.sessions.row_functions import GridColumn, GridRows
+    from reticent.sessions.session import Answers, Holdout, Leaderboard, Of, SessionTerms, SparseVectorSession
 
 MOST_ANSWERS: Final = 10_000
 
@@ -96,6 +89,8 @@ def holdout(
     Each round is pure (epsilon / rounds): ``sparse_vector``, shares 1 : 1 : 2. It protects the study's rows and no row
     of ``public``.
     """
+    from reticent.sessions.session import Holdout, PaidSession
+
     about = _about(record, purpose, "holdout")
     given = (columns, public, epsilon, rounds, threshold, (about, purpose))
 
@@ -153,6 +148,8 @@ def sparse_vector(
     ---------
     Pure epsilon: ``sparse_vector``; in a ledger in rho epsilon^2 / 2, or less for counts under add/remove.
     """
+    from reticent.sessions.session import PaidSession, SparseVectorSession
+
     about = _about(record, purpose, "sparse vector")
     given = (columns, epsilon, positives, of, show, (about, purpose))
 
@@ -208,6 +205,8 @@ def leaderboard(
     ---------
     Pure epsilon: ``sparse_vector`` with values. Proof: ``sessions.leaderboard``.
     """
+    from reticent.sessions.session import Leaderboard, PaidSession
+
     about = _about(record, purpose, "leaderboard")
     given = (columns, epsilon, improvements, step, start, (about, purpose))
 
@@ -260,12 +259,66 @@ def noisy_answers(
     ---------
     rho-zCDP: ``gaussian``, rho / answers each.
     """
+    from reticent.sessions.session import Answers, PaidSession
+
     about = _about(record, purpose, "noisy answers")
     given = (columns, rho, answers, delta, (about, purpose))
 
     plan, made = _noted(study, lambda: noisy_answers_terms(study, *given), about)
     _announced(plan)
     return Answers(_noted(study, lambda: PaidSession(study, plan, lambda _: [answers]), about), plan.axes, made)
+
+
+def session_prices(
+    study: Payer,
+    *,
+    questions: int,
+    positives: int,
+    width: float,
+    people: int | None = None,
+    beta: float = 0.05,
+    delta: Number = "1e-6",
+) -> Prices:
+    """Prices of the sessions that could answer a plan: free, from public numbers alone.
+
+    Parameters
+    ----------
+    study : Study
+        Whose persons are declared.
+    questions, positives : int
+        How many questions will be asked, and how many are expected above a threshold, or overfitted.
+    width, beta : float
+        Greatest error of an answer, and the probability that some answer is further off; both in (0, 1).
+    people : int, optional
+        How many persons; by default the declared number.
+    delta : number
+        At which rho is told as epsilon, in (0, 1).
+
+    Returns
+    -------
+    Prices
+        The price of each way in epsilon and in rho.
+
+    Raises
+    ------
+    PublicParameterError
+        A number out of its range; no number of people where none is declared.
+    """
+    from reticent.sessions import gaussian_answers
+
+    person = study.schema.person
+    if (units := person.people if people is None else people) is None:
+        raise PublicParameterError("Say people=…: this study declares no number of persons.")
+    return gaussian_answers.session_prices(
+        questions=questions,
+        positives=positives,
+        width=width,
+        people=units,
+        kind=person.adjacency,
+        rows=person.rows,
+        beta=beta,
+        delta=delta,
+    )
 
 
 # --- what is agreed before anything is charged ------------------------------------------------------------------------
@@ -476,6 +529,7 @@ def _written(
 ) -> SessionTerms:
     """The agreement of a session, with the key that will sign its certificates, read before anything is charged."""
     from reticent.certificate.keys import load_private
+    from reticent.sessions.session import SessionTerms
 
     (about, purpose), (first, part) = told, first_and_part
     signer = None if about.key is None else load_private(about.key)

@@ -1,7 +1,7 @@
 """A study: a table, who a person is, public bounds, and a budget; ask, plan, rehearse, release.
 
 A ``Study`` is a handle: it shows schema and budget, never a row, a count or a size. Everything that reads rows is a
-method of it.
+method of it. The table and the ledger are of its terms (``study.terms``); ``study.preparation`` prices its questions.
 """
 
 from __future__ import annotations
@@ -9,39 +9,31 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn, ParamSpec, TypeVar
 
 from reticent.certificate.particulars import Record, record_of
-from reticent.data.schema import Key, Schema
-from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError, refusing
-from reticent.privacy.cost import Cost, Written
-from reticent.privacy.loss import Loss
+from reticent.data.schema import Key
+from reticent.errors import PublicParameterError, QuestionError, Refusal, refusing
+from reticent.privacy.cost import Cost
 from reticent.privacy.numbers import Number, read
 from reticent.sessions import makers
 from reticent.study import single_plans
+from reticent.study.terms import StudyTerms
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
-    from reticent.certificate.snapshot import EarlierShares
     from reticent.conformance.plan_audit import PlanAudit
     from reticent.data.formula import Expression
     from reticent.data.query import Keys
     from reticent.data.spec import ReleaseSpec, Spec
-    from reticent.data.table import Table
     from reticent.learning.handles import Handle
-    from reticent.ledger import Ledger
-    from reticent.privacy.filters import Currency
-    from reticent.sessions.gaussian_answers import Prices
     from reticent.statistics.density import DensityOf
     from reticent.statistics.extensions import Extension
-    from reticent.statistics.scaling import Bound
     from reticent.statistics.statistic import Ask
-    from reticent.study.allocation import PreparedRelease, Question
-    from reticent.study.plan import Budget, Plan
+    from reticent.study.allocation import Question
+    from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
     from reticent.study.selection import Selection
@@ -70,18 +62,8 @@ def _current(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Study:
+class Study(StudyTerms):
     """A handle on one table and its one budget. Make one with ``rt.open`` or ``rt.study``."""
-
-    spec: Spec
-    _rows: object
-    _ledger: Ledger | None = None
-    _groups: Keys | None = None
-    on_stage: Callable[[str], None] | None = None  # called with the name of each stage of a release as it begins
-    on_rows: Callable[[int, float], None] | None = None  # called with the rows read, and the share that is done
-    extensions: tuple[Extension, ...] = ()  # statistics and mechanisms of third parties that were passed by hand
-    _passing: Fraction | None = None  # the share of rows that plans suppose to pass a filter
-    _handles: dict[str, Ledger] = field(default_factory=dict)  # on the ledger, by its path; shared with what is derived
 
     if not TYPE_CHECKING:  # a name of 0.1.0 says what it is called now
 
@@ -89,63 +71,6 @@ class Study:
             from reticent.renamed import missing
 
             raise missing("study", name)
-
-    # --- what is public -------------------------------------------------------------------------------------------
-
-    @property
-    def title(self) -> str:
-        return self.spec.title
-
-    @property
-    def schema(self) -> Schema:
-        return self.spec.schema
-
-    @property
-    def ledger(self) -> Ledger:
-        """The one ledger of this study; opened, or created and claimed for the source, when first used.
-
-        Raises
-        ------
-        SpecError
-            The study file names no ledger: without one nothing would remember what is spent.
-        LedgerError
-            Another ledger counts for this source, or the file cannot be used.
-        """
-        if self._ledger is not None:
-            return self._ledger
-        if self.spec.ledger is None:
-            from reticent.data.compression import stem_of
-
-            stem = stem_of(self._place).strip("*") or "study"
-            raise SpecError(f'Name a ledger, which outlives this process: [study] ledger = "{stem}.ledger".')
-        from reticent.data.source import identity_of
-        from reticent.ledger.fingerprint import open_for, source_at
-
-        self._handles[self.spec.ledger] = open_for(
-            source_at(identity_of(self._place)),
-            self._declared,
-            self.spec.ledger,
-            further=self._further_files(),
-            title=self.spec.title,
-            adjacency=self.schema.person.protected,
-            person=self.schema.person.column,
-            budget=self.spec.budget.loss,
-            approved=self.spec.budget.approved or None,
-            ends=self.spec.budget.ends,
-            handle=self._handles.get(self.spec.ledger),
-        )
-        return self._handles[self.spec.ledger]
-
-    @property
-    def bounds(self) -> Mapping[str, Bound]:
-        """The public bounds of every numeric column that has them, by name: for ``Clip(study.bounds)``."""
-        from reticent.study.handles import bounds_of
-
-        return bounds_of(self.schema)
-
-    def left(self) -> Loss:
-        """Remaining budget of the ledger."""
-        return self.ledger.left()
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
@@ -256,11 +181,13 @@ class Study:
         QuestionError, PublicParameterError
             What cannot be asked; what no epsilon reaches, with the reason.
         """
+        from reticent.study import preparation
         from reticent.study.plan import plan_of
 
-        joined, questions = self._joined(questions)
-        of = joined if rows is None else joined._typically(read(rows, "rows"))
-        prepared, size = of._settled(questions, self._cost((epsilon, rho, delta), override, people), people, want)
+        joined, questions = preparation.join(self, questions)
+        of = joined if rows is None else preparation.with_typical(joined, read(rows, "rows"))
+        within = preparation.cost_of_plan(self, (epsilon, rho, delta), override, people)
+        prepared, size = preparation.settle_plan(of, questions, within, people, want)
         assumed = people is None and self.schema.person.people is None
         left, ledger = self._left_of_plan()
         return plan_of(
@@ -301,14 +228,15 @@ class Study:
             Made-up answers, the same each time.
         """
         from reticent.data.joins import flat
+        from reticent.study import preparation
         from reticent.study.allocation import at_least_one
         from reticent.study.rehearsal import rehearse
 
         at_least_one(people)
-        joined, questions = self._joined(questions)
-        of = joined if rows is None else joined._typically(read(rows, "rows"))
+        joined, questions = preparation.join(self, questions)
+        of = joined if rows is None else preparation.with_typical(joined, read(rows, "rows"))
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
-        prepared = of._prepare(questions, Cost.read(epsilon, rho, delta, override), public)
+        prepared = preparation.prepare(of, questions, Cost.read(epsilon, rho, delta, override), public)
         return rehearse(prepared, flat(of.schema), people)
 
     def audit(
@@ -357,12 +285,14 @@ class Study:
         """
         from reticent.conformance.plan_audit import audit
         from reticent.data.joins import flat
+        from reticent.study import preparation
         from reticent.study.plan import Plan
 
         of = self
         if not isinstance(questions, Plan):
-            of, questions = self._joined(questions)
-            prepared, _ = of._settled(questions, self._cost((epsilon, rho, delta), override, people), people, want)
+            of, questions = preparation.join(self, questions)
+            within = preparation.cost_of_plan(self, (epsilon, rho, delta), override, people)
+            prepared, _ = preparation.settle_plan(of, questions, within, people, want)
         elif override or any(given is not None for given in (epsilon, rho, delta, people, want)):
             raise PublicParameterError("a plan has its cost and its people already: audit it by itself")
         else:
@@ -430,6 +360,7 @@ class Study:
         from reticent.data.joins import lines
         from reticent.data.source import name_of
         from reticent.entropy import system
+        from reticent.study import preparation
         from reticent.study.allocation import check_request
         from reticent.study.release import released_before, run
 
@@ -442,7 +373,7 @@ class Study:
                 from reticent.certificate.keys import load_private
 
                 signer = load_private(about.key)
-            asked: Sequence[Ask] = self._understood(questions) if questions else ()
+            asked: Sequence[Ask] = preparation.read_questions(self, questions) if questions else ()
             request = None
             if request_id is not None:
                 from reticent.study.stored_answer import check_id, request_digest
@@ -454,14 +385,14 @@ class Study:
                     return released_before(kept, earlier)
             table = self._table()
             self._probe(table)
-            units = self._units(table, asked, within, about.who, wants=want is not None)
+            units = preparation.count_people(self, table, asked, within, about.who, wants=want is not None)
             if want is not None:
-                asked = self._wanted(asked, want, units, within)
+                asked = preparation.ask_for_widths(self, asked, want, units, within)
             within.among(units)
-            prepared, ledger = self._prepare(asked, within, units), self.ledger
+            prepared, ledger = preparation.prepare(self, asked, within, units), self.ledger
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
             if not about.try_anyway:
-                self._check_replies(asked, prepared, within, units)
+                preparation.refuse_hopeless(self, asked, prepared, within, units)
             audited = None
             if audit is not None:
                 from reticent.conformance.plan_audit import before
@@ -607,59 +538,11 @@ class Study:
     sparse_vector = makers.sparse_vector
     leaderboard = makers.leaderboard
     noisy_answers = makers.noisy_answers
+    session_prices = makers.session_prices
 
     session_plan = single_plans.session_plan
     model_plan = single_plans.model_plan
     synthesis_plan = single_plans.synthesis_plan
-
-    def session_prices(
-        self,
-        *,
-        questions: int,
-        positives: int,
-        width: float,
-        people: int | None = None,
-        beta: float = 0.05,
-        delta: Number = "1e-6",
-    ) -> Prices:
-        """Prices of the sessions that could answer a plan: free, from public numbers alone.
-
-        Parameters
-        ----------
-        questions, positives : int
-            How many questions will be asked, and how many are expected above a threshold, or overfitted.
-        width, beta : float
-            Greatest error of an answer, and the probability that some answer is further off; both in (0, 1).
-        people : int, optional
-            How many persons; by default the declared number.
-        delta : number
-            At which rho is told as epsilon, in (0, 1).
-
-        Returns
-        -------
-        Prices
-            The price of each way in epsilon and in rho.
-
-        Raises
-        ------
-        PublicParameterError
-            A number out of its range; no number of people where none is declared.
-        """
-        from reticent.sessions.gaussian_answers import session_prices
-
-        person = self.schema.person
-        if (units := person.people if people is None else people) is None:
-            raise PublicParameterError("Say people=…: this study declares no number of persons.")
-        return session_prices(
-            questions=questions,
-            positives=positives,
-            width=width,
-            people=units,
-            kind=person.adjacency,
-            rows=person.rows,
-            beta=beta,
-            delta=delta,
-        )
 
     def xy(self, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
         """Handles on columns for the models of ``reticent.learning``, as ``handles.xy`` says. Nothing is read."""
@@ -670,214 +553,6 @@ class Study:
     def named(self, name: str | None = None) -> ReleaseSpec:
         """A release of the study file, by name; the only one where no name is given."""
         return self.spec.release(name)
-
-    # --- inside ---------------------------------------------------------------------------------------------------
-
-    @property
-    def _place(self) -> str:
-        """The source as a path, or an empty text for a table in memory."""
-        from reticent.data.source import path_of
-
-        return self.spec.source if self._rows is None else path_of(self._rows)
-
-    @property
-    def _declared(self) -> list[str]:
-        own = [*self.schema.stored, *filter(None, [self.schema.person.column])]
-        if not self.schema.tables:
-            return own
-        from reticent.data.joins import further_columns
-        from reticent.ledger.fingerprint import further_names
-
-        return [*own, *further_names(further_columns(self.schema), self._further_files())]
-
-    def _further_files(self) -> Mapping[str, Path]:
-        """The files of further private tables, each of which is claimed for the ledger too."""
-        from reticent.data.further_tables import private_files
-
-        return private_files(self.schema, self.spec.further)
-
-    def _table(self) -> Table:
-        from reticent.data.further_tables import sources
-        from reticent.data.table import open_table
-        from reticent.ledger.faults import protected_log
-
-        source = self._rows if self._rows is not None else self._place
-        further = sources(self.schema, self.spec.further) if self.schema.tables else None
-        return open_table(
-            source,
-            self.schema,
-            delimiter=self.spec.delimiter,
-            log=protected_log,
-            seen=self.on_rows,
-            further=further,
-        )
-
-    def _probe(self, table: Table) -> None:
-        from reticent.data.table import check_engine
-
-        check_engine(table)
-
-    def _units(self, table: Table, asked: Sequence[Ask], within: Cost, who: str, *, wants: bool) -> int | None:
-        """The public number of persons, if there is one."""
-        from reticent.study.allocation import most, public_people
-
-        def charge() -> Loss:
-            return most(asked, within, self._currency, wants=wants, left=lambda: self.ledger.left())
-
-        return public_people(table, self.schema.person, lambda: self.ledger, charge, who)
-
-    def _wanted(
-        self, questions: Sequence[Question], want: Mapping[str, float], people: int | None, within: Cost
-    ) -> Sequence[Ask]:
-        from reticent.study.accuracy_target import wanted
-
-        in_rho = self._currency == "zcdp" or within.rho is not None
-        return wanted(questions, want, self.schema, self._understood, people, within, self._known(), in_rho=in_rho)
-
-    def _assumed(self, people: int | None) -> tuple[int, bool]:
-        """The number of people of a plan, and whether it is only assumed."""
-        from reticent.study.allocation import at_least_one
-        from reticent.study.plan import ASSUMED
-
-        at_least_one(people)
-        known = self.schema.person.people if people is None else people
-        return (ASSUMED, True) if known is None else (known, False)
-
-    def _left_of_plan(self) -> Budget:
-        """The budget that is left, with the ledger, if there is one already."""
-        ledger = self._existing()
-        return (self.spec.budget.loss if ledger is None else ledger.left()), ledger
-
-    def _note(self, refusal: Refusal, what: str, who: str) -> None:
-        """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing."""
-        with suppress(Refusal):
-            if (ledger := self._existing()) is not None:
-                ledger.note_refusal(what, who=who, code="4" if isinstance(refusal, BudgetError) else "5")
-
-    def _typically(self, rows: Fraction) -> Study:
-        """The same study, with another guess of the rows of a person."""
-        person = replace(self.schema.person, typical=rows)
-        return replace(self, spec=replace(self.spec, schema=replace(self.schema, person=person)))
-
-    def _cost(self, given: Written, override: str, people: int | None) -> Cost:
-        """The cost of a plan for ``people``, or for the declared number."""
-        from reticent.study.allocation import at_least_one
-
-        at_least_one(people)
-        return Cost.read(*given, override, self.schema.person.people if people is None else people)
-
-    def _settled(
-        self, questions: Sequence[Question], within: Cost, people: int | None, want: Mapping[str, float] | None
-    ) -> tuple[PreparedRelease, int]:
-        """Steps of a plan or an audit, and the number of people assumed."""
-        from reticent.study.plan import ASSUMED
-
-        units = people if people is not None else self.schema.person.people
-        size = units if units is not None else ASSUMED
-        asked = questions if want is None else self._wanted(questions, want, size, within)
-        # Under add/remove an assumed number is no declared one: what too few people do is shown, not refused.
-        public = size if self.schema.person.adjacency == "substitute" else self.schema.person.people
-        return self._prepare(asked, within, public), size
-
-    def _prepare(self, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
-        made = self._of_persons(questions, within, units)
-        if not (unit := self.schema.person.unit):
-            return made
-        note = f"one person of the guarantee, of the cap and of the caveats is one {unit}, with all who belong to it"
-        by_choice = tuple(replace(one, notes=(*one.notes, note)) for one in made.by_choice)
-        return replace(made, notes=(*made.notes, note), by_choice=by_choice)
-
-    def _of_persons(self, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
-        from reticent.study.allocation import settle
-
-        if self.schema.person.moved > 1:
-            from reticent.study.moved_persons import settle_moved
-
-            asked = self._understood(questions)
-            return settle_moved(asked, within, self.schema, units, self._currency, self.extensions)
-        given = self.schema, units, self._currency, self._known(), self.extensions
-        person, chosen = self.schema.person, any(getattr(one, "auto", None) for one in self.schema.columns.values())
-        if person.ladder is None and person.ceiling is None and not chosen:
-            return settle(self._understood(questions), within, *given)
-        from reticent.study.bounds_candidates import settle_bounded
-
-        return settle_bounded(self._understood(questions), within, *given)
-
-    def _check_replies(self, asked: Sequence[Ask], prepared: PreparedRelease, within: Cost, units: int | None) -> None:
-        from reticent.study.reply_check import check_replies
-
-        def dearer(times: int) -> PreparedRelease:
-            return self._prepare(asked, within.times(times), units)
-
-        check_replies(prepared, self.schema.person, units, dearer)
-
-    def _joined(self, questions: Sequence[Question]) -> tuple[Study, Sequence[Question]]:
-        """The study of the rows that a SELECT joins, and its questions; other questions as they are."""
-        if not isinstance(questions, str):
-            return self, questions
-        from reticent.study.selection import is_select, joined_spec, statement_of
-
-        if not is_select(questions):
-            return self, questions
-        found = statement_of(str(questions), self.schema, self._place)
-        return replace(self, spec=joined_spec(self.spec, found)), found.asks
-
-    def _understood(self, questions: Sequence[Question]) -> tuple[Ask, ...]:
-        from reticent.study.allocation import understand
-
-        if isinstance(questions, str):
-            joined, questions = self._joined(questions)
-            if joined.spec is not self.spec:
-                raise QuestionError("A SELECT with JOIN is released by study.sql(…). Nothing was charged.")
-        return understand(questions, self.schema, self._groups, self.extensions)
-
-    def _known(self) -> EarlierShares:
-        from reticent.certificate.snapshot import NOTHING, known
-
-        if self.schema.where is not None or self.schema.computed or self.schema.tables:
-            # earlier shares are of all rows, by names of columns of one table
-            return NOTHING
-        if self.schema.person.ladder is not None:  # and of rows under a cap that is known
-            return NOTHING
-        return known(self.spec, self._place, self._existing)
-
-    @property
-    def _currency(self) -> Currency:
-        from reticent.privacy.filters import currency
-
-        return currency(self.spec.budget.loss)
-
-    def _existing(self) -> Ledger | None:
-        """The ledger if there is one already; a plan creates nothing."""
-        if self._ledger is not None:
-            return self._ledger
-        path = self.spec.ledger
-        return self.ledger if path is not None and Path(path).exists() else None
-
-    def __repr__(self) -> str:
-        from reticent.study.allocation import description
-
-        return description(self.title, self.schema, self.spec.budget.loss, self._groups)
-
-    def _repr_html_(self) -> str:
-        from reticent.pages.markup import render
-
-        return render("text", {"lines": repr(self).split("\n")})
-
-    def _refuse(self, *_: object) -> NoReturn:
-        raise QuestionError(
-            "X is a handle on private rows. Its length is a statistic: study.release([rt.count()], epsilon=…)."
-        )
-
-    __len__ = __iter__ = __contains__ = __getitem__ = _refuse
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __copy__(self, memo: object = None) -> Study:
-        return self
-
-    __deepcopy__ = __copy__
 
     def __reduce__(self) -> tuple[object, ...]:
         if self._rows is not None or any(not one.path for one in self.spec.further.values()):

@@ -1,0 +1,246 @@
+"""Reading a ledger: its terms, its balance, its lines and its problems. Nothing here adds an entry.
+
+``LedgerReader`` is the value below ``account.Ledger``, which adds the verbs that charge. A handle reads the entries
+since the last checkpoint once, and from then on what others have added. ``verify``, ``releases`` and ``export`` read
+everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import date
+from pathlib import Path
+from typing import TypeVar
+
+from reticent.errors import LedgerError
+from reticent.ledger import store
+from reticent.ledger.book import Book, Witness, charge_under, line_about, problems_beside
+from reticent.ledger.events import SHARES, WITHDRAWN, Committed, Entry, Withdrawn, of_release, parse
+from reticent.ledger.export import chain_problems, exported
+from reticent.ledger.receipt import receipt_again
+from reticent.ledger.replay import Balance, Line, Replay, sealed
+from reticent.ledger.store import Extract, SqliteStore, Store
+from reticent.privacy import filters
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.filters import Currency
+from reticent.privacy.loss import Loss
+from reticent.privacy.serialization import digest_of
+
+T = TypeVar("T")
+
+
+class LedgerReader:
+    """A handle on the entries of one ledger, as far as they are read."""
+
+    __slots__ = ("_book",)
+
+    def __init__(self, kept: Store, witnesses: Sequence[Witness] = ()) -> None:
+        self._book = Book(kept, witnesses)
+
+    @property
+    def form(self) -> int:
+        """The form of the file; in memory, and of a file that this version made, ``store.FORMAT``."""
+        return self._book.kept.form() if isinstance(self._book.kept, SqliteStore) else store.FORMAT
+
+    @property
+    def path(self) -> Path | None:
+        """The file, absolute; None in memory."""
+        return self._book.kept.file if isinstance(self._book.kept, SqliteStore) else None
+
+    @property
+    def name(self) -> str:
+        """The path as it was typed."""
+        return self._book.kept.name
+
+    @property
+    def durable(self) -> bool:
+        """True if a charge outlives this process."""
+        return self._book.kept.durable
+
+    def standing(self) -> Balance:
+        """The balance of this moment: all that is fixed, spent and left, and the head."""
+        return self._read(lambda replay: replay.standing)
+
+    @property
+    def known(self) -> Balance:
+        """The standing that this handle saw last, such as that of its latest charge; the store is not asked again."""
+        return self._book.recall(lambda replay: replay.standing)
+
+    @property
+    def title(self) -> str:
+        return self._read(lambda replay: replay.opening.title)
+
+    @property
+    def identity(self) -> str:
+        """A random name given at creation; a file put in this one's place has another."""
+        return self._read(lambda replay: replay.opening.identity)
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return self._read(lambda replay: replay.opening.adjacency)
+
+    @property
+    def person(self) -> str | None:
+        """The column that says who a person is; None where every row is one."""
+        return self._read(lambda replay: replay.opening.person)
+
+    @property
+    def currency(self) -> Currency:
+        return filters.currency(self.budget)
+
+    @property
+    def budget(self) -> Loss:
+        return self._read(lambda replay: replay.totals[0])
+
+    @property
+    def approved(self) -> str | None:
+        return self._read(lambda replay: replay.opening.approved)
+
+    @property
+    def ends(self) -> date | None:
+        """The last day on which a release may be charged."""
+        return self._read(lambda replay: replay.ends)
+
+    @property
+    def source(self) -> str | None:
+        """Fingerprint of the source the budget belongs to."""
+        return self._read(lambda replay: replay.source)
+
+    @property
+    def closed(self) -> bool:
+        return self._read(lambda replay: replay.closed is not None)
+
+    @property
+    def head(self) -> str:
+        """Digest of the last entry. Keep it elsewhere: ``verify(head=...)`` then notices an older copy of the file."""
+        return self._read(lambda replay: replay.head)
+
+    def holds(self, head: str) -> bool:
+        """Tell if ``head`` is in the chain. False for a head that this ledger once had means: an older copy.
+
+        A head from before the last checkpoint is believed after a whole replay alone.
+        """
+        return self._book.look(lambda replay, view: head in replay.seen or head in self._book.whole(replay, view).seen)
+
+    def spent(self) -> Loss:
+        """The sum of every reservation, whatever became of it."""
+        return self._read(lambda replay: replay.totals[1])
+
+    def left(self) -> Loss:
+        """Budget minus spent; any charge within it fits."""
+        return self._read(lambda replay: filters.left(*replay.totals))
+
+    def releases(self) -> tuple[Line, ...]:
+        """One line per request, in order. ``reserved`` is running or lost in a crash; it counts as spent either way."""
+        return self._book.look(lambda replay, view: tuple(self._book.whole(replay, view).lines.values()))
+
+    def refusals(self) -> tuple[Line, ...]:
+        """The latest requests that were declined and charged nothing, from the log beside the ledger."""
+        return self._book.refusals.lines()
+
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """The shares that releases told and did not withdraw, each with the release."""
+
+        def pick(replay: Replay, view: Extract) -> tuple[tuple[str, str], ...]:
+            if replay.whole:
+                lines = list(replay.lines.values())
+                return tuple((line.id, line.shares) for line in lines if line.shares and line.withdrawn is None)
+            events = [sealed(row).event for row in view.named(SHARES)]
+            ended = [sealed(row).event for row in view.named(WITHDRAWN)]
+            gone = {event.id for event in ended if isinstance(event, Withdrawn)}
+            return tuple(
+                (event.id, event.shares)
+                for event in events
+                if isinstance(event, Committed) and event.shares and event.id not in gone
+            )
+
+        return self._book.look(pick)
+
+    def entries(self, *, after: int = 0) -> tuple[Entry, ...]:
+        """Every entry, in order; those after the one numbered ``after``."""
+        return self._book.seen(lambda view: tuple(parse(row.body) for row in view.rows(after + 1)))
+
+    def verify(self, *, head: str | None = None) -> tuple[str, ...]:
+        """Problems of the ledger, none if it holds: digests, order, totals, checkpoints, names, answers, its file.
+
+        Every entry is read and replayed from the first on; no checkpoint is relied on.
+
+        Parameters
+        ----------
+        head : str, optional
+            A head exported earlier. If it is no longer in the chain, the file is an older copy or another ledger.
+        """
+        try:
+            rows, more = self._book.seen(lambda view: (view.rows(1), problems_beside(view)))
+            damage = self._book.kept.damage() if isinstance(self._book.kept, SqliteStore) else None
+        except LedgerError as problem:
+            return (str(problem),)
+        return (*((damage,) if damage else ()), *chain_problems(rows, head), *more)
+
+    def export(self) -> dict[str, object]:
+        """Everything, as plain JSON values: for a registry, an auditor, or a place the operator cannot reach."""
+        return exported(self._book.seen(lambda view: view.rows(1)), self.name)
+
+    def asked_before(self, key: str, request_digest: str, *, who: str = "curator") -> Line | None:
+        """The request that ``who`` made under this key, if there is one; nothing is charged.
+
+        Parameters
+        ----------
+        key, request_digest : str
+            As ``reserve`` takes them.
+        who : str
+            Who asks; by default the curator.
+
+        Returns
+        -------
+        Line or None
+
+        Raises
+        ------
+        LedgerError
+            The key was used for another request.
+        """
+
+        def pick(replay: Replay, view: Extract) -> Line | None:
+            earlier = charge_under(replay, view, who, key)
+            return None if earlier is None else line_about(replay, view, receipt_again(earlier, request_digest).id)
+
+        return self._book.look(pick)
+
+    def answer(self, release: str) -> str | None:
+        """The text that is stored as the answer of a release; None where none is.
+
+        Raises
+        ------
+        LedgerError
+            When the text is gone, or is not the one whose digest the chain has.
+        """
+
+        def pick(replay: Replay, view: Extract) -> str | None:
+            line = line_about(replay, view, release)
+            if line is None or line.answer is None:
+                return None
+            found = view.answer(of_release(release))
+            if found is None or digest_of(found) != line.answer:
+                raise LedgerError(
+                    f"The stored answer of {release} is gone or was changed. Its charge stands. Run verify. "
+                    "Nothing more was charged."
+                )
+            return found
+
+        return self._book.look(pick)
+
+    def still(self) -> AbstractContextManager[None]:
+        """One moment: all that is read of the ledger within is of it, over one connection."""
+        return self._book.still()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.spent()} spent, {self.left()} left"
+
+    def _read(self, pick: Callable[[Replay], T]) -> T:
+        """Value that ``pick`` takes from the totals up to the last entry in the store."""
+        return self._book.look(lambda replay, _: pick(replay))

@@ -1,0 +1,242 @@
+"""From the questions that a study is asked to priced steps: read, joined, shared out, and checked before the rows.
+
+These functions take the study's terms. ``allocation`` shares a total out among questions; here each way of asking gets
+the declarations of the study that it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeVar
+
+from reticent.errors import QuestionError
+from reticent.privacy.cost import Cost, Written
+from reticent.privacy.loss import Loss
+from reticent.study.allocation import at_least_one, most, public_people, settle, understand
+from reticent.study.terms import StudyTerms
+
+if TYPE_CHECKING:
+    from reticent.data.table import Table
+    from reticent.statistics.statistic import Ask
+    from reticent.study.allocation import PreparedRelease, Question
+
+S = TypeVar("S", bound=StudyTerms)
+
+
+def cost_of_plan(study: StudyTerms, given: Written, override: str, people: int | None) -> Cost:
+    """Read the cost of a plan.
+
+    Parameters
+    ----------
+    study : StudyTerms
+        Its declared number of persons is the default of ``people``.
+    given : tuple of number
+        epsilon, rho and delta as they were written.
+    override : str
+        The reason for an epsilon above 10.
+    people : int or None
+        Assumed number of persons.
+
+    Returns
+    -------
+    Cost
+        Of the whole plan.
+    """
+    at_least_one(people)
+    return Cost.read(*given, override, study.schema.person.people if people is None else people)
+
+
+def with_typical(study: S, rows: Fraction) -> S:
+    """The same study, with another guess of the rows of a person."""
+    person = replace(study.schema.person, typical=rows)
+    return replace(study, spec=replace(study.spec, schema=replace(study.schema, person=person)))
+
+
+def join(study: S, questions: Sequence[Question]) -> tuple[S, Sequence[Question]]:
+    """The study of the rows that a SELECT joins, and its questions; other questions as they are."""
+    if not isinstance(questions, str):
+        return study, questions
+    from reticent.study.selection import is_select, joined_spec, statement_of
+
+    if not is_select(questions):
+        return study, questions
+    found = statement_of(str(questions), study.schema, study._place)
+    return replace(study, spec=joined_spec(study.spec, found)), found.asks
+
+
+def read_questions(study: StudyTerms, questions: Sequence[Question]) -> tuple[Ask, ...]:
+    """Statistics with their options, from text or values, of the groups that the study is asked by."""
+    if isinstance(questions, str):
+        joined, questions = join(study, questions)
+        if joined.spec is not study.spec:
+            raise QuestionError("A SELECT with JOIN is released by study.sql(…). Nothing was charged.")
+    return understand(questions, study.schema, study._groups, study.extensions)
+
+
+def ask_for_widths(
+    study: StudyTerms, questions: Sequence[Question], want: Mapping[str, float], people: int | None, within: Cost
+) -> Sequence[Ask]:
+    """The questions, each with the least epsilon that reaches its half-width.
+
+    Parameters
+    ----------
+    study : StudyTerms
+        Whose columns are asked.
+    questions : sequence of statistics or text
+        May be empty: the names in ``want`` are then the questions.
+    want : mapping of name to half-width
+        At 95 %, in the unit of the answer.
+    people : int or None
+        Number of persons that the noise is divided by.
+    within : Cost
+        Total of the release.
+
+    Returns
+    -------
+    sequence of Ask
+        Each with its epsilon, or rho.
+    """
+    from reticent.study.accuracy_target import wanted
+
+    in_rho = study._currency == "zcdp" or within.rho is not None
+    known = study._known()
+
+    def read(texts: Sequence[Question]) -> tuple[Ask, ...]:
+        return read_questions(study, texts)
+
+    return wanted(questions, want, study.schema, read, people, within, known, in_rho=in_rho)
+
+
+def settle_plan(
+    study: StudyTerms, questions: Sequence[Question], within: Cost, people: int | None, want: Mapping[str, float] | None
+) -> tuple[PreparedRelease, int]:
+    """Steps of a plan or an audit, and the number of people assumed.
+
+    Parameters
+    ----------
+    study : StudyTerms
+        Whose columns are asked.
+    questions : sequence of statistics or text
+        Of the plan.
+    within : Cost
+        Total of the plan.
+    people : int or None
+        Assumed number of persons; by default the declared number, else 10,000.
+    want : mapping of name to half-width, or None
+        At 95 %, in the unit of the answer.
+
+    Returns
+    -------
+    tuple of PreparedRelease and int
+        The steps, and the number of persons.
+    """
+    from reticent.study.plan import ASSUMED
+
+    units = people if people is not None else study.schema.person.people
+    size = units if units is not None else ASSUMED
+    asked = questions if want is None else ask_for_widths(study, questions, want, size, within)
+    # Under add/remove an assumed number is no declared one: what too few people do is shown, not refused.
+    public = size if study.schema.person.adjacency == "substitute" else study.schema.person.people
+    return prepare(study, asked, within, public), size
+
+
+def prepare(study: StudyTerms, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
+    """Steps of a release, with the total shared out among them.
+
+    Parameters
+    ----------
+    study : StudyTerms
+        Whose columns are asked.
+    questions : sequence of statistics or text
+        Of the release.
+    within : Cost
+        Total of the release.
+    units : int or None
+        The public number of persons, if there is one.
+
+    Returns
+    -------
+    PreparedRelease
+        Its guarantee is derived from the steps.
+    """
+    made = _of_persons(study, questions, within, units)
+    if not (unit := study.schema.person.unit):
+        return made
+    note = f"one person of the guarantee, of the cap and of the caveats is one {unit}, with all who belong to it"
+    by_choice = tuple(replace(one, notes=(*one.notes, note)) for one in made.by_choice)
+    return replace(made, notes=(*made.notes, note), by_choice=by_choice)
+
+
+def _of_persons(study: StudyTerms, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
+    asked, person = read_questions(study, questions), study.schema.person
+    if person.moved > 1:
+        from reticent.study.moved_persons import settle_moved
+
+        return settle_moved(asked, within, study.schema, units, study._currency, study.extensions)
+    given = study.schema, units, study._currency, study._known(), study.extensions
+    chosen = any(getattr(column, "auto", None) for column in study.schema.columns.values())
+    if person.ladder is None and person.ceiling is None and not chosen:
+        return settle(asked, within, *given)
+    from reticent.study.bounds_candidates import settle_bounded
+
+    return settle_bounded(asked, within, *given)
+
+
+def count_people(
+    study: StudyTerms, table: Table, asked: Sequence[Ask], within: Cost, who: str, *, wants: bool
+) -> int | None:
+    """The public number of persons, if there is one.
+
+    Parameters
+    ----------
+    study : StudyTerms
+        Whose ledger is asked if it covers the release, before rows are counted.
+    table : Table
+        Open rows.
+    asked : sequence of Ask
+        Questions of the release.
+    within : Cost
+        Total of the release.
+    who : str
+        The person who asks.
+    wants : bool
+        True if the epsilons follow from half-widths.
+
+    Returns
+    -------
+    int or None
+        None where the number is private.
+    """
+
+    def charge() -> Loss:
+        return most(asked, within, study._currency, wants=wants, left=lambda: study.ledger.left())
+
+    return public_people(table, study.schema.person, lambda: study.ledger, charge, who)
+
+
+def refuse_hopeless(
+    study: StudyTerms, asked: Sequence[Ask], prepared: PreparedRelease, within: Cost, units: int | None
+) -> None:
+    """Refuse a release that would most likely be no reply.
+
+    Parameters
+    ----------
+    study : StudyTerms
+        Whose columns are asked.
+    asked : sequence of Ask
+        Questions of the release.
+    prepared : PreparedRelease
+        Their steps.
+    within : Cost
+        Total of the release.
+    units : int or None
+        The public number of persons, if there is one.
+    """
+    from reticent.study.reply_check import check_replies
+
+    def dearer(times: int) -> PreparedRelease:
+        return prepare(study, asked, within.times(times), units)
+
+    check_replies(prepared, study.schema.person, units, dearer)

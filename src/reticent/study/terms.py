@@ -1,0 +1,216 @@
+"""Terms of a study: its table, who a person is, its public bounds, and the one ledger that its budget stands in.
+
+``StudyTerms`` is the value below ``study.Study``, which adds the verbs that ask. It is a handle: it has no length, no
+rows to walk through, and no text but its schema and its budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from reticent.data.schema import Schema
+from reticent.errors import BudgetError, QuestionError, Refusal, SpecError
+from reticent.privacy.loss import Loss
+
+# What a study does is imported where it is done, so that importing the package costs little more than NumPy.
+if TYPE_CHECKING:
+    from reticent.certificate.snapshot import EarlierShares
+    from reticent.data.query import Keys
+    from reticent.data.spec import Spec
+    from reticent.data.table import Table
+    from reticent.ledger import Ledger
+    from reticent.privacy.filters import Currency
+    from reticent.statistics.extensions import Extension
+    from reticent.statistics.scaling import Bound
+    from reticent.study.plan import Budget
+
+S = TypeVar("S", bound="StudyTerms")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudyTerms:
+    """A handle on one table, on what is declared of it, and on its one budget."""
+
+    spec: Spec
+    _rows: object
+    _ledger: Ledger | None = None
+    _groups: Keys | None = None
+    on_stage: Callable[[str], None] | None = None  # called with the name of each stage of a release as it begins
+    on_rows: Callable[[int, float], None] | None = None  # called with the rows read, and the share that is done
+    extensions: tuple[Extension, ...] = ()  # statistics and mechanisms of third parties that were passed by hand
+    _passing: Fraction | None = None  # the share of rows that plans suppose to pass a filter
+    _handles: dict[str, Ledger] = field(default_factory=dict)  # on the ledger, by its path; shared with what is derived
+
+    @property
+    def title(self) -> str:
+        return self.spec.title
+
+    @property
+    def schema(self) -> Schema:
+        return self.spec.schema
+
+    @property
+    def ledger(self) -> Ledger:
+        """The one ledger of this study; opened, or created and claimed for the source, when first used.
+
+        Raises
+        ------
+        SpecError
+            The study file names no ledger: without one nothing would remember what is spent.
+        LedgerError
+            Another ledger counts for this source, or the file cannot be used.
+        """
+        if self._ledger is not None:
+            return self._ledger
+        if self.spec.ledger is None:
+            from reticent.data.compression import stem_of
+
+            stem = stem_of(self._place).strip("*") or "study"
+            raise SpecError(f'Name a ledger, which outlives this process: [study] ledger = "{stem}.ledger".')
+        from reticent.data.source import identity_of
+        from reticent.ledger.fingerprint import open_for, source_at
+
+        self._handles[self.spec.ledger] = open_for(
+            source_at(identity_of(self._place)),
+            self._declared,
+            self.spec.ledger,
+            further=self._further_files(),
+            title=self.spec.title,
+            adjacency=self.schema.person.protected,
+            person=self.schema.person.column,
+            budget=self.spec.budget.loss,
+            approved=self.spec.budget.approved or None,
+            ends=self.spec.budget.ends,
+            handle=self._handles.get(self.spec.ledger),
+        )
+        return self._handles[self.spec.ledger]
+
+    @property
+    def bounds(self) -> Mapping[str, Bound]:
+        """The public bounds of every numeric column that has them, by name: for ``Clip(study.bounds)``."""
+        from reticent.study.handles import bounds_of
+
+        return bounds_of(self.schema)
+
+    def left(self) -> Loss:
+        """Remaining budget of the ledger."""
+        return self.ledger.left()
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _place(self) -> str:
+        """The source as a path, or an empty text for a table in memory."""
+        from reticent.data.source import path_of
+
+        return self.spec.source if self._rows is None else path_of(self._rows)
+
+    @property
+    def _declared(self) -> list[str]:
+        own = [*self.schema.stored, *filter(None, [self.schema.person.column])]
+        if not self.schema.tables:
+            return own
+        from reticent.data.joins import further_columns
+        from reticent.ledger.fingerprint import further_names
+
+        return [*own, *further_names(further_columns(self.schema), self._further_files())]
+
+    def _further_files(self) -> Mapping[str, Path]:
+        """The files of further private tables, each of which is claimed for the ledger too."""
+        from reticent.data.further_tables import private_files
+
+        return private_files(self.schema, self.spec.further)
+
+    def _table(self) -> Table:
+        from reticent.data.further_tables import sources
+        from reticent.data.table import open_table
+        from reticent.ledger.faults import protected_log
+
+        source = self._rows if self._rows is not None else self._place
+        further = sources(self.schema, self.spec.further) if self.schema.tables else None
+        return open_table(
+            source,
+            self.schema,
+            delimiter=self.spec.delimiter,
+            log=protected_log,
+            seen=self.on_rows,
+            further=further,
+        )
+
+    def _probe(self, table: Table) -> None:
+        from reticent.data.table import check_engine
+
+        check_engine(table)
+
+    def _assumed(self, people: int | None) -> tuple[int, bool]:
+        """The number of people of a plan, and whether it is only assumed."""
+        from reticent.study.allocation import at_least_one
+        from reticent.study.plan import ASSUMED
+
+        at_least_one(people)
+        known = self.schema.person.people if people is None else people
+        return (ASSUMED, True) if known is None else (known, False)
+
+    def _left_of_plan(self) -> Budget:
+        """The budget that is left, with the ledger, if there is one already."""
+        ledger = self._existing()
+        return (self.spec.budget.loss if ledger is None else ledger.left()), ledger
+
+    def _note(self, refusal: Refusal, what: str, who: str) -> None:
+        """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing."""
+        with suppress(Refusal):
+            if (ledger := self._existing()) is not None:
+                ledger.note_refusal(what, who=who, code="4" if isinstance(refusal, BudgetError) else "5")
+
+    def _known(self) -> EarlierShares:
+        from reticent.certificate.snapshot import NOTHING, known
+
+        if self.schema.where is not None or self.schema.computed or self.schema.tables:
+            # earlier shares are of all rows, by names of columns of one table
+            return NOTHING
+        if self.schema.person.ladder is not None:  # and of rows under a cap that is known
+            return NOTHING
+        return known(self.spec, self._place, self._existing)
+
+    @property
+    def _currency(self) -> Currency:
+        from reticent.privacy.filters import currency
+
+        return currency(self.spec.budget.loss)
+
+    def _existing(self) -> Ledger | None:
+        """The ledger if there is one already; a plan creates nothing."""
+        if self._ledger is not None:
+            return self._ledger
+        path = self.spec.ledger
+        return self.ledger if path is not None and Path(path).exists() else None
+
+    def __repr__(self) -> str:
+        from reticent.study.allocation import description
+
+        return description(self.title, self.schema, self.spec.budget.loss, self._groups)
+
+    def _repr_html_(self) -> str:
+        from reticent.pages.markup import render
+
+        return render("text", {"lines": repr(self).split("\n")})
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise QuestionError(
+            "X is a handle on private rows. Its length is a statistic: study.release([rt.count()], epsilon=…)."
+        )
+
+    __len__ = __iter__ = __contains__ = __getitem__ = _refuse
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __copy__(self: S, memo: object = None) -> S:
+        return self
+
+    __deepcopy__ = __copy__
