@@ -45,6 +45,7 @@ from reticent.data.query import (
     Rows,
     Tally,
     Total,
+    Weighing,
 )
 from reticent.data.query_compiler import columns_of
 from reticent.data.schema import (
@@ -165,6 +166,8 @@ def queries() -> list[Query]:
             asked += [Moments("whole", grid_by_width(Fraction(-4), Fraction(11)), 2, keys, per)]
             asked += [Ranks(name, keys, per) for name in ("x", "free", "word", "whole", "site")]
             asked += [Ranks(name, keys, per, "binades") for name in ("x", "whole")]
+        weight = Weighing("whole", Fraction(7))
+        asked += [Ranks("x", keys, weight=weight), Ranks("stands", keys, weight=weight, power=2)]
         asked += [
             OrderedValues("free", Fraction(1, 4), None, keys),
             OrderedValues("word", Fraction(3, 7), None, keys, "person"),

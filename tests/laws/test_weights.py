@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from typing import Literal
 
+import numpy as np
 import pytest
 
+from reticent.data.candidates import Cells, Segment, cells_on
+from reticent.data.design import SampleDesign
 from reticent.data.query import (
     WEIGHT_ONE,
     Keys,
     Query,
+    Ranks,
     Weighing,
     WeightedMoments,
     WeightedTally,
     stability,
 )
 from reticent.data.schema import Person, Schema, category, grid_by_width, real
-from reticent.data.table import open_table
+from reticent.data.table import Counts, open_table
+from reticent.privacy.loss import PureDP
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
+from reticent.statistics.prepare import prepare
+from reticent.statistics.quantiles.quantile_step import QuantileStep, values_and_ties
+from reticent.statistics.ranks import runs, sensitivity
 from reticent.statistics.weighted.soft_weights import ALONE, SHARE, WeightDesign, weight_design
 from tests.support.data_reference import Cell, Reference, Row
 
@@ -138,3 +150,120 @@ def test_the_parts_of_a_weight_are_whole_and_come_to_one() -> None:
         ((low, middle, high),) = Reference(schema, [row], ("w",), SECRET).answer(WeightedMoments(None, WEIGHT, None, 0))
         assert min(low, middle, high) >= 0
         assert low + middle + high == WEIGHT_ONE
+
+
+# --- quantiles ------------------------------------------------------------------------------------------------------
+
+COARSE = (0, 1, 3, 4)  # weights of a grid of four steps: every score moves as far as with 2**20
+PLACES = (0, 1, 2)
+LEVELS = (Fraction(1, 2), Fraction(1, 4), Fraction(9, 10))
+Weighted = tuple[tuple[int, int], ...]  # the place and the weight of each row
+
+
+def counts_of(table: Weighted) -> Counts:
+    sums = np.zeros(len(PLACES), dtype=np.int64)
+    for place, weight in table:
+        sums[place] += weight
+    return Counts(np.array(PLACES, dtype=np.int64), sums)
+
+
+def scores_of(table: Weighted, level: Fraction, shift: Fraction) -> list[int]:
+    cells = Cells((Segment(0, len(PLACES), 1),), Fraction(1), True)
+    made = runs(cells, counts_of(table))
+    scores = made.scores(level.numerator, level.denominator, shift)
+    return [int(scores[np.searchsorted(made.start, cell, side="right") - 1]) for cell in PLACES]
+
+
+def rows_of(size: int) -> list[Weighted]:
+    return list(combinations_with_replacement(tuple(product(PLACES, COARSE)), size))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_weighted_row_moves_no_score_further_than_the_largest_weight_does(level: Fraction) -> None:
+    """The claim of a row that counts once, times the largest weight: reached, and never passed."""
+    shift, added, replaced = Fraction(3, level.denominator), 0, 0
+    for rest in [table for size in range(3) for table in rows_of(size)]:
+        without = scores_of(rest, level, shift)
+        with_one = [scores_of((*rest, row), level, shift) for (row,) in rows_of(1)]
+        added = max(added, *(abs(a - b) for one in with_one for a, b in zip(one, without, strict=True)))
+        replaced = max(
+            replaced, *(abs(a - b) for one in with_one for two in with_one for a, b in zip(one, two, strict=True))
+        )
+    assert added == max(COARSE) * sensitivity(level, "add_remove")
+    assert replaced == max(COARSE) * sensitivity(level, "substitute")
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_weighted_row_moves_the_sizes_and_the_squares_by_the_largest_weight(swap: bool) -> None:
+    """Under replacement by two of them, for the pair of sizes together and for the two sums of squares."""
+    most, far, squared = max(COARSE), 0, 0
+    for rest in [table for size in range(3) for table in rows_of(size)]:
+        tables = [(*rest, row) for (row,) in rows_of(1)]
+        pairs = [values_and_ties(counts_of(one), 2 * most, replaced=swap) for one in [*tables, rest]]
+        sides = [squares_of(one) for one in [*tables, rest]]
+        base = slice(None) if swap else slice(-1, None)
+        far = max(far, *(sum(abs(a - b) for a, b in zip(p, q, strict=True)) for p in pairs for q in pairs[base]))
+        squared = max(
+            squared, *(sum(abs(a - b) for a, b in zip(p, q, strict=True)) for p in sides for q in sides[base])
+        )
+    assert far == (2 if swap else 1) * most
+    assert squared == (2 if swap else 1) * most
+
+
+def squares_of(table: Weighted, value: int = 1) -> tuple[int, int]:
+    below = sum(w * w // max(COARSE) for place, w in table if place <= value)
+    return below, sum(w * w // max(COARSE) for place, w in table) - below
+
+
+def test_scores_of_many_weights_end_and_none_moves_further_by_it() -> None:
+    """Levels of six decimals of many rows pass 64 bits: scores end at 2^62, in order, and neighbours stay as near."""
+    cells, level = Cells((Segment(0, 3, 1),), Fraction(1), True), Fraction(1, 1_000_000)
+    many, one = 1 << 45, 1 << 20
+    ends = []
+    for more in (0, one):
+        made = runs(
+            cells, Counts(np.array(PLACES, dtype=np.int64), np.array([many, many, many + more], dtype=np.int64))
+        )
+        scores = made.scores(level.numerator, level.denominator, 0)
+        assert scores.dtype == np.int64
+        assert int(scores.min()) >= 0
+        assert int(scores.max()) == 1 << 62
+        ends.append(scores)
+    assert int(np.abs(ends[0] - ends[1]).max()) <= one * sensitivity(level, "add_remove")
+
+
+@pytest.mark.parametrize(("adjacency", "keys"), [("add_remove", None), ("substitute", None), ("substitute", KEYS)])
+def test_a_weighted_median_charges_every_draw_at_the_largest_weight(adjacency: str, keys: Keys | None) -> None:
+    """All draws together cost epsilon; with the sensitivity of a row that counts once they would cost 2**20 times."""
+    setting = Setting(shape(Person(adjacency, "who", 2)), None, keys, weight="w")  # type: ignore[arg-type]
+    setting = replace(setting, schema=replace(setting.schema, design=SampleDesign()))
+    step = prepare(parse("median(x)"), setting, Fraction(8))
+    assert isinstance(step, QuantileStep)
+    assert step.guarantee.loss == PureDP(Fraction(8))
+    for mechanism in step._draws(Fraction(1, 2)):
+        assert mechanism.sensitivity.bound % WEIGHT_ONE == 0
+    assert step._squares is not None
+    assert step._squares.sensitivity.bound % WEIGHT_ONE == 0
+
+
+def test_the_engine_counts_weights_and_their_squares_by_cell() -> None:
+    rows = [*OTHERS, *(row for own in mine(1) for row in own)]
+    told = [{**row, "who": f"p{place}"} for place, row in enumerate(rows)]
+    schema = shape(Person("add_remove", "who", 1))
+    columns = {name: [row[name] for row in told] for name in ("who", "g", "w", "x")}
+    reference = Reference(schema, told, ("g", "w", "x"), SECRET)
+    powers: tuple[Literal[1, 2], ...] = (1, 2)
+    for power in powers:
+        query = Ranks("x", KEYS, weight=WEIGHT, power=power)
+        (found,) = open_table(columns, schema).run([query], SECRET)
+        for data, expected in zip(found.ranks, reference.values(query), strict=True):
+            assert int(data.counts.sum()) == sum(expected.values())
+            assert sorted(data.counts.tolist()) == sorted(by_cell(expected, schema).values())
+
+
+def by_cell(values: dict[float, int], schema: Schema) -> dict[int, int]:
+    cells, found = cells_on("column", schema.column("x"), "x"), dict[int, int]()
+    for value, many in values.items():
+        cell = int(cells.index(np.array([value]))[0])
+        found[cell] = found.get(cell, 0) + many
+    return found

@@ -81,7 +81,7 @@ def test_ends_are_drawn_at_the_rank_that_is_nearest_to_the_one_wanted(question: 
     among, off = step._among(Counts(np.array([5]), np.array([50])), GroupSize(50.0, False, 50.0), Replayed("x")), []
     for n in range(50, 90):
         wanted = rank_shift(
-            step._sampling(level, float(n)),
+            step._sampling(level, GroupSize(float(n), False, float(n))),
             1.0 / step.rate(step._mechanism(level, step.pricing.end), level),
             1.0 / step.rate(step._mechanism(level, step.pricing.value), level),
         )

@@ -284,6 +284,10 @@ class Reference:
         found: dict[str, Counter[float]] = defaultdict(Counter)
         for who in self.persons:
             for group, mine in self.by_group(who, self.kept(who), query.keys).items():
+                if isinstance(query, Ranks) and query.weight is not None:
+                    for own, value in self._weighed(query.weight, query.column, mine):
+                        found[group][float(value)] += own[1] // 2 + own[2] if query.power == 1 else own[2]
+                    continue
                 known = self.present(mine, query.column)
                 if query.per == "person" and self.schema.person.column is not None and known:
                     known = [self._mean(known, query.column)]

@@ -74,6 +74,12 @@ class Fake:
 
     def _ranks(self, query: Ranks, part: NDArray[np.int64]) -> Counts:
         cells = cells_on(query.on, self.schema.columns[query.column], query.column)
+        if query.weight is not None:
+            v = np.floor(self._clipped(query.weight, part) * 2.0**20 + 0.5).astype(np.int64)
+            held, place = np.unique(cells.index(self._values(query.column, part)), return_inverse=True)
+            sums = np.zeros(len(held), dtype=np.int64)
+            np.add.at(sums, place, v if query.power == 1 else _parts(v)[2])
+            return Counts(held.astype(np.int64), sums)
         held, counts = np.unique(cells.index(self._values(query.column, part)), return_counts=True)
         return Counts(held.astype(np.int64), counts.astype(np.int64))
 

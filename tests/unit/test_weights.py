@@ -86,7 +86,10 @@ def test_margins_of_weighted_counts_add_up() -> None:
 
 
 REFUSED = (
-    ("median(x) weight w", "takes no weight"),
+    ("iqr(x) weight w", "takes no weight"),
+    ("median(x, method=M) weight w", "takes no weight"),
+    ("quantiles(x, 0.1 0.9, method=joint) weight w", "takes no weight"),
+    ("test(x ~ g) weight w", "takes no weight"),
     ("mean(x, per=person) weight w", "leave out per=person"),
     ("mean(x, method=clipped) weight w", "takes no weight"),
     ("count(mechanism=gaussian) weight w", "takes no weight"),
@@ -131,11 +134,30 @@ def test_a_weight_of_the_study_is_declared_with_its_largest_value(columns: Mappi
     assert "trimmed" not in str(refused.value)
 
 
-def test_a_median_of_a_weighted_study_is_asked_of_the_rows_by_name() -> None:
+def test_a_statistic_without_weights_is_asked_of_the_rows_of_a_weighted_study_by_name() -> None:
     held = study(weight="w", design="fixed")
-    with pytest.raises(QuestionError, match=r"median\(x\) weight 1"):
-        held.plan(["median(x)"], epsilon=1)
-    held.plan(["median(x) weight 1"], epsilon=1)
+    with pytest.raises(QuestionError, match=r"iqr\(x\) weight 1"):
+        held.plan(["iqr(x)"], epsilon=1)
+    held.plan(["iqr(x) weight 1"], epsilon=1)
+
+
+def test_weighted_quantiles_are_those_of_the_population() -> None:
+    """Of the rows 3 of 4 are at most 3; of the weights 4 in 10 lie above it."""
+    held = study(weight="w", design="fixed")
+    found = held.release(["median(x)", "median(x) weight 1", "quantiles(x, 0.2 0.7)"], epsilon=400, record=MUCH)
+    assert found["median(x) weight w"].value == 3
+    assert found["median(x)"].value in (2, 3)
+    cells = [cell.outcome for cell in found["quantiles(x, 0.2 0.7) weight w"]]
+    assert [one.value.value for one in cells if isinstance(one, rt.Reply)] == [2, 4]
+    assert found["median(x) weight w"].estimand.startswith("population median of x, rows weighted by w")
+    assert "weights of w above 4 count as that" in found["median(x) weight w"].caveats
+    assert any("nothing off for strata" in caveat for caveat in found["median(x) weight w"].caveats)
+
+
+def test_a_plan_of_a_weighted_median_says_what_it_supposes() -> None:
+    held = rt.study(ROWS, adjacency="add_remove", columns=COLUMNS, weight="w", design="fixed", budget=9, people=900)
+    (line, *_) = held.plan(["median(x)"], epsilon=8).lines
+    assert "weights spread evenly up to the largest" in line.expected.note
 
 
 FILE = """

@@ -202,12 +202,20 @@ class Ranks:
     Not a vector with a stability: it feeds a score, whose sensitivity is counted in kept rows (``kept_rows``). The
     cells are those of the column. With ``on="binades"`` they are those of a real column without bounds. Each is a
     millionth of its values wide, so that logarithms can be taken of them.
+
+    With a ``weight`` each kept row counts as its weight, an integer from 0 to 2**20, or as the square of that over
+    2**20, rounded down, where ``power`` is 2. A row without a weight does not count.
     """
 
     column: str
     keys: Keys | None = None
     per: Per = "row"
     on: On = "column"
+    weight: Weighing | None = None
+    power: Literal[1, 2] = 1
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,6 +366,8 @@ def columns_read(query: Query) -> set[str]:
         case WeightedMoments(column=column, weight=weight):
             found = {weight.column} if column is None else {column, weight.column}
         case WeightedTally(column=column, weight=weight):
+            found = {column, weight.column}
+        case Ranks(column=column, weight=Weighing() as weight):
             found = {column, weight.column}
         case _:
             found = {query.column}

@@ -118,6 +118,8 @@ def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
                 used.add(column)
                 if isinstance(schema.column(column), Category) and edges:
                     raise QuestionError(f"{column} is a category: a histogram of it has no edges.")
+            case Ranks(column=column, weight=Weighing() as weight):
+                used |= {_numeric(schema, column), _numeric(schema, weight.column)}
             case Total(column=column) | Moments(column=column) | Ranks(column=column) | OrderedValues(column=column):
                 used.add(_numeric(schema, column))
             case WeightedTally(column=column, weight=weight, edges=edges):
@@ -288,6 +290,11 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
         case Tally(column=column, edges=(), among=among, keys=keys):
             rows = asking.listed(asking.kept(keys), column, among)
             return asking.grouped(rows, keys, by="bin", n=_count)
+        case Ranks(column=column, keys=keys, weight=Weighing() as weight, power=power):
+            rows = asking.values(asking.weighed(asking.kept(keys), weight), column, "value", keys, "row")
+            rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: t.x)
+            own = "own" if power == 1 else "w2"
+            return asking.grouped(rows, keys, by="bin", n=lambda t: t[own].cast(EXACT).sum())
         case Tally(column=column, keys=keys) | Ranks(column=column, keys=keys):
             # values with their counts: finding the bin or the cell of each is left to ``table``
             per = query.per if isinstance(query, Ranks) else "row"

@@ -48,12 +48,15 @@ class Runs:
     total: int
 
     def scores(self, a: int, b: int, shift: int | Fraction) -> Indices:
-        """The score of every run; ``shift`` is D in ranks, a multiple of 1/b."""
+        """The score of every run; ``shift`` is D in ranks, a multiple of 1/b. Scores end at 2^62: none moves more."""
         aim = Fraction(shift) * b
         assert aim.denominator == 1
-        over = (b - a) * self.below - a * (self.total - self.below) - int(aim)
-        under = a * self.above - (b - a) * (self.total - self.above) + int(aim)
-        found: Indices = np.maximum(np.maximum(over, under), 0)
+        below, above = self.below, self.above
+        if b * self.total + abs(int(aim)) >= SMALL:  # of weights, in units of 2^-20
+            below, above = below.astype(object), above.astype(object)
+        over = (b - a) * below - a * (self.total - below) - int(aim)
+        under = a * above - (b - a) * (self.total - above) + int(aim)
+        found: Indices = np.minimum(np.maximum(np.maximum(over, under), 0), SMALL).astype(np.int64)
         return found
 
 

@@ -10,13 +10,16 @@
 Many equal values break that law of rank errors, so D is wider for them. A quantile whose data cannot outweigh the
 candidates is refused beforehand, or is no reply. The distance of quartiles is made of their half-widths and of the
 correlation of their sampling errors. See docs/theory/intervals.md.
+
+Of weighted rows ranks are weights, in units of the largest one: a row moves them by at most one. Their sampling error
+has the squares of the weights on either side of the value, which are bought with the value. See docs/proofs/weights.md.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
 from typing import Final
@@ -24,10 +27,12 @@ from typing import Final
 import numpy as np
 
 from reticent.data.candidates import Cells
-from reticent.data.query import PresentValues, Query, Ranks, kept_rows
+from reticent.data.design import SampleDesign
+from reticent.data.query import WEIGHT_ONE, PresentValues, Query, Ranks, Weighing, kept_rows
 from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
+from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Exponential
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
@@ -61,6 +66,7 @@ from reticent.statistics.robust.scale import QUARTILES
 VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
 SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers of values and of ties
 MAGNITUDE_SHARE: Final = Fraction(1, 10)  # for the magnitude, where there are no bounds
+SQUARE_SHARE: Final = Fraction(1, 20)  # of a quantile's epsilon, for the squares of weights on either side of it
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
 GUESSED: Final = 1e-2  # the same of a draw here, where values are as few, and as far from 0, as a reply is given for
 FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
@@ -75,7 +81,7 @@ class Pricing:
     """Division of a question's epsilon among the numbers of values and ties, the magnitude, each value and each end.
 
     ``rows`` bounds the values of one person. With ``keyed``, each group has its own mechanism at the level of rows.
-    Values of a cell count as ties from the one after the ``crowd``-th on.
+    Values of a cell count as ties from the one after the ``crowd``-th on. ``square`` is for the squares of weights.
     """
 
     size: Geometric | None
@@ -85,18 +91,21 @@ class Pricing:
     rows: int
     keyed: bool
     crowd: int = CROWD
+    square: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSize:
     """Noisy number of values of a group, and a verdict on ties; both are released before any quantile.
 
-    ``surely`` is a lower confidence bound of the number of values. ``tied`` is None where ties were not counted.
+    ``surely`` is a lower confidence bound of the number of values. ``tied`` is None where ties were not counted. Values
+    of weighted rows count as their weights. ``variance`` is that of the sampling error of a rank, where it was bought.
     """
 
     values: float
     tied: bool | None
     surely: float
+    variance: float | None = None
 
 
 def values_and_ties(data: Counts, crowd: int, *, replaced: bool) -> tuple[int, int]:
@@ -156,7 +165,7 @@ class QuantileDraw:
     """The ends and the value of one quantile as they were drawn, and the cell of the value; noise may disorder them.
 
     ``apart`` is how far the ends' cells are apart, None where an end is at the end of the candidates; ``beyond`` says
-    so of the value.
+    so of the value. ``variance`` is that of the sampling error of its rank, where it was bought.
     """
 
     low: float
@@ -166,11 +175,15 @@ class QuantileDraw:
     most: float
     apart: float | None
     beyond: str
+    variance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class QuantileStep:
-    """Quantiles of one column, per group; ``spread`` asks for the distance of the first two instead."""
+    """Quantiles of one column, per group; ``spread`` asks for the distance of the first two instead.
+
+    ``sample`` is the design of weighted rows.
+    """
 
     name: str
     query: Ranks
@@ -186,16 +199,22 @@ class QuantileStep:
     possible: Ends | None
     estimand: str = ""
     bounds: tuple[Fraction, Fraction] | None = None
+    sample: SampleDesign | None = None
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        return (self.query,)
+        return (self.query, replace(self.query, power=2)) if self.pricing.square else (self.query,)
+
+    @property
+    def _unit(self) -> int:
+        """The most that a row adds to the counts of a query: the integer of the largest weight."""
+        return 1 if self.query.weight is None else WEIGHT_ONE
 
     def _supposed(self, values: float) -> GroupSize:
         """Size that a plan assumes for ``values`` values: noise at its mean, and no ties."""
         size = self.pricing.size
         private = size is not None and self.units is None
-        less = unsure(size, replaced=self._replaced) if size is not None and private else 0.0
+        less = unsure(size, replaced=self._replaced) / self._unit if size is not None and private else 0.0
         return GroupSize(values, None if size is None else False, values - less)
 
     # --- what is drawn, and what it costs ---------------------------------------------------------------------------
@@ -210,10 +229,21 @@ class QuantileStep:
         return self.pricing.rows * (2 if self.setting.neighbours.kind == "substitute" else 1)
 
     def _mechanism(self, level: Fraction, epsilon: Fraction) -> Exponential:
-        near = self.setting.neighbours
+        near, unit = self.setting.neighbours, self._unit
         if self.pricing.keyed:
-            return Exponential(Linf(Fraction(sensitivity(level, "add_remove")), self._row), epsilon / self._steps)
-        return Exponential(Linf(Fraction(self.pricing.rows * sensitivity(level, near.kind)), near), epsilon)
+            return Exponential(
+                Linf(Fraction(unit * sensitivity(level, "add_remove")), self._row), epsilon / self._steps
+            )
+        return Exponential(Linf(Fraction(unit * self.pricing.rows * sensitivity(level, near.kind)), near), epsilon)
+
+    @property
+    def _squares(self) -> Geometric | None:
+        """Noise of the squares of weights up to a value and above it: a row moves one of the two, by a unit at most."""
+        if not self.pricing.square:
+            return None
+        if self.pricing.keyed:
+            return Geometric(L1(Fraction(self._unit), self._row), self.pricing.square / self._steps)
+        return Geometric(L1(Fraction(self._unit * self._steps), self.setting.neighbours), self.pricing.square)
 
     def _draws(self, level: Fraction) -> list[Exponential]:
         """The value, and the two ends if they are bought."""
@@ -233,6 +263,8 @@ class QuantileStep:
         size = self.pricing.size
         draws = [*self._magnitude(), *(mechanism for level in self.levels for mechanism in self._draws(level))]
         drawn = [mechanism.guarantee for mechanism in draws]
+        if self._squares is not None:
+            drawn += [self._squares.guarantee] * len(self.levels)
         parts = [] if size is None else [size.guarantee]
         if not self.pricing.keyed:
             return compose.in_sequence([*parts, *drawn], label=self.name)
@@ -244,12 +276,12 @@ class QuantileStep:
     # --- from ranks to answers --------------------------------------------------------------------------------------
 
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
-        (result,) = results
+        result, squares = results[0], results[-1]
         sizes = self._sizes(result, entropy)
         cells: list[Cell] = []
         words: dict[str, list[str]] = {}
-        for place, (data, size) in enumerate(zip(result.ranks, sizes, strict=True)):
-            found, said = self._group(data, size, entropy)
+        for place, (data, squared, size) in enumerate(zip(result.ranks, squares.ranks, sizes, strict=True)):
+            found, said = self._group(data, squared, size, entropy)
             label = self.labels[len(cells)] if self.setting.keys is not None else ()
             for outcome in found:
                 cells.append(Cell(self.labels[len(cells)], nearest(outcome, self.possible)))
@@ -279,15 +311,18 @@ class QuantileStep:
             drawn = noisy([(more,) for _, more in held], mechanism, entropy)
             units = float(self.units)
             return [GroupSize(units, more > max(beyond, TIED * units), units) for (more,) in drawn]
-        return [size_of(pair, mechanism, replaced=replaced) for pair in noisy(held, mechanism, entropy)]
+        found = (size_of(pair, mechanism, replaced=replaced) for pair in noisy(held, mechanism, entropy))
+        return [GroupSize(one.values / self._unit, one.tied, one.surely / self._unit) for one in found]
 
     @property
     def _replaced(self) -> bool:
         """True if neighbours replace a row within one group; by group rows are added and removed."""
         return self.setting.neighbours.kind == "substitute" and not self.pricing.keyed
 
-    def _group(self, data: Counts, size: GroupSize, entropy: Entropy) -> tuple[list[Outcome[Estimate]], list[str]]:
-        """The outcomes of one group, and what its released numbers say of them."""
+    def _group(
+        self, data: Counts, squared: Counts, size: GroupSize, entropy: Entropy
+    ) -> tuple[list[Outcome[Estimate]], list[str]]:
+        """The outcomes of one group, and what its released numbers say of them; ``squared`` are squares of weights."""
         declined: list[Outcome[Estimate]] = [NO_REPLY] * (1 if self.spread else len(self.levels))
         if not all(self.feasible(level, size) for level in self.levels):
             return declined, []
@@ -295,7 +330,8 @@ class QuantileStep:
         if not all(self.feasible(level, size, among) for level in self.levels):
             return declined, []
         found = runs(among, placed(self.cells, among, data))
-        drawn = [self._quantile(level, found, among, size, entropy) for level in self.levels]
+        squares = placed(self.cells, among, squared)
+        drawn = [self._quantile(level, found, squares, among, size, entropy) for level in self.levels]
         words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
         words += [TIES] if self.pricing.end and size.tied is not False else []
         if self.spread:
@@ -310,12 +346,16 @@ class QuantileStep:
             binade = draw(by_binade(self.cells, data), self._far, 0, mechanism, entropy)
         return candidates(self.cells, binade, tied=size.tied)
 
-    def _quantile(self, level: Fraction, found: Runs, among: Cells, size: GroupSize, entropy: Entropy) -> QuantileDraw:
+    def _quantile(
+        self, level: Fraction, found: Runs, squares: Counts, among: Cells, size: GroupSize, entropy: Entropy
+    ) -> QuantileDraw:
         value, *ends = self._draws(level)
         middle = draw(found, level, 0, value, entropy)
         low, high = among.lowest, among.highest
+        if self._squares is not None:
+            size = replace(size, variance=self._told(level, squares, middle, self._squares, entropy))
         if ends:
-            shift = self._shift(level, size, among)
+            shift = self._shift(level, size, among) * self._unit
             low = draw(found, level, -shift, ends[0], entropy)
             high = draw(found, level, shift, ends[1], entropy)
         least, most = edges(self.cells, among, middle)
@@ -324,11 +364,19 @@ class QuantileStep:
         apart = float(among.edges(last)[1] - among.edges(first)[0]) if inside else None
         least_end, most_end = edges(self.cells, among, low)[0], edges(self.cells, among, high)[1]
         words = at_the_end(self.cells, among, middle)
-        return QuantileDraw(least_end, float(among.value(middle)), most_end, least, most, apart, words)
+        return QuantileDraw(least_end, float(among.value(middle)), most_end, least, most, apart, words, size.variance)
+
+    def _told(self, level: Fraction, squares: Counts, value: int, noise: Geometric, entropy: Entropy) -> float:
+        """Variance of the sampling error of a rank, from noisy squares of the weights up to ``value`` and above it."""
+        within = squares.cells <= value
+        below, above = int(squares.counts[within].sum()), int(squares.counts[~within].sum())
+        drawn = [one / self._unit for one in gate.draw(noise, (below, above), entropy)]
+        q = float(level)
+        return self._times * max((1.0 - q) ** 2 * drawn[0] + q * q * drawn[1], 0.0)
 
     def rate(self, mechanism: Exponential, level: Fraction) -> float:
         """Exponential rate of the rank error, per rank."""
-        return float(mechanism.rate * level.denominator)
+        return float(mechanism.rate * level.denominator * self._unit)
 
     def _shift(self, level: Fraction, size: GroupSize, among: Cells) -> Fraction:
         """D: ranks between the level a/b and an end, to the nearest 1/b, which scores can tell apart."""
@@ -336,10 +384,10 @@ class QuantileStep:
         value = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
         if size.tied is not False:
             # A cell D ranks off weighs exp(-rate D) / share against the cell aimed at, whatever ties lie between.
-            ranks = self._far_off(among) * end + normal_half_width(self._sampling(level, size.values))
+            ranks = self._far_off(among) * end + normal_half_width(self._sampling(level, size))
             return Fraction(math.ceil(ranks))
-        b = level.denominator
-        return Fraction(round(b * rank_shift(self._sampling(level, size.values), end, value)), b)
+        b = level.denominator * self._unit
+        return Fraction(round(b * rank_shift(self._sampling(level, size), end, value)), b)
 
     def _far_off(self, among: Cells) -> float:
         """Log weight by which one cell outweighs all others a hundred times."""
@@ -350,15 +398,24 @@ class QuantileStep:
         """Values of one person count as equal to each other: the worst case for sampling."""
         return kept_rows(self.setting.schema.person, self.query.per)
 
-    def _sampling(self, level: Fraction, size: float) -> float:
+    @property
+    def _times(self) -> float:
+        """Factor of the sampling variance: rows of one person are taken as equal, and the design."""
+        return self._alike * (1.0 if self.sample is None else float(self.sample.factor))
+
+    def _sampling(self, level: Fraction, size: GroupSize) -> float:
+        """Variance of the sampling error of a rank; of weights that are not told, as if all were the largest."""
+        if size.variance is not None:
+            return size.variance
         q = float(level)
-        return self._alike * max(size, 0.0) * q * (1.0 - q)
+        return self._times * max(size.values, 0.0) * q * (1.0 - q)
 
     def _estimate(self, level: Fraction, drawn: QuantileDraw, among: Cells, size: GroupSize) -> Estimate:
         low, high = min(drawn.low, drawn.high, drawn.least), max(drawn.low, drawn.high, drawn.most)
         if not self.pricing.end:
             return Estimate(drawn.value, low, high, high - low, 0.0)
-        shift, ranks = float(self._shift(level, size, among)), normal_half_width(self._sampling(level, size.values))
+        size = replace(size, variance=drawn.variance)
+        shift, ranks = float(self._shift(level, size, among)), normal_half_width(self._sampling(level, size))
         if size.tied is not False:
             # Among ties the value may be as far off as the interval allows for, so the two parts add up to its half.
             half = (high - low) / 2.0
@@ -431,7 +488,8 @@ class QuantileStep:
         return of_persons(self._expected, people, self._alike, self.setting.schema.person)
 
     def _expected(self, people: int) -> ExpectedAccuracy:
-        size = (people if self.units is None else self.units) / self.groups
+        weighted = self.query.weight is not None
+        size = (people if self.units is None else self.units) / self.groups / (2.0 if weighted else 1.0)
         bounded = not self.cells.free
         width = float(self.cells.edges(self.cells.highest)[1] - self.cells.edges(self.cells.lowest)[0])
         spread = width / 6.0 if bounded else 1.0
@@ -441,21 +499,26 @@ class QuantileStep:
             return ExpectedAccuracy(None, None, FEW, replies)
         noise = sampling = 0.0
         for level in self.levels:
-            slope, ranks = spread / (size * _density(float(level))), normal_half_width(self._sampling(level, size))
+            supposed, q = GroupSize(size, tied, size), float(level)
+            if weighted:  # spread evenly up to the largest, their squares come to 2/3 of them
+                supposed = replace(supposed, variance=self._times * size * q * (1.0 - q) * 2 / 3)
+            slope, ranks = spread / (size * _density(q)), normal_half_width(self._sampling(level, supposed))
             value = self._mechanism(level, self.pricing.value)
             away = half_width(NONE, [1.0 / self.rate(value, level)])
             if tied and self.pricing.end:
-                away = float(self._shift(level, GroupSize(size, True, size), self.cells)) - ranks
+                away = float(self._shift(level, supposed, self.cells)) - ranks
             noise, sampling = math.hypot(noise, away * slope), math.hypot(sampling, ranks * slope)
         if self.spread:
             sampling *= math.sqrt(2 / 3)
         note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
+        note += ", weights spread evenly up to the largest" if weighted else ""
         return ExpectedAccuracy(noise, sampling, f"{note}, normal; may give no reply{reach(self.cells)}", replies)
 
     def _replies(self, size: float, *, tied: bool) -> Replies:
         """For values of the usual shape, which are ``tied`` on a coarse grid, and for heaped ones."""
         mechanism, private = self.pricing.size, self.units is None
         scale = float(mechanism.scale) / (2.0 if self._replaced else 1.0) if mechanism is not None and private else 0.0
+        scale /= self._unit
         less = size - self._supposed(size).surely
 
         def enough(number: float, ties: bool | None) -> bool:
@@ -472,16 +535,36 @@ class QuantileStep:
 
     def _ties_expected(self, size: float, spread: float) -> bool:
         """Tell if so many values of a normal shape count as tied on this grid, as those of a release would."""
-        return ties_expected(self.cells, size, spread, self.pricing.crowd, self.pricing.size)
+        mechanism, crowd = self.pricing.size, self.pricing.crowd / self._unit
+        return ties_expected(self.cells, size, spread, crowd, mechanism, unit=self._unit)
 
 
-def ties_expected(cells: Cells, size: float, spread: float, crowd: int, mechanism: Geometric | None) -> bool:
-    """Tell if so many values of a normal shape would count as tied on a grid, of which ``crowd`` in a cell do not."""
+def ties_expected(
+    cells: Cells, size: float, spread: float, crowd: float, mechanism: Geometric | None, *, unit: int = 1
+) -> bool:
+    """Tell if so many values of a normal shape would count as tied on a grid, of which ``crowd`` in a cell do not.
+
+    Parameters
+    ----------
+    cells : Cells
+    size, spread : float
+        Number of values, and their standard deviation.
+    crowd : float
+        Values of a cell that do not count as tied.
+    mechanism : Geometric or None
+        Noise of the number of ties; None where it is not drawn.
+    unit : int
+        The integer that stands for one value there.
+
+    Returns
+    -------
+    bool
+    """
     if mechanism is None or cells.step is None:
         return False
     held = [size * float(cells.step) * _density(place / 100.0) / spread for place in range(1, 100)]
     ties = size * sum(max(0.0, 1.0 - crowd / most) for most in held) / len(held)
-    return ties > max(mechanism.radius(0.02), TIED * size)
+    return ties > max(mechanism.radius(0.02) / unit, TIED * size)
 
 
 def _needed(part: float, weight: float, size: GroupSize) -> float:
@@ -501,7 +584,13 @@ def _density(level: float) -> float:
     return normal.pdf(normal.inv_cdf(level))
 
 
-def prepare(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> QuantileStep:
+def prepare(
+    asked: RankStatistic | Iqr,
+    setting: Setting,
+    epsilon: Fraction,
+    weight: Weighing | None = None,
+    sample: SampleDesign | None = None,
+) -> QuantileStep:
     """The step that answers the question.
 
     Parameters
@@ -512,6 +601,10 @@ def prepare(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> 
         Public circumstances: schema, number of persons, groups and delta.
     epsilon : Fraction
         Price of the question.
+    weight : Weighing, optional
+        The weights of rows.
+    sample : SampleDesign, optional
+        The design of weighted rows.
 
     Returns
     -------
@@ -522,12 +615,13 @@ def prepare(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> 
     levels = QUARTILES if isinstance(asked, Iqr) else asked.levels
     cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
     present = PresentValues(asked.column, keys, setting.per)
-    units = public_facts.public_size(present, setting)
+    units = public_facts.public_size(present, setting) if weight is None else None  # weights are private
+    unit = 1 if weight is None else WEIGHT_ONE
     rows = kept_rows(person, setting.per, keys)
     # Of ``values_and_ties`` a row that comes or goes moves one by one, and a replaced row both by two together; it
     # moves the ties alone by one at most, which are all that is drawn where the number of values is public.
     steps = 2 * rows if setting.neighbours.kind == "substitute" and units is None else rows
-    size: Geometric | None = Geometric(L1(Fraction(steps), setting.neighbours), epsilon * SIZE_SHARE)
+    size: Geometric | None = Geometric(L1(Fraction(unit * steps), setting.neighbours), epsilon * SIZE_SHARE)
     left = epsilon * (1 - SIZE_SHARE)
     if not asked.interval and units is not None:
         size, left = None, epsilon
@@ -535,8 +629,11 @@ def prepare(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> 
     magnitude_share = epsilon * MAGNITUDE_SHARE if cells.free else Fraction(0)
     each = (left - magnitude_share) / len(levels)
     value = each * VALUE_SHARE if asked.interval else each
-    crowd = max(CROWD, isqrt(setting.units) // 8) if setting.units is not None and keys is None else CROWD
-    pricing = Pricing(size, magnitude_share, value, (each - value) / 2, rows, keys is not None, crowd)
+    square = each * SQUARE_SHARE if asked.interval and weight is not None else Fraction(0)
+    public = setting.units is not None and keys is None and weight is None
+    crowd = max(CROWD, isqrt(setting.units or 0) // 8) if public else CROWD * unit
+    end = (each - value - square) / 2
+    pricing = Pricing(size, magnitude_share, value, end, rows, keys is not None, crowd, square)
     caveats = list(public_facts.caveats_of(asked.column, bounds, setting, setting.per))
     if asked.method == "auto" and len(levels) > 1:
         caveats.append("by separate exponential mechanisms")
@@ -547,7 +644,7 @@ def prepare(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> 
         inner = tuple((("level", show(level)),) for level in levels)
     step = QuantileStep(
         public_facts.title(asked, setting),
-        Ranks(asked.column, keys, setting.per),
+        Ranks(asked.column, keys, setting.per, weight=weight),
         cells,
         levels,
         spread,
@@ -559,6 +656,7 @@ def prepare(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> 
         tuple(caveats),
         possible(asked, setting),
         bounds=bounds,
+        sample=sample,
     )
     if setting.units is not None:
         step.refuse_if_hopeless(setting.units * kept_rows(person, setting.per))

@@ -80,8 +80,13 @@ class RankStatistic(OfColumn, ABC):
     def spends_delta(self) -> bool:
         return self.method == "M"
 
+    @property
+    def takes_weight(self) -> bool:
+        return self.method in ("auto", "separate")
+
     def estimand(self, setting: Setting) -> str:
         told = f"population {levels_in_words(self.levels)} of {subject(self.column, setting.per)}"
+        told += "" if setting.weight is None else f", rows weighted by {setting.weight}"
         gap = "" if self.method in ("M", "smooth") else GAP  # these give no reply there
         ends = cut(self.column, self.low, self.high, setting)
         return f"{told}{gap}{ends}{kept(setting.per, setting.schema.person)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from reticent.statistics.estimand import among_groups, cut, kept
 from reticent.statistics.moments import proportion_step
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.proportion import Proportion
+from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.weighted.soft_weights import ALONE, SHARE, WeightDesign, weight_design
 from reticent.statistics.weighted.weighted_step import WeightedStep
 
@@ -76,6 +78,8 @@ def prepare(asked: Ask, setting: Setting, epsilon: Fraction) -> Step:
             return _count(count, weight, setting, epsilon)
         case Histogram() as histogram if histogram.takes_weight:
             return _histogram(histogram, weight, setting, epsilon)
+        case RankStatistic() as quantiles if quantiles.takes_weight:
+            return _quantiles(quantiles, weight, setting, epsilon)
         case statistic:  # refused where the question was made
             raise TypeError(f"{statistic.name} takes no weight")
 
@@ -233,3 +237,10 @@ def _histogram(asked: Histogram, weight: Weighing, setting: Setting, epsilon: Fr
         alike=person.rows,
         highest=float(weight.highest),
     )
+
+
+def _quantiles(asked: RankStatistic, weight: Weighing, setting: Setting, epsilon: Fraction) -> Step:
+    from reticent.statistics.quantiles import quantile_step
+
+    step = quantile_step.prepare(asked, setting, epsilon, weight, _sample(setting))
+    return replace(step, caveats=_told(weight, setting, step.caveats, interval=asked.interval))
