@@ -163,7 +163,15 @@ def column_to_json(column: Column) -> dict[str, object]:
     """A declared column: kind, bounds with their reason, and how missing values count."""
     label = {"label": column.label} if column.label else {}
     if isinstance(column, Category):
-        listed = {"among": list(column.among), "why": column.why, "complete": column.complete}
+        listed: dict[str, object] = {"among": list(column.among), "why": column.why, "complete": column.complete}
+        if column.longest is not None:
+            return {
+                **_NO_BOUNDS,
+                "kind": "text",
+                "longest": column.longest,
+                "among": listed["among"],
+                "why": column.why,
+            }
         return {**_NO_BOUNDS, "kind": "category", **listed, **label}
     return {
         "kind": kind_of(column),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
@@ -19,6 +19,7 @@ from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about
 
 if TYPE_CHECKING:
+    from reticent.mechanisms.gate import Call
     from reticent.study.allocation import PreparedRelease
 
 
@@ -46,13 +47,25 @@ UNKNOWN = PairLoss(None, None)
 def leaves_of(plan: PreparedRelease) -> Iterator[ProofLeaf]:
     """The noise calls a plan pays for, in the order of its proof, which is the order of drawing."""
     steps = plan.all_steps
-    if plan.choice is not None:  # of a cap on rows: it is drawn first, and proved beside the release at every cap
+    if plan.at_keys is not None:  # the list of keys is drawn first
+        steps = (*steps[-1:], *steps[:-1])
+    elif plan.choice is not None:  # of a cap on rows: it is drawn first, and proved beside the release at every cap
         steps = (plan.choice, *(step for made in plan.by_choice for step in made.all_steps))
     names = [step.name for step in steps for _ in below(step.guarantee, 1)]
     whole = list(below(plan.guarantee, 1))
     if len(names) != len(whole):
         names = [""] * len(whole)
     yield from (ProofLeaf(leaf, name, times) for (leaf, times), name in zip(whole, names, strict=True))
+
+
+def as_drawn(plan: PreparedRelease, calls: Sequence[Call]) -> PreparedRelease:
+    """The plan at the keys of groups that a run has found; itself, where none are to be found."""
+    if plan.at_keys is None or not calls:
+        return plan
+    from reticent.statistics.counts.found_keys import FoundKeysStep
+
+    assert isinstance(plan.choice, FoundKeysStep)
+    return plan.at_keys(plan, plan.choice.used(cast("Sequence[str]", calls[0].output)))  # the list is drawn first
 
 
 def charge_of(tree: Guarantee) -> Loss | None:

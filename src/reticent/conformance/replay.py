@@ -43,7 +43,7 @@ from reticent.conformance.findings import (
     seen_of,
     unlike,
 )
-from reticent.conformance.proofs import ProofLeaf, amount, charge_of, leaves_of, share_of
+from reticent.conformance.proofs import ProofLeaf, amount, as_drawn, charge_of, leaves_of, share_of
 from reticent.conformance.tape import LIKELY, STYLES, Style, Tape, recorded
 from reticent.data.query import Records
 from reticent.mechanisms.gate import Call
@@ -127,6 +127,7 @@ class Replayer:
         self._stated: dict[object, Guarantee] = {}
         self._looked: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._more = filling(plan) if _deals(plan) else {}
+        self._by_keys: dict[object, Replayer] = {}
 
     def made_up_release(self, rows: QueryRunner, schema: Schema) -> tuple[Finding, ...]:
         """Findings on a release of the plan on made-up rows, charged to a ledger of its own (``scratch``)."""
@@ -165,17 +166,28 @@ class Replayer:
         findings = [*_tossed(first, second), *unlike(first.calls, second.calls)]
         if findings:
             return self._ended(findings)
-        found, paid = self._matched(first.calls)
-        found += [Finding("proof", "", text) for text in self._unpaid(first.calls)]
+        proof = self._proof(first.calls)
+        found, paid = proof._matched(first.calls)
+        found += [Finding("proof", "", text) for text in proof._unpaid(first.calls)]
         seen = [
             seen_of(one, other, *(("", 1) if by is None else (by.leaf.answer, by.leaf.times)))
             for one, other, by in zip(first.calls, second.calls, paid, strict=True)
         ]
         for call, other, one, by in zip(first.calls, second.calls, seen, paid, strict=True):
             found += excess(call, other, one, 1 if by is None else by.leaf.times, same=same)
-        share = self._total(paid, seen, found)
+        share = proof._total(paid, seen, found)
         found += _published(first, second)
         return RunComparison(tuple(seen), share, tuple(found), _size(first))
+
+    def _proof(self, calls: Sequence[Call]) -> Replayer:
+        """The proof at the keys of groups that a run has found: with more of them it has more leaves."""
+        drawn = as_drawn(self.plan, calls)
+        if drawn is self.plan:
+            return self
+        keys = drawn.chosen, tuple(item.keys for item in drawn.asked)
+        if keys not in self._by_keys:
+            self._by_keys[keys] = Replayer(drawn)
+        return self._by_keys[keys]
 
     def _ended(self, findings: list[Finding]) -> RunComparison:
         return RunComparison((), None, tuple(findings))

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from reticent.conformance.branch_charge import unpaid
 from reticent.conformance.findings import Finding, cause_of
+from reticent.conformance.proofs import as_drawn
 from reticent.data.query import Query
 from reticent.data.schema import Schema
 from reticent.data.table import QueryResult
@@ -90,7 +91,7 @@ def found(plan: PreparedRelease, schema: Schema, rows: QueryRunner, calls: Seque
     calls : sequence of Call
         What a run of the plan drew (``replay``).
     """
-    yield from (Finding("proof", "", text) for text in unpaid(plan.guarantee, calls))
+    yield from (Finding("proof", "", text) for text in unpaid(as_drawn(plan, calls).guarantee, calls))
     neighbours = schema.person.protected
     try:
         cost = rederive(plan.guarantee, axioms_of(plan.extensions))

@@ -46,12 +46,14 @@ class Keys:
     """Public groups: the column and the values asked for. ``touch`` is the most groups one person can be in.
 
     ``parts`` are the names and keys of the columns whose product ``among`` is, in order; none of one column.
+    ``told`` is what a question says of its groups behind the columns: ``keys=found at_least=20``.
     """
 
     column: str
     among: tuple[Key, ...]
     touch: int
     parts: tuple[tuple[str, tuple[Key, ...]], ...] = ()
+    told: str = ""
 
     def __post_init__(self) -> None:
         if self.touch < 1:
@@ -65,6 +67,16 @@ class Keys:
     def title(self) -> str:
         """The columns, as a question names them behind ``by``."""
         return ", ".join(name for name, _ in self.parts) or self.column
+
+    @property
+    def clause(self) -> str:
+        """All that a question says behind ``by``."""
+        return f"{self.title} {self.told}" if self.told else self.title
+
+    @property
+    def is_found(self) -> bool:
+        """True if a release found the keys."""
+        return self.told.startswith("keys=found")
 
     @property
     def columns(self) -> tuple[str, ...]:

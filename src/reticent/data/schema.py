@@ -135,6 +135,7 @@ class Category:
 
     ``constant``: every row of one person holds the same value (enforced by keeping each person's least one).
     ``complete``: the curator vouches that every value is listed, so any other one counts as the first of the list.
+    With ``longest`` the list was found among texts, and a cell is read as one of these: stripped and cut.
     """
 
     among: tuple[Key, ...]
@@ -142,6 +143,7 @@ class Category:
     constant: bool = False
     complete: bool = False
     label: str = ""
+    longest: int | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -388,7 +390,10 @@ class Schema:
 
     def column(self, name: str) -> Column:
         if name in self.texts:
-            raise QuestionError(f"{name} is text without a public list. Ask for keys({name}). Nothing was charged.")
+            raise QuestionError(
+                f"{name} is text without a public list. Ask for keys({name}), or by {name} keys=found. Nothing was "
+                "charged."
+            )
         if name not in self.columns:
             raise _unknown(name, list(self.columns))
         return self.columns[name]

@@ -139,7 +139,9 @@ class _StatementReader:
             raise refusal(
                 "Rows cannot be released: * is allowed in COUNT(*) and in subqueries. Ask COUNT, AVG, MEDIAN."
             )
-        read = [(name, one, self._output(one)) for name, one in columns]  # a refusal comes before SQLGlot writes a title
+        read = [
+            (name, one, self._output(one)) for name, one in columns
+        ]  # a refusal comes before SQLGlot writes a title
         outputs = tuple((name or _title(one), output) for name, one, output in read)
         names = [NO_REPLY, *(found for name, output in outputs for found in names_of(name, output))]
         for name in names:

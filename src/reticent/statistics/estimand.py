@@ -29,7 +29,8 @@ def among_groups(setting: Setting) -> str:
     constant = declared is not None and declared.constant
     few = person.column is not None and not constant and keys.touch < min(len(keys.among), person.rows)
     reach = f", of which a person counts in {keys.touch} at most" if few else ""
-    return f", in each group of {keys.title}{reach}"
+    found = ", whose keys were found privately" if keys.is_found else ""
+    return f", in each group of {keys.title}{found}{reach}"
 
 
 def levels_in_words(levels: tuple[Fraction, ...]) -> str:

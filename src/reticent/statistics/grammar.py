@@ -5,6 +5,7 @@
     scale(x, method=S, mode=paper)    trimmed_mean(x, trim=0.1)    location(x)    regress(y ~ a + b, method=R_H)
     test(y ~ g, kind=ranks)    mean(cost - paid) where age >= 65 by ward, cut(age, 0:100:10)
     count by ward, year with totals    mean(cost) weight w where age >= 65 by ward
+    mean(cost) by drug keys=found at_least=20    count by drug keys="drugs.csv" groups=1
 
 A verb and its options are those of a registered statistic. Text is public: a refusal may quote it.
 """
@@ -20,7 +21,7 @@ import attrs
 from reticent.data import expression_text
 from reticent.data.expression_text import column_text, divided
 from reticent.errors import QuestionError, Refusal
-from reticent.statistics.options import unknown
+from reticent.statistics.options import source_of, unknown
 from reticent.statistics.registry import ALL
 from reticent.statistics.statistic import Ask, Statistic, options_of
 
@@ -72,15 +73,17 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         if field.default is attrs.NOTHING and field.name not in texts:
             raise QuestionError(f"which {field.name.removesuffix('s')}? Write {kind.examples[0]}.")
     own = {name: value for name, value in texts.items() if name not in ("per", "epsilon", "delta")}
+    columns, source = (None, None) if by is None else source_of(by)
     return Ask(
         kind.read(own),
-        None if by is None else by.strip(),
+        None if columns is None else columns.strip(),
         named.get("per", "row"),  # type: ignore[arg-type]  # a word that is no unit of analysis is refused there
         named.get("epsilon"),
         named.get("delta"),
         None if condition is None else expression_text.read(condition),
         totals,
         found["weight"].strip() if "weight" in found else None,
+        source,
     )
 
 

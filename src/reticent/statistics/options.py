@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Literal, SupportsIndex, TypeAlias, get_
 
 import attrs
 
+from reticent.data.format import on_one_line
 from reticent.data.query import Per
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
@@ -31,6 +32,9 @@ Words: TypeAlias = tuple[tuple[str, str], ...]  # options of a text: name and va
 FINEST_LEVEL: Final = 10**6  # denominators of levels: scores are multiples of them and must fit 64 bits
 GEOMETRIC: Final = "geometric"  # noise of integers where a question names no other
 MOST_BINS: Final = 1 << 20
+FOUND: Final = "found"  # in place of a file of keys
+LONGEST_PATH: Final = 1000
+_KEYS: Final = re.compile(r"""(?<=\S)\s+(keys|at_least|groups)\s*=\s*("[^"]*"|'[^']*'|[^\s,()"']+)\s*$""", re.I)
 
 
 # --- converters -------------------------------------------------------------------------------------------------------
@@ -185,6 +189,37 @@ def read_blocks(number: SupportsIndex | str | None) -> int | None:
 def read_keys(keys: Key | Sequence[Key]) -> tuple[Key, ...]:
     """Keys of a category; one key alone stands for a list of it."""
     return (keys,) if isinstance(keys, str | int) else tuple(keys)
+
+
+def read_key_source(keys: str | None) -> str:
+    """``found``, or the path of a public file; empty for declared keys.
+
+    Raises
+    ------
+    PublicParameterError
+        What is no text on one line, or has a quotation mark in it.
+    """
+    if keys is None:
+        return ""
+    if type(keys) is not str or not keys or '"' in keys or len(keys) > LONGEST_PATH or not on_one_line(keys):
+        raise PublicParameterError(f'keys is "found" or the path of a public file, got {keys!r}')
+    return keys
+
+
+def read_number(number: int | str | None) -> int | None:
+    """A whole number >= 1, in digits or as it is.
+
+    Raises
+    ------
+    PublicParameterError
+    """
+    try:
+        found = number if number is None or type(number) is int else int(str(number))
+    except ValueError:
+        found = 0
+    if found is not None and found < 1:
+        raise PublicParameterError(f"a whole number >= 1 is needed, got {number!r}")
+    return found
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
@@ -374,6 +409,58 @@ class CoinPress:
         """The method and what is known, as a text has them."""
         known = (("centre", self.centre), ("radius", self.radius), ("deviation", self.deviation))
         return (("method", self.word), *((name, show(number)) for name, number in known))
+
+
+@attrs.frozen
+class KeySource:
+    """Keys of the groups of a question, as it says behind the columns.
+
+    Attributes
+    ----------
+    keys : str
+        ``found`` for keys that the release finds privately, the path of a public file of keys, or empty for the keys
+        that the schema declares.
+    at_least : int or None
+        A key of fewer persons is not found, for certain.
+    groups : int or None
+        Most groups that one person counts in; by default as many as rows are kept.
+    """
+
+    keys: str = attrs.field(default=None, converter=read_key_source)
+    at_least: int | None = attrs.field(default=None, converter=read_number)
+    groups: int | None = attrs.field(default=None, converter=read_number)
+
+    def __attrs_post_init__(self) -> None:
+        if self.at_least is not None and not self.is_found:
+            raise QuestionError("at_least is of keys that are found: by drug keys=found at_least=20.")
+
+    @property
+    def is_found(self) -> bool:
+        """True if the release finds the keys privately."""
+        return self.keys == FOUND
+
+    @property
+    def file(self) -> str:
+        """The path of the public file of keys; empty where there is none."""
+        return "" if self.is_found else self.keys
+
+    def __str__(self) -> str:
+        keys = f'"{self.keys}"' if self.file else self.keys
+        told = (("keys", keys), ("at_least", self.at_least), ("groups", self.groups))
+        return " ".join(f"{name}={value}" for name, value in told if value)
+
+
+def source_of(clause: str) -> tuple[str, KeySource | None]:
+    """The columns of the text behind ``by``, and what it says of their keys, if anything."""
+    found: dict[str, str] = {}
+    columns = clause.rstrip()
+    while (last := _KEYS.search(columns)) is not None:
+        name = last.group(1).lower()
+        if name in found:
+            raise QuestionError(f"{name} is given twice")
+        found[name] = last.group(2).strip("\"'")
+        columns = columns[: last.start()]
+    return columns, KeySource(found.get("keys"), found.get("at_least"), found.get("groups")) if found else None
 
 
 def shown(value: Any) -> str:

@@ -24,7 +24,7 @@ def name_of(text: str, setting: Setting) -> str:
 def title(asked: Statistic, setting: Setting) -> str:
     """The name of an answer: the question's text, with its unit of analysis, its filter and its groups."""
     text = name_of(asked.text(setting.per), setting)
-    return text if setting.keys is None else f"{text} by {setting.keys.title}{TOTALS if setting.totals else ''}"
+    return text if setting.keys is None else f"{text} by {setting.keys.clause}{TOTALS if setting.totals else ''}"
 
 
 def labels(keys: Keys | None, inner: tuple[Label, ...] = ((),)) -> tuple[Label, ...]:

@@ -27,7 +27,7 @@ from reticent.data.formula import Expression, read
 from reticent.data.query import Keys, Per
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, positive, show
-from reticent.statistics.options import Words, check_per, read_delta, read_epsilon, shown, unknown
+from reticent.statistics.options import KeySource, Words, check_per, read_delta, read_epsilon, shown, unknown
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
@@ -252,9 +252,30 @@ class Statistic(ABC):
         """The statistic of the rows for which a condition is true, such as ``"age >= 65"``."""
         return Ask(self).where(condition)
 
-    def by(self, *columns: str | Expression) -> Ask:
-        """The statistic in each public group of a column, or of each combination of several."""
-        return Ask(self).by(*columns)
+    def by(
+        self,
+        *columns: str | Expression,
+        keys: str | None = None,
+        at_least: int | None = None,
+        groups: int | None = None,
+    ) -> Ask:
+        """The statistic in each group of a column, or of each combination of several.
+
+        Parameters
+        ----------
+        *columns : str or Expression
+        keys : str, optional
+            "found", or the path of a public file of keys; by default those that are declared. ``Ask.by`` says more.
+        at_least : int, optional
+            A key of fewer persons is not found.
+        groups : int, optional
+            Most groups that one person counts in.
+
+        Returns
+        -------
+        Ask
+        """
+        return Ask(self).by(*columns, keys=keys, at_least=at_least, groups=groups)
 
     def weight(self, column: str | Expression) -> Ask:
         """The statistic of a population, of which each row stands for as many as a column says."""
@@ -339,6 +360,8 @@ class Ask:
         The answer has the margins of its groups and the sum over all of them, too.
     weights : str or None
         The column by which rows are weighted; "1" where they are not, whatever the study says.
+    source : KeySource or None
+        Where the keys of the groups come from, if not from the schema, and how many of them a person may be in.
     """
 
     statistic: Statistic = attrs.field(converter=read_statistic)
@@ -349,6 +372,7 @@ class Ask:
     condition: Tree | None = attrs.field(default=None, converter=read_condition)
     totals: bool = False
     weights: str | None = None
+    source: KeySource | None = None
 
     def __attrs_post_init__(self) -> None:
         check_per(self.unit)
@@ -358,6 +382,8 @@ class Ask:
             raise PublicParameterError(f"totals is True or False, got {self.totals!r}")
         if self.totals and self.groups is None:
             raise QuestionError("totals are of groups: name them first, by g with totals.")
+        if self.source is not None and self.groups is None:
+            raise QuestionError("keys are of groups: name them first, by g keys=found.")
         if self.groups is not None:
             read_groups(self.groups)
         if self.unit == "person" and not self.statistic.takes_per:
@@ -385,11 +411,40 @@ class Ask:
         """The same question with rows weighted by a column; "1" leaves them as they are."""
         return attrs.evolve(self, weights=read_column(column))
 
-    def by(self, *columns: str | Expression) -> Ask:
-        """The same question in each public group of a column, or of each combination of several."""
+    def by(
+        self,
+        *columns: str | Expression,
+        keys: str | None = None,
+        at_least: int | None = None,
+        groups: int | None = None,
+    ) -> Ask:
+        """The same question in each group of a column, or of each combination of several.
+
+        Parameters
+        ----------
+        *columns : str or Expression
+        keys : str, optional
+            "found" for keys that nobody listed, of a column of texts: the release finds those that enough persons
+            share. Or the path of a public file of keys, one on each line. By default those that are declared.
+        at_least : int, optional
+            A key of fewer persons is not found, for certain.
+        groups : int, optional
+            Most groups that one person counts in; by default as many as rows are kept. Fewer cost less.
+
+        Returns
+        -------
+        Ask
+
+        Raises
+        ------
+        QuestionError
+            A question that is grouped already.
+        """
         if self.groups is not None:
             raise QuestionError(f'{self.name} is grouped already: name all columns at once, by("g", "h")')
-        return attrs.evolve(self, groups=read_clause(columns))
+        plain = keys is None and at_least is None and groups is None
+        source = None if plain else KeySource(keys, at_least, groups)
+        return attrs.evolve(self, groups=read_clause(columns), source=source)
 
     def with_totals(self) -> Ask:
         """The same question with the margins of its groups and the sum over all of them: no further charge."""
@@ -435,8 +490,9 @@ class Ask:
         chosen += "" if self.condition is None else f" where {write(self.condition)}"
         if self.groups is None:
             return text + chosen
-        groups = self.groups.title if isinstance(self.groups, Keys) else self.groups
-        return f"{text}{chosen} by {groups}{TOTALS if self.totals else ''}"
+        groups = self.groups.clause if isinstance(self.groups, Keys) else self.groups
+        told = f" {self.source}" if self.source is not None and isinstance(self.groups, str) else ""
+        return f"{text}{chosen} by {groups}{told}{TOTALS if self.totals else ''}"
 
     @property
     def is_checked(self) -> bool:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from reticent.ledger import Ledger
     from reticent.statistics.counts.bounds_choice import BoundsChoiceStep
     from reticent.statistics.counts.cap_choice import CapChoiceStep
+    from reticent.statistics.counts.found_keys import FoundKeysStep
     from reticent.statistics.extensions import Extension
 
 CAVEAT_SHARE: Final = Fraction(1, 20)
@@ -101,7 +102,8 @@ class PreparedRelease:
     facts give. ``asked`` are the questions of the steps. ``schema`` has the columns that they compute, if any do, and
     the cap on rows or the bounds that were chosen, or are supposed. Where a ``choice`` of them comes first,
     ``by_choice`` has the release at each candidate, and ``chosen`` is the place of the one that was drawn.
-    ``calendars`` are those that answers are told in, where they are dates.
+    ``calendars`` are those that answers are told in, where they are dates. Where keys of groups are found first,
+    ``choice`` is their list, ``at_keys`` is the release at any keys, and ``chosen`` is how many were listed.
     """
 
     steps: tuple[Step, ...]
@@ -114,9 +116,10 @@ class PreparedRelease:
     filtered: tuple[View, ...] = ()
     calendars: tuple[Calendar | None, ...] = ()
     schema: Schema | None = None
-    choice: CapChoiceStep | BoundsChoiceStep | None = None
+    choice: CapChoiceStep | BoundsChoiceStep | FoundKeysStep | None = None
     by_choice: tuple[PreparedRelease, ...] = ()
     chosen: int | None = None
+    at_keys: Callable[[PreparedRelease, Sequence[str]], PreparedRelease] | None = None
 
     def schema_of(self, view: View) -> Schema | None:
         """The schema of the rows of a view; None for that of the study."""
@@ -271,6 +274,12 @@ def settle(
     """
     if units == 0:
         raise QuestionError("The table has no people, which is public here. Nothing was charged.")
+    if unread := [item.name for item in asked if item.source is not None]:
+        raise QuestionError(
+            f"{unread[0]}: keys are found by themselves, and not beside a cap or bounds that are chosen, a width that "
+            "is wanted, or rows that reach their person through a key. Declare these, or ask for keys first. Nothing "
+            "was charged."
+        )
     declared, schema = schema, extended(schema, asked)
     if schema is not declared:
         known = NOTHING  # earlier shares are of declared columns

@@ -88,7 +88,7 @@ def settle_capped(
 def at_chosen(prepared: PreparedRelease, table: Table, entropy: Entropy) -> PreparedRelease:
     """The release at the candidate that is chosen now, from the rows."""
     choice = prepared.choice
-    assert choice is not None
+    assert isinstance(choice, CapChoiceStep | BoundsChoiceStep)
     found = table.run(choice.queries, KEY, choice.setting.schema)
     place = choice.choose(found, entropy)
     made = prepared.by_choice[place]

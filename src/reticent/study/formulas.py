@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import attrs
 
@@ -38,15 +39,30 @@ def resolved(asked: Ask, schema: Schema) -> Ask:
             "each has on average, is not known here. Ask by row. Nothing was charged."
         )
     statistic = asked.statistic.renamed(lambda name: name_of(name, schema))
-    if asked.keys is not None:  # whoever made them: the schema says which groups there are
-        keys: Keys | None = keys_of(schema, asked.keys.column, asked.keys.among, asked.keys.touch)
-    else:
-        keys = keys_of(schema, asked.groups) if isinstance(asked.groups, str) else None
+    source, groups = asked.source, _groups(asked, schema)
+    if isinstance(groups, Keys):
+        source = None  # the keys say so themselves
     weights = _weights(asked, schema)
-    if asked.condition is not None and schema.tables:
-        condition = renamed(asked.condition, schema.canonical)
-        return attrs.evolve(asked, statistic=statistic, groups=keys, condition=condition, weights=weights)
-    return attrs.evolve(asked, statistic=statistic, groups=keys, weights=weights)
+    condition = asked.condition
+    if condition is not None and schema.tables:
+        condition = renamed(condition, schema.canonical)
+    return attrs.evolve(asked, statistic=statistic, groups=groups, condition=condition, weights=weights, source=source)
+
+
+def _groups(asked: Ask, schema: Schema) -> Keys | str | None:
+    """The public keys of a question's groups; the columns of those that its release is to find."""
+    if asked.keys is not None:  # whoever made them: the schema says which groups there are
+        keys = keys_of(schema, asked.keys.column, asked.keys.among, asked.keys.touch)
+        return replace(keys, told=asked.keys.told)
+    if not isinstance(asked.groups, str):
+        return None
+    source = asked.source
+    if source is None:
+        return keys_of(schema, asked.groups)
+    if source.is_found:
+        names = (schema.canonical(part) for part in divided(asked.groups))
+        return ", ".join(name if name in schema.texts else name_of(name, schema) for name in names)
+    return replace(keys_of(schema, asked.groups, None, source.groups), told=str(source))
 
 
 def _weights(asked: Ask, schema: Schema) -> str | None:

@@ -178,6 +178,10 @@ def _of_persons(study: StudyTerms, questions: Sequence[Question], within: Cost, 
     given = study.schema, units, study._currency, study._known(), study.extensions
     chosen = any(getattr(column, "auto", None) for column in study.schema.columns.values())
     if person.ladder is None and person.ceiling is None and not chosen:
+        if any(item.source is not None for item in asked):
+            from reticent.study.found_keys import settle_found
+
+            return settle_found(asked, within, study.schema, units, study._currency, study.extensions)
         return settle(asked, within, *given)
     from reticent.study.bounds_candidates import settle_bounded
 

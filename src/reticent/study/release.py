@@ -382,9 +382,13 @@ def draw(
 
 
 def _as_chosen(prepared: PreparedRelease, table: Table, entropy: Entropy) -> PreparedRelease:
-    """The release at the cap or the bounds drawn now; as it is, where none are to be chosen any more."""
+    """The release at the cap, the bounds or the keys drawn now; as it is, where none are to be chosen any more."""
     if prepared.choice is None or prepared.chosen is not None:
         return prepared
+    if prepared.at_keys is not None:
+        from reticent.study.found_keys import draw_keys
+
+        return prepared.at_keys(prepared, draw_keys(prepared, table, entropy))
     from reticent.study.cap_candidates import at_chosen
 
     return at_chosen(prepared, table, entropy)

@@ -174,15 +174,22 @@ def typed(x: Expr, column: Column | Text) -> Expr:
             texts = texts_of_keys(x, column)
             return ibis.ifelse(texts.isin([key_text(key) for key in among]), texts, ibis.null("string"))
         case Text(longest=longest):
-            short = x.strip().substr(0, longest).strip()
-            unfit = (short == "") | short.re_search(UNFIT)
-            return ibis.ifelse(unfit, ibis.null("string"), short)
+            return _short(x, longest)
         case _:
             assert_never(column)
 
 
+def _short(x: Expr, longest: int) -> Expr:
+    """A text stripped and cut to its first characters; null where nothing is left, or a character is unfit."""
+    short = x.strip().substr(0, longest).strip()
+    unfit = (short == "") | short.re_search(UNFIT)
+    return ibis.ifelse(unfit, ibis.null("string"), short)
+
+
 def texts_of_keys(x: Expr, column: Category) -> Expr:
     """The text that a parsed cell has as a key, listed or not."""
+    if column.longest is not None:
+        return _short(x, column.longest)
     return whole_text(whole_or_null(x)) if type(column.among[0]) is int else x
 
 

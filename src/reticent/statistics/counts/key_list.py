@@ -7,22 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from reticent.errors import PublicParameterError
+from reticent.statistics.options import read_number
 from reticent.statistics.statistic import Dice, Statistic, read_column
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
-
-
-def read_whole(number: int | str | None) -> int | None:
-    """A whole number >= 1, in digits or as it is."""
-    try:
-        found = number if number is None or type(number) is int else int(str(number))
-    except ValueError:
-        found = 0
-    if found is not None and found < 1:
-        raise PublicParameterError(f"a whole number >= 1 is needed, got {number!r}")
-    return found
 
 
 @attrs.frozen
@@ -51,8 +40,8 @@ class KeyList(Statistic):
     examples: ClassVar[tuple[str, ...]] = ("keys(t)", "keys(t, at_least=5, groups=1)")
 
     column: str = attrs.field(converter=read_column)
-    at_least: int = attrs.field(default=1, converter=read_whole, kw_only=True)
-    groups: int | None = attrs.field(default=None, converter=read_whole, kw_only=True)
+    at_least: int = attrs.field(default=1, converter=read_number, kw_only=True)
+    groups: int | None = attrs.field(default=None, converter=read_number, kw_only=True)
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from reticent.statistics.answer import CLIPPED, Answer, Cell
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.counts.key_list import KeyList
 from reticent.statistics.error_law import ErrorLaw
+from reticent.statistics.replies import Replies
 
 if TYPE_CHECKING:
     from reticent.data.table import QueryResult
@@ -62,7 +63,7 @@ class KeyListStep:
         assert result.holders is not None
         listed = gate.draw(self.listing, result.holders, entropy)
         shown = listed[:MOST]
-        words: tuple[str, ...] = (self._threshold(), f"texts count by their first {self.longest} characters")
+        words: tuple[str, ...] = (unlisted(self.listing), f"texts count by their first {self.longest} characters")
         if len(listed) > MOST:
             words = (*words, f"of {len(listed):,} listed keys the first {MOST:,} in order of their text are shown")
         if not shown:
@@ -78,17 +79,56 @@ class KeyListStep:
         error = ErrorLaw(float(number), (float(self.noise.scale),), step=1.0)
         return Cell(((self.query.column, key),), Reply(Estimate(value, low, high, float(radius), 0.0)), error)
 
-    def _threshold(self) -> str:
-        """The public words about what is not listed."""
-        half, nearly = (self.listing.selection.persons(Fraction(chance, 20)) for chance in (10, 19))
-        return f"keys of about fewer than {half:,} persons are not listed, those of {nearly:,} nearly always are"
-
     def expected(self, people: int) -> ExpectedAccuracy:
         """The noise does not depend on the rows. Whether any key is listed does: for two shapes it is known."""
-        shared, alone = (float(self.listing.selection.chance(persons)) for persons in (people, 1))
-        lucky = 1.0 if alone == 1.0 else -math.expm1(people * math.log1p(-alone))
-        replies = (("one key of all", shared), ("a key of each", lucky))
-        return ExpectedAccuracy(float(self.noise.radius(BETA)), None, self._threshold(), replies)
+        replies = chances(self.listing, people)
+        return ExpectedAccuracy(float(self.noise.radius(BETA)), None, unlisted(self.listing), replies)
+
+
+def unlisted(listing: KeyListing) -> str:
+    """The public words about keys that are not listed."""
+    half, nearly = (listing.selection.persons(Fraction(chance, 20)) for chance in (10, 19))
+    return f"keys of about fewer than {half:,} persons are not listed, those of {nearly:,} nearly always are"
+
+
+def chances(listing: KeyListing, people: int) -> Replies:
+    """The probability that any key is listed, for two shapes of which it is known."""
+    shared, alone = (float(listing.selection.chance(persons)) for persons in (people, 1))
+    lucky = 1.0 if alone == 1.0 else -math.expm1(people * math.log1p(-alone))
+    return (("one key of all", shared), ("a key of each", lucky))
+
+
+def listing_of(
+    name: str, setting: Setting, epsilon: Fraction, delta: Fraction, touch: int, at_least: int
+) -> KeyListing:
+    """The list of keys for exactly ``epsilon`` and ``delta``.
+
+    Parameters
+    ----------
+    name : str
+        The question, for the message.
+    setting : Setting
+    epsilon, delta : Fraction
+    touch : int
+        Most keys that a person counts in.
+    at_least : int
+        A key of fewer persons is not listed.
+
+    Returns
+    -------
+    KeyListing
+
+    Raises
+    ------
+    QuestionError
+        Where no key of fewer than a million persons would be listed for certain.
+    """
+    listing = KeyListing(selection(setting.neighbours, epsilon, delta, groups=touch, at_least=at_least))
+    try:
+        law(listing.selection.epsilon, listing.selection.delta)
+    except PublicParameterError as refusal:
+        raise QuestionError(f"{name}: {refusal} Nothing was charged.") from None
+    return listing
 
 
 def key_list(asked: KeyList, setting: Setting, epsilon: Fraction) -> KeyListStep:
@@ -98,13 +138,7 @@ def key_list(asked: KeyList, setting: Setting, epsilon: Fraction) -> KeyListStep
         raise QuestionError("keys is of the whole table: ask it without groups. Nothing was charged.")
     if setting.delta is None:
         raise QuestionError(f"{asked.name} needs a δ, such as delta=1e-9. Nothing was charged.")
-    listing = KeyListing(
-        selection(setting.neighbours, epsilon / 2, setting.delta, groups=touch, at_least=asked.at_least)
-    )
-    try:
-        law(listing.selection.epsilon, listing.selection.delta)
-    except PublicParameterError as refusal:
-        raise QuestionError(f"{asked.name}: {refusal} Nothing was charged.") from None
+    listing = listing_of(asked.name, setting, epsilon / 2, setting.delta, touch, asked.at_least)
     noise = Geometric(L1(Fraction(listing.selection.changes), setting.neighbours), epsilon / 2)
     return KeyListStep(
         public_facts.title(asked, setting),
