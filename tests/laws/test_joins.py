@@ -7,9 +7,10 @@ refutes each of them.
 
 from __future__ import annotations
 
+import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -45,6 +46,25 @@ def schema_of(join: Join, rows: int, keys: Pairs, most: int, condition: str = ""
     plain = Schema(MappingProxyType({"cost": Integer(0, 9)}), Person("add_remove", "who", most))
     schema = with_tables(plain, {"doses": (JoinedTable(keys, "who", join, rows), {"dose": Integer(0, 9)}, {})})
     return filtered(schema, read(condition)) if condition else schema
+
+
+def through_chain(caps: Sequence[tuple[int, int]], most: int) -> Schema:
+    """Visits name a key, each table of a chain says which next key it has, and the last one whose that is.
+
+    Parameters
+    ----------
+    caps : sequence of pairs
+        Keys of a person and persons of a key, of the main table's first.
+    most : int
+        Rows of a person.
+    """
+    plain = Schema(MappingProxyType({"cost": Integer(0, 9)}), Person("add_remove", f"t{len(caps)}.next", most))
+    before = ["visit", *(f"t{place}.next" for place in range(1, len(caps)))]
+    tables = {
+        f"t{place}": (JoinedTable(((ours, "key"),), "next", most_keys=keys, owners=owners), {"dose": Integer(0, 9)}, {})
+        for place, (ours, (keys, owners)) in enumerate(zip(before, caps, strict=True), start=1)
+    }
+    return with_tables(plain, tables)
 
 
 def through_keys(most_keys: int, owners: int, most: int) -> Schema:
@@ -93,6 +113,43 @@ class Engine:
         cells = {name: [row[place] for row in rows] for place, name in enumerate(names)}
         types = {"who": pa.string()}
         columns = {inside: pa.array(cells[own], types.get(own, pa.int64())) for inside, own in wanted}
+        self.connection.register("source", pa.table(columns))
+        for name, text in texts.items():
+            self.connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {text}')
+        self.connection.unregister("source")
+
+
+class ChainEngine:
+    """The statements of a chain, run on one small world after another."""
+
+    def __init__(self, schema: Schema, change: Callable[[str], str] = str) -> None:
+        import duckdb
+
+        asked = [Records(("cost",), (Fraction(1),))]
+        self.schema, self.used = schema, query_compiler.columns_of(asked, schema)
+        storage: dict[str, Storage] = dict.fromkeys(("visit", "cost", "key", "dose"), "whole") | {"next": "text"}
+        told = query_compiler.statements(asked, schema, storage, KEY, DuckDBDialect())
+        self.sides = []
+        for name in joins.stored_in_order(schema, self.used):
+            views, side, text = query_compiler.side_statements(name, schema, self.used, storage, KEY, DuckDBDialect())
+            self.sides.append((name, {**views, side: change(text)}))
+        self.steps = {**told.steps, told.first[0]: told.first[1], **{name: text for _, name, text in told.further}}
+        self.connection = duckdb.connect(":memory:", config={"threads": "1"})
+
+    def kept(self, visits: Table, tables: Mapping[str, Table]) -> Counter[tuple[Any, ...]]:
+        """The rows that are kept, with the person of each: of visits (key, cost), and of each table (key, next)."""
+        for name, texts in self.sides:
+            inside = [one for one, _ in joins.stream_names(self.schema, self.used, name)]
+            self.run(texts, {one: [str(row[1]) if one == "who" else row[0] for row in tables[name]] for one in inside})
+        self.run(self.steps, {"c0": [cost for _, cost in visits], "k0": [key for key, _ in visits]})
+        most = self.schema.person.rows
+        return Counter(self.connection.execute(f"SELECT who, c0 FROM base WHERE turn < {most}").fetchall())
+
+    def run(self, texts: dict[str, str], cells: Mapping[str, list[Any]]) -> None:
+        import pyarrow as pa
+
+        types = {"who": pa.string()}
+        columns = {name: pa.array(found, types.get(name, pa.int64())) for name, found in cells.items()}
         self.connection.register("source", pa.table(columns))
         for name, text in texts.items():
             self.connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {text}')
@@ -303,3 +360,78 @@ def test_a_least_owner_moves_three_others_where_one_person_leaves() -> None:
     assert steps(with_a, without) == 4
     dropped = Engine(schema)
     assert steps(dropped.kept((visits, [*mine, *rest])), dropped.kept((visits, rest))) == 3 <= schema.person.moved
+
+
+# --- chains of keys ---------------------------------------------------------------------------------------------------
+
+
+def chain_steps(engine: ChainEngine, worlds: int, seed: int, *, content: bool = True) -> int:
+    """The most steps that a person a makes in random small worlds of two tables, by Theorem 3's neighbours.
+
+    Parameters
+    ----------
+    engine : ChainEngine
+    worlds, seed : int
+    content : bool
+        Rows of shared keys may change where the person has few enough keys.
+    """
+    dice, most = random.Random(seed), 0
+    first, last = (engine.schema.tables[name] for name in ("t1", "t2"))
+    cards, accounts = range(1, 6), range(11, 15)
+    for _ in range(worlds):
+        theirs = [(account, person) for person in "bcde" for account in dice.sample(accounts, dice.choice((1, 1, 2)))]
+        below = [(card, account) for card in cards for account in dice.sample(accounts, dice.choice((0, 1, 1, 2)))]
+        mine = [(account, "a") for account in dice.sample(accounts, dice.choice((1, 1, last.most_keys)))]
+        own = {account for account, _ in mine}
+        shared = {account for account, _ in theirs}
+        other = [(card, dice.choice(sorted(own))) for card in dice.sample(cards, dice.choice((0, 1, 2)))]
+        without = [(card, account) for card, account in below if account not in own - shared]  # (a)
+        if content and len(own) <= last.most_keys:  # (b): rows of shared keys differ in any way
+            fixed = [(card, account) for card, account in without if account not in own]
+            without = [*fixed, *((card, account) for card, account in other if account in shared)]
+        reached = {card for card, account in below if account in own}
+        others = {card for part in (below, without) for card, account in part if account in shared}
+        visits = [(card, card) for card in cards]
+        before = [(card, cost) for card, cost in visits if card not in reached - others]
+        if content and len(reached) <= first.most_keys:
+            before = [(card, 9 - cost if card in reached else cost) for card, cost in before]
+        one = engine.kept(before, {"t1": without, "t2": theirs})
+        most = max(most, steps(one, engine.kept(visits, {"t1": below, "t2": [*theirs, *mine]})))
+    return most
+
+
+CHAINS = {((1, 1), (1, 1)): 3, ((2, 1), (1, 1)): 8, ((1, 1), (2, 1)): 6, ((1, 2), (1, 1)): 6}
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(("caps", "declared"), CHAINS.items())
+def test_a_person_behind_a_chain_moves_at_most_as_many_steps_as_are_declared(
+    caps: tuple[tuple[int, int], ...], declared: int
+) -> None:
+    """Random worlds of up to five keys, four persons and two tables; each moves no more than Theorem 3 says."""
+    schema = through_chain(caps, 3)
+    assert schema.person.moved == declared
+    assert 1 < chain_steps(ChainEngine(schema), 50, 7) <= declared
+
+
+def test_steps_of_a_chain_are_not_those_of_its_last_table() -> None:
+    """With one key and one owner everywhere a person moves more than one step: a claim of one would be wrong."""
+    engine = ChainEngine(through_chain(((1, 1), (1, 1)), 3))
+    visits, other = [(1, 1)], [(1, 8)]
+    below, theirs = [(1, 11), (1, 12)], [(11, "b"), (12, "c")]
+    gone = engine.kept(visits, {"t1": [(1, 12)], "t2": theirs})
+    assert steps(gone, engine.kept(other, {"t1": below, "t2": [*theirs, (11, "a")]})) == 2
+
+
+def test_without_a_cap_at_each_table_of_a_chain_a_person_moves_more_than_is_declared() -> None:
+    """Person a has four cards of one account, each also of an account of b, c, d or e, who all lose theirs."""
+    schema = through_chain(((1, 1), (1, 1)), 3)
+    theirs = [(12, "b"), (13, "c"), (14, "d"), (15, "e")]
+    below = [(card, account) for card in (1, 2, 3, 4) for account in (11, 11 + card)]
+    visits = [(card, card) for card in (1, 2, 3, 4)]
+    found = {}
+    for name, change in (("capped", str), ("not", _uniqueness_before_the_cap)):
+        engine = ChainEngine(schema, change)
+        without = engine.kept(visits, {"t1": [row for row in below if row[1] != 11], "t2": theirs})
+        found[name] = steps(without, engine.kept(visits, {"t1": below, "t2": [*theirs, (11, "a")]}))
+    assert found["capped"] == 1 < schema.person.moved < found["not"] == 4

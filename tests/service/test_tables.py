@@ -335,6 +335,101 @@ def test_the_price_of_keys_is_shown_and_charged() -> None:
     assert any("through accounts" in note for note in release.caveats)
 
 
+def test_households_are_reached_through_accounts_and_patients() -> None:
+    """1,000 persons of 500 households with an account each; households with cost above 10 are those of age 80."""
+    patients = {"patient": range(1_000), "house": [i // 2 for i in range(1_000)], "age": [40] * 500 + [80] * 500}
+    tables = {  # in any order: each is reached by the one before
+        "patients": rt.table(
+            patients, key="accounts.patient", rows_each={"keys": 2}, columns={"age": rt.integer(0, 99)}
+        ),
+        "accounts": rt.table({"account": range(1_000), "patient": range(1_000)}, key="account", rows_each={"keys": 2}),
+    }
+    study = rt.study(
+        {"account": range(1_000), "cost": [10.0] * 500 + [20.0] * 500},
+        person="patients.house",
+        unit="household",
+        rows_each=2,
+        adjacency="add_remove",
+        columns={"cost": rt.real(0, 20)},
+        tables=tables,
+        budget=900,
+        override="made-up rows",
+    )
+    assert study.schema.person.moved == 20
+    release = study.release(
+        ["count", "mean(cost) where age >= 60"], epsilon=800, record=rt.Record(override="made-up rows")
+    )
+    assert abs(release["count"].value - 1_000) < 20  # noise beyond that with probability below 1e-30
+    assert release["mean(cost) where patients.age >= 60"].value > 19
+    assert release.certificate.verify(allow_unsigned=True).ok
+    lines = release.certificate.document["study"]["tables"]
+    assert lines[0].startswith("inner join accounts on patients.patient = accounts.patient and account = ")
+    assert lines[1].startswith(
+        "inner join patients on person = patients.house and accounts.patient = patients.patient "
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"patients": {"key": "account"}}, "says whose a key is"),
+        ({"accounts": {"rows_each": 1, "columns": {"kind": rt.integer(0, 9)}}}, "how many are kept of one person"),
+        ({"accounts": {"key": "patients.account"}}, "keys of one another"),
+        ({"patients": {"key": ["accounts.patient", "account"]}}, "by one key, accounts.patient"),
+        ({"accounts": {"rows_each": {"keys": 90, "owners": 90}}}, "would make"),
+        ({"wards": {"public": True, "key": "patients.ward"}}, "name a column of the main table"),
+    ],
+)
+def test_a_chain_that_cannot_be_followed_is_refused_in_words(change: dict[str, dict[str, Any]], words: str) -> None:
+    rows = {name: [1] for name in ("account", "patient", "house", "age", "ward", "kind")}
+    declared: dict[str, dict[str, Any]] = {
+        "accounts": {"key": "account", "rows_each": {"keys": 1}},
+        "patients": {"key": "accounts.patient", "rows_each": {"keys": 1}, "columns": {"age": rt.integer(0, 99)}},
+    }
+    for name, told in change.items():
+        declared[name] = {**declared.get(name, {}), **told}
+    with pytest.raises(rt.SpecError, match=words):
+        rt.study(
+            rows,
+            person="patients.house",
+            rows_each=1,
+            adjacency="add_remove",
+            budget=1,
+            columns={},
+            tables={name: rt.table(rows, **told) for name, told in declared.items()},
+        )
+
+
+def test_a_public_table_is_looked_up_by_a_column_of_another_one() -> None:
+    """300 of 1,000 persons live in ward n, and wards n and s are in regions a and b: three tables deep."""
+    study = rt.study(
+        {"patient": list(range(1_000)), "cost": [1.0] * 1_000},
+        person="patient",
+        rows_each=1,
+        adjacency="add_remove",
+        budget=30,
+        override="made-up rows",
+        columns={"cost": rt.real(0, 2)},
+        tables={
+            "regions": rt.table({"region": ["a", "b"], "size": [7, 9]}, public=True, key="wards.region"),
+            "wards": rt.table({"ward": ["n", "s"], "region": ["a", "b"]}, public=True, key="patients.ward"),
+            "patients": rt.table(
+                {"patient": range(1_000), "ward": ["n"] * 300 + ["s"] * 700}, columns={"ward": rt.category(["n", "s"])}
+            ),
+        },
+    )
+    text = """SELECT r.size, COUNT(*) AS n FROM study v LEFT JOIN patients p ON v.patient = p.patient
+              LEFT JOIN wards w ON p.ward = w.ward LEFT JOIN regions r ON w.region = r.region GROUP BY r.size"""
+    found = study.sql(text, epsilon=20, record=rt.Record(override="made-up rows"))
+    assert [round(float(str(n)), -2) for n in found.columns()["n"][::2]] == [300, 700]
+    lines = found.release.certificate.document["study"]["tables"]
+    assert [line.partition(" public")[0] for line in lines[1:]] == [
+        "left join wards on patients.ward = wards.ward",
+        "left join regions on wards.region = regions.region",
+    ]
+    assert found.release.certificate.verify(allow_unsigned=True).ok
+
+
 def test_what_has_no_lift_is_refused() -> None:
     study = through_accounts(2)
     with pytest.raises(rt.QuestionError, match="Put the person into the main table"):

@@ -215,8 +215,8 @@ REFUSED = {
     "select count(*)": "names no table",
     "select count(*) from 'd.parquet'": "no table 'd.parquet'",
     "select count(*) from other.study": "its one name",
-    "select count(*) from study, study s2": "no table 'study' to join. It has one: FROM study.",
-    "select count(*) from study join b using (who)": "no table 'b' to join",
+    "select count(*) from study, study s2": "no rows of one person alone",
+    "select count(*) from study join b using (who)": "no table 'b'. Write FROM study.",
     "select count(*) from study tablesample 10%": "SAMPLE",
     "select count(*) from read_csv('x')": "by its name",
     "select count(*) from study group by all": "ALL",
@@ -341,13 +341,13 @@ def test_joins_are_those_that_the_study_declares() -> None:
         (f"visits v {DRUGS} full join patients p on v.who = p.pid", "FULL JOIN"),
         (f"visits v {DRUGS} semi join patients p on v.who = p.pid", "SEMI JOIN"),
         (f"visits v {DRUGS} {PATIENTS} join patients q on v.who = q.pid", "joined twice"),
-        (f"visits v {DRUGS} join nurses n using (who)", "Its tables: patients, wards, drugs"),
-        (f"visits v {DRUGS} join (select * from study) s using (who)", "by its name"),
+        (f"visits v {DRUGS} join nurses n using (who)", "Its tables: visits, patients, wards, drugs"),
+        (f"visits v {DRUGS} join (select * from study) s using (who)", "no rows of one person alone"),
         (f"visits v {DRUGS} left join patients v on v.who = v.pid", "Two tables are called v"),
         ("visits v left join drugs d using (who, visit)", "leaves out rows without drugs"),
         ("visits", "JOIN drugs ON visits.who = drugs.who AND visits.visit = drugs.visit"),
         ("patients p", "Write FROM visits JOIN patients"),
-        (f"(select cost from visits v {DRUGS}) t join wards w on t.unit = w.code", "within the subquery"),
+        (f"(select cost from visits v {DRUGS}) t join wards w on t.unit = w.code", "JOIN wards ON t.unit = w.code"),
         (
             f"(select cost from visits v {DRUGS} where old union all select cost from study where not old) t",
             "same ones",
@@ -359,6 +359,68 @@ def test_a_join_that_the_study_does_not_declare_is_refused(source: str, words: s
         joined(f"select count(*) from {source}")
     assert words in str(caught.value)
     assert str(caught.value).endswith("Nothing was charged.")
+
+
+CHAINED = with_tables(
+    SCHEMA,
+    {
+        "patients": (JoinedTable(person="pid"), {"age": Integer(0, 120), "sex": Category(("f", "m"))}, {}),
+        "wards": (JoinedTable((("patients.unit", "code"),), digest="0" * 64), {"name": Category(("N", "S"))}, {}),
+        "regions": (JoinedTable((("wards.region", "region"),), digest="1" * 64), {"size": Integer(0, 9)}, {}),
+        "doses": (JoinedTable((), "pid"), {"dose": Integer(0, 9)}, {}),
+    },
+)
+SOME = "visits v join patients p on v.who = p.pid"
+CHAINS = {
+    f"{SOME} join wards w on p.unit = w.code join regions r on w.region = r.region": "inner, inner, inner",
+    f"{SOME} left join wards w on p.unit = w.code": "inner, left",
+    f"{SOME} join doses d on p.pid = d.pid": "inner, inner",
+    "patients p right join visits v on v.who = p.pid": "left",
+    "patients p join visits v on v.who = p.pid left join wards w on w.code = p.unit": "inner, left",
+    "visits v join (select pid, unit u from patients) p on v.who = p.pid join wards w on p.u = w.code": "inner, inner",
+    "(select * from visits where cost > 2) v left join patients p on v.who = p.pid": "left",
+    "(select who, cost from visits) v join (select * from patients) p on v.who = p.pid": "inner",
+}
+
+
+@pytest.mark.parametrize(("source", "how"), CHAINS.items())
+def test_a_table_is_reached_by_a_column_of_one_that_is_joined_before(source: str, how: str) -> None:
+    found = read(f"select count(*) n from {source}", CHAINED, ("study", "visits"))
+    assert ", ".join(found.joined.values()) == how
+    assert str(found.asks[0]) == ("count where cost > 2" if "cost > 2" in source else "count")
+
+
+def test_a_subquery_of_a_further_table_is_joined_with_its_names_and_its_condition() -> None:
+    text = """with old as (select pid, age * 2 as twice, unit from patients where age >= 65),
+                   dear as (select * from visits where cost > 100)
+              select w.name, avg(o.twice), avg(v.cost) from dear v join old o on v.who = o.pid
+              left join wards w on o.unit = w.code group by w.name"""
+    asked = [str(ask) for ask in read(text, CHAINED, ("study", "visits")).asks]
+    assert asked == [
+        f"mean({x}) where cost > 100 and patients.age >= 65 by wards.name" for x in ("patients.age * 2", "cost")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("visits v left join patients p on v.who = p.pid join doses d on p.pid = d.pid", "ON v.who = d.pid"),
+        (f"{SOME} join wards w on v.unit = w.code", "ON p.unit = w.code"),
+        ("visits v join wards w on patients.unit = w.code", "ON patients.unit = w.code"),
+        ("patients p left join visits v on v.who = p.pid", "LEFT JOIN keeps rows of patients without one of visits"),
+        ("visits v right join patients p on v.who = p.pid", "write LEFT JOIN patients"),
+        ("patients p full join visits v on v.who = p.pid", "LEFT JOIN patients ON visits.who = p.pid"),
+        ("patients p join wards w on p.unit = w.code", "Write FROM visits JOIN patients"),
+        ("(select * from patients) p", "Write FROM visits JOIN patients"),
+        ("visits v left join (select * from patients where age > 3) p on v.who = p.pid", "after the joins"),
+        ("visits v join (select age from patients) p on v.who = p.pid", "ON v.who = p.pid"),
+        ("visits v join (select pid, count(*) n from patients group by pid) p on v.who = p.pid", "GROUP is not"),
+        ("(select age from patients union all select cost from visits) t", "these are of several"),
+    ],
+)
+def test_rows_of_another_table_or_another_way_to_it_are_refused(source: str, words: str) -> None:
+    with pytest.raises(QuestionError, match=re.escape(words)):
+        read(f"select count(*) from {source}", CHAINED, ("study", "visits"))
 
 
 def test_a_name_of_several_tables_is_said_with_one() -> None:
@@ -381,7 +443,7 @@ select count(*) avg(cost) sum(age) from study where group by having order limit 
 with over interval_low median filter within union join null true '' ; -- /* */ " 1e999 0x1 \ :: ? $1 @ %
 || like array[1] {'a':1} exists any all lambda x -> unnest pivot qualify sample cast try extract date
 interval '1' day rollup cube grouping sets grouping all except intersect left join inner on using
-patients wards v. p. w. = drugs ,
+patients wards v. p. w. = drugs , regions doses p.unit w.code r.region v.who p.pid right full outer visits
 """
 PIECES = TEXT.split()
 
@@ -393,6 +455,7 @@ def test_scrambled_statements_end_in_a_statement_or_in_words(count: int) -> None
     tables = ["", DRUGS, PATIENTS, WARDS, f"{DRUGS} {PATIENTS} {WARDS}"]
     good = [
         *(f"select w.name , avg(v.cost) , count(p.sex) from visits v {one} group by w.name" for one in tables),
+        *(f"select count(*) , avg(v.cost) from {source} where v.cost > 3" for source in CHAINS),
         *(f"select ward , {a} from study group by ward" for a in AGGREGATES),
         *(f"select count(*) from study where {c}" for c in CONDITIONS),
         *(f"select sum(c) from ( {rows} ) t" for rows in UNIONS),
@@ -407,7 +470,7 @@ def test_scrambled_statements_end_in_a_statement_or_in_words(count: int) -> None
             words = words or ["select"]
         with suppress(Refusal):
             assert isinstance(
-                read(" ".join(words), dice.choice((SCHEMA, TABLES)), ("study", "visits")), SelectStatement
+                read(" ".join(words), dice.choice((SCHEMA, TABLES, CHAINED)), ("study", "visits")), SelectStatement
             )
             read_well += 1
     assert read_well > count / 10

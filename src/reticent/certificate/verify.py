@@ -317,7 +317,7 @@ def _joins(certificate: CertificateRecord) -> Iterator[Check]:
         yield Check("tables", False, "tables: a line says no join")
         return
     names = [name for name, _ in found]
-    if [joins.write(name, table) for name, table in found] != stated or len(set(names)) < len(names):
+    if [joins.write(name, dict(found)) for name in names] != stated or len(set(names)) < len(names):
         yield Check("tables", False, "tables: a join is not spelled as it is written")
     else:
         yield Check("tables", True, f"joined tables read again: {', '.join(names)}")

@@ -34,7 +34,7 @@ class Reading:
 def wanted(schema: Schema) -> tuple[str, ...]:
     """The columns that may ever be read: declared ones of this source, those of the person, and of keys."""
     person = [] if schema.person_here is None else [schema.person_here]
-    keys = [ours for table in schema.tables.values() for ours, _ in table.keys]
+    keys = [ours for table in schema.tables.values() for ours, _ in table.keys if not schema.table_of(ours)]
     return tuple(dict.fromkeys([*schema.stored, *schema.stored_texts, *person, *keys]))
 
 

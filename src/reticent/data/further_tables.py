@@ -59,12 +59,26 @@ def pairs_of(key: Keys) -> tuple[tuple[str, str], ...]:
     SpecError
         What is no name, list of names, or mapping of them.
     """
-    if isinstance(key, str):
-        return ((exact(key), exact(key)),)
-    found = list(key.items()) if isinstance(key, Mapping) else [(one, one) for one in key]
+    listed = [key] if isinstance(key, str) else key
+    found: list[Any] = list(listed.items()) if isinstance(listed, Mapping) else [(one, _own(one)) for one in listed]
+    found = [  # { patients.ward = "ward" } of a study file is a table within a table
+        pair
+        for ours, theirs in found
+        for pair in (
+            ((f"{ours}.{own}", name) for own, name in theirs.items())
+            if isinstance(theirs, Mapping)
+            else [(ours, theirs)]
+        )
+    ]
     if not all(isinstance(ours, str) and isinstance(theirs, str) for ours, theirs in found):
         raise SpecError('key names columns: key = "ward", ["ward", "day"], or { ward = "code" }')
     return tuple((exact(ours), exact(theirs)) for ours, theirs in found)
+
+
+def _own(key: object) -> object:
+    """The column of a table by whose key it is reached: ``ward`` of ``patients.ward``."""
+    words = key.split(".") if isinstance(key, str) else []
+    return words[1] if len(words) == 2 and all(map(str.isidentifier, words)) else key
 
 
 def declared_table(
@@ -130,10 +144,13 @@ def declared_table(
 def joined_schema(schema: Schema, tables: Mapping[str, TableSource]) -> Schema:
     """The schema with further tables, whose person column is called as that of the main table where none is named."""
     found = {}
+    named = (schema.person.column or "person").rpartition(".")[2]
+    parts = [ours.partition(".") for one in tables.values() if one.joined.most_keys for ours, _ in one.joined.keys]
+    linked = {name: column for name, _, column in parts if name in tables and tables[name].joined.most_keys}
     for name, one in tables.items():
         joined = one.joined
         if joined.person == OWN:
-            joined = replace(joined, person=(schema.person.column or "person").rpartition(".")[2])
+            joined = replace(joined, person=linked.get(name, named))
         found[name] = (joined, one.columns, one.texts)
     return with_tables(schema, found) if found else schema
 

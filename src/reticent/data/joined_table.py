@@ -9,6 +9,7 @@ on nobody else (docs/proofs/joins.md). Its columns are those of the schema whose
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
@@ -30,9 +31,9 @@ class JoinedTable:
     Attributes
     ----------
     keys : tuple of pairs
-        Columns of the main table and of this one that agree.
+        Columns of the main table and of this one that agree; ``patients.ward`` is the ward of a further table.
     person : str or None
-        The column of this table that names the person; None of a public table.
+        The column of this table that names the person, or the key of the next table of a chain; None of a public table.
     join : "left" or "inner"
         A row without a partner stays, with missing cells, or is left out.
     rows : int
@@ -97,3 +98,26 @@ class JoinedTable:
     def moved(self) -> int:
         """Steps of one person's rows by which tables differ where one has one person more (docs/proofs/joins.md)."""
         return 2 * self.owners - 1 if self.most_keys < 2 else 2 * self.most_keys * self.owners
+
+    def moved_below(self, steps: int) -> int:
+        """Steps of the rows of this table, where those of the next one of a chain make so many (Theorem 3)."""
+        each = self.owners if self.most_keys < 2 else 2 * self.most_keys * self.owners
+        return each * steps + 2 * self.most_keys * self.owners
+
+
+def table_at(tables: Iterable[str], key: str) -> str:
+    """The further table that a key such as ``patients.ward`` is a column of; empty of one of the main table."""
+    name, dot, _ = key.partition(".")
+    return name if dot and name in tables else ""
+
+
+def chain(tables: Mapping[str, JoinedTable], person: str | None) -> tuple[str, ...]:
+    """The tables through whose keys rows reach their person, the main table's first; none where rows name one."""
+    found = [table_at(tables, person or "")]
+    while found[0] and found[0] in tables:
+        before = {table_at(tables, ours) for ours, _ in tables[found[0]].keys} - {""}
+        linked = [one for one in before if one not in found and tables[one].most_keys]
+        if not linked:
+            break
+        found.insert(0, linked[0])
+    return tuple(filter(None, found))

@@ -17,7 +17,7 @@ from reticent.calendar import text as calendar_text
 from reticent.data.expression_tree import Key as Key
 from reticent.data.expression_tree import Tree
 from reticent.data.format import PLAIN, Format, check_plain_names, exact, exact_key, is_text, on_one_line
-from reticent.data.joined_table import JoinedTable
+from reticent.data.joined_table import JoinedTable, chain
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
@@ -362,6 +362,11 @@ class Schema:
     def owner(self) -> str:
         """The further table through whose key rows reach their person; empty where they name one themselves."""
         return "" if self.person.column is None else self.table_of(self.person.column)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The further tables from the main one to that of the person, where rows reach it through keys."""
+        return chain(self.tables, self.person.column) if self.owner else ()
 
     @property
     def person_here(self) -> str | None:

@@ -288,7 +288,7 @@ class Table:
         from reticent.data import query_compiler
         from reticent.data.engines import joins
 
-        for table in joins.tables_read(view, used):
+        for table in joins.stored_in_order(view, used):
             source, told = self._further[table], joins.stream_names(view, used, table)
             steps, name, text = query_compiler.side_statements(
                 table, view, used, source.storage, key, self._engine.dialect

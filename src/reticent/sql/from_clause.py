@@ -1,19 +1,21 @@
 """FROM: the main table of a study, and the further tables that a statement joins to it.
 
-    FROM visits v JOIN patients p ON v.patient = p.patient LEFT JOIN wards w USING (ward)
+    FROM visits v JOIN patients p ON v.patient = p.patient LEFT JOIN wards w ON p.ward = w.ward
 
 The study declares how each table is reached, and a statement says it again: another join is refused with that one.
 JOIN leaves out rows without a partner, LEFT JOIN keeps them. The name ``study`` alone is the rows with all tables.
+A subquery or a name from WITH stands for a table too. Rows of the outcome are always those of the main table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.expression_tree import ColumnName, Tree
 from reticent.sql.syntax import TABLE, name_of, parts, refusal
-from reticent.sql.view import RowView
+from reticent.sql.view import RowView, narrowed
 
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
@@ -24,17 +26,64 @@ HOW: Final[Mapping[tuple[str, str], str]] = {
     ("", "INNER"): "inner",
     ("LEFT", ""): "left",
     ("LEFT", "OUTER"): "left",
+    ("RIGHT", ""): "right",
+    ("RIGHT", "OUTER"): "right",
 }
 
 
-def base_rows(name: str, alias: str, joins: Sequence[Any], schema: Schema, tables: Sequence[str]) -> RowView:
-    """The rows of the main table with those joined to it.
+@dataclass(frozen=True, slots=True)
+class NamedRows:
+    """Rows under the name by which a statement calls them."""
+
+    word: str
+    rows: RowView
+
+
+def rows_of_table(name: str, schema: Schema, tables: Sequence[str], *, alone: bool) -> RowView:
+    """The rows of one table by its name.
 
     Parameters
     ----------
-    name, alias : str
-        Of the table after FROM; the alias is empty where there is none.
-    joins : sequence of nodes
+    name : str
+    schema : Schema
+    tables : sequence of str
+        The names of the main table.
+    alone : bool
+        Nothing is joined to it: ``study`` has the columns of all tables then.
+
+    Raises
+    ------
+    QuestionError
+        A name that no table has.
+    """
+    for further in schema.tables:
+        if further.lower() == name.lower():
+            own = {one.partition(".")[2]: ColumnName(one) for one in schema.columns if schema.table_of(one) == further}
+            return RowView(own, keys=_keys_of(schema, further), table=further)
+    if name.lower() not in [one.lower() for one in tables]:
+        known = f" Its tables: {', '.join([tables[-1], *schema.tables])}." if schema.tables else ""
+        raise refusal(f"There is no table '{name}'.{known} Write FROM {tables[-1]}.")
+    plain: dict[str, Tree] = {one: ColumnName(one) for one in schema.columns if not schema.table_of(one)}
+    main = RowView(plain, keys=_keys_of(schema, ""))
+    if not alone or name.lower() != TABLE:
+        return main
+    of = {table: rows_of_table(table, schema, tables, alone=True).columns for table in schema.tables}
+    qualified = {name.lower(): plain, **{table.lower(): columns for table, columns in of.items()}}
+    how = {table: joined.join for table, joined in schema.tables.items()}
+    return replace(main, columns=_plain(qualified), qualified=qualified, joined=how)
+
+
+def joined_rows(
+    first: NamedRows, joins: Sequence[tuple[Any, NamedRows]], schema: Schema, tables: Sequence[str]
+) -> RowView:
+    """The rows of the main table with those that are joined to it.
+
+    Parameters
+    ----------
+    first : NamedRows
+        Those after FROM.
+    joins : sequence of pairs
+        The node of each join, and the rows that it joins.
     schema : Schema
     tables : sequence of str
         The names of the main table.
@@ -42,32 +91,139 @@ def base_rows(name: str, alias: str, joins: Sequence[Any], schema: Schema, table
     Raises
     ------
     QuestionError
-        Another table, or a join that the study does not declare.
+        A join that the study does not declare, or that keeps rows of another table than the main one.
     """
-    main = tables[-1]
-    if name.lower() in [one.lower() for one in schema.tables]:
-        raise refusal(f"The rows of this study are those of {main}. Write FROM {main} JOIN {name} ON …")
-    if name.lower() not in [one.lower() for one in tables]:
-        raise refusal(f"There is no table '{name}'. Write FROM {main}.")
-    called = alias or name
-    aliases: Mapping[str, str]
-    how: Mapping[str, str]
-    if not joins and name.lower() == TABLE:
-        how = {table: joined.join for table, joined in schema.tables.items()}
-        aliases = {table: table for table in schema.tables}
+    node, second = joins[0]
+    if first.rows.table and not second.rows.table:  # FROM patients p RIGHT JOIN visits v: visits LEFT JOIN patients
+        how = _how(node, first, second, schema, tables)
+        if how == "left":
+            raise refusal(
+                f"LEFT JOIN keeps rows of {first.rows.table} without one of {tables[-1]}, and rows here are those of "
+                f"{tables[-1]}: write FROM {tables[-1]} LEFT JOIN {first.rows.table}."
+            )
+        swapped = "left" if how == "right" else how
+        found = _Joining(second, schema, tables)
+        found.add(node, first, swapped)
     else:
-        aliases, how = _joined(joins, called, schema)
+        found = _Joining(first, schema, tables)
+        if first.rows.table:
+            raise refusal(_of_main(first.rows.table, tables))
+        found.add(node, second, _how(node, first, second, schema, tables))
+    for node, rows in joins[1:]:
+        found.add(node, rows, _how(node, first, rows, schema, tables))
+    return found.rows()
+
+
+def check_joined(rows: RowView, schema: Schema, tables: Sequence[str]) -> None:
+    """Refuse rows of another table than the main one, or without a table that decides how many rows there are."""
+    if rows.table:
+        raise refusal(_of_main(rows.table, tables))
     for table, joined in schema.tables.items():
-        if joined.always and table not in how:
+        if joined.always and table not in rows.joined:
             word = "JOIN" if joined.join == "inner" else "LEFT JOIN"
-            raise refusal(f"The study joins {table} to each row: {word} {table} ON {_declared(schema, table, called)}.")
-    own = {one: ColumnName(one) for one in schema.columns if not schema.table_of(one)}
-    qualified: dict[str, Mapping[str, Tree]] = {called.lower(): own}
-    for table, word in aliases.items():
-        qualified[word.lower()] = {
-            one.partition(".")[2]: ColumnName(one) for one in schema.columns if schema.table_of(one) == table
-        }
-    return RowView(_plain(qualified), None, frozenset(qualified), qualified, how)
+            shown = _shown(schema, table, {"": tables[-1]})
+            raise refusal(f"The study joins {table} to each row: {word} {table} ON {shown}.")
+
+
+class _Joining:
+    """The rows of the main table on their way through the joins of a statement."""
+
+    def __init__(self, main: NamedRows, schema: Schema, tables: Sequence[str]) -> None:
+        self.schema, self.tables, self.main = schema, tables, main
+        self.views: dict[str, RowView] = {main.word.lower(): main.rows}
+        self.words: dict[str, str] = {"": main.word}  # by table, what the statement calls it
+        self.how: dict[str, str] = dict(main.rows.joined)
+        self.condition = main.rows
+
+    def add(self, node: Any, given: NamedRows, how: str) -> None:
+        """Join one further table."""
+        table, word = given.rows.table, given.word
+        if table in self.how:
+            raise refusal(f"{table} is joined twice. A row has one partner there: JOIN {table} once.")
+        if word.lower() in self.views:
+            raise refusal(f"Two tables are called {word}: name one with AS.")
+        if how == "right":
+            raise refusal(
+                f"RIGHT JOIN keeps rows of {table} without one of {self.tables[-1]}, and rows here are those of "
+                f"{self.tables[-1]}: write LEFT JOIN {table}, or FROM {table} RIGHT JOIN {self.tables[-1]}."
+            )
+        self.check(node, given)
+        if (self.schema.tables[table].join, how) == ("inner", "left"):
+            raise refusal(f"The study leaves out rows without {table}: write JOIN {table}, not LEFT JOIN.")
+        if given.rows.condition is not None:
+            if how == "left":
+                raise refusal(
+                    f"LEFT JOIN of rows of {table} with WHERE has missing cells where it is not fulfilled. Write its "
+                    f"condition after the joins, or CASE WHEN … THEN … ELSE … END; or JOIN."
+                )
+            self.condition = narrowed(self.condition, given.rows.condition)
+        self.views[word.lower()] = given.rows
+        self.words[table], self.how[table] = word, how
+
+    def check(self, node: Any, given: NamedRows) -> None:
+        """Refuse a condition other than the declared one."""
+        table = given.rows.table
+        declared = {(ours, f"{table}.{theirs}") for ours, theirs in _pairs(self.schema, table)}
+        known = {**self.views, given.word.lower(): given.rows}
+        if node.args.get("using"):
+            names = [name_of(one).lower() for one in node.args["using"]]
+            sides = [(self.found("", name, self.views), self.found("", name, {"": given.rows})) for name in names]
+        else:
+            sides = [
+                _columns_of(one, lambda word, name: self.found(word, name, known))
+                for one in _equalities(node.args["on"])
+            ]
+        met = [
+            pair
+            for one, other in sides
+            for pair in declared
+            if (pair[0] in one and pair[1] in other) or (pair[0] in other and pair[1] in one)
+        ]
+        if len(sides) != len(declared) or set(met) != declared:
+            shown = _shown(self.schema, table, {**self.words, table: given.word})
+            raise refusal(f"{table} is joined as the study declares: JOIN {table} ON {shown}.")
+
+    def found(self, word: str, name: str, views: Mapping[str, RowView]) -> set[str]:
+        """The declared columns that a name of an equality may mean; those that rows with a partner have equal, too."""
+        some = [rows for alias, rows in views.items() if not word or alias == word.lower()]
+        full = {known[low] for rows in some if (low := name.lower()) in (known := _lower(rows.keys))}
+        for one in sorted(full):
+            while (table := self.schema.table_of(one)) and self.how.get(table) == "inner":
+                equal = [ours for ours, theirs in _pairs(self.schema, table) if f"{table}.{theirs}" == one]
+                if not equal:
+                    break
+                one = equal[0]
+                full.add(one)
+        return full
+
+    def rows(self) -> RowView:
+        qualified: dict[str, Mapping[str, Tree]] = {word: rows.columns for word, rows in self.views.items()}
+        inside = {**self.main.rows.qualified, **qualified}
+        keys = {name: full for rows in reversed(self.views.values()) for name, full in rows.keys.items()}
+        return RowView(
+            _plain(qualified), self.condition.condition, frozenset(qualified), qualified and inside, self.how, keys
+        )
+
+
+def _lower(keys: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): full for name, full in keys.items()}
+
+
+def _keys_of(schema: Schema, table: str) -> dict[str, str]:
+    """The columns of a table that a join may name, with their full names."""
+    of = [ours for one in schema.tables.values() for ours, _ in one.keys]
+    if not table:
+        person = schema.person_here
+        own = [*([] if person is None else [person]), *(ours for ours in of if not schema.table_of(ours))]
+        return {name: name for name in own}
+    joined = schema.tables[table]
+    theirs = [*([] if joined.person is None else [joined.person]), *(name for _, name in joined.keys)]
+    theirs += [ours.partition(".")[2] for ours in of if schema.table_of(ours) == table]
+    return {name: f"{table}.{name}" for name in theirs}
+
+
+def _of_main(table: str, tables: Sequence[str]) -> str:
+    return f"The rows of this study are those of {tables[-1]}. Write FROM {tables[-1]} JOIN {table} ON …"
 
 
 def _plain(qualified: Mapping[str, Mapping[str, Tree]]) -> dict[str, Tree]:
@@ -80,104 +236,75 @@ def _plain(qualified: Mapping[str, Mapping[str, Tree]]) -> dict[str, Tree]:
     return {name: tree for name, tree in found.items() if name not in several}
 
 
-def _joined(joins: Sequence[Any], main: str, schema: Schema) -> tuple[dict[str, str], dict[str, str]]:
-    """The alias of each table that is joined, and its kind of join."""
-    aliases: dict[str, str] = {}
-    how: dict[str, str] = {}
-    for node in joins:
-        table, word = _table(node.this, schema, main)
-        expected = _declared(schema, table, main, word)
-        side, kind, method = (str(node.args.get(part) or "") for part in ("side", "kind", "method"))
-        if method or (side, kind) not in HOW:
-            shown = " ".join(filter(None, (method, side, kind)))
-            raise refusal(f"{shown} JOIN is not allowed here. Write JOIN {table} ON {expected}, or LEFT JOIN.")
-        parts(node, "this", "on", "using", "side", "kind")
-        if node.args.get("on") is None and not node.args.get("using"):
-            raise refusal(f"A comma between tables, or JOIN without ON, {CROSSED}. Write JOIN {table} ON {expected}.")
-        if table in aliases:
-            raise refusal(f"{table} is joined twice. A row has one partner there: JOIN {table} once.")
-        if word.lower() in (main.lower(), *map(str.lower, aliases.values())):
-            raise refusal(f"Two tables are called {word}: name one with AS.")
-        _check(node, table, {main.lower(): "", word.lower(): table}, schema, expected)
-        declared = schema.tables[table].join
-        if (declared, HOW[side, kind]) == ("inner", "left"):
-            raise refusal(f"The study leaves out rows without {table}: write JOIN {table}, not LEFT JOIN.")
-        aliases[table], how[table] = word, HOW[side, kind]
-    return aliases, how
-
-
-def _table(node: Any, schema: Schema, main: str) -> tuple[str, str]:
-    """The further table of a join, and what the statement calls it."""
-    if node.key != "table" or node.this.key != "identifier":
-        raise refusal("JOIN takes a table by its name. Filter its rows with WHERE.")
-    if node.args.get("db") is not None or node.args.get("catalog") is not None:
-        raise refusal("A table stands by its one name: JOIN patients.")
-    parts(node, "this", "alias")
-    name = name_of(node.this)
-    alike = [one for one in schema.tables if one.lower() == name.lower()]
-    if not alike:
-        known = f"Its tables: {', '.join(schema.tables)}." if schema.tables else f"It has one: FROM {main}."
-        raise refusal(f"This study has no table '{name}' to join. {known}")
-    alias = node.args.get("alias")
-    if alias is None:
-        return alike[0], alike[0]
-    parts(alias, "this")
-    return alike[0], name_of(alias.this)
+def _how(node: Any, first: NamedRows, given: NamedRows, schema: Schema, tables: Sequence[str]) -> str:
+    """The kind of a join, whose node holds nothing but that and a condition."""
+    if not given.rows.table and not first.rows.table:
+        raise refusal(
+            f"Rows of {tables[-1]} beside other rows of {tables[-1]} are no rows of one person alone: join a further "
+            "table by its name."
+        )
+    table = given.rows.table or first.rows.table or tables[-1]
+    words = {"": tables[-1] if first.rows.table else first.word, table: given.word if given.rows.table else first.word}
+    shown = _shown(schema, table, words) if table in schema.tables else "…"
+    side, kind, method = (str(node.args.get(part) or "") for part in ("side", "kind", "method"))
+    if side == "FULL":
+        raise refusal(
+            f"FULL JOIN keeps rows of {table} without one of {tables[-1]}, and rows here are those of {tables[-1]}: "
+            f"write LEFT JOIN {table} ON {shown}."
+        )
+    if method or (side, kind) not in HOW:
+        word = " ".join(filter(None, (method, side, kind)))
+        raise refusal(f"{word} JOIN is not allowed here. Write JOIN {table} ON {shown}, or LEFT JOIN.")
+    parts(node, "this", "on", "using", "side", "kind")
+    if node.args.get("on") is None and not node.args.get("using"):
+        raise refusal(f"A comma between tables, or JOIN without ON, {CROSSED}. Write JOIN {table} ON {shown}.")
+    return HOW[side, kind]
 
 
 def _pairs(schema: Schema, table: str) -> list[tuple[str, str]]:
-    """The columns that agree: of the main table, and of the further one."""
+    """The columns that agree: of the main table, or of one that is joined before, and of the further one."""
     joined = schema.tables[table]
-    person = [] if joined.person is None else [(schema.person.column or "", joined.person)]
+    named = joined.person is not None and table not in schema.owners
+    person = [(schema.person.column or "", joined.person or "")] if named else []
     return [*person, *(pair for pair in joined.keys if pair not in person)]
 
 
-def _declared(schema: Schema, table: str, main: str, word: str = "") -> str:
-    """The condition of the join that the study declares."""
-    return " AND ".join(f"{main}.{ours} = {word or table}.{theirs}" for ours, theirs in _pairs(schema, table))
+def _shown(schema: Schema, table: str, words: Mapping[str, str]) -> str:
+    """The condition of the join that the study declares, by what the statement calls its tables."""
+
+    def column(full: str) -> str:
+        at = schema.table_of(full)
+        return f"{words.get(at, at)}.{full.partition('.')[2] if at else full}"
+
+    return " AND ".join(f"{column(ours)} = {column(f'{table}.{theirs}')}" for ours, theirs in _pairs(schema, table))
 
 
-def _check(node: Any, table: str, known: Mapping[str, str], schema: Schema, expected: str) -> None:
-    """Refuse a condition other than the declared one, whose words are ``expected``."""
-    declared = {(ours.lower(), theirs.lower()) for ours, theirs in _pairs(schema, table)}
-    if node.args.get("using"):
-        names = [name_of(one).lower() for one in node.args["using"]]
-        found = [(name, name) for name in names]
-    else:
-        found = [_pair(one, known, declared) for one in _equalities(node.args["on"])]
-    if len(found) != len(declared) or set(found) != declared:
-        raise refusal(f"{table} is joined as the study declares: JOIN {table} ON {expected}.")
-
-
-def _equalities(node: Any) -> list[Any]:
+def _equalities(node: Any) -> Iterator[Any]:
     match node.key:
         case "and":
             parts(node, "this", "expression")
-            return [*_equalities(node.this), *_equalities(node.expression)]
+            yield from _equalities(node.this)
+            yield from _equalities(node.expression)
         case "paren":
             parts(node, "this")
-            return _equalities(node.this)
+            yield from _equalities(node.this)
         case _:
-            return [node]
+            yield node
 
 
-def _pair(node: Any, known: Mapping[str, str], declared: set[tuple[str, str]]) -> tuple[str, str]:
-    """The columns of one equality, the main table's first; empty names for anything else."""
+def _columns_of(node: Any, found: Any) -> tuple[set[str], set[str]]:
+    """The declared columns of the sides of one equality; none for anything else."""
     if node.key != "eq" or node.this.key != "column" or node.expression.key != "column":
-        return "", ""
+        return set(), set()
     parts(node, "this", "expression")
-    sides = [_side(one, known) for one in (node.this, node.expression)]
-    for (first, ours), (second, theirs) in (sides, sides[::-1]):
-        if first in ("", None) and second != "" and (ours, theirs) in declared:
-            return ours, theirs
-    return "", ""
+    one, other = (_side(side, found) for side in (node.this, node.expression))
+    return one, other
 
 
-def _side(node: Any, known: Mapping[str, str]) -> tuple[str | None, str]:
-    """The table of a column, empty for the main one and None where none is said; and its name."""
+def _side(node: Any, found: Any) -> set[str]:
     parts(node, "this", "table")
     if node.this.key != "identifier":
-        return None, ""
+        return set()
     table = node.args.get("table")
-    said = None if table is None else known.get(name_of(table).lower(), "?")
-    return said, "" if said == "?" else name_of(node.this).lower()
+    named: set[str] = found("" if table is None else name_of(table), name_of(node.this))
+    return named

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reticent.data.expression_text import column_text, write
 from reticent.data.expression_tree import Application, ColumnName, Tree
 from reticent.data.formula import Expression
-from reticent.sql.from_clause import base_rows
+from reticent.sql.from_clause import NamedRows, check_joined, joined_rows, rows_of_table
 from reticent.sql.grouping import GroupingSets, grouping_sets
 from reticent.sql.output import (
     GroupKey,
@@ -129,6 +129,7 @@ class _StatementReader:
     def statement(self, text: str, node: Any) -> SelectStatement:
         parts(node, "expressions", "from_", "where", "group", "having", "order", "limit", "with_", "joins")
         self.rows = self._source(node, {})
+        check_joined(self.rows, self.schema, self.tables)
         if node.args.get("where") is not None:
             self.rows = narrowed(self.rows, self._condition(node.args["where"], self.rows))
         columns = [_named(one) for one in node.expressions]
@@ -183,27 +184,38 @@ class _StatementReader:
         if source is None:
             raise refusal(f"The statement names no table: FROM {self.tables[0]}.")
         parts(source, "this")
-        table, joins = source.this, node.args.get("joins") or []
-        alias = _alias(table.args.get("alias")).lower()
-        match table.key:
+        joins = node.args.get("joins") or []
+        first = self._table(source.this, within, alone=not joins)
+        if not joins:
+            names = frozenset({first.word.lower(), *first.rows.qualified} - {""})
+            return replace(first.rows, names=names)
+        further = [(one, self._table(one.this, within, alone=False)) for one in joins]
+        return joined_rows(first, further, self.schema, self.tables)
+
+    def _table(self, node: Any, known: Mapping[str, RowView], *, alone: bool) -> NamedRows:
+        """The rows of a table, a subquery or a name from WITH, and what the statement calls them."""
+        match node.key:
             case "subquery":
-                parts(table, "this", "alias")
-                found, name = self._view(table.this, within), ""
-            case "table" if table.args.get("db") is None and table.args.get("catalog") is None:
-                parts(table, "this", "alias")
-                if table.this.key != "identifier":
+                parts(node, "this", "alias")
+                rows = self._view(node.this, known)
+                word = _alias(node.args.get("alias"))
+                return NamedRows(word, replace(rows, qualified={}))
+            case "table" if node.args.get("db") is None and node.args.get("catalog") is None:
+                parts(node, "this", "alias")
+                if node.this.key != "identifier":
                     raise refusal(f"A table stands by its name: FROM {self.tables[0]}.")
-                name = name_of(table.this)
-                if name.lower() not in within:
-                    return base_rows(name, alias, joins, self.schema, self.tables)
-                found = within[name.lower()]
+                name = name_of(node.this)
+                word = _alias(node.args.get("alias")) or name
+                if name.lower() in known:
+                    return NamedRows(word, replace(known[name.lower()], qualified={}))
+                rows = rows_of_table(name, self.schema, self.tables, alone=alone)
+                called = {word.lower(): rows.columns} if not rows.qualified else rows.qualified
+                called = {word.lower() if one == name.lower() else one: own for one, own in called.items()}
+                return NamedRows(word, replace(rows, qualified=called))
             case "table":
                 raise refusal(f"A table stands by its one name: FROM {self.tables[0]}.")
             case _:
-                raise refusal(f"{table.key.upper()} stands for no table here: FROM {self.tables[0]}.")
-        if joins:
-            raise refusal("JOIN stands beside the main table, within the subquery: (SELECT … FROM study JOIN …).")
-        return replace(found, names=frozenset({alias or name.lower()} - {""}), qualified={})
+                raise refusal(f"{node.key.upper()} stands for no table here: FROM {self.tables[0]}.")
 
     def _view(self, node: Any, known: Mapping[str, RowView]) -> RowView:
         """The rows of a subquery, which names columns and filters; of UNION ALL those of its sides."""
@@ -229,20 +241,26 @@ class _StatementReader:
         if node.args.get("where") is not None:
             rows = narrowed(rows, self._condition(node.args["where"], rows))
         columns: dict[str, Tree] = {}
+        keys: dict[str, str] = {}
         for place, one in enumerate(node.expressions):
             name, inner = _named(one)
             if inner.key == "star":
                 parts(inner)
                 columns |= rows.columns
+                keys |= rows.keys
                 continue
             self._check_tables(inner, rows)
+            if (key := _key_of(inner, rows)) is not None:
+                keys[(name or _title(inner)) if named else f"{place}"] = key
+                if not _is_column(inner, rows):
+                    continue
             if inner.key in AGGREGATES:
                 raise refusal("A subquery names columns and filters rows; aggregates stand in the outer SELECT.")
             tree = tree_of(inner, rows)
             if named and not name and not isinstance(tree, ColumnName):
                 raise refusal("Name what a subquery computes: cost / 100 AS euros.")
             columns[(name or _title(inner)) if named else f"{place}"] = tree
-        return RowView(columns, rows.condition, joined=rows.joined)
+        return RowView(columns, rows.condition, joined=rows.joined, keys=keys, table=rows.table)
 
     def _condition(self, node: Any, rows: RowView) -> Tree:
         inner = _only(node, "this")
@@ -532,6 +550,19 @@ def _nth(node: Any, clause: str, columns: int) -> int:
     if place.denominator != 1 or not 1 <= place <= columns:
         raise refusal(f"{clause} {node.this}: the SELECT has {columns} columns.")
     return int(place) - 1
+
+
+def _key_of(node: Any, rows: RowView) -> str | None:
+    """The declared column of a name that the condition of a join may name."""
+    if node.key != "column" or node.this.key != "identifier":
+        return None
+    low = {name.lower(): full for name, full in rows.keys.items()}
+    return low.get(name_of(node.this).lower())
+
+
+def _is_column(node: Any, rows: RowView) -> bool:
+    """Tell if a name is a column that can be asked for, too."""
+    return name_of(node.this).lower() in [name.lower() for name in rows.columns]
 
 
 def _alias(node: Any) -> str:

@@ -39,6 +39,10 @@ class RowView:
         The columns of each table, where there are several.
     joined : mapping of str to str
         Further tables with "inner" or "left".
+    keys : mapping of str to str
+        Names that the condition of a join may name, each with the declared column.
+    table : str
+        The further table whose rows these are; empty of the main one.
     """
 
     columns: Mapping[str, Tree]
@@ -46,6 +50,8 @@ class RowView:
     names: frozenset[str] = frozenset()
     qualified: Mapping[str, Mapping[str, Tree]] = field(default_factory=dict)
     joined: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,8 @@ def united(sides: Sequence[RowView]) -> RowView:
     counts = [len(side.columns) for side in sides]
     if len(set(counts)) > 1:
         raise refusal(f"The sides of UNION ALL have {' and '.join(map(str, counts))} columns: name as many in each.")
+    if any(side.table != sides[0].table for side in sides):
+        raise refusal("The sides of UNION ALL are rows of one table, and these are of several.")
     if any(side.joined != sides[0].joined for side in sides):
         raise refusal("The sides of UNION ALL join other tables. Join the same ones in each.")
     conditions = [side.condition for side in sides]
@@ -103,7 +111,9 @@ def united(sides: Sequence[RowView]) -> RowView:
         for place, name in enumerate(sides[0].columns)
     }
     condition = joined("or", *(one for one in conditions if one is not None))
-    return RowView(columns, condition, joined=sides[0].joined)
+    first, *others = sides
+    alike = all(list(side.keys.values()) == list(first.keys.values()) for side in others)
+    return RowView(columns, condition, joined=first.joined, keys=first.keys if alike else {}, table=first.table)
 
 
 def _chosen(trees: Sequence[Tree], conditions: Sequence[Tree | None]) -> Tree:

@@ -59,8 +59,8 @@ def settle_moved(
     whole = together([lifted], within, currency)
     within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
     told = (
-        f"rows reach their person through {schema.owner}: one person can change what is kept of others, so the release "
-        f"is {steps} steps, each of 1/{steps} of its loss"
+        f"rows reach their person through {' and '.join(schema.owners)}: one person can change what is kept of others, "
+        f"so the release is {steps} steps, each of 1/{steps} of its loss"
     )
     return replace(made, guarantee=whole, notes=(*made.notes, told))
 

@@ -199,8 +199,8 @@ class Plan:
         text = f"* {where} {self.people:,} people{rows} and a shape read off the bounds; your file was not consulted."
         if self._schema is not None and self._schema.person.moved > 1:
             text += (
-                f" Rows reach their person through {self._schema.owner}: one person makes {self._schema.person.moved} "
-                f"steps, and the losses above are those of one."
+                f" Rows reach their person through {' and '.join(self._schema.owners)}: one person makes "
+                f"{self._schema.person.moved} steps, and the losses above are those of one."
             )
         if self.seconds is not None:
             text += f" Its questions take roughly {self.seconds:.1g} s of one processor,"

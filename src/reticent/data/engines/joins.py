@@ -18,7 +18,7 @@ from reticent.data.columns import Storage
 from reticent.data.engines.casts import DTYPES, engine_type, known_text, parsed, typed
 from reticent.data.engines.formula_levels import Names
 from reticent.data.joined_table import JoinedTable
-from reticent.data.joins import joined_of, keys_of
+from reticent.data.joins import joined_of, keys_of, link_names, links
 from reticent.data.schema import Category, Schema, Text
 from reticent.data.transformations import needed
 
@@ -38,10 +38,17 @@ def tables_read(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
     return joined_of(schema, needed(schema, used))
 
 
+def stored_in_order(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
+    """The further tables that are read, those of a chain from the person's to the main table's."""
+    others = [name for name in tables_read(schema, used) if name not in schema.owners]
+    return (*reversed(schema.owners), *others)
+
+
 def stream_names(schema: Schema, used: Sequence[str], table: str) -> list[tuple[str, str]]:
     """Columns to read of a further table: each name inside the engine, and that in its source."""
     names, joined = Names(schema, used), schema.tables[table]
     found = [(names[name], name.partition(".")[2]) for name in columns_read(schema, used, table)]
+    found += [(inside, own) for own, inside in links(schema, table, tables_read(schema, used))]
     found += [(f"k{place}", theirs) for place, (_, theirs) in enumerate(joined.keys)]
     return found if joined.person is None else [*found, ("who", joined.person)]
 
@@ -71,16 +78,21 @@ def kept(schema: Schema, used: Sequence[str], table: str) -> Table:
     declared, read = schema.cells, columns_read(schema, used, table)
     keys = [f"k{nth}" for nth in range(len(joined.keys))]
     group = keys if joined.public else ["who", *keys]
-    shape = {names[name]: engine_type(declared[name]) for name in read} | dict.fromkeys(group, "string")
+    linked = [inside for _, inside in links(schema, table, tables_read(schema, used))]
+    shape = {names[name]: engine_type(declared[name]) for name in read} | dict.fromkeys([*group, *linked], "string")
     rows = ibis.table(shape, name=f"side{place}cells")
     for name in group:
         rows = rows.filter(rows[name].notnull() & (rows[name] != ""))
     found = {names[name]: typed(rows[names[name]], declared[name]) for name in read}
+    found |= {name: rows[name] for name in linked}
     rows = rows.select(**{name: rows[name] for name in group}, **found)
+    if table in schema.owners[:-1]:
+        rows = _of_persons(schema, used, rows, table)
+        found |= {name: rows[name] for name in rows.columns if name not in (*group, *found)}
     if not joined.public and not joined.one_each:
         constant = [names[name] for name in read if declared[name].constant]
         rows = rows.mutate(**{name: rows[name].min().over(group_by="who") for name in constant})
-    order = [rows[names[name]] for name in read] or [rows[group[0]]]
+    order = [rows[name] for name in found] or [rows[group[0]]]
     rows = rows.mutate(
         size=rows.count().over(group_by=group), nth=ibis.row_number().over(group_by=group, order_by=order)
     )
@@ -94,6 +106,25 @@ def kept(schema: Schema, used: Sequence[str], table: str) -> Table:
     if joined.most_keys:
         rows = _few_owners(rows, joined, place, keys)
     return rows.select(**{f"s{place}{name}": rows[name] for name in group}, **{name: rows[name] for name in found})
+
+
+def _of_persons(schema: Schema, used: Sequence[str], rows: Table, table: str) -> Table:
+    """Rows of a table of a chain, once for each person left of the next key, with the columns of the tables after."""
+    after = schema.owners[schema.owners.index(table) + 1 :]
+    place = list(schema.tables).index(after[0])
+    side = ibis.table(_shape(schema, used, after) | {f"s{place}who": "string", f"s{place}k0": "string"}, f"side{place}")
+    return rows.inner_join(side, rows.who == side[f"s{place}k0"]).drop("who", f"s{place}k0").rename(who=f"s{place}who")
+
+
+def _shape(schema: Schema, used: Sequence[str], tables: Sequence[str]) -> dict[str, str]:
+    """The columns of further tables as they stand beside a row, with their types."""
+    names, declared, read = Names(schema, used), schema.cells, tables_read(schema, used)
+    found = {
+        names[one]: "string" if isinstance(declared[one], Category | Text) else "float64"
+        for name in tables
+        for one in columns_read(schema, used, name)
+    }
+    return found | {inside: "string" for name in tables for _, inside in links(schema, name, read)}
 
 
 def _few_owners(rows: Table, joined: JoinedTable, place: int, keys: Sequence[str]) -> Table:
@@ -114,34 +145,34 @@ def _few_owners(rows: Table, joined: JoinedTable, place: int, keys: Sequence[str
 
 def owned(schema: Schema, used: Sequence[str], rows: Table) -> Table:
     """Rows of the main table with their person, once for each whom their key has; those of nobody are left out."""
-    place = list(schema.tables).index(schema.owner)
-    found = _beside(schema, used, rows, schema.owner)
+    place = list(schema.tables).index(schema.owners[0])
+    found = _beside(schema, used, rows, schema.owners[0])
     return found.rename(who=f"s{place}who")
 
 
 def joined(schema: Schema, used: Sequence[str], rows: Table) -> Table:
     """Rows of the main table, typed, with the columns of the further ones beside them."""
-    ours = keys_of(schema)
     for name in tables_read(schema, used):
-        rows = rows if name == schema.owner else _beside(schema, used, rows, name)
-    return rows.drop(*ours.values()) if ours else rows
+        rows = rows if name in schema.owners else _beside(schema, used, rows, name)
+    read = {name for one in tables_read(schema, used) for _, name in links(schema, one, tables_read(schema, used))}
+    keys = [*keys_of(schema).values(), *sorted(read)]
+    return rows.drop(*keys) if keys else rows
 
 
 def _beside(schema: Schema, used: Sequence[str], rows: Table, name: str) -> Table:
     """Rows with the columns of one further table, and with the person of its rows where that is the owner's."""
-    names, declared, ours = Names(schema, used), schema.cells, keys_of(schema)
+    ours = keys_of(schema) | link_names(schema)
     table, place = schema.tables[name], list(schema.tables).index(name)
     on = {f"s{place}k{nth}": ours[main] for nth, (main, _) in enumerate(table.keys)}
     person = [] if table.public else [f"s{place}who"]
-    on |= {} if name == schema.owner else dict.fromkeys(person, "who")
-    shape = dict.fromkeys([*on, *person], "string") | {
-        names[one]: "string" if isinstance(declared[one], Category | Text) else "float64"
-        for one in columns_read(schema, used, name)
-    }
-    side = ibis.table(shape, name=f"side{place}")
+    on |= {} if name in schema.owners else dict.fromkeys(person, "who")
+    shape = dict.fromkeys([*on, *person], "string")
+    side = ibis.table(
+        shape | _shape(schema, used, schema.owners if name in schema.owners else [name]), name=f"side{place}"
+    )
     by = [rows[mine] == side[theirs] for theirs, mine in on.items()]
-    inner = table.join == "inner" or name == schema.owner
+    inner = table.join == "inner" or name in schema.owners
     return (rows.inner_join if inner else rows.left_join)(side, by).drop(*on)
 
 
-__all__ = ["KEY_STAND_IN", "cells", "columns_read", "joined", "kept", "stream_names", "tables_read"]
+__all__ = ["KEY_STAND_IN", "cells", "columns_read", "joined", "kept", "stored_in_order", "stream_names", "tables_read"]
