@@ -169,6 +169,20 @@ def _read(text: str) -> tuple[int, int]:
 def count(moment: Moment, step: int, name: str = "a date") -> int:
     """The integer of a public moment.
 
+    Parameters
+    ----------
+    moment : Moment
+        A date or time, as ISO 8601 text or as an object of ``datetime``.
+    step : int
+        Seconds of one step of the column, >= 1.
+    name : str
+        Word for the moment in a refusal.
+
+    Returns
+    -------
+    int
+        Steps since 1 January 1970.
+
     Raises
     ------
     PublicParameterError
@@ -214,7 +228,20 @@ def moment(number: float, step: int) -> datetime.date:
 
 
 def interval(value: float, low: float, high: float, step: int) -> tuple[str, str, str]:
-    """A number and its ends as texts, the ends rounded outwards; empty where the step is 0."""
+    """A number and its ends as texts, the ends rounded outwards; empty where the step is 0.
+
+    Parameters
+    ----------
+    value, low, high : float
+        A released number and the ends of its interval, in steps.
+    step : int
+        Seconds of one step; 0 for a column of numbers.
+
+    Returns
+    -------
+    tuple of str, str and str
+        Number, lower end and upper end.
+    """
     return (text(value, step), text(low, step), up(high, step)) if step else ("", "", "")
 
 
@@ -229,7 +256,27 @@ def distance(width: float, step: int) -> str:
 
 
 def part(name: str, number: float, step: int) -> int:
-    """The year, quarter, month, ISO week, weekday (Monday is 1), day or hour of a moment."""
+    """The year, quarter, month, ISO week, weekday (Monday is 1), day or hour of a moment.
+
+    Parameters
+    ----------
+    name : str
+        Part of a moment, such as "month".
+    number : float
+        A moment, in steps.
+    step : int
+        Seconds of one step.
+
+    Returns
+    -------
+    int
+        The part as a whole number.
+
+    Raises
+    ------
+    ValueError
+        A name of no part.
+    """
     found = START + datetime.timedelta(seconds=int(number) * step)
     match name:
         case "year":
@@ -251,7 +298,27 @@ def part(name: str, number: float, step: int) -> int:
 
 
 def truncated(number: float, step: int, period: str) -> int:
-    """The first day of the period that a moment lies in, as a number of days."""
+    """The first day of the period that a moment lies in, as a number of days.
+
+    Parameters
+    ----------
+    number : float
+        A moment, in steps.
+    step : int
+        Seconds of one step.
+    period : str
+        "day", "week", "month", "quarter" or "year".
+
+    Returns
+    -------
+    int
+        Days since 1 January 1970.
+
+    Raises
+    ------
+    ValueError
+        A word that names no period.
+    """
     found = (START + datetime.timedelta(seconds=int(number) * step)).date()
     match period:
         case "day":
@@ -270,7 +337,22 @@ def truncated(number: float, step: int, period: str) -> int:
 
 
 def firsts(low: int, high: int, step: int, period: str) -> list[int]:
-    """The first days, as numbers of days, of the periods between two moments."""
+    """The first days, as numbers of days, of the periods between two moments.
+
+    Parameters
+    ----------
+    low, high : int
+        Least and greatest moment, in steps.
+    step : int
+        Seconds of one step.
+    period : str
+        "day", "week", "month", "quarter" or "year".
+
+    Returns
+    -------
+    list of int
+        Days since 1 January 1970, in order.
+    """
     place, last = truncated(low, step, period), truncated(high, step, period)
     longest = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}[period]
     found = [place]
@@ -281,7 +363,20 @@ def firsts(low: int, high: int, step: int, period: str) -> list[int]:
 
 
 def age(born: float, born_step: int, at: float, at_step: int) -> int:
-    """Completed years of life; who was born on 29 February is a year older on 1 March of a common year."""
+    """Completed years of life; who was born on 29 February is a year older on 1 March of a common year.
+
+    Parameters
+    ----------
+    born, at : float
+        Moments of birth and of the question, each in its own steps.
+    born_step, at_step : int
+        Seconds of one step of each.
+
+    Returns
+    -------
+    int
+        Whole years; below 0 for a question before the birth.
+    """
     one, other = (
         (START + datetime.timedelta(seconds=int(number) * step)).date()
         for number, step in ((born, born_step), (at, at_step))

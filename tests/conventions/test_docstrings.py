@@ -1,4 +1,4 @@
-"""Plain English: first words of docstrings, length of sentences, and sections of public functions.
+"""Plain English: first words of docstrings, length of sentences, and sections of functions of many parameters.
 
 A page of ``PAGES`` still has long sentences. The lists only shrink: a page that is clean must leave its list. Decisions
 of earlier dates are records and keep their wording.
@@ -7,22 +7,15 @@ of earlier dates are records and keep their wording.
 from __future__ import annotations
 
 import ast
-import importlib
-import inspect
-import pkgutil
 import re
-import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from reticent.mechanisms import registry, shuffled, subsampled
 from tests.conventions.prose import LONGEST, Sentence, long_in_docstrings, long_in_markdown, riddles, sentences
 from tests.conventions.tree import ROOT, modules, parsed
 
-ROOMS = ("", ".learning", ".survey", ".ledger", ".privacy", ".mechanisms", ".lab")
 MANY = 3  # parameters that need a section
-API = ROOT / "docs" / "reference" / "api"
 RECORDS = tuple(f"docs/decisions/{number:04}" for number in range(1, 13))
 
 # Pages that are not done yet.
@@ -52,86 +45,79 @@ def test_pages_keep_sentences_short() -> None:
     assert outside(found, PAGES) == {}
 
 
-def public() -> Iterator[tuple[str, Callable[..., object]]]:
-    """Public functions and methods of the rooms that people import from."""
-    for room in ROOMS:
-        package = importlib.import_module("reticent" + room)
-        things = [getattr(package, name) for name in getattr(package, "__all__", ())]
-        if room == ".mechanisms":
-            made = [(thing, one) for one in (*registry.ALL, subsampled, shuffled) for thing in vars(one).values()]
-            things = [thing for thing, one in made if hasattr(thing, "guarantee") and _defined_in(thing, one.__name__)]
-        elif not things:
-            for found in pkgutil.iter_modules(package.__path__):
-                module = importlib.import_module(f"{package.__name__}.{found.name}")
-                things += [thing for thing in vars(module).values() if _defined_in(thing, module.__name__)]
-        for thing in things:
-            yield from callables(thing, vars(thing) if inspect.isclass(thing) else ())
+def public(tree: ast.AST, within: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Functions of a file and methods of its classes whose names have no underscore before them."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from public(node, f"{within}{node.name}.")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+            yield within + node.name, node
+        elif isinstance(node, ast.If | ast.Try):
+            yield from public(node, within)
 
 
-def documented() -> Iterator[tuple[str, Callable[..., object]]]:
-    """Functions, and methods with the inherited ones, of every name that the reference lists."""
-    for page in (API.with_suffix(".md"), *sorted(API.glob("*.md"))):
-        for room, listed in re.findall(
-            r"^\.\. room:: (\S+)\n(?: +:names: (.+)\n)?", page.read_text("utf-8"), re.MULTILINE
-        ):
-            module = importlib.import_module(room)
-            names = listed.split() or getattr(module, "__all__", vars(module))
-            for thing in (getattr(module, name) for name in names):
-                if listed or hasattr(module, "__all__") or _defined_in(thing, room):
-                    members = inspect.getmembers(thing) if inspect.isclass(thing) else ()
-                    yield from callables(thing, dict(members))
+def is_command(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """True for a verb of the command line: its decorators state each option with a sentence, for its help."""
+    return any(ast.unparse(one).split("(")[0].endswith((".command", "command")) for one in node.decorator_list)
 
 
-def callables(thing: object, members: Iterable[str]) -> Iterator[tuple[str, Callable[..., object]]]:
-    """A function of ours, or the public functions among the members of a class."""
-    for found in (thing, *(inspect.getattr_static(thing, name) for name in members if not name.startswith("_"))):
-        function = getattr(found, "__func__", found)
-        if inspect.isfunction(function) and function.__module__.startswith("reticent"):
-            yield f"{function.__module__}.{function.__qualname__}", function
-
-
-def _defined_in(thing: object, module: str) -> bool:
-    return getattr(thing, "__module__", None) == module and not getattr(thing, "__name__", "_").startswith("_")
-
-
-def lacking(function: Callable[..., object]) -> list[str]:
-    """Sections and parameters that a docstring leaves out, by numpydoc's headings."""
-    signature = inspect.signature(function)
-    names = [name for name in signature.parameters if name not in ("self", "cls")]
-    if len(names) < MANY:
+def lacking(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Sections and parameters that a docstring leaves out, by numpydoc's headings; of a mere protocol nothing."""
+    given = node.args
+    listed_args = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
+    names = [one.arg for one in listed_args if one is not None and one.arg not in ("self", "cls")]
+    text = ast.get_docstring(node) or ""
+    if len(names) < MANY or is_command(node) or (not text and ast.unparse(node.body[0]) == "..."):
         return []
-    text = inspect.getdoc(function) or ""
     sections = dict(re.findall(r"^(\w+)\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL))
     stated = re.findall(r"^(\S[^:\n]*?)(?: *:.*)?$", sections.get("Parameters", ""), re.MULTILINE)
     listed = {name.strip("* ") for line in stated for name in line.split(",")}
     found = [f"parameter {name}" for name in names if name not in listed]
-    if signature.return_annotation not in (None, "None", inspect.Signature.empty) and "Returns" not in sections:
-        found += [] if "Yields" in sections else ["Returns"]
-    body = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    refuses = any(isinstance(node, ast.Raise) for node in ast.walk(body))
+    if node.returns is not None and ast.unparse(node.returns) != "None" and not sections.keys() & {"Returns", "Yields"}:
+        found.append("Returns")
+    refuses = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
     return found + ["Raises"] * (refuses and "Raises" not in sections)
 
 
-def test_public_functions_of_many_parameters_state_each_of_them() -> None:
-    functions = dict([*public(), *documented()])
-    assert len(functions) > 500
-    assert {name: problems for name, function in functions.items() if (problems := lacking(function))} == {}
+def test_functions_of_many_parameters_state_each_of_them() -> None:
+    functions = {f"{module.path}:{name}": node for module in modules() for name, node in public(module.tree)}
+    assert len(functions) > 3_000
+    assert {name: problems for name, node in functions.items() if (problems := lacking(node))} == {}
+
+
+SUM = """
+def three(a: int, b: int, c: int) -> int:
+    '''Sum.
+
+    Parameters
+    ----------
+    a, b : int
+        Terms.
+    '''
+    if a:
+        raise ValueError
+    return a + b + c
+"""
 
 
 def test_the_search_for_parameters_finds() -> None:
-    def three(a: int, b: int, c: int) -> int:
-        """Sum.
+    ((_, node),) = public(ast.parse(SUM))
+    assert lacking(node) == ["parameter c", "Returns", "Raises"]
+    ((_, bare),) = public(ast.parse("def three(a, b, c):\n    return a"))
+    assert lacking(bare) == ["parameter a", "parameter b", "parameter c"]
 
-        Parameters
-        ----------
-        a, b : int
-            Terms.
-        """
-        if a:
-            raise ValueError
-        return a + b + c
 
-    assert lacking(three) == ["parameter c", "Returns", "Raises"]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def _three(a, b, c): return a",
+        "class _A:\n    def three(self, a, b, c): return a",
+        "@click.command('three')\ndef three(a, b, c): return a",
+        "class A(Protocol):\n    def three(self, a, b, c): ...",
+    ],
+)
+def test_the_search_for_parameters_lets_be(text: str) -> None:
+    assert [problem for _, node in public(ast.parse(text)) for problem in lacking(node)] == []
 
 
 def test_the_list_of_the_undone_only_shrinks() -> None:

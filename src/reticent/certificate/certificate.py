@@ -109,6 +109,11 @@ class Certificate(CertificateRecord):
         extensions : sequence of modules, optional
             Those of third parties that the certificate names. None is imported by a name that the certificate states.
 
+        Returns
+        -------
+        Verification
+            Verdict with the checks that were made, each with its words.
+
         Raises
         ------
         CheckError, LedgerError

@@ -78,7 +78,22 @@ class Program(Verbs):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run a command line and leave with its code."""
+        """Run a command line and leave with its code.
+
+        Parameters
+        ----------
+        args : sequence of str, optional
+            Words of the command line; by default those of the process.
+        prog_name : str, optional
+            Name of the program in its help.
+        complete_var, standalone_mode, windows_expand_args, **extra : str or None
+            Accepted for Click and not used: the program always ends the process itself.
+
+        Returns
+        -------
+        object
+            Never returned, since the process ends.
+        """
         _prepare_streams()
         typed = list(sys.argv[1:] if args is None else args)
         before = typed[: typed.index("--")] if "--" in typed else typed

@@ -37,7 +37,24 @@ def under(word: str, texts: Iterable[str]) -> list[tuple[str, str]]:
 def columns(
     heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int], wrap: Iterable[int]
 ) -> TextTable:
-    """A table without rules; the columns in ``wrap`` give way when the terminal is narrow."""
+    """A table without rules; the columns in ``wrap`` give way when the terminal is narrow.
+
+    Parameters
+    ----------
+    heads : sequence of str
+        Head of each column.
+    rows : iterable of sequence of str
+        Cells of each row, in the order of the heads.
+    right : iterable of int
+        Places of the columns that are aligned to the right.
+    wrap : iterable of int
+        Places of the columns that are broken into lines.
+
+    Returns
+    -------
+    TextTable
+        The table, for ``Voice.out``.
+    """
     return TextTable(
         tuple(tuple(map(plain, row)) for row in rows),
         folded=frozenset(wrap),
@@ -53,6 +70,20 @@ def answers(
     """One line for each number: value, interval, and the parts due to noise and to sampling.
 
     ``called`` has the labels of columns, which stand before the keys of groups.
+
+    Parameters
+    ----------
+    found : iterable of Answer
+        Answers of a release, in order.
+    truth : Truth, optional
+        True answers of made-up rows, shown beside; None for rows of people.
+    called : mapping of str to str, optional
+        Labels of columns, by name.
+
+    Returns
+    -------
+    TextTable
+        One row for each number, and a head row for each answer of several.
     """
     listed = list(found)
     heads = ["statistic", "answer", f"{_level(listed)} interval", "± noise", "± sampling"]

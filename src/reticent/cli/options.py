@@ -145,6 +145,15 @@ def confirm(question: str, *, yes: bool) -> None:
 def write_new(path: Path, text: str, *, hint: str = "Name another file.") -> None:
     """Write a file that is not there yet.
 
+    Parameters
+    ----------
+    path : Path
+        File to create.
+    text : str
+        Content.
+    hint : str
+        Advice at the end of the refusal.
+
     Raises
     ------
     SpecError

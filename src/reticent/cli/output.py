@@ -139,7 +139,17 @@ def write(parts: Iterable[Passage], stream: TextIO) -> None:
 
 
 def put(document: Mapping[str, object], stream: TextIO, indent: int | None = None) -> None:
-    """A JSON object, on one line unless told otherwise."""
+    """A JSON object, on one line unless told otherwise.
+
+    Parameters
+    ----------
+    document : mapping of str to object
+        Values that JSON knows; NaN is refused.
+    stream : text file
+        Open text file, such as standard output.
+    indent : int, optional
+        Spaces of a level; None for one line.
+    """
     _out(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent) + "\n", stream)
 
 

@@ -15,6 +15,22 @@ class TypedPath(click.Path):
     """Path as it was typed. Whoever opens the file says what is wrong with it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Turn a typed text into a path; it is not looked at.
+
+        Parameters
+        ----------
+        value : object
+            Text of the command line.
+        param : Parameter or None
+            Parameter that it is for.
+        ctx : Context or None
+            Context of the command.
+
+        Returns
+        -------
+        object
+            Path.
+        """
         return Path(value)
 
 
@@ -55,7 +71,24 @@ class Argument(click.Argument):
 
 
 def argument(name: str, *, metavar: str, help: str, **settings: Any) -> Callable[[Declared], Declared]:  # noqa: A002
-    """Declare a positional parameter of a command."""
+    """Declare a positional parameter of a command.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter in Python.
+    metavar : str
+        Name in the help.
+    help : str
+        One sentence on it.
+    **settings : object
+        Further settings of ``click.argument``.
+
+    Returns
+    -------
+    function
+        Decorator of the command.
+    """
     return click.argument(name, cls=Argument, metavar=metavar, text=help, **settings)
 
 

@@ -83,7 +83,22 @@ class Progress:
 
 
 def line(spent: float, rows: int, share: float) -> str:
-    """The bar after ``spent`` seconds: of a known share with the time left, else the time spent."""
+    """The bar after ``spent`` seconds: of a known share with the time left, else the time spent.
+
+    Parameters
+    ----------
+    spent : float
+        Seconds since the start.
+    rows : int
+        Rows read so far; 0 leaves them out.
+    share : float
+        Part of the work that is done, in (0, 1]; any other number for an unknown share.
+
+    Returns
+    -------
+    str
+        One line of text.
+    """
     read = f"  {rows:,} rows" if rows else ""
     if not 0 < share <= 1:
         return f"{clock(spent)}{read}"

@@ -161,7 +161,27 @@ def _charged_since(study: Study, number: int) -> list[Loss] | None:
 
 
 def with_ledger(study: Study, path: Path, ledger: Path | None) -> Study:
-    """The study with the ledger named on the command line, or else in its file."""
+    """The study with the ledger named on the command line, or else in its file.
+
+    Parameters
+    ----------
+    study : Study
+        Study as its file declares it.
+    path : Path
+        The study file, whose name the refusal proposes for the ledger.
+    ledger : Path or None
+        File named on the command line, or None.
+
+    Returns
+    -------
+    Study
+        Study with this ledger.
+
+    Raises
+    ------
+    SpecError
+        Neither the command line nor the study file names a ledger.
+    """
     if ledger is not None:
         return replace(study, spec=replace(study.spec, ledger=str(ledger)))
     if study.spec.ledger is None:
@@ -178,7 +198,30 @@ def ready(
     same_people: bool,
     suffixes: Sequence[str] = SUFFIXES,
 ) -> None:
-    """Refuse, before the charge, everything that would be too late to find after it."""
+    """Refuse, before the charge, everything that would be too late to find after it.
+
+    Parameters
+    ----------
+    study : Study
+        Study that will pay.
+    item : ReleaseSpec
+        Release of the study file.
+    stem : Path
+        Path of the files without suffix.
+    force : bool
+        True if files that exist are replaced.
+    same_people : bool
+        True if the curator says that a changed source has the same people.
+    suffixes : sequence of str
+        Endings of the files that will be written.
+
+    Raises
+    ------
+    QuestionError
+        A release that states half-widths in place of losses.
+    SpecError
+        A file that exists or cannot be written, or a source that changed.
+    """
     from reticent.certificate.render import workbook
     from reticent.data.source import identity_of
     from reticent.ledger.fingerprint import source_at, source_changed
@@ -274,6 +317,26 @@ def publish(
     """Write the files, then print; the answers are printed even where they cannot be written.
 
     A name that was taken since it was looked at keeps its file; then these have the receipt in theirs.
+
+    Parameters
+    ----------
+    voice : Voice
+        Output of the command.
+    made : Release
+        The release, already charged.
+    stem : Path
+        Path of the files without suffix.
+    suffixes : sequence of str
+        Endings of the files to write.
+    force : bool
+        True if files that exist are replaced.
+    selection : Selection, optional
+        Rows of a SELECT, printed in place of the answers.
+
+    Raises
+    ------
+    SpecError
+        The files cannot be written; the answers are printed by then.
     """
     from reticent.atomic_file import create, replace
     from reticent.privacy.loss import words
@@ -298,7 +361,19 @@ def publish(
 
 
 def show(voice: Voice, made: Release, written: Sequence[str], selection: Selection | None = None) -> None:
-    """A release on standard output, what surrounds it on standard error."""
+    """A release on standard output, what surrounds it on standard error.
+
+    Parameters
+    ----------
+    voice : Voice
+        Output of the command.
+    made : Release
+        The release.
+    written : sequence of str
+        Paths of the files that were written.
+    selection : Selection, optional
+        Rows of a SELECT, printed in place of the answers.
+    """
     from reticent.certificate.render.tables import column_words, labels_of
     from reticent.certificate.verify import audit_words
     from reticent.privacy.explain import as_data, sentence

@@ -45,6 +45,22 @@ class RecordCounter:
     records: set[int] = field(default_factory=set)
 
     def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
+        """Answer queries, and note the records that they gave.
+
+        Parameters
+        ----------
+        queries : sequence of Query
+            Queries of a step.
+        key : bytes
+            Key of the random order of rows, 32 bytes.
+        schema : Schema, optional
+            Schema with the filter; None for that of the table.
+
+        Returns
+        -------
+        list of QueryResult
+            One result for each query.
+        """
         found = self.rows.run(queries, key, schema)
         self.records.update(len(one.records) for one in found if one.records is not None)
         self.records.update(int(one.owners.max(initial=-1)) + 1 for one in found if one.owners is not None)
@@ -70,6 +86,22 @@ class OrderedNeighbour:
     other: bool
 
     def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
+        """Answer queries, with the records of both tables in one order.
+
+        Parameters
+        ----------
+        queries : sequence of Query
+            Queries of a step.
+        key : bytes
+            Key of the random order of rows, 32 bytes.
+        schema : Schema, optional
+            Schema with the filter; None for that of the table.
+
+        Returns
+        -------
+        list of QueryResult
+            One result for each query.
+        """
         asked = (tuple(queries), key, None if schema is None else (schema.where, schema.person))
         if asked not in self.together.known:
             pairs = zip(self.here.run(queries, key, schema), self.there.run(queries, key, schema), strict=True)
@@ -137,6 +169,22 @@ class PaddedTable:
     more: Mapping[Query, ExtraRecords]
 
     def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
+        """Answer queries, with the records that were added.
+
+        Parameters
+        ----------
+        queries : sequence of Query
+            Queries of a step.
+        key : bytes
+            Key of the random order of rows, 32 bytes.
+        schema : Schema, optional
+            Schema with the filter; None for that of the table.
+
+        Returns
+        -------
+        list of QueryResult
+            One result for each query.
+        """
         found = self.rows.run(queries, key, schema)
         return [
             _more(one, self.more[query]) if query in self.more else one

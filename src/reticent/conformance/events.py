@@ -370,6 +370,11 @@ def reachable(
         Draws on either side of the guess that are tried. An output that is not between those tried counts as reachable,
         so that "not reachable" stands whatever the guess.
 
+    Returns
+    -------
+    array of bool
+        Shape of ``outputs``.
+
     Raises
     ------
     PublicParameterError

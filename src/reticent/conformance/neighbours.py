@@ -147,6 +147,11 @@ def family(schema: Schema, dice: KeyedDice, moods: Sequence[Mood], others: int |
         Five at most are sensible under add/remove.
     others : int, optional
         How many other persons there are; by default up to four.
+
+    Returns
+    -------
+    Family
+        Tables, and the pairs of neighbours among them.
     """
     storage = {name: _storage(column, dice) for name, column in schema.stored.items()}
     storage |= dict.fromkeys(schema.texts, "text")
@@ -295,6 +300,22 @@ class MemoizedTable:
         self._known: dict[tuple[tuple[Query, ...], bytes, tuple[Tree | None, Person] | None], list[QueryResult]] = {}
 
     def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
+        """Answer queries, each once.
+
+        Parameters
+        ----------
+        queries : sequence of Query
+            Queries of a step.
+        key : bytes
+            Key of the random order of rows, 32 bytes.
+        schema : Schema, optional
+            Schema with the filter; None for that of the table.
+
+        Returns
+        -------
+        list of QueryResult
+            One result for each query.
+        """
         asked = (tuple(queries), key, None if schema is None else (schema.where, schema.person))
         if asked not in self._known:
             self._known[asked] = self._table.run(queries, key, schema)

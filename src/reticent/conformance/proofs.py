@@ -99,6 +99,11 @@ def amount(tree: Guarantee, shares: Iterator[Fraction | None], beyond: list[tupl
         has it. It is 0 if nothing was drawn, and None if it is not known.
     beyond : list
         Takes label and words of each node whose parts lost more than it is charged.
+
+    Returns
+    -------
+    PairLoss
+        Loss that the draws of the pair used, beside the loss declared.
     """
     return _amount(tree, 1, shares, beyond)
 

@@ -235,6 +235,11 @@ def verified(
         Told of each refutation as it is found. Where one is enough, what was not begun by then is not run.
     extensions : sequence of Extension, optional
         Those of third parties: their mechanisms and their statistics are run, in place of ours.
+
+    Returns
+    -------
+    Verifications
+        One verdict for each claim, with its words.
     """
     told, rings = tell or (lambda stage: None), alarm or Alarm(lambda words: None)
     return Verifications(

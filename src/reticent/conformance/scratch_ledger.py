@@ -90,6 +90,11 @@ def found(plan: PreparedRelease, schema: Schema, rows: QueryRunner, calls: Seque
         Made up; as many as are public, where their number is.
     calls : sequence of Call
         What a run of the plan drew (``replay``).
+
+    Yields
+    ------
+    Finding
+        One finding at a time; none where ledger and certificate hold what they should.
     """
     yield from (Finding("proof", "", text) for text in unpaid(as_drawn(plan, calls).guarantee, calls))
     neighbours = schema.person.protected

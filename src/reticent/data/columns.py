@@ -138,7 +138,27 @@ def calendar_of(schema: Schema, name: str) -> Calendar | None:
 
 
 def moments_storage(schema: Schema, name: str, *, aware: bool) -> Storage:
-    """Storage of typed times, by their type alone; those of a zone need one to be converted to."""
+    """Storage of typed times, by their type alone; those of a zone need one to be converted to.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema with the column.
+    name : str
+        Name of the column.
+    aware : bool
+        True if the type of the cells has a time zone.
+
+    Returns
+    -------
+    Storage
+        "seconds", or "instants" for times that are converted to the clocks of the column.
+
+    Raises
+    ------
+    SpecError
+        Times of a zone in a column that declares none.
+    """
     if not aware:
         return "seconds"
     calendar = calendar_of(schema, name)

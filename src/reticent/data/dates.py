@@ -114,7 +114,30 @@ def moments(
     label: str,
     constant: bool = False,
 ) -> Integer:
-    """The integer column of a calendar, with its bounds as dates, texts or None."""
+    """The integer column of a calendar, with its bounds as dates, texts or None.
+
+    Parameters
+    ----------
+    low, high : object
+        Bounds as dates, texts or None.
+    calendar : Calendar
+        Step and zone of the column.
+    why : str
+        Source of the bounds.
+    missing : object
+        "drop", or the date that stands in for a missing cell.
+    complete : bool
+        True if no cell is missing.
+    label : str
+        Words for people in place of the name.
+    constant : bool
+        True if all rows of a person have one value.
+
+    Returns
+    -------
+    Integer
+        Column whose integers count steps since 1 January 1970.
+    """
     ends = [
         None if end is None else count(end, calendar.step, name)  # type: ignore[arg-type]  # refused if no date
         for name, end in (("low", low), ("high", high))

@@ -122,7 +122,20 @@ def truths_of(types: Sequence[Type], operation: str) -> list[Truth]:
 
 
 def ranged(low: Fraction | None, high: Fraction | None, *, whole: bool) -> Numbers:
-    """The type of numbers with these ends: whole only where every integer between them is a double."""
+    """The type of numbers with these ends: whole only where every integer between them is a double.
+
+    Parameters
+    ----------
+    low, high : Fraction or None
+        Ends of the numbers; None for an end that is not known.
+    whole : bool
+        True if all of them are whole numbers.
+
+    Returns
+    -------
+    Numbers
+        Type with these ends, or without where one is missing or beyond the doubles.
+    """
     if low is None or high is None or max(abs(low), abs(high)) > LARGEST:
         return Numbers()
     return Numbers(low, high, whole and max(abs(low), abs(high)) <= EXACT_DOUBLE)
@@ -381,6 +394,11 @@ def text_map(types: Sequence[Type], name: str, by: Callable[[str], str]) -> Type
     Returns
     -------
     Type
+
+    Raises
+    ------
+    QuestionError
+        An operand that is no category of texts.
     """
     match types[0]:
         case Labels(among=(str(), *_) as among):

@@ -287,6 +287,11 @@ def open_files(
     Returns
     -------
     CsvFile, JsonLines, ParquetFiles, Spreadsheet or StatFile
+
+    Raises
+    ------
+    SpecError
+        A sheet of a file that is no workbook, and files that cannot be read.
     """
     from reticent.data.file_kinds import kind_of
 

@@ -205,7 +205,27 @@ def _lost(column: Column | None, there: str, content: pa.Table | None) -> list[s
 
 
 def with_name(name: str, part: Any, *given: Any) -> Any:
-    """A part of a further table, whose refusal names it."""
+    """A part of a further table, whose refusal names it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the further table.
+    part : object
+        Function that reads the part.
+    *given : object
+        Its arguments.
+
+    Returns
+    -------
+    object
+        The return value of ``part``.
+
+    Raises
+    ------
+    SpecError
+        Every problem that ``part`` raises, with the name of the table before it.
+    """
     try:
         return part(*given)
     except SpecError as error:

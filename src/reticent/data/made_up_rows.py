@@ -34,12 +34,24 @@ def made_up(schema: Schema, people: int, entropy: Entropy, shape: Shape = "wide"
 
     Parameters
     ----------
+    schema : Schema
+        Declared columns, and the person.
     people : int
         The number of persons, >= 1.
     entropy : Entropy
         A deterministic stream gives the same table again.
     shape : "usual" or "wide"
         The law of numbers.
+
+    Returns
+    -------
+    mapping of str to Values
+        Values of each column, of one length.
+
+    Raises
+    ------
+    PublicParameterError
+        ``people`` below 1.
     """
     if people < 1:
         raise PublicParameterError(f"people must be >= 1, got {people}")

@@ -232,6 +232,11 @@ def open_stream(source: Any, schema: Schema, read_columns: Callable[[Sequence[st
     Returns
     -------
     MemorySource
+
+    Raises
+    ------
+    SpecError
+        A stream that can be read only once.
     """
     import pyarrow as pa
 

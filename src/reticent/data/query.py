@@ -437,6 +437,11 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
     -------
     tuple of Fraction
         One distance for each integer of a cell.
+
+    Raises
+    ------
+    TypeError
+        A query whose integers feed a score.
     """
     swap = person.adjacency == "substitute"
     match query:

@@ -189,6 +189,20 @@ def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tabl
     """Typed rows of persons, of which a constant column has the least value of the person, joined to further tables.
 
     A long list of categories is a table beside the rows, and no part of the statement.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema of the study.
+    used : sequence of str
+        Full names of the columns that queries use.
+    who : Who
+        Type of the person column inside the engine.
+
+    Returns
+    -------
+    Table
+        Expression over the table "cells".
     """
     names, person, read = Names(schema, used), schema.person, read_columns(schema, used)
     declared, keys = schema.cells, tuple(keys_inside(schema).values())
@@ -219,7 +233,22 @@ def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tabl
 
 
 def chosen_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Table:
-    """Rows that pass the filter, with the used columns: the table "typed", or "base" where each row is a person."""
+    """Rows that pass the filter, with the used columns: the table "typed", or "base" where each row is a person.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema of the study.
+    used : sequence of str
+        Full names of the columns that queries use.
+    who : Who
+        Type of the person column inside the engine.
+
+    Returns
+    -------
+    Table
+        Expression with the used columns, ``who`` and ``turn``.
+    """
     names, person = Names(schema, used), schema.person
     rows = chosen(schema, used, names, typed_rows(schema, used, who))
     return rows.select(*([] if person.column is None else ["who"]), *(names[name] for name in used), "turn")

@@ -730,6 +730,22 @@ def chosen_bounds(
 ) -> BoundsLadder | None:
     """The candidates of bounds of which one or both are "auto"; None where none is.
 
+    Parameters
+    ----------
+    low, high : number or None
+        Ends as they are declared: a number, "auto" or None.
+    floor, ceiling : number or None
+        Least and greatest candidate; None for the default.
+    share : number or None
+        Part of the loss that pays for the choice; None for the default.
+    whole : bool
+        True for a column of whole numbers.
+
+    Returns
+    -------
+    BoundsLadder or None
+        Candidates, or None.
+
     Raises
     ------
     PublicParameterError

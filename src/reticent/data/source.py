@@ -153,6 +153,8 @@ def names_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet
     path : Path
     delimiter, encoding : str
         Of a CSV file.
+    sheet : str
+        Sheet of a workbook; empty for the only one.
 
     Returns
     -------
@@ -169,6 +171,8 @@ def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", shee
     path : Path
     delimiter, encoding : str
         Of a CSV file.
+    sheet : str
+        Sheet of a workbook; empty for the only one.
 
     Returns
     -------

@@ -380,6 +380,22 @@ def _person(tables: Tables) -> Person:
 def person_of(adjacency: Kind, column: str | None, rows: object, people: int | None) -> Person:
     """A person by the declared ``rows``: "one_each", a cap, or candidates of a cap that each release chooses.
 
+    Parameters
+    ----------
+    adjacency : Kind
+        Relation between neighbours.
+    column : str or None
+        Column that names the person; None where every row is one.
+    rows : object
+        "one_each", ``{"at_most": 5}``, or a cap that is "auto".
+    people : int or None
+        Declared number of persons, if there is one.
+
+    Returns
+    -------
+    Person
+        The person of the schema.
+
     Raises
     ------
     SpecError, PublicParameterError
@@ -489,6 +505,20 @@ def design_of(weight: str | None, design: object) -> SampleDesign | None:
 
 def read_tables(tables: Tables, folder: Path, study: Tables) -> Mapping[str, TableSource]:
     """The further tables of [tables.NAME]; what a table does not say of its notation is as for [study].
+
+    Parameters
+    ----------
+    tables : Tables
+        The sections [tables.NAME] of a study file, by name.
+    folder : Path
+        Folder that relative paths start from.
+    study : Tables
+        The section [study], whose notation is the default.
+
+    Returns
+    -------
+    mapping of str to TableSource
+        Sources by name, read-only.
 
     Raises
     ------

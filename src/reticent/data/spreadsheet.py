@@ -202,6 +202,17 @@ class SheetRows:
             self._among_rows = False
 
     def cell(self, column: int, kind: str, raw: str | None) -> None:
+        """Take one cell of the present row.
+
+        Parameters
+        ----------
+        column : int
+            Place of the column, from 0.
+        kind : str
+            Type of the cell.
+        raw : str or None
+            Text of the element, if it has one.
+        """
         places = self._places.get(column)
         if places is not None and raw is not None:
             text = cell_text(self._parts, self._texts, self._form, kind, self._style, raw)
@@ -243,7 +254,26 @@ def place_of(letters: str) -> int | None:
 def cell_text(
     parts: SheetParts, texts: Sequence[str | None], form: Format, kind: str, style: str, raw: str
 ) -> str | None:
-    """The text of one cell, None where it cannot be read."""
+    """The text of one cell, None where it cannot be read.
+
+    Parameters
+    ----------
+    parts : SheetParts
+        Parts of the workbook.
+    texts : sequence of str or None
+        Its shared texts, by place.
+    form : Format
+        Notation of the file.
+    kind, style : str
+        Attributes of the cell: its type and the place of its style.
+    raw : str
+        Text of the element.
+
+    Returns
+    -------
+    str or None
+        Text, or None.
+    """
     match kind:
         case "s":
             place = int(raw) if raw.isdecimal() and len(raw) < 10 else len(texts)

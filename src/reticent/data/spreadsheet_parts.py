@@ -163,7 +163,29 @@ def feed(
     end: Callable[[str], object] | None = None,
     text: Callable[[str], object] | None = None,
 ) -> Iterator[int]:
-    """Hand the elements of a part to functions, and yield the number of bytes read after each piece of it."""
+    """Hand the elements of a part to functions, and yield the number of bytes read after each piece of it.
+
+    Parameters
+    ----------
+    stream : binary file
+        The part, open in bytes.
+    start : function
+        Called with the name and the attributes of each element.
+    end : function, optional
+        Called with the name of each element that ends.
+    text : function, optional
+        Called with the text between.
+
+    Yields
+    ------
+    int
+        Bytes read with each piece.
+
+    Raises
+    ------
+    SpecError
+        A part that declares entities.
+    """
 
     def refuse(*_: object) -> None:
         raise SpecError("a part of a workbook declares entities")
@@ -210,7 +232,22 @@ class Texts:
 
     @classmethod
     def of(cls, package: zipfile.ZipFile, part: str, last: int | None = None) -> list[str | None]:
-        """The texts of a part, up to the place of the last that is wanted."""
+        """The texts of a part, up to the place of the last that is wanted.
+
+        Parameters
+        ----------
+        package : ZipFile
+            The workbook.
+        part : str
+            Name of the part with shared texts; empty where there is none.
+        last : int, optional
+            Greatest place that is wanted; -1 for none, None for all.
+
+        Returns
+        -------
+        list of str or None
+            Texts by place, None for a text that cannot be read.
+        """
         texts = cls(last)
         if part and last != -1:
             with package.open(part) as stream:

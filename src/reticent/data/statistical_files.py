@@ -123,7 +123,22 @@ def days_of(path: Path, shown: str) -> tuple[int, int] | None:
 
 
 def day_text(number: float, first: int, steps: int) -> str:
-    """A day in ISO 8601, empty where the calendar has none."""
+    """A day in ISO 8601, empty where the calendar has none.
+
+    Parameters
+    ----------
+    number : float
+        Moment as the file counts it.
+    first : int
+        Ordinal of the day that the file counts from.
+    steps : int
+        Steps of a day in that count.
+
+    Returns
+    -------
+    str
+        Date, or an empty text.
+    """
     day = number // steps + first
     return datetime.date.fromordinal(int(day)).isoformat() if 1 <= day <= datetime.date.max.toordinal() else ""
 

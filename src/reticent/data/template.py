@@ -40,6 +40,11 @@ def skeleton(
     dates : sequence of str
         Columns of text that hold dates; their kind is "date".
 
+    Returns
+    -------
+    str
+        Text of the study file.
+
     Raises
     ------
     SpecError
@@ -160,6 +165,8 @@ def skeleton_words(
         Columns of the file.
     wrote : str
         Name of the study file.
+    kind : FileKind
+        Format of the source.
     delimiter : str
     form : Format
         Way in which the file writes numbers.

@@ -69,6 +69,11 @@ def computed(
     most_keys : int
         Most keys of such a declaration.
 
+    Returns
+    -------
+    Schema
+        Schema with the column, and its bounds or keys.
+
     Raises
     ------
     QuestionError
@@ -96,7 +101,31 @@ def computed(
 
 
 def described(schema: Schema, name: str, *, why: str = "", unit: str = "", label: str = "") -> Schema:
-    """The schema with words about a column whose declaration followed from others."""
+    """The schema with words about a column whose declaration followed from others.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema with the computed column.
+    name : str
+        Name of the column.
+    why : str
+        Source of its bounds.
+    unit : str
+        Unit, of a column of numbers alone.
+    label : str
+        Words for people in place of the name.
+
+    Returns
+    -------
+    Schema
+        Schema with these words.
+
+    Raises
+    ------
+    QuestionError
+        A unit for a category.
+    """
     column = schema.columns[name]
     if isinstance(column, Category) and unit:
         raise refusal(f"The column '{name}' is a category, which has no unit.")
@@ -112,7 +141,27 @@ def unfiltered(schema: Schema) -> Schema:
 
 
 def declaration(name: str, kind: Type, most_keys: int = MOST_KEYS) -> Column:
-    """The declaration that follows from a type. Rows that lack a cell lack the computed one."""
+    """The declaration that follows from a type. Rows that lack a cell lack the computed one.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column, for refusals.
+    kind : Type
+        Type of its expression.
+    most_keys : int
+        Most keys of a category.
+
+    Returns
+    -------
+    Column
+        Declaration with the bounds of the type.
+
+    Raises
+    ------
+    QuestionError
+        A column with one value in every row, or with too many keys.
+    """
     match kind:
         case Numbers(low=low, high=high, whole=True) if low is not None and high is not None and low < high:
             return Integer(int(low), int(high))

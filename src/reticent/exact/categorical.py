@@ -190,6 +190,11 @@ def choice(
     Returns
     -------
     law with ``draw(entropy)``
+
+    Raises
+    ------
+    PublicParameterError
+        Scores that are no flat array of integers, lengths that differ, or multiplicities that are all 0.
     """
     pace = positive(rate, "rate")
     if not isinstance(scores, np.ndarray) or scores.dtype.kind != "i" or scores.ndim != 1:
@@ -335,6 +340,11 @@ def categorical(log_weights: Sequence[int | Fraction], multiplicity: Sequence[in
     entropy : Entropy
         The coins.
 
+    Returns
+    -------
+    int
+        Place in ``log_weights``.
+
     Raises
     ------
     PublicParameterError
@@ -377,6 +387,11 @@ def permute_and_flip(scores: Sequence[int] | NDArray[np.int64], rate: int | Frac
         Above 0; public. epsilon / (2 * sensitivity), or epsilon / sensitivity where all scores move one way.
     entropy : Entropy
         The coins.
+
+    Returns
+    -------
+    int
+        Place among the scores.
 
     Raises
     ------

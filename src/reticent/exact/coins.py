@@ -127,6 +127,11 @@ def bernoulli(p: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bool:
     Returns
     -------
     bool
+
+    Raises
+    ------
+    PublicParameterError
+        A probability outside [0, 1].
     """
     chance = rational(p, "p")
     if type(entropy) is Oracle:
@@ -137,7 +142,22 @@ def bernoulli(p: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bool:
 
 
 def dyadic(over: int, places: int, entropy: Entropy) -> bool:
-    """True with probability ``over`` / 2**``places``, on ``places`` bits whatever the probability is."""
+    """True with probability ``over`` / 2**``places``, on ``places`` bits whatever the probability is.
+
+    Parameters
+    ----------
+    over : int
+        Numerator, from 0 to 2**``places``.
+    places : int
+        Number of random bits, >= 0.
+    entropy : Entropy
+        Source of the bits.
+
+    Returns
+    -------
+    bool
+        One toss.
+    """
     if type(entropy) is Oracle:
         return bool(entropy.one(Bernoulli(Fraction(over, 1 << places))))
     return uniform(1 << places, entropy) < over
@@ -160,6 +180,11 @@ def bernoulli_exp(x: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bo
     Returns
     -------
     bool
+
+    Raises
+    ------
+    PublicParameterError
+        ``x`` below 0.
     """
     exponent = rational(x, "x")
     if type(entropy) is Oracle:

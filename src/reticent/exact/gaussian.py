@@ -151,6 +151,11 @@ def discrete_gaussian(
     shape : Shape
         Sizes of the tables; only tests change it.
 
+    Returns
+    -------
+    array of int
+        Shape (size,).
+
     Raises
     ------
     PublicParameterError

@@ -33,6 +33,11 @@ def independent(count: int, rate: Fraction, entropy: Entropy) -> Iterator[bool]:
     Returns
     -------
     iterator of bool
+
+    Raises
+    ------
+    PublicParameterError
+        A rate outside [0, 1].
     """
     whole(count, "count")
     if not 0 <= rational(rate, "rate") <= 1:

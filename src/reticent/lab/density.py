@@ -128,6 +128,16 @@ def voids(
         A replaced row moves two counts, so the noise is twice as wide.
     key : str or None
         Of a stream to replay; None: new rows and new noise.
+
+    Returns
+    -------
+    Voids
+        The counts and the noisy counts, side by side.
+
+    Raises
+    ------
+    PublicParameterError
+        A number of rows, columns or cells out of range.
     """
     if not 1 <= size <= MOST_ROWS or not 2 <= columns <= 4 or cells < 2 or cells**columns > MOST:
         raise PublicParameterError("a toy has 1 to 2^20 rows in 2 to 4 columns and at most 2^21 cells")

@@ -105,6 +105,11 @@ def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
     -------
     Price
         In the currency of the ledger.
+
+    Raises
+    ------
+    PublicParameterError
+        An epsilon above 10, or a delta of a tenth of one person or more.
     """
     exact, spare = read(epsilon, "epsilon"), read(delta, "delta")
     if exact > MOST_EPSILON:
@@ -127,6 +132,11 @@ def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
     Returns
     -------
     Circumstances
+
+    Raises
+    ------
+    QuestionError
+        X and y that are not of one study.
     """
     shelf = x.shelf
     if y is not None and y.shelf is not shelf:
@@ -289,6 +299,11 @@ def read_bounds(
     Returns
     -------
     tuple of pairs of Fraction
+
+    Raises
+    ------
+    PublicParameterError
+        No bounds, or as many as fit no column.
     """
     if bounds is None:
         raise PublicParameterError("bounds are public and have no default")

@@ -35,7 +35,22 @@ class Deal:
 
     @classmethod
     def of(cls, here: Circumstances, cv: Folds, groups: object) -> Deal:
-        """For the rows of a fit, and the persons of arrays whose persons have several rows."""
+        """For the rows of a fit, and the persons of arrays whose persons have several rows.
+
+        Parameters
+        ----------
+        here : Circumstances
+            Circumstances of the fit.
+        cv : Folds
+            Number of folds and their coins.
+        groups : object
+            Person of each row of arrays; None for one row each.
+
+        Returns
+        -------
+        Deal
+            The deal, whose coins are tossed now where the number of rows is public.
+        """
         known = None if here.exact is None else cv.deal(np.arange(here.exact), gate.coins_for(here.source))
         return cls(here, cv, _owned(here, groups), known)
 

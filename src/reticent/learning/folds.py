@@ -76,6 +76,11 @@ class Folds:
         groups : array, optional
             The person of each row, where one may have several: then all rows of a person fall into one fold.
 
+        Yields
+        ------
+        pair of arrays of int
+            Training rows and test rows of a fold, as places of shape (rows,).
+
         Raises
         ------
         QuestionError
@@ -132,6 +137,11 @@ def of_person(fits: Sequence[Guarantee], scores: Sequence[Guarantee], label: str
     fits, scores : sequences of Guarantee
         One for each fold, about the neighbours of the whole; no ``scores`` where none are told.
     label : str
+
+    Returns
+    -------
+    Guarantee
+        Guarantee of the dearest fold.
 
     Guarantee
     ---------

@@ -63,6 +63,11 @@ def held(x: object, y: object | None, columns: int | None, size: Size) -> Caller
     size : "public" or "private"
         Of the number of rows.
 
+    Returns
+    -------
+    CallerArrays
+        The arrays, with what is public of them.
+
     Raises
     ------
     PublicParameterError

@@ -120,7 +120,26 @@ class FitOddShare:
         vouched: bool = False,
         known: bool = False,
     ) -> FitOddShare:
-        """The share for a part of ``epsilon``, or for none where it is known without: by the fit, or an earlier one."""
+        """The share for a part of ``epsilon``, or for none where it is known without: by the fit, or an earlier one.
+
+        Parameters
+        ----------
+        here : Circumstances
+            Circumstances of the fit.
+        epsilon : Fraction
+            Loss of which a part pays for the share.
+        classes : array of any type, optional
+            Declared classes of the target, shape (classes,); None for a target of numbers.
+        vouched : bool
+            True if whoever fits says that no row is odd.
+        known : bool
+            True if an earlier fit to the same rows told the share.
+
+        Returns
+        -------
+        FitOddShare
+            The share, with its price if it is bought.
+        """
         columns: tuple[str, ...] = ()
         told = NOTHING if here.shelf is None else here.shelf.known()
         if here.shelf is not None and not here.complete:

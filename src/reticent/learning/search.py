@@ -460,7 +460,32 @@ class Round:
         fold: int,
         y: object,
     ) -> Round:
-        """Understood and priced: each fit has one of ``among`` shares of what training costs."""
+        """Understood and priced: each fit has one of ``among`` shares of what training costs.
+
+        Parameters
+        ----------
+        search : GridSearchCV
+            The search.
+        model : Classifier or Regressor
+            Estimator whose parameters are tried.
+        listed : sequence of mapping of str to object
+            Candidates, each a mapping of parameters.
+        whole : Price
+            Price of the whole search.
+        among : int
+            Number of fits that share the price.
+        deal : Deal
+            Deal of rows to folds.
+        fold : int
+            Fold that is held out.
+        y : object
+            Target as it was passed.
+
+        Returns
+        -------
+        Round
+            The round, with the price of each of its fits.
+        """
         price = whole.epsilon * TRAINED, whole.delta * TRAINED
         made = [search._made(model, params, *price, among) for params in listed]
         counted = [one._missed(y)[1] for one in made]

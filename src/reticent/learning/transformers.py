@@ -218,6 +218,20 @@ def unpacked(estimator: object, x: object, who: str) -> tuple[Estimator, list[tu
 
     Values are moved to their bounds row by row, and learn nothing.
 
+    Parameters
+    ----------
+    estimator : object
+        Estimator, or pipeline of ``Clip`` and it.
+    x : object
+        Rows or handle, as the caller passed them.
+    who : str
+        Name of the caller, for the refusal.
+
+    Returns
+    -------
+    tuple of Estimator, list of tuple of str and Clip and object
+        Estimator, transformers with their names, and X after them.
+
     Raises
     ------
     QuestionError

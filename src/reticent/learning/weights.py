@@ -65,7 +65,29 @@ class RowWeights:
 
     @classmethod
     def of(cls, price: Price, most: Fraction | None, given: ClassWeight, labels: NDArray[np.generic]) -> RowWeights:
-        """Weights by the parameter ``class_weight`` of a classifier with these labels."""
+        """Weights by the parameter ``class_weight`` of a classifier with these labels.
+
+        Parameters
+        ----------
+        price : Price
+            Loss of the fit, weights included.
+        most : Fraction or None
+            The greatest weight of a row; None where rows have none of their own.
+        given : ClassWeight
+            ``class_weight`` as the caller wrote it.
+        labels : array of any type
+            Classes of the target, shape (classes,).
+
+        Returns
+        -------
+        RowWeights
+            Weights; balanced ones are counted when the model is drawn.
+
+        Raises
+        ------
+        PublicParameterError
+            A word but "balanced", a class without a weight, or a weight of 0 or less.
+        """
         if given is None:
             return cls(price, most)
         if isinstance(given, str):
@@ -116,7 +138,22 @@ class RowWeights:
         )
 
     def draw(self, values: Floats, places: Floats, entropy: Entropy) -> tuple[Floats, Integers | None, Floats | None]:
-        """Rows without their weights, the share of every row in steps, and the noisy shares of balanced classes."""
+        """Rows without their weights, the share of every row in steps, and the noisy shares of balanced classes.
+
+        Parameters
+        ----------
+        values : array of float
+            Rows in the units of the columns, shape (n, columns); the last column has the weights where rows have some.
+        places : array of float
+            Class of each row as its place among the labels, shape (n,); NaN where a row has none.
+        entropy : Entropy
+            Source of the noise.
+
+        Returns
+        -------
+        tuple of arrays, the last two or None
+            Rows of shape (n, columns), shares of shape (n,) in steps of 1 / UNIT, and shares of shape (classes,).
+        """
         if not self.used:
             return values, None, None
         share = np.ones(len(values))

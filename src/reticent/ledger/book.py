@@ -201,7 +201,24 @@ class Book:
 
 
 def charge_under(replay: Replay, view: Extract, who: str, key: str) -> Entry | None:
-    """The charge under an idempotency key."""
+    """The charge under an idempotency key.
+
+    Parameters
+    ----------
+    replay : Replay
+        Totals as they are known.
+    view : Extract
+        Rows of the same moment.
+    who : str
+        Person who asked.
+    key : str
+        Idempotency key of the request.
+
+    Returns
+    -------
+    Entry or None
+        Entry of the charge, or None.
+    """
     if replay.whole or (who, key) in replay.keys:
         return replay.keys.get((who, key))
     for row in view.named(under_key(who, key)):
@@ -212,7 +229,22 @@ def charge_under(replay: Replay, view: Extract, who: str, key: str) -> Entry | N
 
 
 def line_about(replay: Replay, view: Extract, release: str) -> Line | None:
-    """The line of a request, looked up by name where it is from before the checkpoint that the replay began at."""
+    """The line of a request, looked up by name where it is from before the checkpoint that the replay began at.
+
+    Parameters
+    ----------
+    replay : Replay
+        Totals as they are known.
+    view : Extract
+        Rows of the same moment.
+    release : str
+        Id of the request, such as "r-0007".
+
+    Returns
+    -------
+    Line or None
+        Line, or None where there is no such request.
+    """
     return line_of(view.named(of_release(release))) if replay.is_earlier(release) else replay.lines.get(release)
 
 

@@ -177,6 +177,11 @@ def least_variance(sensitivity: int, epsilon: Fraction, delta: Fraction) -> Frac
     Returns
     -------
     Fraction
+
+    Raises
+    ------
+    PublicParameterError
+        A delta that no variance reaches.
     """
     high = Fraction(1)
     while scalar_loss(Fraction(sensitivity), high, epsilon).delta > delta:

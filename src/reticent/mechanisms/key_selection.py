@@ -145,6 +145,22 @@ def key_list(
     """The selection whose whole list costs (epsilon, delta), where each person counts in at most ``groups`` keys.
 
     A person who is replaced leaves so many keys and enters as many others.
+
+    Parameters
+    ----------
+    neighbours : Adjacency
+        Relation between neighbours.
+    epsilon, delta : Fraction
+        Loss of the whole list.
+    groups : int
+        Most keys that a person counts in, >= 1.
+    at_least : int
+        Least number of persons of a listed key.
+
+    Returns
+    -------
+    KeySelection
+        Mechanism for one key.
     """
     changes = groups * (2 if neighbours.kind == "substitute" else 1)
     return KeySelection(neighbours, epsilon / changes, delta / changes, changes, at_least)

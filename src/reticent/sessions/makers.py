@@ -333,7 +333,37 @@ def holdout_terms(
     threshold: Number,
     told: tuple[Record, str],
 ) -> tuple[SessionTerms, SparseVector, int, GridRows | None]:
-    """Terms of a holdout, its mechanism, the threshold in steps, and the training rows."""
+    """Terms of a holdout, its mechanism, the threshold in steps, and the training rows.
+
+    Parameters
+    ----------
+    study : Payer
+        Study that pays.
+    columns : sequence of str
+        Columns that the questions will be about.
+    public : mapping of str to sequence of float or None
+        Training rows by column, or None.
+    epsilon : number
+        Loss of all rounds.
+    rounds : int
+        Number of rounds.
+    threshold : number
+        Distance above which the holdout is shown, in (0, 1).
+    told : tuple of Record and str
+        Record and purpose, for the ledger and the certificate.
+
+    Returns
+    -------
+    tuple of SessionTerms, SparseVector, int and GridRows or None
+        Terms, mechanism of a round, threshold in steps, and training rows.
+
+    Raises
+    ------
+    QuestionError
+        Training rows that are the private ones.
+    PublicParameterError
+        A threshold of 0.
+    """
     from reticent.sessions.holdout import round_of
     from reticent.sessions.row_count import counted
     from reticent.sessions.row_functions import axes_of, public_rows, steps
@@ -361,7 +391,35 @@ def sparse_vector_terms(
     show: Literal["values", "above"],
     told: tuple[Record, str],
 ) -> tuple[SessionTerms, SparseVector]:
-    """Terms of a sparse vector, and its mechanism."""
+    """Terms of a sparse vector, and its mechanism.
+
+    Parameters
+    ----------
+    study : Payer
+        Study that pays.
+    columns : sequence of str
+        Columns that the questions will be about.
+    epsilon : number
+        Loss of the whole session.
+    positives : int
+        Number of answers above.
+    of : Of
+        "means" or "counts".
+    show : "values" or "above"
+        "values" or "above".
+    told : tuple of Record and str
+        Record and purpose, for the ledger and the certificate.
+
+    Returns
+    -------
+    tuple of SessionTerms and SparseVector
+        Terms and mechanism.
+
+    Raises
+    ------
+    PublicParameterError
+        Another word for ``of`` or ``show``.
+    """
     from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
     from reticent.sessions.above_threshold import reach
     from reticent.sessions.row_count import counted
@@ -392,7 +450,35 @@ def leaderboard_terms(
     start: Number,
     told: tuple[Record, str],
 ) -> tuple[SessionTerms, SparseVector, int, int]:
-    """Terms of a leaderboard, its mechanism, and the step and the start in whole steps."""
+    """Terms of a leaderboard, its mechanism, and the step and the start in whole steps.
+
+    Parameters
+    ----------
+    study : Payer
+        Study that pays.
+    columns : sequence of str
+        Columns that the questions will be about.
+    epsilon : number
+        Loss of the whole board.
+    improvements : int
+        Number of scores that may be shown.
+    step : number
+        Least improvement, in (0, 1).
+    start : number
+        Score to beat first, in [0, 1].
+    told : tuple of Record and str
+        Record and purpose, for the ledger and the certificate.
+
+    Returns
+    -------
+    tuple of SessionTerms, SparseVector, int and int
+        Terms, mechanism, step and start.
+
+    Raises
+    ------
+    PublicParameterError
+        A step of 0.
+    """
     from reticent.sessions.leaderboard import board_of
     from reticent.sessions.row_count import counted
     from reticent.sessions.row_functions import axes_of, steps
@@ -417,7 +503,33 @@ def noisy_answers_terms(
     delta: Number | None,
     told: tuple[Record, str],
 ) -> tuple[SessionTerms, Gaussian]:
-    """Terms of noisy answers, and the mechanism of one."""
+    """Terms of noisy answers, and the mechanism of one.
+
+    Parameters
+    ----------
+    study : Payer
+        Study that pays.
+    columns : sequence of str
+        Columns that the questions will be about.
+    rho : number
+        Loss of the whole session, in zCDP.
+    answers : int
+        Number of answers.
+    delta : number or None
+        Probability at which rho is converted, where the budget counts it.
+    told : tuple of Record and str
+        Record and purpose, for the ledger and the certificate.
+
+    Returns
+    -------
+    tuple of SessionTerms and Gaussian
+        Terms and the mechanism of one answer.
+
+    Raises
+    ------
+    PublicParameterError
+        More answers than a proof can list.
+    """
     from reticent.privacy.cost import Cost
     from reticent.sessions.gaussian_answers import answer_of
     from reticent.sessions.row_count import counted

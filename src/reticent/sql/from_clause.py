@@ -88,6 +88,11 @@ def joined_rows(
     tables : sequence of str
         The names of the main table.
 
+    Returns
+    -------
+    RowView
+        The rows, and the columns that they have by each alias.
+
     Raises
     ------
     QuestionError

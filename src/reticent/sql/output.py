@@ -61,7 +61,25 @@ def names_of(name: str, output: Output) -> tuple[str, ...]:
 
 
 def plus(one: WeightedSum | Quotient, other: WeightedSum | Quotient, sign: Fraction) -> WeightedSum | Quotient:
-    """The sum of two outputs, the second times ``sign``."""
+    """The sum of two outputs, the second times ``sign``.
+
+    Parameters
+    ----------
+    one, other : WeightedSum or Quotient
+        Outputs of a SELECT.
+    sign : Fraction
+        Factor of the second, 1 or -1.
+
+    Returns
+    -------
+    WeightedSum or Quotient
+        The sum as one output.
+
+    Raises
+    ------
+    QuestionError
+        A quotient plus anything but a number.
+    """
     if isinstance(one, WeightedSum) and isinstance(other, WeightedSum):
         return _added(one, other, sign)
     # a quotient plus a number: (a + c b) / b

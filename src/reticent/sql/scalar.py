@@ -108,7 +108,27 @@ _TITLES: Final[Mapping[str, str]] = {
 
 
 def column_of(name: str, columns: Mapping[str, Tree], *, quoted: bool) -> str:
-    """The spelling of a column; without double quotes capitals do not matter where that leaves one."""
+    """The spelling of a column; without double quotes capitals do not matter where that leaves one.
+
+    Parameters
+    ----------
+    name : str
+        Name as it is written.
+    columns : mapping of str to Tree
+        Columns of the table, by name.
+    quoted : bool
+        True for a name in double quotes, whose capitals matter.
+
+    Returns
+    -------
+    str
+        Declared name.
+
+    Raises
+    ------
+    QuestionError
+        A name of no column, or of several.
+    """
     if name in columns:
         return name
     alike = [] if quoted else [one for one in columns if one.lower() == name.lower()]

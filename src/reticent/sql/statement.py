@@ -102,6 +102,11 @@ def read(text: str, schema: Schema, tables: Sequence[str] = (TABLE,)) -> SelectS
     tables : sequence of str
         The names that stand for the table of the study.
 
+    Returns
+    -------
+    SelectStatement
+        Questions, outputs, and the options of the statement.
+
     Raises
     ------
     QuestionError

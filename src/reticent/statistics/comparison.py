@@ -120,6 +120,11 @@ def find(
     of : str or question, optional
         The answer whose groups or bins are named.
 
+    Returns
+    -------
+    tuple of ReleasedCell
+        The cells, in the order of the answer.
+
     Raises
     ------
     QuestionError
@@ -303,7 +308,22 @@ class Terms:
 
 
 def weighted(name: str, estimand: str, terms: Terms) -> Answer:
-    """A weighted sum of cells, each named once, plus a public constant, under a name of the caller's."""
+    """A weighted sum of cells, each named once, plus a public constant, under a name of the caller's.
+
+    Parameters
+    ----------
+    name : str
+        Name of the answer.
+    estimand : str
+        Words for what it estimates.
+    terms : Terms
+        Weights, cells and the constant.
+
+    Returns
+    -------
+    Answer
+        Answer of one cell, with an interval where the law of the errors is known.
+    """
     found = _linear(name, estimand, [weight for weight, _ in terms.cells], [part for _, part in terms.cells])
     if not terms.constant:
         return found
@@ -317,7 +337,22 @@ def weighted(name: str, estimand: str, terms: Terms) -> Answer:
 
 
 def quotient(name: str, estimand: str, above: Terms, below: Terms) -> Answer:
-    """One weighted sum divided by another, which may share cells; no reply where the divisor may be 0."""
+    """One weighted sum divided by another, which may share cells; no reply where the divisor may be 0.
+
+    Parameters
+    ----------
+    name : str
+        Name of the answer.
+    estimand : str
+        Words for what it estimates.
+    above, below : Terms
+        Dividend and divisor.
+
+    Returns
+    -------
+    Answer
+        Answer of one cell.
+    """
     parts = tuple({part.name: part for _, part in (*above.cells, *below.cells)}.values())
     _distinct(parts)
     if not _replied(parts):

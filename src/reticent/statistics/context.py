@@ -121,6 +121,11 @@ def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: i
         The most values of one person in one answer.
     person : Person
         Whose ``typical`` rows are the public guess.
+
+    Returns
+    -------
+    ExpectedAccuracy
+        Half-widths at 95 %, in the unit of the answer.
     """
     if person.typical is not None:
         return expected(values_of(people, rows, person))

@@ -54,6 +54,20 @@ def dated(answer: Answer, statistic: Statistic, found: Calendar) -> Answer:
     """The answer of a statistic of dates, with its numbers as dates or as distances of dates.
 
     A spread of times is in hours.
+
+    Parameters
+    ----------
+    answer : Answer
+        Answer in steps of the calendar.
+    statistic : Statistic
+        Its statistic, which is a place or a distance.
+    found : Calendar
+        Calendar of the column.
+
+    Returns
+    -------
+    Answer
+        Answer with dates, or in days or hours.
     """
     if statistic.axis == "values":
         return replace(answer, cells=tuple(_cell(cell, found.step, found.units, 1.0) for cell in answer.cells))

@@ -155,6 +155,11 @@ def combined(
         Covariances of sampling errors. An absent pair is uncorrelated. None is not known: the greatest that the two
         variances allow is taken then.
 
+    Returns
+    -------
+    ErrorLaw
+        Law of the error of the sum.
+
     Notes
     -----
     Two errors of standard deviations s and t contribute at most 2 s t <= q s^2 + t^2 / q beyond their variances, with

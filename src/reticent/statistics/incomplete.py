@@ -103,6 +103,11 @@ def incomplete_step(
     Returns
     -------
     IncompleteStep
+
+    Raises
+    ------
+    QuestionError
+        Groups beside the question.
     """
     if setting.keys is not None:
         raise QuestionError("A share of incomplete rows is one for all groups: leave out 'by'. Nothing was charged.")
@@ -172,10 +177,19 @@ def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = Fa
 
     Parameters
     ----------
+    asked : Ask
+        The question.
+    schema : Schema
+        Schema of the study.
     units : int or None
         The public number of persons.
     counted : bool
         Whether the release asks for the number of rows.
+
+    Returns
+    -------
+    bool
+        True if the share need not be bought.
     """
     if asked.weighed_by is not None:  # a row counts by its weight, which its own number hides
         return False
@@ -204,6 +218,11 @@ def share_by_count(values: ValueCount, rows: float, of_rows: float) -> Incomplet
     values : ValueCount
     rows, of_rows : float
         The number of rows, and the scale of its noise: 0 where it is public.
+
+    Returns
+    -------
+    IncompleteRows
+        Estimate with its interval.
     """
     columns = (values.column,)
     if rows < 1 or (of_rows and too_few(rows, [of_rows])):

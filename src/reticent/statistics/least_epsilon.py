@@ -27,6 +27,11 @@ def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) 
     people : int
         The size the plan assumes.
 
+    Returns
+    -------
+    Fraction
+        Epsilon, a multiple of 1/1000.
+
     Raises
     ------
     QuestionError

@@ -66,7 +66,22 @@ def by_binade(base: Cells, data: Counts) -> Runs:
 
 
 def flat(base: Cells, binade: int, bits: int) -> Cells:
-    """Even cells from -16 to 16 times the upper end of a binade, 2^``bits`` for that end and no finer than the base."""
+    """Even cells from -16 to 16 times the upper end of a binade, 2^``bits`` for that end and no finer than the base.
+
+    Parameters
+    ----------
+    base : Cells
+        Candidates of the column.
+    binade : int
+        Magnitude, a power of two in steps of the base.
+    bits : int
+        Accuracy, in binary places of that magnitude.
+
+    Returns
+    -------
+    Cells
+        Cells of equal weight.
+    """
     if base.step is None:
         step = Fraction(2) ** (base.least + binade - bits)
         last = 1 << (bits + WIDER)
@@ -91,6 +106,11 @@ def candidates(base: Cells, binade: int | None, *, tied: bool | None, most: int 
         not asked.
     most : int
         Most bits of the range of whole numbers; fewer where cells are cut into parts.
+
+    Returns
+    -------
+    Cells
+        Cells with their public weights.
     """
     bits = FINEST if tied is False else FINE if tied else UNKNOWN
     if base.free and not binade:
@@ -112,6 +132,20 @@ def share(base: Cells, among: Cells, *, tied: bool | None) -> float:
     For tied values it is the share of one cell. For others it is the share of a column's spread. That column lies
     ``SPREADS`` times its spread away from 0, or in the middle of bounds so far apart. Under the prior it is the share
     of a cell of 2^-20 of a binade.
+
+    Parameters
+    ----------
+    base : Cells
+        Candidates of the column.
+    among : Cells
+        Candidates of the draw.
+    tied : bool or None
+        True if values are tied, False if not, None if it is not known.
+
+    Returns
+    -------
+    float
+        Share in (0, 1].
     """
     if among.free:
         return cell_share(among if tied is not False else coarser(among, FINE))
@@ -128,7 +162,22 @@ def rarest(base: Cells) -> float:
 
 
 def edges(base: Cells, among: Cells, at: int) -> tuple[float, float]:
-    """The ends of a candidate; the outermost ones stand for all beyond and reach as far as the column does."""
+    """The ends of a candidate; the outermost ones stand for all beyond and reach as far as the column does.
+
+    Parameters
+    ----------
+    base : Cells
+        Candidates of the column.
+    among : Cells
+        Candidates of the draw.
+    at : int
+        Number of a cell of ``among``.
+
+    Returns
+    -------
+    tuple of float and float
+        Lower and upper end, in units of the column.
+    """
     low, high = among.edges(at)
     if at == among.lowest:
         low = min(low, base.edges(base.lowest)[0])
@@ -148,7 +197,22 @@ def reach(base: Cells) -> str:
 
 
 def at_the_end(base: Cells, among: Cells, at: int) -> str:
-    """Caveat of a drawn value that stands for all beyond it, empty if it does not."""
+    """Caveat of a drawn value that stands for all beyond it, empty if it does not.
+
+    Parameters
+    ----------
+    base : Cells
+        Candidates of the column.
+    among : Cells
+        Candidates of the draw.
+    at : int
+        Number of the cell that was drawn.
+
+    Returns
+    -------
+    str
+        Sentence without its stop.
+    """
     low, high = among.edges(at)
     value = f"{float(among.value(at)):.6g}"
     if at == among.highest or high > base.edges(base.highest)[0]:

@@ -106,6 +106,11 @@ class Price:
         Returns
         -------
         Exponential
+
+        Raises
+        ------
+        PublicParameterError
+            A share outside (0, 1].
         """
         if not 0 < exact(share, "share") <= 1:
             raise PublicParameterError("a share of a price lies above 0 and at most at 1")

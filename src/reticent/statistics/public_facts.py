@@ -143,7 +143,22 @@ def at_most(person: Person) -> str:
 
 
 def clipping(column: str, bounds: tuple[Fraction, Fraction], setting: Setting) -> str:
-    """Caveat of bounds: ``values of x outside [0, 9] count as the nearer bound``."""
+    """Caveat of bounds: ``values of x outside [0, 9] count as the nearer bound``.
+
+    Parameters
+    ----------
+    column : str
+        Name of the column.
+    bounds : tuple of Fraction and Fraction
+        Its lower and upper bound.
+    setting : Setting
+        Public circumstances of the release.
+
+    Returns
+    -------
+    str
+        Sentence without its stop.
+    """
     declared = setting.schema.column(column)
     ends = ", ".join(value_words(end, declared) for end in bounds)
     return f"values of {column} outside [{ends}] count as the nearer bound"

@@ -48,7 +48,20 @@ class Runs:
     total: int
 
     def scores(self, a: int, b: int, shift: int | Fraction) -> Indices:
-        """The score of every run; ``shift`` is D in ranks, a multiple of 1/b. Scores end at 2^62: none moves more."""
+        """The score of every run; Scores end at 2^62: none moves more.
+
+        Parameters
+        ----------
+        a, b : int
+            Level a / b of the quantile, 0 < a < b.
+        shift : int or Fraction
+            D in ranks, a multiple of 1 / b.
+
+        Returns
+        -------
+        array of int
+            Scores times b, shape (runs,).
+        """
         aim = Fraction(shift) * b
         assert aim.denominator == 1
         below, above = self.below, self.above
@@ -174,7 +187,22 @@ def candidates(
 
 
 def placed(base: Cells, to: Cells, data: Counts) -> Counts:
-    """Counts by cell of ``base`` as counts by cell of ``to``; what lies beyond the candidates counts as the last."""
+    """Counts by cell of ``base`` as counts by cell of ``to``; what lies beyond the candidates counts as the last.
+
+    Parameters
+    ----------
+    base : Cells
+        Cells that the counts are of.
+    to : Cells
+        Cells that they shall be of.
+    data : Counts
+        Counts by cell of ``base``.
+
+    Returns
+    -------
+    Counts
+        Counts by cell of ``to``, in order.
+    """
     held = np.clip(np.asarray(data.cells, dtype=np.int64), base.lowest, base.highest)
     index = np.clip(moved(base, to, held), to.lowest, to.highest)
     if not len(index):

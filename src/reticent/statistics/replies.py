@@ -76,6 +76,11 @@ def passing(holds: Callable[[float], bool], number: float, scales: Sequence[floa
         The true number, as a plan supposes it.
     scales : sequence of float
         Those of the independent Laplace parts of the noise; none where the number is public.
+
+    Returns
+    -------
+    float
+        Probability in [0, 1].
     """
     widths = [abs(scale) for scale in scales if scale]
     if not widths:

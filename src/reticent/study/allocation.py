@@ -141,7 +141,21 @@ class PreparedRelease:
     def expected(self, place: int, people: int, *, passing: Fraction | None, where: bool) -> ExpectedAccuracy:
         """The expectation of a step of ``all_steps`` for so many people, with what is said of the share beside it.
 
-        ``passing`` is the share of rows that is supposed to pass the filters; ``where``: the study itself has one.
+        Parameters
+        ----------
+        place : int
+            Place of the step in ``all_steps``.
+        people : int
+            Supposed number of persons.
+        passing : Fraction or None
+            Share of rows that is supposed to pass the filters; None for all.
+        where : bool
+            True if the study itself has a filter.
+
+        Returns
+        -------
+        ExpectedAccuracy
+            Half-widths at 95 %, in the unit of the answer.
         """
         step = self.all_steps[place]
         chosen = where or self._is_filtered(place)
@@ -204,6 +218,11 @@ def understand(
     Returns
     -------
     tuple of Ask
+
+    Raises
+    ------
+    QuestionError
+        No list, no question, or a question that is asked twice.
     """
     if isinstance(questions, str) or not isinstance(questions, Iterable):
         raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
@@ -396,7 +415,27 @@ def _viewed(
 
 
 def together(parts: Sequence[Guarantee], within: Cost, currency: str) -> Guarantee:
-    """The guarantee of all parts in the currency of the charge."""
+    """The guarantee of all parts in the currency of the charge.
+
+    Parameters
+    ----------
+    parts : sequence of Guarantee
+        Guarantees of the steps.
+    within : Cost
+        Total of the release.
+    currency : str
+        Currency of the ledger.
+
+    Returns
+    -------
+    Guarantee
+        Guarantee in that currency.
+
+    Raises
+    ------
+    PublicParameterError
+        rho for a budget in (epsilon, delta) without a delta.
+    """
     if within.rho is not None or currency == "zcdp":
         whole = compose.in_sequence([compose.in_zcdp(part) for part in parts])
     else:
@@ -538,8 +577,21 @@ def most(asked: Sequence[Ask], within: Cost, currency: Currency, *, wants: bool,
 
     Parameters
     ----------
+    asked : sequence of Ask
+        Questions of the release.
+    within : Cost
+        Total of the release.
+    currency : Currency
+        Currency of the ledger.
     wants : bool
         Half-widths are wanted: what they take is known once the people are counted, so all that is ``left`` may go.
+    left : function
+        Function that gives the remaining budget.
+
+    Returns
+    -------
+    Loss
+        Loss in the currency of the ledger.
 
     Raises
     ------
@@ -618,6 +670,11 @@ def public_people(
     -------
     int or None
         None where the number is private.
+
+    Raises
+    ------
+    Fault
+        The rows cannot be counted; the loss is charged.
     """
     from reticent.data.table import EngineFailure
 

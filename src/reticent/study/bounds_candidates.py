@@ -60,6 +60,28 @@ def settle_bounded(
 ) -> PreparedRelease:
     """Steps and guarantee of a release, as ``settle`` gives them, where bounds of a column may be chosen privately.
 
+    Parameters
+    ----------
+    asked : sequence of Ask
+        Questions of the release.
+    within : Cost
+        Total of the release.
+    schema : Schema
+        Schema of the study.
+    units : int or None
+        The public number of persons, if there is one.
+    currency : str
+        Currency of the ledger.
+    known : EarlierShares
+        Shares that earlier releases told.
+    extensions : sequence of Extension
+        Statistics of third parties.
+
+    Returns
+    -------
+    PreparedRelease
+        Release with one version for each candidate.
+
     Raises
     ------
     QuestionError
@@ -141,7 +163,22 @@ def _at(
 
 
 def cut_share(schema: Schema, column: str, bounds: tuple[Fraction, Fraction]) -> tuple[Schema, Ask]:
-    """The schema that tells which values lie outside bounds, and the question for their share of all rows."""
+    """The schema that tells which values lie outside bounds, and the question for their share of all rows.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema at the chosen bounds.
+    column : str
+        Column whose bounds are chosen.
+    bounds : tuple of Fraction and Fraction
+        Lower and upper bound.
+
+    Returns
+    -------
+    tuple of Schema and Ask
+        Schema with the computed column, and the question.
+    """
     name, (low, high) = column_text(ColumnName(column)), map(show, bounds)
     outside = f"{name} < {low} or {name} > {high}"
     share = resolved(parse(f"proportion({outside}, value=True) weight {UNWEIGHTED}"), schema)

@@ -53,6 +53,28 @@ def settle_capped(
 ) -> PreparedRelease:
     """Steps and guarantee of a release, as ``settle`` gives them, for a schema whose cap may be chosen privately.
 
+    Parameters
+    ----------
+    asked : sequence of Ask
+        Questions of the release.
+    within : Cost
+        Total of the release.
+    schema : Schema
+        Schema of the study.
+    units : int or None
+        The public number of persons, if there is one.
+    currency : str
+        Currency of the ledger.
+    known : EarlierShares
+        Shares that earlier releases told.
+    extensions : sequence of Extension
+        Statistics of third parties.
+
+    Returns
+    -------
+    PreparedRelease
+        Release with one version for each candidate.
+
     Raises
     ------
     QuestionError, PublicParameterError
@@ -86,7 +108,22 @@ def settle_capped(
 
 
 def at_chosen(prepared: PreparedRelease, table: Table, entropy: Entropy) -> PreparedRelease:
-    """The release at the candidate that is chosen now, from the rows."""
+    """The release at the candidate that is chosen now, from the rows.
+
+    Parameters
+    ----------
+    prepared : PreparedRelease
+        Release with its candidates.
+    table : Table
+        Open rows.
+    entropy : Entropy
+        Source of the noise.
+
+    Returns
+    -------
+    PreparedRelease
+        The version of the chosen candidate.
+    """
     choice = prepared.choice
     assert isinstance(choice, CapChoiceStep | BoundsChoiceStep)
     found = table.run(choice.queries, KEY, choice.setting.schema)
@@ -103,7 +140,29 @@ def _within(asked: Ask, cap: int) -> Ask:
 
 
 def shared_out(asked: Sequence[Ask], within: Cost, share: Fraction, prepare: Callable[[Fraction], C]) -> tuple[C, Cost]:
-    """The choice at its share of the loss, and what is left for the answers."""
+    """The choice at its share of the loss, and what is left for the answers.
+
+    Parameters
+    ----------
+    asked : sequence of Ask
+        Questions of the release.
+    within : Cost
+        Total of the release.
+    share : Fraction
+        Part of the loss that pays for the choice.
+    prepare : function
+        Makes the choice for an epsilon.
+
+    Returns
+    -------
+    tuple of C and Cost
+        Choice, and the cost of the answers.
+
+    Raises
+    ------
+    PublicParameterError
+        Neither the release nor every question names a loss.
+    """
     if within.rho is not None:
         made = prepare(round_down(sqrt_down(2 * within.rho * share), DIGITS))
         cost = zcdp_of(compose.in_zcdp(made.guarantee).loss).rho

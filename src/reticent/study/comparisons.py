@@ -223,6 +223,11 @@ class Comparisons(ABC):
         null : float, optional
             Hold every cell with a known law against this number, and not the tests of the release.
 
+        Returns
+        -------
+        tuple of str
+            Names of the tests, in the order given.
+
         Raises
         ------
         QuestionError

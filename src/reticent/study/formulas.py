@@ -135,8 +135,24 @@ def tree_of(name: str, schema: Schema) -> Tree:
 def keys_of(schema: Schema, groups: str, among: Sequence[Key] | None = None, touch: int | None = None) -> Keys:
     """Public groups of a column of keys, or of the product of several.
 
-    A person may be in as many groups as they have kept rows; in one, where every column is declared constant
-    for a person. ``touch`` states a smaller public bound, which is then enforced.
+    A person may be in as many groups as they have kept rows; in one, where every column is declared constant for a
+    person. A smaller ``touch`` is enforced.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema of the study.
+    groups : str
+        Column, or columns and cuts, as text.
+    among : sequence of Key, optional
+        Groups of one column that are wanted; None for all.
+    touch : int, optional
+        Most groups of a person; None for the bound that follows from the schema.
+
+    Returns
+    -------
+    Keys
+        Groups with the bound.
 
     Raises
     ------

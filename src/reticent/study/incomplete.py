@@ -236,16 +236,25 @@ def beside(
 
     Parameters
     ----------
+    asked : sequence of Ask
+        Questions of the release.
     amounts : sequence of Fraction
         What each answer may cost, in epsilon or rho.
     step : function
         Prepares a share for an amount.
+    schema : Schema
+        Schema of the study.
     units : int or None
         The public number of persons.
     rows : Fraction or None
         The scale of the noise of the number of rows, where that is asked for.
     known : Known
         What earlier releases told.
+
+    Returns
+    -------
+    tuple of ReleaseShares and tuple of Fraction
+        Shares, and the amount set aside by each answer.
     """
     columns = tuple(odd_columns(item, schema) for item in asked)
     wanting = due(asked, schema, units, known)

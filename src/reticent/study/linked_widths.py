@@ -66,7 +66,22 @@ def linked_width(name: str, width: float) -> LinkedWidth | None:
 
 
 def planned_widths(want: Mapping[str, float], steps: Sequence[Step], people: int) -> tuple[tuple[str, float], ...]:
-    """The comparisons among ``want``, each with the half-width of its noise that these steps give."""
+    """The comparisons among ``want``, each with the half-width of its noise that these steps give.
+
+    Parameters
+    ----------
+    want : mapping of str to float
+        Half-widths by name, some of them of comparisons.
+    steps : sequence of Step
+        Steps of the plan.
+    people : int
+        Supposed number of persons.
+
+    Returns
+    -------
+    tuple of tuple of str and float
+        Names with half-widths at 95 %, in the unit of the answer.
+    """
     named, found = {step.name: step for step in steps}, []
     for name, width in want.items():
         comparison = linked_width(name, width)
@@ -85,10 +100,21 @@ def least_epsilons(
 
     Parameters
     ----------
+    wanted : sequence of LinkedWidth
+        Comparisons with their half-widths.
     least : mapping of name to epsilon
         What an answer needs by itself.
     prepare : callable
         The step of a named answer for an epsilon.
+    people : int
+        Supposed number of persons.
+    in_rho : bool
+        True if the sum of squares is made least.
+
+    Returns
+    -------
+    dict of str to Fraction
+        Epsilon of each answer, by name.
 
     Raises
     ------

@@ -36,6 +36,26 @@ def settle_moved(
 ) -> PreparedRelease:
     """Steps and guarantee of a release, as ``settle`` gives them, for rows that reach their person through a key.
 
+    Parameters
+    ----------
+    asked : sequence of Ask
+        Questions of the release.
+    within : Cost
+        Total of the release.
+    schema : Schema
+        Schema of the study.
+    units : int or None
+        The public number of persons, if there is one.
+    currency : str
+        Currency of the ledger.
+    extensions : sequence of Extension
+        Statistics of third parties.
+
+    Returns
+    -------
+    PreparedRelease
+        Release whose guarantee is lifted to persons.
+
     Raises
     ------
     QuestionError

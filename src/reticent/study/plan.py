@@ -104,6 +104,11 @@ class Plan:
             By default those of the plan.
         level : float
 
+        Returns
+        -------
+        PowerCurve
+            Effects, and the probability of rejection at each.
+
         Raises
         ------
         QuestionError
@@ -392,7 +397,30 @@ def plan_of_one(
     budget: Budget,
     takes: float | None = None,
 ) -> Plan:
-    """The plan of one thing that is bought by itself: a model, or a session."""
+    """The plan of one thing that is bought by itself: a model, or a session.
+
+    Parameters
+    ----------
+    name : str
+        Name of the line.
+    guarantee : Guarantee
+        Guarantee of the thing.
+    expected : ExpectedAccuracy
+        Its expected accuracy.
+    people : int
+        Number of persons of the plan.
+    assumed : bool
+        True if that number is only assumed.
+    budget : Budget
+        Remaining budget, and the ledger if there is one.
+    takes : float, optional
+        Expected seconds of one core; None where it is not known.
+
+    Returns
+    -------
+    Plan
+        Plan of one line.
+    """
     left, ledger = budget
     reason = _refused(guarantee, ledger, left)
     line = PlanLine(name, guarantee.loss, expected, seconds=takes)

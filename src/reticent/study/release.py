@@ -225,6 +225,11 @@ def save(
     -------
     tuple of Path
         The files written.
+
+    Raises
+    ------
+    PublicParameterError
+        An ending that no file of a release has.
     """
     from reticent import atomic_file
     from reticent.certificate.render.cells import cells
@@ -256,7 +261,22 @@ def save(
 
 
 def charge(prepared: PreparedRelease, ledger: Ledger, about: ReleaseMetadata) -> Receipt:
-    """Reserve the whole loss, durably. Every refusal of the ledger comes from here."""
+    """Reserve the whole loss, durably. Every refusal of the ledger comes from here.
+
+    Parameters
+    ----------
+    prepared : PreparedRelease
+        Release whose guarantee is charged.
+    ledger : Ledger
+        Ledger that pays.
+    about : ReleaseMetadata
+        Name, person who asks, purpose and request.
+
+    Returns
+    -------
+    Receipt
+        Receipt; by then the charge is on the disk.
+    """
     return ledger.reserve(
         prepared.guarantee.loss,
         adjacency=prepared.guarantee.adjacency,
@@ -350,7 +370,24 @@ def run(
 def draw(
     prepared: PreparedRelease, table: Table, entropy: Entropy, on_stage: Callable[[str], None]
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
-    """Run every query once, then draw each step's noise; returns answers and the caveats of the whole release."""
+    """Run every query once, then draw each step's noise; returns answers and the caveats of the whole release.
+
+    Parameters
+    ----------
+    prepared : PreparedRelease
+        Release, already charged.
+    table : Table
+        Open rows.
+    entropy : Entropy
+        Source of the noise.
+    on_stage : function
+        Called with "read" and with "draw" as each begins.
+
+    Returns
+    -------
+    tuple of tuple of Answer and tuple of str
+        Answers in the order of the steps, and caveats.
+    """
     on_stage("read")
     prepared = _as_chosen(prepared, table, entropy)
     key, views = entropy.bits(256).to_bytes(32), prepared.views
@@ -402,7 +439,22 @@ def _read(table: Table, steps: Sequence[Step], key: bytes, schema: Schema | None
 
 
 def beside_cap(answer: Answer, share: Outcome[Estimate], words: str) -> Answer:
-    """The answer with the share of capped persons; ``words`` of a cap that is shown to change nothing are left out."""
+    """The answer with the share of capped persons; ``words`` of a cap that is shown to change nothing are left out.
+
+    Parameters
+    ----------
+    answer : Answer
+        The answer.
+    share : Outcome of Estimate
+        Released share of capped persons, or no reply.
+    words : str
+        Start of the caveat about the cap.
+
+    Returns
+    -------
+    Answer
+        The answer with the share.
+    """
     kept = tuple(text for text in answer.caveats if not (idle(share) and text.startswith(words)))
     return replace(answer, capped=share, caveats=kept)
 
@@ -423,7 +475,30 @@ def certified(
     receipt: Receipt,
     ledger: Ledger,
 ) -> dict[str, object]:
-    """The document of a certificate, version 1. Fields may be added, never removed or given a new meaning."""
+    """The document of a certificate, version 1. Fields may be added, never removed or given a new meaning.
+
+    Parameters
+    ----------
+    prepared : PreparedRelease
+        Release with its guarantee.
+    answers : tuple of Answer
+        Answers, in order.
+    caveats : tuple of str
+        Caveats of the whole release.
+    schema : Schema
+        Schema of the study.
+    about : ReleaseMetadata
+        Name, person who asks, purpose and circumstances.
+    receipt : Receipt
+        Receipt of the charge.
+    ledger : Ledger
+        Ledger that was charged.
+
+    Returns
+    -------
+    dict of str to object
+        Document as JSON values.
+    """
     used = {name for view in prepared.views for name in _columns_of(prepared, view, schema)}
     columns = columns_to_json(prepared.schema or schema, used)
     found = stated(VERSION, prepared.guarantee, receipt.charge, columns, about, receipt, ledger)

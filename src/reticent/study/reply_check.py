@@ -95,6 +95,8 @@ def check_replies(
     ----------
     prepared
         The steps, with their questions.
+    person : Person
+        Who a person is.
     people : int or None
         The public or declared number of persons.
     dearer : callable

@@ -28,7 +28,22 @@ def is_select(text: object) -> bool:
 
 
 def statement_of(text: str, schema: Schema, place: str) -> SelectStatement:
-    """The statement of a text over a study."""
+    """The statement of a text over a study.
+
+    Parameters
+    ----------
+    text : str
+        The SELECT.
+    schema : Schema
+        Schema of the study.
+    place : str
+        Path of the rows, whose name may stand after FROM.
+
+    Returns
+    -------
+    SelectStatement
+        The statement.
+    """
     return read(text, schema, names_of_table(place))
 
 
@@ -136,7 +151,20 @@ def selected(statement: SelectStatement, release: Release) -> Selection:
 def cost_of(
     statement: SelectStatement, epsilon: Number | None, rho: Number | None, delta: Number | None
 ) -> tuple[Number | None, Number | None, Number | None]:
-    """Epsilon, rho and delta: those given, and those that the statement names where none is."""
+    """Epsilon, rho and delta: those given, and those that the statement names where none is.
+
+    Parameters
+    ----------
+    statement : SelectStatement
+        Statement with its options.
+    epsilon, rho, delta : number or None
+        Numbers that the caller gave; None for those of the statement.
+
+    Returns
+    -------
+    tuple of number or None, number or None and number or None
+        epsilon, rho and delta.
+    """
     if epsilon is None and rho is None:
         epsilon = statement.cost.get("epsilon")
     return epsilon, rho, statement.cost.get("delta") if delta is None else delta

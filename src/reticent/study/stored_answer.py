@@ -28,7 +28,24 @@ LONGEST_ID: Final = 200
 
 
 def request_digest(asked: Sequence[Ask], within: Cost, want: Mapping[str, float] | None, schema: Schema) -> str:
-    """Digest of what a request asks: its questions, filter and formulas, and what it may cost."""
+    """Digest of what a request asks: its questions, filter and formulas, and what it may cost.
+
+    Parameters
+    ----------
+    asked : sequence of Ask
+        Questions of the release.
+    within : Cost
+        Total of the release.
+    want : mapping of str to float or None
+        Half-widths by name, or None.
+    schema : Schema
+        Schema with filter, formulas and tables.
+
+    Returns
+    -------
+    str
+        Hexadecimal digits.
+    """
     return digest_of(
         canonical(
             {

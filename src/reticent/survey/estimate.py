@@ -55,6 +55,11 @@ def of_answers(
     -------
     Result
         Shares in [0, 1], or a mean in the unit of the question.
+
+    Raises
+    ------
+    PublicParameterError
+        Groups of counted answers, or as many groups as fit no answer.
     """
     parts: dict[str, dict[str, ReportTally]] = {}
     if groups:
@@ -135,6 +140,11 @@ def of_tally(
     -------
     Result
         Shares in [0, 1], or a mean in the unit of the question.
+
+    Raises
+    ------
+    PublicParameterError
+        Another interval, or no answer to estimate from.
     """
     if interval not in ("wilson", "exact"):
         raise PublicParameterError('interval is "wilson" or "exact"')

@@ -125,6 +125,11 @@ def scale(span: Fraction, epsilon: Fraction, method: Mean | Literal["auto"]) -> 
     Returns
     -------
     pair of the name, and the mechanism
+
+    Raises
+    ------
+    PublicParameterError
+        A name of no method.
     """
     if method not in ("auto", *get_args(Mean)):
         raise PublicParameterError(f"method is one of: auto, {', '.join(get_args(Mean))}")
@@ -179,6 +184,11 @@ def rebuilt(question: str, method: str, among: tuple[str, ...], numbers: Mapping
     Returns
     -------
     Design
+
+    Raises
+    ------
+    PublicParameterError
+        A name of no method.
     """
     k = len(among)
     low, high = (read(numbers[name], name) if name in numbers else None for name in ("low", "high"))

@@ -88,6 +88,8 @@ def simulate(
 
     Parameters
     ----------
+    design : Design
+        Design of the survey.
     people : int
         1 to 10 million.
     shares : sequence of numbers in [0, 1]
@@ -95,6 +97,13 @@ def simulate(
         add up to 1 (default: equal). For a number none: numbers are spread evenly over the range.
     runs : int, optional
         By default 400, or fewer where that would take long.
+    level : float
+        Confidence level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    SurveyRehearsal
+        Estimates of each run beside the truth.
 
     Raises
     ------

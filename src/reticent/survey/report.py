@@ -124,6 +124,11 @@ def record(
         The name and the digest of the file enter the record, no answer does.
     together : Guarantee, optional
         Of a questionnaire: what all answers of one respondent tell.
+
+    Returns
+    -------
+    dict of str to object
+        JSON values.
     """
     whole = {} if together is None else {"together": trees.to_json(together)}
     return {

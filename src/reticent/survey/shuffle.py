@@ -33,6 +33,11 @@ def guarantee(design: Design, people: int, delta: Number, shuffler: str) -> Guar
     -------
     Guarantee
         In the central model.
+
+    Raises
+    ------
+    PublicParameterError
+        A design without an epsilon.
     """
     made, allowed = design.mechanism, read(delta, "delta")
     if isinstance(made, OneSided):

@@ -138,6 +138,11 @@ def supports(design: Design, values: NDArray[np.int64], times: NDArray[np.int64]
     -------
     array of shape (k,), int
         A count for each answer.
+
+    Raises
+    ------
+    PublicParameterError
+        Answers of bits, which are counted place by place.
     """
     made = design.mechanism
     match made:

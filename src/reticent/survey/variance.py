@@ -95,6 +95,11 @@ def people_for(design: Design, margin: float, *, share: float | None, level: flo
     -------
     int
         Number of answers, >= 1.
+
+    Raises
+    ------
+    PublicParameterError
+        A margin or level out of range, or one that no survey reaches.
     """
     if not 0 < margin < math.inf or not 0 < level < 1:
         raise PublicParameterError("margin is above 0, level between 0 and 1")

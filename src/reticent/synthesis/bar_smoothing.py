@@ -63,8 +63,15 @@ def drawn(release: LinearDensity, counts: Integers, entropy: Entropy, size: Nois
         Bars: its table has 1 in each row, in the column of the bar of the cell.
     counts : array of int64
         Records in each cell.
+    entropy : Entropy
+        Source of the noise.
     size : Size
         What is known of the number of records beside the bars; no reply where less than its deviation comes out.
+
+    Returns
+    -------
+    Outcome of Density
+        The density, or no reply.
     """
     return told(release, release.sums.draw(counts, entropy), size)
 

@@ -339,6 +339,11 @@ def release_function(
     Returns
     -------
     Polynomial
+
+    Raises
+    ------
+    PublicParameterError
+        A lattice with different numbers of points along its axes.
     """
     shape = np.asarray(values).shape
     if not shape or len(set(shape)) != 1:

@@ -172,6 +172,11 @@ def widest(table: Integers, power: Literal[1, 2], *, origin: bool) -> int:
     Returns
     -------
     int
+
+    Raises
+    ------
+    PublicParameterError
+        A table whose distances 64-bit sums do not hold.
     """
     rows = np.vstack([table, np.zeros_like(table[:1])]) if origin else table
     low = rows.min(axis=0)

@@ -250,6 +250,26 @@ def mixed(
 ) -> MixtureDensity:
     """A plan with atoms and missing values.
 
+    Parameters
+    ----------
+    options : Options
+        Method and its details.
+    columns : Columns
+        Name, bounds and kind of each column.
+    terms : DensityTerms
+        Neighbours, and the number of rows where it is public.
+    epsilon, delta : Fraction
+        Loss of the whole density.
+    atoms : sequence of Fraction
+        Values with a probability of their own.
+    missing : bool
+        True if the share of missing values is a part of the density.
+
+    Returns
+    -------
+    MixtureDensity
+        Plan with its guarantee.
+
     Raises
     ------
     PublicParameterError

@@ -63,6 +63,11 @@ def at_values(rest: Density, number: float, counts: Sequence[tuple[Fraction, flo
         How many these are; 0 where the noise hides them.
     counts : sequence of (value, number of records)
     noise : Noise
+
+    Returns
+    -------
+    Density
+        Density with a probability at each value.
     """
     found = emptied(rest, [float(value) for value, _ in counts])
     beside = sum(count for _, count in counts)
@@ -96,6 +101,11 @@ def joined(rest: Density, number: float, parts: Sequence[AtomPart], noise: Mixtu
         How many these are; 0 where the noise hides them.
     parts : sequence of AtomPart
     noise : Noise
+
+    Returns
+    -------
+    Density
+        Density on axes with those cells.
 
     Notes
     -----

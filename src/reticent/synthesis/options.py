@@ -148,6 +148,11 @@ def plan_for(
     records : int or None
         The public number of records, those without a value included.
 
+    Returns
+    -------
+    DensityMechanism
+        Plan with its guarantee.
+
     Raises
     ------
     PublicParameterError

@@ -362,6 +362,24 @@ def tuned(
 ) -> TunedDensity:
     """The private choice of the detail of one method, for one to three columns.
 
+    Parameters
+    ----------
+    kind : Kind
+        Method whose detail is chosen.
+    columns : sequence of tuple of str, Fraction, Fraction and bool
+        Name, lower and upper bound of each column, and True for whole numbers.
+    terms : DensityTerms
+        Neighbours, and the number of rows where it is public.
+    epsilon, delta : Fraction
+        Loss of choice and density together.
+    settle : Settle
+        Treatment of negative densities.
+
+    Returns
+    -------
+    TunedDensity
+        Plan with its guarantee.
+
     Raises
     ------
     PublicParameterError

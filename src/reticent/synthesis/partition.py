@@ -190,7 +190,21 @@ class PartitionDensity:
     ) -> tuple[tuple[NoticedAtoms, ...], ...]:
         """For each column from which share of the records on an atom is found.
 
-        ``size`` has the number of records and of bars; ``counts`` how many counts are behind an atom of each column.
+        Parameters
+        ----------
+        auto : Auto
+            Plan of the search for atoms.
+        made : sequence of Search
+            Searches that were worth their price, one for each sought column.
+        size : tuple of float and int
+            Number of records and number of bars.
+        counts : sequence of int or None
+            Number of counts behind an atom of each column; None before the release.
+
+        Returns
+        -------
+        tuple of tuple of NoticedAtoms
+            For each column its atoms, with the share.
         """
         found, counter, (n, bars) = [], self.counter(auto), size
         for place, (one, values) in enumerate(zip(self.axes, self.usable(auto, max(n, 1.0)), strict=True)):
@@ -442,6 +456,11 @@ def parted(
     listed : sequence of Fraction
         Public values of one column that may have a mass of their own, beside 0 and the ends of the bounds.
     missing : bool
+
+    Returns
+    -------
+    PartitionDensity
+        Plan with its guarantee.
 
     Raises
     ------

@@ -226,8 +226,17 @@ def searches(bounds: Sequence[Axis], neighbours: Adjacency, epsilon: Fraction, p
     ----------
     bounds : sequence of Axis
         Columns of which atoms are sought; those in which they would be found last are left out first.
+    neighbours : Adjacency
+        Relation between neighbours.
     epsilon : Fraction
         Of the whole release; the searches cost ``SHARE`` of it together, if there are any.
+    people : int
+        Number of records, public or noisy.
+
+    Returns
+    -------
+    tuple of Search
+        Searches, one for each column that is left.
     """
     sought = list(bounds)
     while sought:

@@ -126,7 +126,30 @@ def cosines(
     method: str,
     settle: Settle,
 ) -> LinearDensity:
-    """Release root_j psi_j summed over the records, and multiply by root_j again on the way back."""
+    """Release root_j psi_j summed over the records, and multiply by root_j again on the way back.
+
+    Parameters
+    ----------
+    axes : tuple of Axis
+        Bounds and steps of each column.
+    indices : array of int
+        Frequencies, shape (terms, columns).
+    root : array of float
+        Square roots of the weights, shape (terms,).
+    terms : DensityTerms
+        Neighbours, and the number of rows where it is public.
+    loss : tuple of Fraction and Fraction
+        epsilon and delta.
+    method : str
+        Name of the method.
+    settle : Settle
+        Treatment of negative densities.
+
+    Returns
+    -------
+    LinearDensity
+        Plan with its guarantee.
+    """
     if terms.size is None:
         indices, root = np.vstack([np.zeros_like(indices[:1]), indices]), np.append(1.0, root)
     basis = waves(axes, indices) * root
@@ -157,6 +180,11 @@ def frequencies(axes: Sequence[Axis], degree: float, most: int = 3) -> Integers:
     Returns
     -------
     array of shape (coefficients, axes), int
+
+    Raises
+    ------
+    PublicParameterError
+        A number of columns, a degree or a number of coefficients out of range.
     """
     if not 1 <= len(axes) <= most:
         raise PublicParameterError(f"this release is of 1 to {most} columns, got {len(axes)}")
@@ -188,6 +216,20 @@ def degree_for(
         gamma and C of the Sobolev class, both > 0: what is believed of the density, without looking.
     people : int
         A public number of records.
+    epsilon, delta : Fraction
+        Loss of the release.
+    columns : int
+        Number of columns, 1 to 3.
+
+    Returns
+    -------
+    int
+        Degree, >= 1.
+
+    Raises
+    ------
+    PublicParameterError
+        A smoothness, radius or number of records out of range.
     """
     if not (smoothness > 0 and radius > 0 and people >= 1):
         raise PublicParameterError("smoothness and radius must be > 0 and people >= 1")

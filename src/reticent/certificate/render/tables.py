@@ -61,7 +61,22 @@ def label_words(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
 
 
 def row_words(answer: Answer, cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
-    """The name of a number in the table of its answer; that of all groups together is ``total``."""
+    """The name of a number in the table of its answer; that of all groups together is ``total``.
+
+    Parameters
+    ----------
+    answer : Answer
+        Answer of the table.
+    cell : Cell
+        One of its cells.
+    called : mapping of str to str
+        Labels of columns and keys, by name.
+
+    Returns
+    -------
+    str
+        Text of the first column.
+    """
     return label_words(cell, called) or (answer.name if len(answer.cells) == 1 else "total")
 
 

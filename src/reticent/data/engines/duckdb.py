@@ -60,6 +60,11 @@ class DuckDBSession:
             The rows, as Arrow batches.
         steps : mapping of name to SQL
             In order.
+
+        Raises
+        ------
+        TypeError
+            Rows that are no Arrow batches.
         """
         if isinstance(rows, ColumnsInPlace):
             raise TypeError("this engine opens nothing: rows come to it as a stream")

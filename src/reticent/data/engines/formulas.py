@@ -68,6 +68,11 @@ def call(name: str, found: Sequence[Expr], operands: Sequence[Tree], columns: Ma
     Returns
     -------
     Expr
+
+    Raises
+    ------
+    TypeError
+        A name of no operation.
     """
     match name, found:
         case "+", (a, b):

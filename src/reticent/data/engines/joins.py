@@ -29,7 +29,22 @@ KEY_STAND_IN: Final = "the key goes here, 1f0e9d8c7b6a5948"
 
 
 def columns_read(schema: Schema, used: Sequence[str], table: str) -> tuple[str, ...]:
-    """The columns of a further table that are read for those used, by their full names."""
+    """The columns of a further table that are read for those used, by their full names.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema with further tables.
+    used : sequence of str
+        Full names of the columns that queries use.
+    table : str
+        Name of the further table.
+
+    Returns
+    -------
+    tuple of str
+        Names in the order of the schema.
+    """
     return tuple(name for name in needed(schema, used) if schema.table_of(name) == table)
 
 
@@ -45,7 +60,22 @@ def stored_in_order(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
 
 
 def stream_names(schema: Schema, used: Sequence[str], table: str) -> list[tuple[str, str]]:
-    """Columns to read of a further table: each name inside the engine, and that in its source."""
+    """Columns to read of a further table: each name inside the engine, and that in its source.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema with further tables.
+    used : sequence of str
+        Full names of the columns that queries use.
+    table : str
+        Name of the further table.
+
+    Returns
+    -------
+    list of tuple of str and str
+        Pairs of a name inside the engine and a name in the source; keys are called k0, k1, and so on.
+    """
     names, joined = Names(schema, used), schema.tables[table]
     found = [(names[name], name.partition(".")[2]) for name in columns_read(schema, used, table)]
     found += [(inside, own) for own, inside in links(schema, table, tables_read(schema, used))]
@@ -54,7 +84,24 @@ def stream_names(schema: Schema, used: Sequence[str], table: str) -> list[tuple[
 
 
 def cells(schema: Schema, used: Sequence[str], table: str, storage: Mapping[str, Storage]) -> Table:
-    """Parsed cells of a further table."""
+    """Parsed cells of a further table.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema with further tables.
+    used : sequence of str
+        Full names of the columns that queries use.
+    table : str
+        Name of the further table.
+    storage : mapping of str to Storage
+        Storage of each column of its source.
+
+    Returns
+    -------
+    Table
+        Expression over the table "source", one column for each name of ``stream_names``.
+    """
     names, joined = Names(schema, used), schema.tables[table]
     inside = stream_names(schema, used, table)
     source = ibis.table({name: DTYPES[storage[own]] for name, own in inside}, name="source")
@@ -73,6 +120,20 @@ def kept(schema: Schema, used: Sequence[str], table: str) -> Table:
     """Typed rows of a further table, of which so many stay as may stand beside a row of the main one.
 
     Of a person's rows those with the least sha256(key, number, person) stay; of a public table there is one for a key.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema with further tables.
+    used : sequence of str
+        Full names of the columns that queries use.
+    table : str
+        Name of the further table.
+
+    Returns
+    -------
+    Table
+        Expression over the parsed cells of the table.
     """
     names, joined, place = Names(schema, used), schema.tables[table], list(schema.tables).index(table)
     declared, read = schema.cells, columns_read(schema, used, table)
@@ -144,14 +205,44 @@ def _few_owners(rows: Table, joined: JoinedTable, place: int, keys: Sequence[str
 
 
 def owned(schema: Schema, used: Sequence[str], rows: Table) -> Table:
-    """Rows of the main table with their person, once for each whom their key has; those of nobody are left out."""
+    """Rows of the main table with their person, once for each whom their key has; those of nobody are left out.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema with further tables, one of which tells the person.
+    used : sequence of str
+        Full names of the columns that queries use.
+    rows : Table
+        Typed rows of the main table.
+
+    Returns
+    -------
+    Table
+        The rows with a column ``who``.
+    """
     place = list(schema.tables).index(schema.owners[0])
     found = _beside(schema, used, rows, schema.owners[0])
     return found.rename(who=f"s{place}who")
 
 
 def joined(schema: Schema, used: Sequence[str], rows: Table) -> Table:
-    """Rows of the main table, typed, with the columns of the further ones beside them."""
+    """Rows of the main table, typed, with the columns of the further ones beside them.
+
+    Parameters
+    ----------
+    schema : Schema
+        Schema with further tables.
+    used : sequence of str
+        Full names of the columns that queries use.
+    rows : Table
+        Typed rows of the main table.
+
+    Returns
+    -------
+    Table
+        The rows with further columns and without keys.
+    """
     for name in tables_read(schema, used):
         rows = rows if name in schema.owners else _beside(schema, used, rows, name)
     read = {name for one in tables_read(schema, used) for _, name in links(schema, one, tables_read(schema, used))}

@@ -32,7 +32,26 @@ def _wall(zone: str, instant: Any) -> Any:
 
 
 def cell(raw: Expr, text: Expr, storage: Storage, calendar: Calendar, form: Format) -> Expr:
-    """The integer of a cell as a double, or null. ``text`` is the cell as text, null where ``na`` lists it."""
+    """The integer of a cell as a double, or null.
+
+    Parameters
+    ----------
+    raw : Expr
+        The cell as the source stores it.
+    text : Expr
+        The cell as text, null where ``na`` lists it.
+    storage : Storage
+        Storage of the column.
+    calendar : Calendar
+        Step and zone of the column.
+    form : Format
+        Notation of missing cells.
+
+    Returns
+    -------
+    Expr
+        Steps since 1 January 1970 as a double, or null.
+    """
     match storage:
         case "seconds":
             found = _listed(raw.cast("float64"), form)
@@ -89,7 +108,27 @@ def _seconds(moment: Expr) -> Expr:
 
 
 def part(name: str, found: Expr, step: int) -> Expr:
-    """A part of the moment of an integer, as a double; weekdays count from Monday, 1."""
+    """A part of the moment of an integer, as a double; weekdays count from Monday, 1.
+
+    Parameters
+    ----------
+    name : str
+        Part of a moment, such as "month".
+    found : Expr
+        Moment, in steps.
+    step : int
+        Seconds of one step.
+
+    Returns
+    -------
+    Expr
+        Double.
+
+    Raises
+    ------
+    TypeError
+        A name of no part.
+    """
     moment = timestamp(found * double(step))
     match name:
         case "year":
@@ -112,13 +151,41 @@ def part(name: str, found: Expr, step: int) -> Expr:
 
 
 def truncated(found: Expr, step: int, period: str) -> Expr:
-    """The first day of the period that a moment lies in, in days."""
+    """The first day of the period that a moment lies in, in days.
+
+    Parameters
+    ----------
+    found : Expr
+        Moment, in steps.
+    step : int
+        Seconds of one step.
+    period : str
+        "day", "week", "month", "quarter" or "year".
+
+    Returns
+    -------
+    Expr
+        Double, in days.
+    """
     unit = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}[period]
     return _seconds(timestamp(found * double(step)).truncate(unit)) / double(86_400)
 
 
 def age(born: Expr, born_step: int, at: Expr, at_step: int) -> Expr:
-    """Completed years of life."""
+    """Completed years of life.
+
+    Parameters
+    ----------
+    born, at : Expr
+        Moments of birth and of the question, each in its own steps.
+    born_step, at_step : int
+        Seconds of one step of each.
+
+    Returns
+    -------
+    Expr
+        Double, in years.
+    """
     years = part("year", at, at_step) - part("year", born, born_step)
     one, other = (
         part("month", found, step) * double(100) + part("day", found, step)

@@ -15,5 +15,18 @@ def double(value: float) -> Expr:
 
 
 def clamp(x: Expr, low: float, high: float) -> Expr:
-    """``x`` moved into [low, high]; null stays null. Only comparisons, so infinities are safe."""
+    """``x`` moved into [low, high]; null stays null. Only comparisons, so infinities are safe.
+
+    Parameters
+    ----------
+    x : Expr
+        Double.
+    low, high : float
+        Ends of the range.
+
+    Returns
+    -------
+    Expr
+        Double in [low, high], or null.
+    """
     return ibis.cases((x < double(low), double(low)), (x > double(high), double(high)), else_=x)

@@ -106,7 +106,22 @@ class RowChoice:
     # --- groups of a person -------------------------------------------------------------------------------------------
 
     def keyed(self, keys: Keys, nth: int, of: Of) -> Table:
-        """Rows in one of the groups, with its key and place."""
+        """Rows in one of the groups, with its key and place.
+
+        Parameters
+        ----------
+        keys : Keys
+            Public groups of one column.
+        nth : int
+            Number of these groups among those of a run, which names their table.
+        of : Of
+            Rows that are meant.
+
+        Returns
+        -------
+        Table
+            Rows with the columns ``key`` and ``place``.
+        """
         column, rows = self.schema.columns[keys.column], self.rows(of)
         whole = isinstance(column, Integer)
         x = with_stand_in(rows[self.names[keys.column]], column)
@@ -128,7 +143,22 @@ class RowChoice:
         return most if most < min(person.rows, len(keys.among)) else None
 
     def crowded(self, keys: Keys, nth: int, of: Of) -> Table:
-        """Persons in more groups than they may count in: of few groups they have more rows than that."""
+        """Persons in more groups than they may count in: of few groups they have more rows than that.
+
+        Parameters
+        ----------
+        keys : Keys
+            Public groups of one column.
+        nth : int
+            Number of these groups among those of a run.
+        of : Of
+            Rows that are meant.
+
+        Returns
+        -------
+        Table
+            Table with the column ``who``.
+        """
         rows, most = self.keyed(keys, nth, of), self.bound(keys, of)
         if most is not None and most >= self.schema.person.rows:
             rows = self.of_many(rows)
@@ -137,7 +167,22 @@ class RowChoice:
         return sizes.filter(sizes["size"] > most).select("who")
 
     def chosen(self, keys: Keys, nth: int, of: Of) -> Table:
-        """The groups of crowded persons with the least sha256(key, group, person)."""
+        """The groups of crowded persons with the least sha256(key, group, person).
+
+        Parameters
+        ----------
+        keys : Keys
+            Public groups of one column.
+        nth : int
+            Number of these groups among those of a run.
+        of : Of
+            Rows that are meant.
+
+        Returns
+        -------
+        Table
+            Pairs ``chosen_who`` and ``chosen_place``.
+        """
         most = self.bound(keys, of)
         rows = self.keyed(keys, nth, of).semi_join(ibis.table({"who": self.who}, name=f"{of}_crowded{nth}"), "who")
         pairs = with_draw(rows.select("who", "place", "key").distinct())
@@ -145,7 +190,22 @@ class RowChoice:
         return pairs.filter(pairs.turn < most).select(chosen_who=pairs.who, chosen_place=pairs.place)
 
     def grouped(self, keys: Keys, nth: int, of: Of) -> Table:
-        """Rows in one of the groups in which their person counts, with its place."""
+        """Rows in one of the groups in which their person counts, with its place.
+
+        Parameters
+        ----------
+        keys : Keys
+            Public groups of one column.
+        nth : int
+            Number of these groups among those of a run.
+        of : Of
+            Rows that are meant.
+
+        Returns
+        -------
+        Table
+            Rows with the column ``place``.
+        """
         rows = self.keyed(keys, nth, of).drop("key")
         if self.bound(keys, of) is None:
             return rows

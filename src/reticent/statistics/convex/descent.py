@@ -211,7 +211,28 @@ class Descent:
     def draw(self, values: Floats, targets: Floats, entropy: Entropy, shares: Integers | None = None) -> LinearFit:
         """The model from rows of shape (n, columns) and targets of shape (n,).
 
-        ``shares`` of the losses of the rows, in steps, are cut to [0, UNIT]: no row counts more than whole.
+        Shares are cut to [0, UNIT]: no row counts more than whole.
+
+        Parameters
+        ----------
+        values : array of float
+            Rows in the units of the columns, shape (n, columns).
+        targets : array of float
+            Targets, shape (n,); NaN where a row has none.
+        entropy : Entropy
+            Source of the noise.
+        shares : array of int, optional
+            Shares of the losses of the rows, in steps, shape (n,); None for whole losses.
+
+        Returns
+        -------
+        LinearFit
+            Coefficients in steps, and the number of rows.
+
+        Raises
+        ------
+        PublicParameterError
+            Shares beside a fit with intervals.
         """
         if shares is not None and self.refined:
             raise PublicParameterError(UNWEIGHED)
@@ -251,12 +272,52 @@ class Descent:
         entropy: Entropy,
         shares: Integers | None = None,
     ) -> Floats:
-        """The noisy sum of gradients at coefficients of shape (scores, width), in units of bounds."""
+        """The noisy sum of gradients at coefficients of shape (scores, width), in units of bounds.
+
+        Parameters
+        ----------
+        data : array of float
+            Rows in steps, shape (n, width).
+        targets : array of float
+            Targets, shape (n,).
+        at : array of float
+            Coefficients, shape (scores, width).
+        noise : Noise
+            Noise of each coordinate.
+        entropy : Entropy
+            Source of the noise.
+        shares : array of int, optional
+            Shares of the losses of the rows, in steps, shape (n,); None for whole losses.
+
+        Returns
+        -------
+        array of float
+            Shape (scores, width).
+        """
         steps = of_shares(losses.slopes(self.loss, scored(data, at), targets, self.price.norm), shares)
         return _noisy(noise, product(steps, data), entropy)
 
     def way(self, data: Floats, targets: Floats, n: float, entropy: Entropy, shares: Integers | None = None) -> Floats:
-        """The mean of the last half of the descent."""
+        """The mean of the last half of the descent.
+
+        Parameters
+        ----------
+        data : array of float
+            Rows in steps, shape (n, width).
+        targets : array of float
+            Targets, shape (n,).
+        n : float
+            Number of rows, public or noisy.
+        entropy : Entropy
+            Source of the noise.
+        shares : array of int, optional
+            Shares of the losses of the rows, in steps, shape (n,); None for whole losses.
+
+        Returns
+        -------
+        array of float
+            Coefficients, shape (scores, width), in units of bounds.
+        """
         shape = (losses.scores_of(self.loss), self.scaling.width)
         at, speed, mean = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         squared = float(self.reach) / UNIT**2 if self.price.delta else float(self.reach) / UNIT
@@ -286,13 +347,49 @@ class Descent:
         return mean / (self.rounds - first) if self.rounds > first else at
 
     def same(self, data: Floats, targets: Floats, entropy: Entropy, shares: Integers | None) -> Floats | None:
-        """The noisy half of the gradient that does not move, for two classes."""
+        """The noisy half of the gradient that does not move, for two classes.
+
+        Parameters
+        ----------
+        data : array of float
+            Rows in steps, shape (n, width).
+        targets : array of float
+            Targets, shape (n,).
+        entropy : Entropy
+            Source of the noise.
+        shares : array of int or None
+            Shares of the losses of the rows, in steps, shape (n,); None for whole losses.
+
+        Returns
+        -------
+        array of float or None
+            Shape (scores, width), or None for a loss without such a half.
+        """
         if self.once is None:
             return None
         return _noisy(self.once, product(of_shares(losses.fixed(targets), shares), data), entropy)
 
     def movement(self, data: Floats, targets: Floats, at: Floats, entropy: Entropy, shares: Integers | None) -> Floats:
-        """The noisy half of the gradient that moves, for two classes."""
+        """The noisy half of the gradient that moves, for two classes.
+
+        Parameters
+        ----------
+        data : array of float
+            Rows in steps, shape (n, width).
+        targets : array of float
+            Targets, shape (n,).
+        at : array of float
+            Coefficients, shape (scores, width).
+        entropy : Entropy
+            Source of the noise.
+        shares : array of int or None
+            Shares of the losses of the rows, in steps, shape (n,); None for whole losses.
+
+        Returns
+        -------
+        array of float
+            Shape (scores, width).
+        """
         steps = of_shares(losses.moving(scored(data, at), targets), shares)
         return _noisy(self.each, product(steps, data), entropy)
 

@@ -33,6 +33,30 @@ def slowly(
     """A point where the gradient of J is at most ``tolerance`` long, coefficients score by score.
 
     ``shares`` multiply the losses of the rows, in steps of 1 / UNIT, at most UNIT: bounds of whole losses hold.
+
+    Parameters
+    ----------
+    loss : Loss
+        Loss of a row.
+    rows : array of int
+        Rows in steps, shape (n, width).
+    targets : array of float
+        Targets, shape (n,); rows without one are left out.
+    tilt : sequence of int
+        Drawn linear term of J, one integer for each coefficient, in steps of 2^exponent.
+    exponent : int
+        Binary exponent of the steps of ``tilt``.
+    ridge : Fraction
+        Factor of the squares in J, > 0.
+    tolerance : Fraction
+        Greatest length of the gradient, > 0.
+    shares : array of int, optional
+        Shares of the losses of the rows, in steps, shape (n,); None for whole losses.
+
+    Returns
+    -------
+    list of Fraction
+        Coefficients as fractions.
     """
     of_rows = [UNIT] * len(rows) if shares is None else shares.tolist()
     kept = [
@@ -64,7 +88,24 @@ def slowly(
 
 
 def slopes(loss: Loss, scores: Sequence[Fraction], y: Fraction, bits: int) -> list[Fraction]:
-    """The slope of one row in each of its scores, each within 2^-bits, of the loss with doubles as parameters."""
+    """The slope of one row in each of its scores, each within 2^-bits, of the loss with doubles as parameters.
+
+    Parameters
+    ----------
+    loss : Loss
+        Loss of a row.
+    scores : sequence of Fraction
+        Scores of the row, one for each class or one alone.
+    y : Fraction
+        Target of the row.
+    bits : int
+        Accuracy, in binary places.
+
+    Returns
+    -------
+    list of Fraction
+        One slope for each score.
+    """
     match loss:
         case Logistic(2):
             return [_chances([Fraction(0), scores[0]], bits)[1] - (y == 1)]

@@ -93,7 +93,22 @@ class ScoreKnowledge:
         return np.asarray(self.score * (1 + turned))
 
     def points(self, weights: Floats, way: Floats, variance: float) -> float:
-        """So many deviations hold 95 %: 1.96, or more where a few Laplace noises are most of it."""
+        """So many deviations hold 95 %: 1.96, or more where a few Laplace noises are most of it.
+
+        Parameters
+        ----------
+        weights : array of float
+            Weights of the coordinates in a score, shape (scores,).
+        way : array of float
+            Distance from the released point, shape (scores,).
+        variance : float
+            Variance of the weighted score.
+
+        Returns
+        -------
+        float
+            Number of standard deviations.
+        """
         turned = np.outer(weights, way) + np.outer(way, weights)
         np.fill_diagonal(turned, weights * way)
         fourth = self.loud**4 * float((weights**4).sum()) + self.off**4 * float((np.triu(turned) ** 4).sum())
@@ -114,7 +129,24 @@ class ScoreKnowledge:
         return middle - low, middle + high, AT_95 * math.sqrt(float(weights @ self.sampled(centre) @ weights))
 
     def end(self, weights: Floats, centre: Floats, side: float, farthest: float) -> float | None:
-        """Greatest distance of row't from its centre to one side, weights = row'inverse."""
+        """Greatest distance of row't from its centre to one side, weights = row'inverse.
+
+        Parameters
+        ----------
+        weights : array of float
+            The row times the inverse curvature, shape (scores,).
+        centre : array of float
+            Released point, shape (scores,).
+        side : float
+            1 for the upper end, -1 for the lower.
+        farthest : float
+            Greatest half-width that is still an answer.
+
+        Returns
+        -------
+        float or None
+            Half-width in units of bounds; None where none is found.
+        """
         assert self.inverse is not None
         way, half = centre, 0.0
         for _ in range(ROUNDS):
@@ -165,7 +197,26 @@ def spread_of(deviations: Floats, vector: Floats) -> Floats:
 
 @np.errstate(under="ignore")  # below a step a part is zero
 def curvature(loss: Loss, rows: Integers, data: Floats, targets: Floats, at: Floats) -> Integers:
-    """The upper triangle of the sum of curvature x x', in squared steps; every row's part is rounded to zero."""
+    """The upper triangle of the sum of curvature x x', in squared steps; every row's part is rounded to zero.
+
+    Parameters
+    ----------
+    loss : Loss
+        Loss with one score.
+    rows : array of int
+        Rows in steps, shape (n, width).
+    data : array of float
+        The same rows as doubles, shape (n, width).
+    targets : array of float
+        Targets, shape (n,).
+    at : array of float
+        Coefficients, shape (1, width).
+
+    Returns
+    -------
+    array of int
+        Shape (width (width + 1) / 2,).
+    """
     weight = losses.curvatures(loss, scored(data, at), targets)
     weight = np.clip(np.where(np.isfinite(weight), weight, 0.0), 0.0, losses.bend(loss))
     bent = np.trunc(rows * weight[:, None] * (1 - 2.0**-50)).astype(np.int64)
@@ -184,6 +235,24 @@ def moved(loss: Loss, reach: Fraction, width: int, norm: Norm, neighbours: Adjac
     """Sensitivity of the curvature to one row, for ``Price.noise``: the sum of sizes of the triangle, or of squares.
 
     Sums over the diagonal hold no number below 0, so that replacing rows moves them less than twice.
+
+    Parameters
+    ----------
+    loss : Loss
+        Loss with one score.
+    reach : Fraction
+        Greatest size of a row, in steps: of its sum of sizes, or of its squares.
+    width : int
+        Number of coefficients.
+    norm : Norm
+        Norm of the price.
+    neighbours : Adjacency
+        Relation between neighbours.
+
+    Returns
+    -------
+    Fraction
+        Sensitivity, in squared steps for "l1" and in their squares for "l2".
 
     Guarantee
     ---------

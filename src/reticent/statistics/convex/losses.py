@@ -256,7 +256,24 @@ def bent_most(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Float
 
 
 def shifts(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Floats:
-    """Greatest change of the slopes of a row, shape (n,), if its scores move by ``off``, shape (n, scores)."""
+    """Greatest change of the slopes of a row, shape (n,), if its scores move by ``off``, shape (n, scores).
+
+    Parameters
+    ----------
+    loss : Loss
+        Loss of a row.
+    scores : array of float
+        Scores, shape (n, scores).
+    targets : array of float
+        Targets, shape (n,).
+    off : array of float
+        Movement of each score, shape (n, scores), >= 0.
+
+    Returns
+    -------
+    array of float
+        Shape (n,).
+    """
     if isinstance(loss, TabulatedLoss):  # every slope by its own score
         return np.asarray((loss.near(scores, np.where(np.isfinite(targets), targets, 0.0), off) * off).max(axis=1))
     most = off.max(axis=1)
@@ -364,6 +381,11 @@ def curvatures(loss: Loss, scores: Floats, targets: Floats) -> Floats:
     Returns
     -------
     array of float
+
+    Raises
+    ------
+    PublicParameterError
+        Another loss.
     """
     match loss:
         case Logistic(2):

@@ -60,7 +60,26 @@ class Problem:
     def least(
         self, tilt: Sequence[int], exponent: int, ridge: Fraction, tolerance: Fraction, grid: int
     ) -> tuple[int, ...]:
-        """Steps of 2^grid, score by score, nearest to a point where the gradient is at most ``tolerance`` long."""
+        """Steps of 2^grid, score by score, nearest to a point where the gradient is at most ``tolerance`` long.
+
+        Parameters
+        ----------
+        tilt : sequence of int
+            Drawn linear term of J, one integer for each coefficient, in steps of 2^exponent.
+        exponent : int
+            Binary exponent of the steps of ``tilt``.
+        ridge : Fraction
+            Factor of the squares in J, > 0.
+        tolerance : Fraction
+            Greatest length of the gradient, > 0.
+        grid : int
+            Binary exponent of the steps of the answer.
+
+        Returns
+        -------
+        tuple of int
+            Coefficients in steps of 2^grid.
+        """
         found = newton(LossSum(self), tilt, exponent, float(ridge), below(tolerance)) if exactly(ridge) else None
         if found is None:
             point = slowly(self.loss, self.rows, self.targets, tilt, exponent, ridge, tolerance, self.shares)
@@ -151,6 +170,26 @@ def newton(
     """A point where the gradient of J, error included, is at most ``tolerance`` long; None if none was reached.
 
     The bound: |grad J - total| <= the error of the losses' part + 4 units of rounding of the size of each part.
+
+    Parameters
+    ----------
+    problem : LossSum
+        Sum of the losses of the rows.
+    tilt : sequence of int
+        Drawn linear term of J, one integer for each coefficient, in steps of 2^exponent.
+    exponent : int
+        Binary exponent of the steps of ``tilt``.
+    ridge : float
+        Factor of the squares in J, > 0.
+    tolerance : float
+        Greatest length of the gradient, > 0.
+    steps : int
+        Most Newton steps.
+
+    Returns
+    -------
+    array of float or None
+        Coefficients, shape (scores, width), or None.
     """
     shape = problem.problem.shape
     try:
@@ -175,7 +214,26 @@ def newton(
 
 
 def pace(problem: LossSum, at: Floats, step: Floats, slope: Floats, ridge: float) -> float:
-    """Length along ``step`` at which the slope of J along the step is at most half of its start."""
+    """Length along ``step`` at which the slope of J along the step is at most half of its start.
+
+    Parameters
+    ----------
+    problem : LossSum
+        Sum of the losses of the rows.
+    at : array of float
+        Coefficients, shape (scores, width).
+    step : array of float
+        Direction, of the same shape.
+    slope : array of float
+        Linear term of J, of the same shape.
+    ridge : float
+        Factor of the squares in J.
+
+    Returns
+    -------
+    float
+        Factor of the step, > 0.
+    """
     here, along = problem.data @ (at.T / UNIT), problem.data @ (step.T / UNIT)
     loss, targets = problem.problem.loss, problem.problem.targets
 

@@ -136,7 +136,21 @@ class LeastPoint:
     def problem(self, values: Floats, targets: Floats, shares: Integers | None = None) -> Problem:
         """Rows of shape (n, columns), shortened, and targets, numbers cut to [-1, 1]; without one a row is zeros.
 
-        ``shares`` of the losses, in steps, are cut to [0, UNIT]: no row counts more than whole.
+        Shares are cut to [0, UNIT]: no row counts more than whole.
+
+        Parameters
+        ----------
+        values : array of float
+            Rows in the units of the columns, shape (n, columns).
+        targets : array of float
+            Targets, shape (n,); NaN where a row has none.
+        shares : array of int, optional
+            Shares of the losses of the rows, in steps, shape (n,); None for whole losses.
+
+        Returns
+        -------
+        Problem
+            Problem whose rows are in steps.
         """
         rows = shortened(self.scaling.whole(values), self.reach, self.price.norm)
         there = np.isfinite(targets)
@@ -146,6 +160,22 @@ class LeastPoint:
         return Problem(self.loss, np.asarray(np.where(there[:, None], rows, 0)), np.where(there, targets, np.nan), kept)
 
     def linear(self, steps: tuple[int, ...], grid: int, rows: int | None) -> LinearFit:
+        """Coefficients from steps of a grid.
+
+        Parameters
+        ----------
+        steps : tuple of int
+            Coefficients, score by score.
+        grid : int
+            Binary exponent of a step.
+        rows : int or None
+            Public number of rows; None where there is none.
+
+        Returns
+        -------
+        LinearFit
+            Coefficients of shape (scores, width).
+        """
         found = np.array([math.ldexp(value, grid) for value in steps], np.float64)
         return LinearFit(found.reshape(-1, self.scaling.width), float(rows or 0))
 
@@ -235,7 +265,24 @@ class ObjectivePerturbation(LeastPoint):
         )
 
     def draw(self, values: Floats, targets: Floats, entropy: Entropy, shares: Integers | None = None) -> LinearFit:
-        """The model from rows of shape (n, columns) and targets of shape (n,)."""
+        """The model from rows of shape (n, columns) and targets of shape (n,).
+
+        Parameters
+        ----------
+        values : array of float
+            Rows in the units of the columns, shape (n, columns).
+        targets : array of float
+            Targets, shape (n,); NaN where a row has none.
+        entropy : Entropy
+            Source of the noise.
+        shares : array of int, optional
+            Shares of the losses of the rows, in steps, shape (n,); None for whole losses.
+
+        Returns
+        -------
+        LinearFit
+            Coefficients in steps, and the number of rows.
+        """
         steps = gate.draw(self.mechanism, self.problem(values, targets, shares), entropy)
         return self.linear(steps, self.mechanism.finest, self.people)
 
@@ -293,6 +340,29 @@ class CurvaturePerturbation(ObjectivePerturbation):
         return ""
 
     def draw(self, values: Floats, targets: Floats, entropy: Entropy, shares: Integers | None = None) -> LinearFit:
+        """The model, with the noisy curvature that its intervals need.
+
+        Parameters
+        ----------
+        values : array of float
+            Rows in the units of the columns, shape (n, columns).
+        targets : array of float
+            Targets, shape (n,); NaN where a row has none.
+        entropy : Entropy
+            Source of the noise.
+        shares : array of int, optional
+            Not taken by fits with intervals.
+
+        Returns
+        -------
+        LinearFit
+            Coefficients in steps, the number of rows, and the intervals.
+
+        Raises
+        ------
+        PublicParameterError
+            Shares of losses.
+        """
         if shares is not None:
             raise PublicParameterError(UNWEIGHED)
         problem = self.problem(values, targets)
@@ -372,7 +442,24 @@ class OutputPerturbation(LeastPoint):
         return f"output perturbation with ridge {float(self.ridge):.4g}; no intervals"
 
     def draw(self, values: Floats, targets: Floats, entropy: Entropy, shares: Integers | None = None) -> LinearFit:
-        """The model from rows of shape (n, columns) and targets of shape (n,)."""
+        """The model from rows of shape (n, columns) and targets of shape (n,).
+
+        Parameters
+        ----------
+        values : array of float
+            Rows in the units of the columns, shape (n, columns).
+        targets : array of float
+            Targets, shape (n,); NaN where a row has none.
+        entropy : Entropy
+            Source of the noise.
+        shares : array of int, optional
+            Shares of the losses of the rows, in steps, shape (n,); None for whole losses.
+
+        Returns
+        -------
+        LinearFit
+            Coefficients in steps, and the number of rows.
+        """
         exact = self.problem(values, targets, shares).least((0,) * self.size, 0, self.ridge, self.tolerance, self.grid)
         return self.linear(gate.draw(self.noise, exact, entropy), self.grid, self.people)
 
@@ -396,6 +483,32 @@ def planned(
 
     "auto" is objective perturbation if the price is pure, the penalty above 0, coefficients at most ``MOST`` and no
     ``steps`` are asked for. It is the descent otherwise, or if its ridge would hide a regression.
+
+    Parameters
+    ----------
+    solver : str
+        "auto" or the name of a solver.
+    loss : Loss
+        Loss of a row.
+    scaling : Scaling
+        Bounds of the columns, in steps.
+    price : Price
+        Loss of the fit, in the currency of the ledger.
+    clip : Fraction
+        Greatest norm of a row, in units of bounds.
+    penalty : Fraction
+        Factor of the squares, for the mean loss, >= 0.
+    people : int or None
+        Public number of persons; None where it is counted with noise.
+    steps : int, optional
+        Rounds of the descent; None for the planned number.
+    refined : bool
+        True if the fit is to have intervals.
+
+    Returns
+    -------
+    Fit
+        Plan with its guarantee; no row is read.
 
     Raises
     ------

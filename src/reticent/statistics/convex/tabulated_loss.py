@@ -172,6 +172,11 @@ def of_classes(slope: Slope, classes: int, reach: Fraction, steepest: Fraction |
     Returns
     -------
     pair of TabulatedLoss, and float
+
+    Raises
+    ------
+    PublicParameterError
+        A reach out of range.
     """
     if not Fraction(1, 1 << WIDEST) <= reach <= 1 << WIDEST:
         raise PublicParameterError(f"reach must lie between 2^-{WIDEST} and 2^{WIDEST}")

@@ -114,6 +114,23 @@ class BoundsChoiceStep:
 
 
 def prepare(column: str, ladder: BoundsLadder, setting: Setting, epsilon: Fraction) -> BoundsChoiceStep:
-    """The choice of the bounds of a column, for exactly ``epsilon``."""
+    """The choice of the bounds of a column, for exactly ``epsilon``.
+
+    Parameters
+    ----------
+    column : str
+        Column whose bounds are chosen.
+    ladder : BoundsLadder
+        Public candidates of its bounds.
+    setting : Setting
+        Public circumstances of the release.
+    epsilon : Fraction
+        Loss of the choice.
+
+    Returns
+    -------
+    BoundsChoiceStep
+        Step with its guarantee.
+    """
     moved = Linf(Fraction(setting.schema.person.rows), setting.neighbours)
     return BoundsChoiceStep(column, ladder, Exponential(moved, epsilon), setting)

@@ -115,7 +115,22 @@ def monotone(above: Sequence[int], kind: Kind) -> tuple[int, ...]:
 
 
 def drawn(mechanism: Exponential, scores: Sequence[int], entropy: Entropy) -> int:
-    """The place of a candidate by its score, each weighing ``FALL`` times less beforehand than the one before."""
+    """The place of a candidate by its score, each weighing ``FALL`` times less beforehand than the one before.
+
+    Parameters
+    ----------
+    mechanism : Exponential
+        Exponential mechanism of the choice.
+    scores : sequence of int
+        Score of each candidate, less being likelier.
+    entropy : Entropy
+        Source of the noise.
+
+    Returns
+    -------
+    int
+        Place of the candidate.
+    """
     weights = np.array([FALL**place for place in reversed(range(len(scores)))], dtype=object)
     found = Candidates(np.array(scores, dtype=np.int64), weights)
     return int(gate.choose(mechanism, found, np.arange(len(scores) + 1), entropy))

@@ -207,6 +207,24 @@ EACH: Final = 400  # integers that have a bin each in a histogram without edges
 
 
 def count(asked: Count | Persons, query: Rows | PersonsQuery, setting: Setting, epsilon: Fraction) -> CountStep:
+    """The step of a number of rows or of persons.
+
+    Parameters
+    ----------
+    asked : Count or Persons
+        The question.
+    query : Rows or PersonsQuery
+        Query of its integers.
+    setting : Setting
+        Public circumstances of the release.
+    epsilon : Fraction
+        Loss of the step.
+
+    Returns
+    -------
+    CountStep
+        Step with its guarantee.
+    """
     word = asked.mechanism if isinstance(asked, Count) else GEOMETRIC
     made = noise(word, asked.name, query, setting, epsilon, public_facts.groups(setting))
     caveats: tuple[str, ...] = ()
@@ -334,7 +352,22 @@ def binned(asked: Histogram, setting: Setting) -> tuple[Tally, tuple[Label, ...]
 
 
 def of_bins(asked: Histogram, query: Tally, setting: Setting) -> tuple[str, ...]:
-    """The caveats of bins: where values outside count, and the cap."""
+    """The caveats of bins: where values outside count, and the cap.
+
+    Parameters
+    ----------
+    asked : Histogram
+        The histogram.
+    query : Tally
+        Counts of its bins, with their edges.
+    setting : Setting
+        Public circumstances of the release.
+
+    Returns
+    -------
+    tuple of str
+        Sentences without their stop.
+    """
     caveats = []
     if query.edges:
         declared = setting.schema.column(asked.column)

@@ -132,7 +132,27 @@ def listing_of(
 
 
 def key_list(asked: KeyList, setting: Setting, epsilon: Fraction) -> KeyListStep:
-    """The step of a question, for ``epsilon`` and the delta of the setting together."""
+    """The step of a question, for ``epsilon`` and the delta of the setting together.
+
+    Parameters
+    ----------
+    asked : KeyList
+        The question.
+    setting : Setting
+        Public circumstances, with the delta of the question.
+    epsilon : Fraction
+        Loss of selection and counts together.
+
+    Returns
+    -------
+    KeyListStep
+        Step with its guarantee.
+
+    Raises
+    ------
+    QuestionError
+        Groups beside the question, no delta, or a loss too small to list any key.
+    """
     declared, touch = setting.schema.text(asked.column), asked.touch(setting)
     if setting.keys is not None:
         raise QuestionError("keys is of the whole table: ask it without groups. Nothing was charged.")

@@ -148,6 +148,11 @@ class Correlation:
         -------
         float
             Probability of a rejection, in [0, 1].
+
+        Raises
+        ------
+        PublicParameterError
+            An effect that no correlation has.
         """
         if not -1.0 <= effect <= 1.0:
             raise PublicParameterError(f"a correlation lies between -1 and 1, got {effect:g}")
@@ -281,7 +286,22 @@ class CorrelationFit:
 
 
 def fit(counts: Floats, scale: float, alike: int) -> CorrelationFit:
-    """Estimates of both columns from noisy soft counts, and the statistic."""
+    """Estimates of both columns from noisy soft counts, and the statistic.
+
+    Parameters
+    ----------
+    counts : array of float
+        Noisy soft counts, shape (..., cells, cells).
+    scale : float
+        Scale of their noise, in rows.
+    alike : int
+        Rows of one person, which count as moving together; 1 for one row each.
+
+    Returns
+    -------
+    CorrelationFit
+        Estimates of shape (...).
+    """
     sums = BACK @ counts @ BACK.T  # of u^i v^j
     size = np.maximum(sums[..., 0, 0], 1.0)
     means = np.clip(np.stack([sums[..., 1, 0], sums[..., 0, 1]], -1) / size[..., None], -1.0, 1.0)

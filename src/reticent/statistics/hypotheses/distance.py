@@ -76,6 +76,20 @@ def from_named(data: DistanceSteps, numerator: int, denominator: int, shift: int
     """From the law whose share up to e is that of the normal quantile (e numerator + shift) / denominator.
 
     ``numerator`` and ``denominator`` are positive; the quantile is in units of 2^-BITS.
+
+    Parameters
+    ----------
+    data : DistanceSteps
+        Steps of the distribution function of the rows.
+    numerator, denominator : int
+        Positive integers of the scale.
+    shift : int
+        Integer of the place, in units of 2^-BITS.
+
+    Returns
+    -------
+    int
+        Greatest difference of the shares, in rows times ``LEVELS``.
     """
     worst = 0
     for places, count in ((data.left, data.low), (data.right, data.high)):

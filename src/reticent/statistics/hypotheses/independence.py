@@ -93,6 +93,11 @@ class Independence:
         -------
         float
             Probability of a rejection, in [0, 1].
+
+        Raises
+        ------
+        PublicParameterError
+            An effect that no table has.
         """
         if not 0.0 <= effect <= 1.0:
             raise PublicParameterError(f"Cramer's V lies between 0 and 1, got {effect:g}")

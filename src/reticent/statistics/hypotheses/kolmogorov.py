@@ -44,6 +44,20 @@ def heaped(size: float, to: To, away: float) -> Floats:
 
     A share 2 ``away`` of the values lies there, so that the distribution function jumps by it and no continuous one is
     nearer than half of that. Columns of fewer values stand for larger ones, at as many standard errors.
+
+    Parameters
+    ----------
+    size : float
+        Number of values.
+    to : To
+        "named" for the distance to the named law, "nearest" to the nearest normal law.
+    away : float
+        Distance from all normal laws, in [0, 1/2].
+
+    Returns
+    -------
+    array of float
+        Simulated statistics, shape (PLANNED,).
     """
     from scipy.special import ndtr
 

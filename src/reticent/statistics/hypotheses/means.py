@@ -171,6 +171,11 @@ class Means:
         -------
         float
             Probability of a rejection, in [0, 1].
+
+        Raises
+        ------
+        PublicParameterError
+            An effect wider than the range.
         """
         if abs(effect) > 2.0 * self.half:
             raise PublicParameterError(f"means on this range differ by at most {2.0 * self.half:g}, got {effect:g}")

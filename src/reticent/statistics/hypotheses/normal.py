@@ -187,6 +187,11 @@ class NormalityHypothesis:
         -------
         float
             Probability of a rejection, in [0, 1].
+
+        Raises
+        ------
+        PublicParameterError
+            An effect outside [0, 1/2].
         """
         if not 0.0 <= effect <= 0.5:
             raise PublicParameterError(f"a plan looks at distances between 0 and 1/2, got {effect:g}")

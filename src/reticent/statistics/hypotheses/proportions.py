@@ -107,6 +107,11 @@ class Proportions:
         -------
         float
             Probability of a rejection, in [0, 1].
+
+        Raises
+        ------
+        PublicParameterError
+            An effect that no two shares have.
         """
         if not -1.0 <= effect <= 1.0:
             raise PublicParameterError(f"a difference of shares lies between -1 and 1, got {effect:g}")

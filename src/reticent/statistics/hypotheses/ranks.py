@@ -196,6 +196,11 @@ class GroupRanks:
         -------
         float
             Probability of a rejection, in [0, 1].
+
+        Raises
+        ------
+        PublicParameterError
+            An effect that these bins cannot have.
         """
         away = abs(effect)
         if away > self._most:

@@ -62,7 +62,22 @@ class Hypothesis(Protocol):
         ...
 
     def power(self, effect: float, people: int, level: float) -> float:
-        """P(p-value <= level) for a true effect of this size, of ``people`` persons of an assumed shape."""
+        """P(p-value <= level) for a true effect of this size, of ``people`` persons of an assumed shape.
+
+        Parameters
+        ----------
+        effect : float
+            Effect, in the unit of the test.
+        people : int
+            Number of people.
+        level : float
+            Level of the test, in (0, 1).
+
+        Returns
+        -------
+        float
+            Probability of a rejection, in [0, 1].
+        """
         ...
 
 

@@ -81,7 +81,22 @@ class Design:
 
 @lru_cache(maxsize=256)
 def design(kind: Kind, order: int, grid: FixedPointGrid) -> Design:
-    """The design of one column and order, from its public grid."""
+    """The design of one column and order, from its public grid.
+
+    Parameters
+    ----------
+    kind : Kind
+        Which integers of a row are summed: "plain", "sized" or "soft".
+    order : int
+        Highest power, 1 to 4.
+    grid : FixedPointGrid
+        Public bounds and steps of the column.
+
+    Returns
+    -------
+    Design
+        Table of the integers, with their sensitivities.
+    """
     width = grid.highest - grid.lowest
     # y = shift + stretch x, where x is the grid value less the middle, divided by the reach, as the query has it
     shift, stretch = Fraction(2 * grid.middle - grid.lowest - grid.highest, width), Fraction(2 * grid.reach, width)

@@ -273,7 +273,24 @@ def _clipped(outcomes: Sequence[Outcome[Estimate]], step: MomentStep) -> tuple[s
 
 
 def prepare(asked: Mean | SpreadStatistic, shape: Shape, setting: Setting, epsilon: Fraction) -> MomentStep:
-    """The step of a mean, variance or standard deviation between public bounds."""
+    """The step of a mean, variance or standard deviation between public bounds.
+
+    Parameters
+    ----------
+    asked : Mean or SpreadStatistic
+        The question.
+    shape : Shape
+        "mean", "variance" or "sd".
+    setting : Setting
+        Public circumstances of the release.
+    epsilon : Fraction
+        Loss of the step.
+
+    Returns
+    -------
+    MomentStep
+        Step with its guarantee.
+    """
     column, per = asked.column, setting.per
     bounds = public_facts.bounds(asked.name, setting, column, asked.low, asked.high)
     order = (1 if shape == "mean" else 2) * (2 if asked.interval else 1)

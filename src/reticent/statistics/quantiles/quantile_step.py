@@ -450,6 +450,20 @@ class QuantileStep:
         A cell beyond all the data scores b times its distance in ranks. So all such cells together are drawn with
         probability at most exp(-rate ranks) / share. ``share`` is the part of the candidates near the wanted quantile.
         Before the magnitude is known, the magnitude with the fewest candidates is assumed.
+
+        Parameters
+        ----------
+        level : Fraction
+            Level of the quantile, in (0, 1).
+        size : GroupSize
+            Number of values, as far as it is known.
+        among : Cells, optional
+            Candidates of the draw; None before the magnitude is known.
+
+        Returns
+        -------
+        bool
+            False where the answer would be no reply.
         """
         if among is None:
             among = candidates(self.cells, 1 if self.pricing.magnitude else None, tied=size.tied)

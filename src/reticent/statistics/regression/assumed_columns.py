@@ -82,7 +82,24 @@ def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[float, float
 
 
 def made_up_rows(frame: Frame, n: int, key: int, spread: float = SHAPES[MIDDLE]) -> tuple[Floats, Floats]:
-    """Normal numbers near the lower of their bounds, even categories, and y of which the numbers tell half."""
+    """Normal numbers near the lower of their bounds, even categories, and y of which the numbers tell half.
+
+    Parameters
+    ----------
+    frame : Frame
+        Public bounds and keys of the columns.
+    n : int
+        Number of rows, >= 1.
+    key : int
+        Number of the table; the same key gives the same rows.
+    spread : float
+        Standard deviation of a column, as a part of its width.
+
+    Returns
+    -------
+    pair of arrays of float
+        Values of shape (n, columns), and y of shape (n,).
+    """
     columns, told, many = [], np.zeros(n), max(len(frame.numbers), 1)
     for place, block in enumerate(frame.blocks):
         if isinstance(block, CategoryKeys):

@@ -102,7 +102,28 @@ class BlockMedians:
 
 
 def medians_of(design: Design, cells: Cells, epsilon: Fraction, count: int, rounds: int, law: Law) -> Middle:
-    """The medians of so many rounds of so many blocks."""
+    """The medians of so many rounds of so many blocks.
+
+    Parameters
+    ----------
+    design : Design
+        Names, units and public size of the regression.
+    cells : Cells
+        Candidates of a coefficient.
+    epsilon : Fraction
+        Loss of all medians.
+    count : int
+        Blocks of a round.
+    rounds : int
+        Number of rounds.
+    law : Law
+        Law of the draw.
+
+    Returns
+    -------
+    Middle
+        Mechanism of one coefficient.
+    """
     changed = rounds * design.dealt
     return Middle(
         cells,

@@ -64,7 +64,27 @@ class Blocks:
 
 
 def solve(data: RegressionRows, labels: Integers, blocks: Blocks) -> Integers:
-    """The coefficients of blocks with these labels: normal equations, fraction-free, on exact integers."""
+    """The coefficients of blocks with these labels: normal equations, fraction-free, on exact integers.
+
+    Parameters
+    ----------
+    data : RegressionRows
+        Rows in steps.
+    labels : array of int
+        Block of each row, shape (n,).
+    blocks : Blocks
+        Number of blocks and the public default of an unsolvable one.
+
+    Returns
+    -------
+    array of int
+        Coefficients in steps, shape (blocks, columns).
+
+    Raises
+    ------
+    PublicParameterError
+        A number of defaults that is not that of the coefficients.
+    """
     if len(blocks.default) != data.columns:
         raise PublicParameterError(f"one default for each of {data.columns} coefficients")
     found, singular = solved(data, labels, blocks.count)
@@ -147,7 +167,22 @@ def uniforms(bound: int, size: int, entropy: Entropy) -> Integers:
 
 
 def side_by_side(one: Guarantee, columns: int, label: str) -> Guarantee:
-    """The same mechanism on every coordinate of the blocks' table: 003 Corollary 35, or in sequence for any other."""
+    """The same mechanism on every coordinate of the blocks' table: 003 Corollary 35, or in sequence for any other.
+
+    Parameters
+    ----------
+    one : Guarantee
+        Guarantee of the mechanism on one coordinate.
+    columns : int
+        Number of coordinates.
+    label : str
+        Name of the part in the proof.
+
+    Returns
+    -------
+    Guarantee
+        Guarantee of all coordinates.
+    """
     parts = [_drawn(one)] * columns
     return ptr.parallel(parts, label=label) if of_steps(one) else in_sequence(parts, label=label)
 

@@ -65,7 +65,24 @@ class DeepPoint:
 
 
 def deepest(cells: Cells, columns: Sequence[Runs], choice: Exponential, entropy: Entropy) -> tuple[int, ...]:
-    """The cells of one point of great depth."""
+    """The cells of one point of great depth.
+
+    Parameters
+    ----------
+    cells : Cells
+        Candidates of a coordinate.
+    columns : sequence of Runs
+        Counts of each coordinate by cell, in order.
+    choice : Exponential
+        Law of the draw by depth.
+    entropy : Entropy
+        Source of the noise.
+
+    Returns
+    -------
+    tuple of int
+        One cell for each coordinate.
+    """
     return gate.draw(DeepPoint(cells, choice), tuple(columns), entropy)
 
 
@@ -91,6 +108,27 @@ def within_shell(cells: Cells, outer: Box, inner: Box | None, entropy: Entropy) 
     """A point of the outer box that is not in the inner one, by public weight.
 
     The shell is cut by the first column in which a point leaves the inner box: as many pieces as columns.
+
+    Parameters
+    ----------
+    cells : Cells
+        Candidates of a coordinate.
+    outer : Box
+        Ranges of cells of each coordinate.
+    inner : Box or None
+        Box to leave out; None for an empty one.
+    entropy : Entropy
+        Source of the noise.
+
+    Returns
+    -------
+    tuple of int
+        One cell for each coordinate.
+
+    Raises
+    ------
+    AssertionError
+        Never: the number drawn is below the weight of the shell.
     """
     if inner is None:
         return tuple(cell_of(cells, [edge], entropy) for edge in outer)
@@ -119,7 +157,27 @@ def weight_of(cells: Cells, edge: tuple[int, int]) -> int:
 
 
 def cell_of(cells: Cells, ranges: Sequence[tuple[int, int]], entropy: Entropy) -> int:
-    """A cell of the ranges by its public weight."""
+    """A cell of the ranges by its public weight.
+
+    Parameters
+    ----------
+    cells : Cells
+        Candidates with their public weights.
+    ranges : sequence of tuple of int and int
+        Ranges of cells, each from its first to before its last.
+    entropy : Entropy
+        Source of the noise.
+
+    Returns
+    -------
+    int
+        Number of the cell.
+
+    Raises
+    ------
+    AssertionError
+        Never: the number drawn is below the weight of the ranges.
+    """
     at = uniform(sum(weight_of(cells, edge) for edge in ranges), entropy)
     for first, stop in ranges:
         for s in cells.segments:

@@ -81,7 +81,22 @@ def rows_of(bound: float) -> int:
 def greatest(
     data: RegressionRows, known: PublicLattice, *, most: float = math.inf
 ) -> tuple[float, tuple[Fraction, ...]]:
-    """The greatest G over the shifts, or some G >= ``most``, and the centre."""
+    """The greatest G over the shifts, or some G >= ``most``, and the centre.
+
+    Parameters
+    ----------
+    data : RegressionRows
+        Rows in steps.
+    known : PublicLattice
+        Lattice of cells, with the points and the depth of the search.
+    most : float
+        Bound at which the search may stop.
+
+    Returns
+    -------
+    tuple of float and tuple of Fraction
+        G in rows, and the centre in steps of the lattice.
+    """
     centre = centre_of(data, known)
     if centre is None:
         return 0.0, (Fraction(0),) * data.columns
@@ -185,7 +200,26 @@ def bound_of(
     most: float = math.inf,
     least_wanted: float = 0.0,
 ) -> float:
-    """G of one cell, told exactly between ``least_wanted`` and ``most`` only: least bounds are looked at first."""
+    """G of one cell, told exactly between ``least_wanted`` and ``most`` only: least bounds are looked at first.
+
+    Parameters
+    ----------
+    data : RegressionRows
+        Rows in steps.
+    cell : CoefficientBox
+        Box of coefficients.
+    known : PublicLattice
+        Lattice of cells, with the points and the depth of the search.
+    most : float
+        Bound at which the search may stop.
+    least_wanted : float
+        Bound below which the answer need not be exact.
+
+    Returns
+    -------
+    float
+        G in rows, >= 0.
+    """
     if not cell.near:
         return 0.0
     search, queue, count = _Search(data, cell, known), list[tuple[float, int, _Box, bool]](), 0

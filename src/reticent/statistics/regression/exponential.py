@@ -188,7 +188,22 @@ class ExponentialRegression:
 
 
 def around(found: Coefficients, scales: list[float], points: int) -> tuple[CoefficientAxis, ...]:
-    """A grid around released intervals."""
+    """A grid around released intervals.
+
+    Parameters
+    ----------
+    found : Coefficients
+        Released coefficients with their intervals.
+    scales : list of float
+        Unit of one step of each coefficient.
+    points : int
+        Most candidates of a coefficient.
+
+    Returns
+    -------
+    tuple of CoefficientAxis
+        One axis for each coefficient.
+    """
     axes = []
     for estimate, scale in zip(found.estimates, scales, strict=True):
         half = AROUND * max(estimate.high - estimate.value, estimate.value - estimate.low) / scale
@@ -200,7 +215,22 @@ def around(found: Coefficients, scales: list[float], points: int) -> tuple[Coeff
 
 
 def scores(data: RegressionRows, axes: tuple[CoefficientAxis, ...], target: tuple[int, ...]) -> Integers:
-    """Rows to add or delete until the gradient can be ``target`` (in rows) at each candidate, of the axes' shape."""
+    """Rows to add or delete until the gradient can be ``target`` (in rows) at each candidate, of the axes' shape.
+
+    Parameters
+    ----------
+    data : RegressionRows
+        Rows in steps.
+    axes : tuple of CoefficientAxis
+        Candidates of each coefficient, one or two.
+    target : tuple of int
+        Gradient that is aimed at, in rows, one number for each coefficient.
+
+    Returns
+    -------
+    array of int
+        Distances in rows, of the shape of the axes.
+    """
     if len(axes) == 1:
         return _line(data, axes[0], 0, np.zeros(len(data), np.int64), target)
     first, second = axes

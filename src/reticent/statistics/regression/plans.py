@@ -157,7 +157,16 @@ def plan(
         For each column what one step is worth, or its public bounds, of which a unit is made.
     mode : "exact" | "paper"
         For R_S and R_H.
+    intercept : bool
+        True if a constant is fitted too.
+    blank : Blank
+        Treatment of a cell without a value: "marked", or rows without one are left out.
     options : RegressionOptions
+
+    Returns
+    -------
+    PlanChoice
+        The plan, with the reason for the method.
 
     Raises
     ------
@@ -340,7 +349,24 @@ def reply_probability(chosen: RegressionResult, shape: Shape, *, tables: int = T
 
 
 def made_up_rows(design: Design, shape: Shape, key: int, *, steps: tuple[float, ...] = ()) -> Integers:
-    """Rows of a public shape: columns of as many steps a standard deviation, y first, 2^10 by default; slopes alike."""
+    """Rows of a public shape: columns of as many steps a standard deviation, y first, 2^10 by default; slopes alike.
+
+    Parameters
+    ----------
+    design : Design
+        Names, units and public size of the regression.
+    shape : Shape
+        Law of the columns.
+    key : int
+        Number of the table; the same key gives the same rows.
+    steps : tuple of float
+        Steps of a standard deviation of each column, y first; empty for 1,024 each.
+
+    Returns
+    -------
+    array of int
+        Rows in steps, shape (n, columns), y first.
+    """
     xs = [unit_values("normal", design.size, 97 * key + place) for place in range(len(design.xs))]
     y = sum(xs, np.zeros(design.size)) + unit_values(shape, design.size, 97 * key + 96)
     wide = np.array(steps or (1024.0,) * len(design.units))

@@ -91,6 +91,26 @@ def by_test(
 ) -> PtrRegression:
     """R_S or R_H within (epsilon, delta).
 
+    Parameters
+    ----------
+    design : Design
+        Names, units and public size of the regression.
+    method : Printed
+        "R_S" or "R_H".
+    epsilon, delta : Fraction
+        Loss of the whole regression.
+    mode : Mode
+        "exact", or "paper" for the printed thresholds.
+    blocks : int, optional
+        Number of blocks; None for one of ``ROWS`` rows for each coefficient.
+    exponent : Fraction, optional
+        Sides of the cells are scale n^-exponent; None for the default.
+
+    Returns
+    -------
+    PtrRegression
+        Step with its guarantee.
+
     Raises
     ------
     PublicParameterError, QuestionError

@@ -55,7 +55,22 @@ def read_formula(formula: str | Formula) -> Formula:
 
 
 def robust_regression(columns: int, *, intercept: bool, delta: bool) -> Literal["R_H", "theil_sen", "tukey"]:
-    """The method that "robust" means for so many columns: few rows cannot move it, and it needs no bounds."""
+    """The method that "robust" means for so many columns: few rows cannot move it, and it needs no bounds.
+
+    Parameters
+    ----------
+    columns : int
+        Number of regressors.
+    intercept : bool
+        True if a constant is fitted too.
+    delta : bool
+        True if the release has a delta.
+
+    Returns
+    -------
+    "R_H", "theil_sen" or "tukey"
+        Name of the method.
+    """
     if delta:
         return "R_H"
     return "theil_sen" if columns == 1 and intercept else "tukey"

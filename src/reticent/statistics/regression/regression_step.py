@@ -187,6 +187,11 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     Returns
     -------
     PlannedStep[Integers]
+
+    Raises
+    ------
+    QuestionError
+        Groups beside the question, or a method that cannot answer with the public facts and the loss there are.
     """
     if setting.keys is not None:
         raise QuestionError(f"{asked.name} is not asked by group. Nothing was charged.")

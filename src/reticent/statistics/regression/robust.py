@@ -71,6 +71,20 @@ def distance(data: RegressionRows, lattice: CoefficientCells, *, most: int = 1 <
 
     Exact for p <= 2; a lower bound for more, with the tolerance of the solver taken off. 0 where no cell holds all
     solutions. At most ``most``.
+
+    Parameters
+    ----------
+    data : RegressionRows
+        Rows in steps.
+    lattice : CoefficientCells
+        Cells of the coefficients.
+    most : int
+        Bound at which the search may stop.
+
+    Returns
+    -------
+    Place
+        Distance in rows, and the centre in steps of the lattice.
     """
     if data.columns > 2:
         bound, place = distance_bounds.greatest(
@@ -111,6 +125,22 @@ class SolutionStep:
         return ptr.one_test(self.step, label="robust regression")
 
     def sample(self, data: RegressionRows, lattice: CoefficientCells, entropy: Entropy) -> Outcome[tuple[Noisy, ...]]:
+        """Test the distance, then draw every coefficient.
+
+        Parameters
+        ----------
+        data : RegressionRows
+            Rows in steps.
+        lattice : CoefficientCells
+            Cells of the coefficients.
+        entropy : Entropy
+            Source of test and noise.
+
+        Returns
+        -------
+        Outcome of tuple of Noisy
+            One noisy number for each coefficient, or no reply.
+        """
         found, centre = distance(data, lattice, most=self.test.cap)
         if not self.test.passes(found, entropy):
             return NO_REPLY
@@ -208,8 +238,15 @@ def robust_regression(
         For mode exact: the greatest probability of a reply where some neighbour's solutions leave the cell.
     exponent : Fraction or None
         Sides are scale n^-exponent; None for 003's 1 / (2p), Remark 18.
+    mode : Mode
+        "exact", or "paper" for the printed thresholds.
     most_delta : Fraction or None
         For mode paper: the most delta of the test that is accepted; None for 1 / (10 n).
+
+    Returns
+    -------
+    RobustRegression
+        Mechanism with its guarantee.
 
     Raises
     ------

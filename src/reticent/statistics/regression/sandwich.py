@@ -85,7 +85,24 @@ class Meat:
         return max(LEAST_CAP, math.sqrt(UNSURE * n / self.deviation))
 
     def draw(self, rows: Integers, y: Integers, told: SandwichTerms, entropy: Entropy) -> Floats:
-        """The noisy meat of every coefficient; the only step that sees rows."""
+        """The noisy meat of every coefficient; the only step that sees rows.
+
+        Parameters
+        ----------
+        rows : array of int
+            Rows in steps, shape (n, columns).
+        y : array of int
+            Targets in steps, shape (n,).
+        told : SandwichTerms
+            Released coefficients and caps.
+        entropy : Entropy
+            Source of the noise.
+
+        Returns
+        -------
+        array of float
+            Shape (columns,), in the squared unit of each coefficient.
+        """
         parts = np.array(told.parts)
         left = np.abs(y[:, None] / UNIT - scored(rows.astype(np.float64), told.whole[None, :]))
         lever = np.abs(scored(rows.astype(np.float64), parts))
@@ -166,7 +183,22 @@ class SandwichTerms:
         return tuple(found)
 
     def estimates(self, meat: Floats, deviation: float, start: Floats) -> tuple[Estimate | None, ...]:
-        """Every coefficient with its interval; None where the noise hides it. ``deviation``: of the meat, in rows."""
+        """Every coefficient with its interval; None where the noise hides it.
+
+        Parameters
+        ----------
+        meat : array of float
+            Noisy meat, shape (columns,).
+        deviation : float
+            Standard deviation of the noise of the meat, in rows.
+        start : array of float
+            Coefficients before the turn, shape (columns,).
+
+        Returns
+        -------
+        tuple of Estimate or None
+            One estimate or None for each coefficient.
+        """
         found = []
         for at, row in enumerate(self.turn):
             ends = self._interval(at, float(meat[at]), deviation * self.caps[at] ** 2)

@@ -125,6 +125,11 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
     Returns
     -------
     PlannedStep[Integers]
+
+    Raises
+    ------
+    QuestionError
+        More coefficients than are told, or too few rows for any slope at this loss.
     """
     blocks, labels = _blocks(asked, setting)
     frame = Frame(blocks, setting.schema.bounded(asked.y, asked.name), asked.intercept)

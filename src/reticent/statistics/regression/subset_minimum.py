@@ -61,7 +61,22 @@ class BoxMinimum:
 
 
 def cut_at(data: RegressionRows, origin: Corner, multipliers: Integers) -> CuttingPlane:
-    """The cut of integers a, clamped to |a_i| <= w_i 2^22."""
+    """The cut of integers a, clamped to |a_i| <= w_i 2^22.
+
+    Parameters
+    ----------
+    data : RegressionRows
+        Rows in steps, with weights.
+    origin : Corner
+        Point of the cut, in fine steps.
+    multipliers : array of int
+        Integers a, shape (n,).
+
+    Returns
+    -------
+    CuttingPlane
+        Plane that lies below f.
+    """
     most = data.weight << SHARP
     kept = np.clip(multipliers, -most, most)
     height = exact_dot(kept, data.residuals(origin, fine=FINE))
@@ -74,7 +89,22 @@ def tangent(data: RegressionRows, point: Corner) -> CuttingPlane:
 
 
 def least(data: RegressionRows, low: Corner, high: Corner, tolerance: int) -> BoxMinimum:
-    """The least value of f on the box from ``low`` to ``high``, to within ``tolerance`` >= 0 (times 2^22)."""
+    """The least value of f on the box from ``low`` to ``high``, to within ``tolerance`` >= 0 (times 2^22).
+
+    Parameters
+    ----------
+    data : RegressionRows
+        Rows in steps, with weights.
+    low, high : Corner
+        Corners of the box, in fine steps.
+    tolerance : int
+        Greatest error of the value, times 2^22.
+
+    Returns
+    -------
+    BoxMinimum
+        Value with its bounds, and the point.
+    """
     middle = tuple((a + b) // 2 for a, b in zip(low, high, strict=True))
     for _ in range(3):
         proposal = propose(data, low, high, middle, tolerance)
@@ -91,7 +121,24 @@ def least(data: RegressionRows, low: Corner, high: Corner, tolerance: int) -> Bo
 def propose(
     data: RegressionRows, low: Corner, high: Corner, around: Corner, tolerance: int
 ) -> tuple[Corner, Integers] | None:
-    """A nearly least point and its multipliers, by floats: nothing is promised of them."""
+    """A nearly least point and its multipliers, by floats: nothing is promised of them.
+
+    Parameters
+    ----------
+    data : RegressionRows
+        Rows in steps, with weights.
+    low, high : Corner
+        Corners of the box, in fine steps.
+    around : Corner
+        Point to start from.
+    tolerance : int
+        Greatest error of the value, times 2^22.
+
+    Returns
+    -------
+    tuple of Corner and array of int or None
+        Point and multipliers of shape (n,); None where the floats fail.
+    """
     free = [d for d in range(data.columns) if low[d] < high[d]]
     left = data.residuals(around, fine=FINE)
     if not free or not data.weight.any():
@@ -123,7 +170,22 @@ def propose(
 
 
 def interior(design: Floats, target: Floats, enough: float) -> tuple[Floats, Floats] | None:
-    """b of least sum |target - design b|, to a gap of ``enough``, and a in [-1, 1] with design' a = 0: Mehrotra."""
+    """b of least sum |target - design b|, to a gap of ``enough``, and a in [-1, 1] with design' a = 0: Mehrotra.
+
+    Parameters
+    ----------
+    design : array of float
+        Shape (n, columns).
+    target : array of float
+        Shape (n,).
+    enough : float
+        Gap at which the search ends.
+
+    Returns
+    -------
+    pair of arrays of float or None
+        b of shape (columns,) and a of shape (n,); None where the floats fail.
+    """
     try:
         b = np.asarray(np.linalg.lstsq(design, target, rcond=None)[0])
         left = target - design @ b
@@ -185,7 +247,20 @@ def _fits(*pairs: tuple[Floats, Floats]) -> float:
 
 
 def exactly(data: RegressionRows, low: Corner, high: Corner) -> BoxMinimum:
-    """The least value itself, by exact cutting planes: slow, and always ends."""
+    """The least value itself, by exact cutting planes: slow, and always ends.
+
+    Parameters
+    ----------
+    data : RegressionRows
+        Rows in steps, with weights.
+    low, high : Corner
+        Corners of the box, in fine steps.
+
+    Returns
+    -------
+    BoxMinimum
+        The value, exactly, and the point.
+    """
     free = [d for d in range(data.columns) if low[d] < high[d]]
     sides = [(Fraction(low[d]), Fraction(high[d])) for d in free]
     point = tuple(Fraction((a + b) // 2) for a, b in zip(low, high, strict=True))
@@ -220,7 +295,22 @@ def _touch(data: RegressionRows, point: tuple[Fraction, ...]) -> tuple[Fraction,
 def lowest(
     goal: tuple[Fraction, ...], halves: Sequence[Half], bounds: Sequence[tuple[Fraction, Fraction]]
 ) -> tuple[Fraction, ...]:
-    """argmin goal . x subject to a . x <= b and bounds that leave some x: Seidel's method, exact."""
+    """argmin goal . x subject to a . x <= b and bounds that leave some x: Seidel's method, exact.
+
+    Parameters
+    ----------
+    goal : tuple of Fraction
+        Coefficients of the goal.
+    halves : sequence of Half
+        Half-spaces, each a and b of a . x <= b.
+    bounds : sequence of tuple of Fraction and Fraction
+        Least and greatest value of each coordinate.
+
+    Returns
+    -------
+    tuple of Fraction
+        The point.
+    """
     x = tuple(low if part >= 0 else high for part, (low, high) in zip(goal, bounds, strict=True))
     for index, (a, b) in enumerate(halves):
         if _product(a, x) <= b:

@@ -141,7 +141,24 @@ class AdaSSP:
         return tuple((0.0, float(max(abs(low), abs(high)))) for low, high in self.bounds)
 
     def spread(self, beta: Floats, gram: Floats, cross: Floats, square: float) -> float:
-        """The sum of squares that is left, and one standard deviation of its noise."""
+        """The sum of squares that is left, and one standard deviation of its noise.
+
+        Parameters
+        ----------
+        beta : array of float
+            Coefficients, shape (columns,).
+        gram : array of float
+            Noisy x'x, shape (columns, columns).
+        cross : array of float
+            Noisy x'y, shape (columns,).
+        square : float
+            Noisy y'y.
+
+        Returns
+        -------
+        float
+            Squared units of y.
+        """
         left = square - 2.0 * float(beta @ cross) + float(beta @ gram @ beta)
         return max(left, 0.0) + self.deviation * (1.0 + float(beta @ beta))
 

@@ -194,6 +194,22 @@ def pair_slopes(table: Integers, there: NDArray[np.bool_], labels: Integers, cou
 
     Differences to a block's last row are exact, and sums run over each block's rows in their order: a slope is a
     function of the rows of its own block, and equal x are told from different ones without rounding.
+
+    Parameters
+    ----------
+    table : array of int
+        y and x of each row in steps, shape (n, 2).
+    there : array of bool
+        Rows that have both values, shape (n,).
+    labels : array of int
+        Block of each row, shape (n,).
+    count : int
+        Number of blocks.
+
+    Returns
+    -------
+    array of float
+        Slopes, shape (blocks,); NaN for a block whose rows have one x.
     """
     held, rows = labels[there], table[there]
     last = np.zeros(count, np.int64)

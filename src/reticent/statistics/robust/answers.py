@@ -356,6 +356,11 @@ def squares_of(data: Order, centre: float, cut: float) -> int:
     Returns
     -------
     int
+
+    Raises
+    ------
+    TypeError
+        Counts of a part of the column.
     """
     match data:
         case RunLength(values=values, counts=counts):

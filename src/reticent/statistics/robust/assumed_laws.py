@@ -77,8 +77,15 @@ def reply_probability(mechanism: Chance, shape: Shape, n: int, *, tables: int = 
         Prepared for ``n`` values.
     shape : "normal" | "lognormal" | "cauchy" | "uniform"
         Assumed by whoever asks, never found in the file.
+    n : int
+        Number of values of a table.
     tables : int
         Tables to average over, fewer where n is large; at least 3.
+
+    Returns
+    -------
+    float
+        Probability in [0, 1].
 
     Accuracy
     --------

@@ -157,6 +157,8 @@ def density_test(
     ----------
     n : int
         Public under substitution; else a declared or noisy number, charged where it was bought.
+    neighbours : Adjacency
+        Relation between neighbours.
     density : Fraction
         Threshold, > 0: the share of the population for each step of the grid. For values with a step g, the density
         times g.
@@ -173,6 +175,11 @@ def density_test(
         What of ``alpha`` pays for the sample, at most half; None for half.
     at_most : int or None
         A number of values for the width, >= n, where ``n`` is noisy: more values make it narrower. None for ``n``.
+
+    Returns
+    -------
+    DensityTest
+        Test with its guarantee.
 
     Raises
     ------

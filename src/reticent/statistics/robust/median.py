@@ -203,7 +203,22 @@ class OrderStatisticTest:
         return (max(each),) if self.mode == "exact" else each
 
     def sample(self, data: Order, width: int, entropy: Entropy) -> Outcome[Noisy]:
-        """The noisy order statistic within +-LARGEST, and the scale of its noise, which the width tells."""
+        """The noisy order statistic within +-LARGEST, and the scale of its noise, which the width tells.
+
+        Parameters
+        ----------
+        data : Order
+            Sorted values in steps.
+        width : int
+            Proposed width of the noise, in steps, >= 1.
+        entropy : Entropy
+            Source of the noise.
+
+        Returns
+        -------
+        Outcome of Noisy
+            Noisy order statistic, or no reply.
+        """
         noise = Geometric(L1(Fraction(width), self.test.neighbours), self.release)
         passed = [self.test.passes(distance, entropy) for distance in self.distances(data, width)]
         if not any(passed):
@@ -347,6 +362,8 @@ def level_for(
     ----------
     n : int
         Public under substitution; else a declared or noisy number, charged where it was bought.
+    neighbours : Adjacency
+        Relation between neighbours.
     test, release : Fraction
         Losses, > 0.
     delta : Fraction
@@ -355,8 +372,15 @@ def level_for(
         Its level, strictly between 0 and 1; the median by default.
     search : "free" | "bins"
         The distance tested in mode exact.
+    mode : Mode
+        "exact", or "paper" for the printed thresholds.
     most_delta : Fraction or None
         For mode paper: the most delta of the two tests that is accepted; None for 1 / (10 n).
+
+    Returns
+    -------
+    OrderStatisticTest
+        Test and release, with their guarantee.
 
     Raises
     ------
@@ -392,10 +416,19 @@ def scaled_median(
 
     Parameters
     ----------
+    n : int
+        Public under substitution; else a declared or noisy number, charged where it was bought.
+    neighbours : Adjacency
+        Relation between neighbours.
     scale_test, test, release : Fraction
         Losses of each of the two tests of the scale, of the test of the width and of the release, > 0.
     delta : Fraction
         The greatest probability of an unsafe reply, of each of the three tests.
+
+    Returns
+    -------
+    ScaledMedian
+        The three tests and the release, with their guarantee.
 
     Guarantee
     ---------

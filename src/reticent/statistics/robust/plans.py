@@ -210,6 +210,20 @@ def in_steps(cells: Cells, data: Counts, grid: StepUnit) -> RunLength:
     """Counts by fine cell as a column of steps, each cell by itself: floor of its middle over the unit.
 
     The outermost cells hold all values beyond them, which count as infinite.
+
+    Parameters
+    ----------
+    cells : Cells
+        Cells that the counts are of.
+    data : Counts
+        Counts by cell.
+    grid : StepUnit
+        Unit of a step.
+
+    Returns
+    -------
+    RunLength
+        Values in steps, in order, with the number of each.
     """
     with np.errstate(over="ignore"):
         steps = np.floor(np.clip(cells.values(data.cells) / float(grid.unit), -float(LARGEST), float(LARGEST)))

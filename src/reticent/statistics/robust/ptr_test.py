@@ -185,10 +185,24 @@ def step(test: Test, release: Fraction, *, law: str, label: str = "") -> ptr.Ptr
 
     Parameters
     ----------
+    test : Test
+        Test of the distance.
     release : Fraction
         Loss of the release where the proposal is safe, >= 0; 0 for what is then the same for all neighbours.
     law : str
         Name of the law released.
+    label : str
+        Name of the part in the proof.
+
+    Returns
+    -------
+    PtrStep
+        Step of ``ptr``, which is no guarantee by itself.
+
+    Raises
+    ------
+    PublicParameterError
+        ``release`` below 0.
 
     Notes
     -----
@@ -232,8 +246,14 @@ def refuse_unreachable(test: Test, farthest: Callable[[int], int], n: int, what:
 
     Parameters
     ----------
+    test : Test
+        Test of the distance.
     farthest : callable
         From a number of values to the greatest distance any table of that size has; grows with it.
+    n : int
+        Public number of values.
+    what : str
+        Name of the statistic, for the refusal.
 
     Raises
     ------

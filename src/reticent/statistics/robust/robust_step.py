@@ -138,6 +138,11 @@ def quantile(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> Plann
     Returns
     -------
     PlannedStep[Order] or PlannedStep[Counts]
+
+    Raises
+    ------
+    QuestionError
+        Several levels, or a unit too fine for the width.
     """
     if len(asked.levels) != 1:
         raise QuestionError(f"{asked.name}: method {asked.method} answers one level at a time. Nothing was charged.")

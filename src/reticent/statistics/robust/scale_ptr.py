@@ -260,18 +260,29 @@ def scale(
     ----------
     n : int
         Public under substitution; else a declared or noisy number, charged where it was bought.
+    neighbours : Adjacency
+        Relation between neighbours.
     test, release : Fraction
         Losses of each test and of the release, > 0. 003 has them equal.
     delta : Fraction
         For mode exact: the greatest probability of an unsafe reply.
     levels : two Fractions
         Levels p < q of the quantiles, strictly between 0 and 1.
+    search : Search
+        "free" for distances from any pair of values, or "bins".
+    mode : Mode
+        "exact", or "paper" for the printed thresholds.
     grid : LogGrid or None
         None for ``fine_grid`` in mode exact, and 003's factor 1 + 1/ln n in mode paper.
     most_delta : Fraction or None
         For mode paper: the most delta in all that is accepted; None for 1 / (10 n).
     most_factor : float
         For mode exact: the most that one reply in twenty may be off by.
+
+    Returns
+    -------
+    ScalePtr
+        Mechanism with its guarantee.
 
     Raises
     ------
@@ -308,6 +319,30 @@ def stable_scale(
     """The stable bin for a public number of values; bins of a factor of two unless ``grid`` says otherwise.
 
     ``delta`` is that of each of the two tests; the other parameters and what is raised are as for ``scale``.
+
+    Parameters
+    ----------
+    n : int
+        Public under substitution; else a declared or noisy number, charged where it was bought.
+    neighbours : Adjacency
+        Relation between neighbours.
+    test : Fraction
+        Loss of each of the two tests, > 0.
+    delta : Fraction, optional
+        For mode exact: the greatest probability of an unsafe reply, of each test.
+    levels : tuple of Fraction and Fraction
+        Levels p < q of the quantiles, strictly between 0 and 1.
+    mode : Mode
+        "exact", or "paper" for the printed thresholds.
+    grid : LogGrid, optional
+        Bins; None for bins of a factor of two.
+    most_delta : Fraction, optional
+        For mode paper: the most delta in all that is accepted; None for 1 / (10 n).
+
+    Returns
+    -------
+    StableScale
+        Mechanism with its guarantee.
     """
     tested = _tested(n, neighbours, test, delta, levels, mode, most_delta, "the stable bin")
     return StableScale(ranks_of(n, levels), grid or LogGrid(2, 2), tested)
@@ -353,6 +388,11 @@ def test_for(
     Returns
     -------
     Test
+
+    Raises
+    ------
+    PublicParameterError
+        Mode exact without a delta, or mode paper with one.
     """
     whole(n, "n", 0)
     if mode == "paper":

@@ -171,6 +171,8 @@ def smooth_median(
     ----------
     n : int
         Public under substitution; else a declared or noisy number, charged where it was bought.
+    neighbours : Adjacency
+        Relation between neighbours.
     epsilon : Fraction
         Loss, > 0.
     low, high : int
@@ -179,6 +181,11 @@ def smooth_median(
         Its level, strictly between 0 and 1; the median by default.
     tail, beta
         Shape of the noise and share of epsilon for the change of scale: see ``mechanisms.smooth``.
+
+    Returns
+    -------
+    SmoothMean
+        Mechanism with its guarantee.
 
     Raises
     ------
@@ -209,6 +216,26 @@ def smooth_trimmed_mean(
     ``alpha`` is the share left out in all, strictly between 0 and 1; the other parameters are those of
     ``smooth_median``.
 
+    Parameters
+    ----------
+    n : int
+        Public under substitution; else a declared or noisy number, charged where it was bought.
+    neighbours : Adjacency
+        Relation between neighbours.
+    alpha : Fraction
+        Share left out in all, strictly between 0 and 1.
+    epsilon : Fraction
+        Loss, > 0.
+    low, high : int
+        Public bounds in grid steps.
+    tail, beta : int
+        Shape of the noise and share of epsilon for the change of scale: see ``mechanisms.smooth``.
+
+    Returns
+    -------
+    SmoothMean
+        Mechanism with its guarantee.
+
     Source
     ------
     Bun and Steinke 2019, section 5; the ranks are those of ``trimmed.trimmed_mean``.
@@ -228,7 +255,26 @@ def smooth_mean(
     tail: int = TAIL,
     beta: Fraction = BETA,
 ) -> SmoothMean:
-    """The mean of public ranks; the window ends where the range, decayed, is below one step, or at 4,096 ranks."""
+    """The mean of public ranks; the window ends where the range, decayed, is below one step, or at 4,096 ranks.
+
+    Parameters
+    ----------
+    first, last : int
+        Public ranks, from 1.
+    neighbours : Adjacency
+        Relation between neighbours.
+    epsilon : Fraction
+        Loss, > 0.
+    low, high : int
+        Public bounds in grid steps.
+    tail, beta : int
+        Shape of the noise and share of epsilon for the change of scale: see ``mechanisms.smooth``.
+
+    Returns
+    -------
+    SmoothMean
+        Mechanism with its guarantee.
+    """
     size = whole(last, "last", 1) - whole(first, "first", 1) + 1
     noise = Smooth(neighbours, epsilon, beta, tail, size * low, size * high)
     far = math.ceil(math.log(max(high - low, 2)) / float(noise.rate))

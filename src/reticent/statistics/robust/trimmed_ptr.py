@@ -135,16 +135,25 @@ def trimmed_mean(
     ----------
     n : int
         Public under substitution; else a declared or noisy number, charged where it was bought.
+    neighbours : Adjacency
+        Relation between neighbours.
     alpha : Fraction
         Share left out in all, strictly between 0 and 1.
     test, release : Fraction
         Losses of each of the two tests and of the release, > 0.
     delta : Fraction
         For mode exact: the greatest probability of an unsafe reply, of each test.
+    mode : Mode
+        "exact", or "paper" for the printed thresholds.
     grid : LogGrid or None
         None for bins of a factor of two.
     most_delta : Fraction or None
         For mode paper: the most delta in all that is accepted; None for 1 / (10 n).
+
+    Returns
+    -------
+    TrimmedMeanPtr
+        Mechanism with its guarantee.
 
     Raises
     ------

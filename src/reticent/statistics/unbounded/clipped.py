@@ -289,7 +289,22 @@ def most_beyond(counted: float, n: float) -> float:
 
 
 def moments_of(terms: ColumnTerms, epsilon: Fraction, *, sized: bool = True) -> MomentStep:
-    """The mean of values in [-1, 1], for ``epsilon``; not ``sized`` where a public number is that of others, too."""
+    """The mean of values in [-1, 1], for ``epsilon``; not ``sized`` where a public number is that of others, too.
+
+    Parameters
+    ----------
+    terms : ColumnTerms
+        Neighbours, and the number of values where it is public.
+    epsilon : Fraction
+        Loss of the mean.
+    sized : bool
+        False where the public number is that of other values too.
+
+    Returns
+    -------
+    MomentStep
+        Step with its guarantee.
+    """
     near, rows = terms.neighbours, terms.rows
     values = terms.values if sized else None
     kind: Kind = "soft" if near.kind != "substitute" else ("plain" if values is None else "sized")

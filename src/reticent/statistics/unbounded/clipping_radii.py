@@ -64,13 +64,43 @@ class Choice:
         return self.rate(HALF) * size.surely / 2.0 >= against_prior(cell_share(coarser(cells, FINE)))
 
     def centre(self, cells: Cells, data: Counts, entropy: Entropy) -> float:
-        """A median, on cells so few that the values of one of them outweigh all others."""
+        """A median, on cells so few that the values of one of them outweigh all others.
+
+        Parameters
+        ----------
+        cells : Cells
+            Candidates of the column.
+        data : Counts
+            Counts by cell.
+        entropy : Entropy
+            Source of the noise.
+
+        Returns
+        -------
+        float
+            Median, in units of the column.
+        """
         among = coarser(cells, FINE)
         found = runs(among, placed(cells, among, data))
         return float(among.value(pick(found, self.level(HALF), self.mechanism, entropy)))
 
     def rung(self, steps: Runs, outside: float, entropy: Entropy) -> int:
-        """The rung that leaves about this share of the values outside."""
+        """The rung that leaves about this share of the values outside.
+
+        Parameters
+        ----------
+        steps : Runs
+            Counts of the distances by rung, in order.
+        outside : float
+            Share of the values to leave outside, in (0, 1).
+        entropy : Entropy
+            Source of the noise.
+
+        Returns
+        -------
+        int
+            Number of the rung.
+        """
         level = Fraction(1 - outside).limit_denominator(FINEST)
         level = min(max(level, Fraction(1, FINEST)), Fraction(FINEST - 1, FINEST))
         return pick(steps, self.level(level), self.mechanism, entropy)

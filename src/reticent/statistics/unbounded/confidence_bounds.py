@@ -39,7 +39,24 @@ class CutCells:
 
     @classmethod
     def of(cls, base: Cells, drawn: Sequence[int], n: float, reach: tuple[float, float]) -> CutCells:
-        """Around the cells of released values, in order."""
+        """Around the cells of released values, in order.
+
+        Parameters
+        ----------
+        base : Cells
+            Candidates of the column.
+        drawn : sequence of int
+            Cells of the released values, in order.
+        n : float
+            Number of values, public or noisy.
+        reach : tuple of float and float
+            Least and greatest value of the column, in its unit.
+
+        Returns
+        -------
+        CutCells
+            Cells about the released values.
+        """
         low, high = base.edges(drawn[0])[0], base.edges(drawn[-1])[1]
         width = max(float(high - low), *(float(b - a) for a, b in map(base.edges, (drawn[0], drawn[-1]))))
         width = width or 1.0  # a whole number is its own cell

@@ -48,7 +48,21 @@ def of_mean(made: ClippedMean, n: float) -> Widths:
 def of_size(made: JointQuantiles, n: float, spread: float | None) -> Replies:
     """Replies of joint quantiles, for values of the usual shape and for heaped ones.
 
-    ``spread`` is the deviation that a plan supposes within bounds; without bounds values are not tied.
+    Without bounds values are not tied.
+
+    Parameters
+    ----------
+    made : JointQuantiles
+        Step of the quantiles.
+    n : float
+        Supposed number of values.
+    spread : float or None
+        Deviation that a plan supposes within bounds, in units of the column; None without bounds.
+
+    Returns
+    -------
+    Replies
+        Chances of a reply.
     """
     census = made.census
     less, scales = _noise_of(census, n)

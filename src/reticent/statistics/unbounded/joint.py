@@ -473,6 +473,11 @@ def joint_quantiles(
     Returns
     -------
     JointQuantiles
+
+    Raises
+    ------
+    PublicParameterError
+        No level.
     """
     chosen = tuple(sorted(set(levels)))
     if not chosen:

@@ -218,6 +218,21 @@ class CandidateGrid:
         return found
 
     def squares(self, away: NDArray[np.float64], counts: NDArray[np.int64], place: int) -> int:
-        """The sum of psi^2 at one candidate, each rounded to a whole number of at most UNIT."""
+        """The sum of psi^2 at one candidate, each rounded to a whole number of at most UNIT.
+
+        Parameters
+        ----------
+        away : array of float
+            Distances of the cells from the middle, shape (cells,).
+        counts : array of int
+            Values in each cell, shape (cells,).
+        place : int
+            Number of the candidate.
+
+        Returns
+        -------
+        int
+            Sum in steps of 1 / UNIT.
+        """
         u = np.clip(self.places(away) - int(self.centres()[place]), -UNIT, UNIT)
         return int((u * u // UNIT * counts).sum())

@@ -42,7 +42,24 @@ def level_of(share: Fraction, kind: Kind) -> LevelFraction:
 
 
 def pick(found: Runs, level: LevelFraction, mechanism: Exponential, entropy: Entropy) -> int:
-    """The cell of one quantile."""
+    """The cell of one quantile.
+
+    Parameters
+    ----------
+    found : Runs
+        Counts by run of cells.
+    level : LevelFraction
+        Level of the quantile, as a fraction.
+    mechanism : Exponential
+        Exponential mechanism of the draw.
+    entropy : Entropy
+        Source of the noise.
+
+    Returns
+    -------
+    int
+        Number of the cell.
+    """
     return gate.choose(mechanism, Candidates(found.scores(level.a, level.b, 0), found.weights), found.start, entropy)
 
 

@@ -60,7 +60,22 @@ def stretch(tail: Tail | None) -> float:
 
 
 def allowed(tail: Tail, outside: float, counted: float) -> TailAllowance:
-    """The most a tail allows, with a share ``outside`` beyond the radius and at most ``counted`` beyond the cut."""
+    """The most a tail allows, with a share ``outside`` beyond the radius and at most ``counted`` beyond the cut.
+
+    Parameters
+    ----------
+    tail : Tail
+        Declared tail: its index, or "normal".
+    outside : float
+        Share of the values beyond the radius, in (0, 1).
+    counted : float
+        Greatest share beyond the cut, by a noisy count.
+
+    Returns
+    -------
+    TailAllowance
+        Share beyond the cut, and the shift of the mean in radii.
+    """
     cut, most = stretch(tail), RANKS * outside
     if tail == "normal":
         z = NORMAL.inv_cdf(1.0 - min(most, 0.9) / 2.0)

@@ -60,6 +60,20 @@ def _of_weights(declared: Real | Integer) -> bool:
 def prepare(asked: Ask, setting: Setting, epsilon: Fraction) -> Step:
     """The step that answers a question about weighted rows.
 
+    Parameters
+    ----------
+    asked : Ask
+        The question.
+    setting : Setting
+        Public circumstances, with the weights.
+    epsilon : Fraction
+        Loss of the step.
+
+    Returns
+    -------
+    Step
+        Step with its guarantee.
+
     Raises
     ------
     QuestionError
