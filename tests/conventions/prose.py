@@ -18,6 +18,7 @@ RIDDLES = ("What", "Whether", "Where", "How", "Of", "Beside", "That", "Who", "Wh
 CODE = re.compile(r"```[^`]*```|``[^`]*``|`[^`]*`|\$\$[^$]*\$\$|\$[^$\n]+\$|<[^>\n]*>|https?://\S+")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 WORD = re.compile(r"(?<![\w^\\.{=])(?:[A-Za-z]+(?:['’-][A-Za-z]+)*)(?![\w(\[=])")
+LETTERS = re.compile(r"[A-Za-z]+")
 ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|cf|vs|et al|resp|approx|Sec|Thm|Prop|Eq|Fig|No|Vol|pp?|[A-Z])\.$")
 END = re.compile(r"(?<=[.!?:])[\")”’\]*_]*\s+")
 ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)]|\([a-z0-9]+\))\s+")
@@ -121,9 +122,17 @@ def _in_a_list(kept: list[str]) -> bool:
     return False
 
 
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """A tree and the statements in it, without their expressions."""
+    yield tree
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from statements(node)
+
+
 def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Every docstring of a module with the line it begins on; those of attributes too."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             last = 1 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
             for statement in node.body[:last]:
@@ -138,6 +147,7 @@ def long_in_docstrings(tree: ast.Module) -> list[str]:
         f"{s.line}: {s.words} words: {s.text}"
         for line, text in docstrings(tree)
         for begun, paragraph in paragraphs(line, docstring_prose(text))
+        if len(LETTERS.findall(paragraph)) > LONGEST
         for s in sentences(begun, paragraph)
         if s.words > LONGEST
     ]

@@ -190,6 +190,11 @@ def links(schema: Schema, name: str, read: Iterable[str]) -> list[tuple[str, str
         The table.
     read : iterable of str
         The further tables that are read.
+
+    Returns
+    -------
+    list of tuple of str and str
+        Pairs of a full name and the name inside the engine.
     """
     inside = link_names(schema)
     used = {ours for one in read for ours, _ in schema.tables[one].keys}

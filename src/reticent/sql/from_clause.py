@@ -51,6 +51,11 @@ def rows_of_table(name: str, schema: Schema, tables: Sequence[str], *, alone: bo
     alone : bool
         Nothing is joined to it: ``study`` has the columns of all tables then.
 
+    Returns
+    -------
+    RowView
+        The rows, and the columns that they have.
+
     Raises
     ------
     QuestionError
@@ -120,7 +125,22 @@ def joined_rows(
 
 
 def check_joined(rows: RowView, schema: Schema, tables: Sequence[str]) -> None:
-    """Refuse rows of another table than the main one, or without a table that decides how many rows there are."""
+    """Refuse rows of another table than the main one, or without a table that decides how many rows there are.
+
+    Parameters
+    ----------
+    rows : RowView
+        Rows that the statement joins.
+    schema : Schema
+        Schema of the study.
+    tables : sequence of str
+        Names of the main table.
+
+    Raises
+    ------
+    QuestionError
+        Rows of a further table alone, or a join that leaves the number of rows open.
+    """
     if rows.table:
         raise refusal(_of_main(rows.table, tables))
     for table, joined in schema.tables.items():

@@ -112,6 +112,26 @@ def settle_found(
 ) -> PreparedRelease:
     """Steps and guarantee of a release, as ``settle`` gives them, of which some groups are to be found.
 
+    Parameters
+    ----------
+    asked : sequence of Ask
+        Questions of the release.
+    within : Cost
+        Total of the release.
+    schema : Schema
+        Schema of the study.
+    units : int or None
+        The public number of persons, if there is one.
+    currency : str
+        Currency of the ledger.
+    extensions : sequence of Extension
+        Statistics of third parties.
+
+    Returns
+    -------
+    PreparedRelease
+        Release that lists its groups before it answers.
+
     Raises
     ------
     QuestionError
@@ -150,7 +170,22 @@ def settle_found(
 
 
 def draw_keys(prepared: PreparedRelease, table: Table, entropy: Entropy) -> tuple[str, ...]:
-    """The keys that are listed now, from the rows."""
+    """The keys that are listed now, from the rows.
+
+    Parameters
+    ----------
+    prepared : PreparedRelease
+        Release, already charged.
+    table : Table
+        Open rows.
+    entropy : Entropy
+        Source of the noise.
+
+    Returns
+    -------
+    tuple of str
+        Keys, in the order of the list.
+    """
     choice = prepared.choice
     assert isinstance(choice, FoundKeysStep)
     return choice.draw(table.run(choice.queries, KEY, choice.setting.schema), entropy)
