@@ -122,9 +122,10 @@ def _used(
 
 
 def _saved(read: Certificate, stem: Path) -> object:
-    from reticent.study.release import save
+    from reticent.study.release import FILES
+    from reticent.study.release_files import save
 
-    return save(read, stem)
+    return save(read, stem, FILES)
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------

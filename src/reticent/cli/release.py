@@ -340,7 +340,7 @@ def publish(
     """
     from reticent.atomic_file import create, replace
     from reticent.privacy.loss import words
-    from reticent.study.release import save
+    from reticent.study.release_files import save
 
     voice.charged = words(made.certificate.charged)
     try:

@@ -134,7 +134,7 @@ def _item(asked: Ask, epsilon: str | None, delta: str | None) -> ReleaseSpec:
 def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
     from reticent.privacy.explain import as_data, sentence
     from reticent.privacy.loss import words
-    from reticent.study.release import save
+    from reticent.study.release_files import save
 
     voice.charged = words(made.certificate.charged)
     written: list[str] = []

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from reticent.certificate.answer_json import answer_to_json, cell_to_json
+from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import ReleaseMetadata, columns_to_json, stated
 from reticent.data.query import Query, columns_read, keys_of
@@ -28,7 +28,7 @@ from reticent.outcome import Estimate, Outcome, Reply
 from reticent.privacy.explain import outline
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.statistics.dates import dated
 from reticent.statistics.shares import idle
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 FILES: Final = (".csv", ".json", ".html", ".svg")
-WORKBOOK: Final = ".xlsx"
-CELLS: Final = ".cells.csv"
 
 
 class Release(Comparisons):
@@ -127,12 +125,9 @@ class Release(Comparisons):
         Its columns are answer, label columns, outcome, value, low, high, noise, sampling, level
         and incomplete. The last is the share of rows without a readable value, and null if none is told.
         """
-        import pyarrow as pa
+        from reticent.study.release_files import table
 
-        rows = [_row(answer, cell) for answer in self.answers for cell in answer]
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        columns = {name: [row.get(name) for row in rows] for name in names}
-        return pa.table({name: _one_type(column) for name, column in columns.items()})
+        return table(self.answers)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         table = self.frame()
@@ -183,6 +178,8 @@ class Release(Comparisons):
         figure for a paper, and ".cells.csv" has the cells of the one density released. Each file is put in place all at
         once, and a link of that name is replaced, not followed.
         """
+        from reticent.study.release_files import save
+
         return save(self.certificate, Path(stem), files)
 
     def __repr__(self) -> str:
@@ -201,63 +198,6 @@ class Release(Comparisons):
 
 def _reopened(answers: dict[str, Answer], caveats: tuple[str, ...], certificate: Certificate) -> Release:
     return Release(tuple(answers.values()), caveats, certificate)
-
-
-def save(
-    certificate: Certificate,
-    stem: Path,
-    suffixes: Sequence[str] = FILES,
-    put: Callable[[Path, bytes], None] | None = None,
-) -> tuple[Path, ...]:
-    """Write the files of a release beside each other, in place of those there unless ``put`` refuses to.
-
-    Parameters
-    ----------
-    certificate : Certificate
-    stem : Path
-        Path of the files without their endings.
-    suffixes : sequence of str
-        Endings, such as ".csv".
-    put : function, optional
-        Writes bytes to a path; it may refuse to.
-
-    Returns
-    -------
-    tuple of Path
-        The files written.
-
-    Raises
-    ------
-    PublicParameterError
-        An ending that no file of a release has.
-    """
-    from reticent import atomic_file
-    from reticent.certificate.render.cells import cells
-    from reticent.certificate.render.figure import pdf, svg
-    from reticent.certificate.render.page import page
-    from reticent.certificate.render.tables import sheet
-    from reticent.certificate.render.workbook import workbook
-
-    contents: dict[str, Callable[[], bytes]] = {
-        ".csv": lambda: sheet(certificate).encode(),
-        ".json": lambda: certificate.to_json().encode(),
-        ".html": lambda: page(certificate).encode(),
-        ".svg": lambda: svg(certificate).encode(),
-        ".pdf": lambda: pdf(certificate),
-        WORKBOOK: lambda: workbook(certificate),
-        CELLS: lambda: cells(certificate).encode(),
-    }
-    unknown = [suffix for suffix in suffixes if suffix not in contents]
-    if unknown:
-        raise PublicParameterError(f"a release is saved as {', '.join(contents)}; got {', '.join(unknown)}")
-    made = {suffix: contents[suffix]() for suffix in suffixes}
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for suffix, content in made.items():
-        path = stem.with_name(stem.name + suffix)
-        (put or atomic_file.replace)(path, content)
-        paths.append(path)
-    return tuple(paths)
 
 
 def charge(prepared: PreparedRelease, ledger: Ledger, about: ReleaseMetadata) -> Receipt:
@@ -517,22 +457,3 @@ def _columns_of(prepared: PreparedRelease, view: View, schema: Schema) -> tuple[
     asked = set().union(*(columns_read(query) for step in steps for query in step.queries))
     seen = prepared.schema_of(view) or schema
     return needed(seen, [name for name in seen.cells if name in asked])
-
-
-def _row(answer: Answer, cell: Cell) -> dict[str, object]:
-    shown = cell_to_json(cell)
-    told = cell.outcome.value.dates if isinstance(cell.outcome, Reply) and cell.outcome.value.step else ()
-    dates = dict(zip(("date", "date_low", "date_high"), told if answer.has_interval(cell) else told[:1], strict=False))
-    shown = {name: value for name, value in shown.items() if name not in ("label", "error", "dates", "step", "unit")}
-    if not answer.has_interval(cell):
-        shown |= dict.fromkeys(("low", "high", "noise", "sampling", "level"))
-    share = None if answer.incomplete is None else answer.incomplete.outcome
-    incomplete = share.value.value if isinstance(share, Reply) else None
-    return {"answer": answer.name, **dict(cell.label), **shown, **dates, "incomplete": incomplete}
-
-
-def _one_type(column: list[object]) -> list[object]:
-    """Labels of one column name can be numbers in one answer and text in another: then all become text."""
-    if len({type(value) for value in column if value is not None}) <= 1:
-        return column
-    return [None if value is None else str(value) for value in column]

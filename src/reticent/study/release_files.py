@@ -1,0 +1,107 @@
+"""Files and data frame of a release: everything here is post-processing of its certificate and its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from reticent.certificate.answer_json import cell_to_json
+from reticent.errors import PublicParameterError
+from reticent.outcome import Reply
+from reticent.statistics.answer import Answer, Cell
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from reticent.certificate.certificate import Certificate
+
+WORKBOOK: Final = ".xlsx"
+CELLS: Final = ".cells.csv"
+
+
+def save(
+    certificate: Certificate,
+    stem: Path,
+    suffixes: Sequence[str],
+    put: Callable[[Path, bytes], None] | None = None,
+) -> tuple[Path, ...]:
+    """Write the files of a release beside each other, in place of those there unless ``put`` refuses to.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Certificate of the release, which has its answers.
+    stem : Path
+        Path of the files without their endings.
+    suffixes : sequence of str
+        Endings, such as ".csv".
+    put : function, optional
+        Writes bytes to a path; it may refuse to.
+
+    Returns
+    -------
+    tuple of Path
+        The files written.
+
+    Raises
+    ------
+    PublicParameterError
+        An ending that no file of a release has.
+    """
+    from reticent import atomic_file
+    from reticent.certificate.render.cells import cells
+    from reticent.certificate.render.figure import pdf, svg
+    from reticent.certificate.render.page import page
+    from reticent.certificate.render.tables import sheet
+    from reticent.certificate.render.workbook import workbook
+
+    contents: dict[str, Callable[[], bytes]] = {
+        ".csv": lambda: sheet(certificate).encode(),
+        ".json": lambda: certificate.to_json().encode(),
+        ".html": lambda: page(certificate).encode(),
+        ".svg": lambda: svg(certificate).encode(),
+        ".pdf": lambda: pdf(certificate),
+        WORKBOOK: lambda: workbook(certificate),
+        CELLS: lambda: cells(certificate).encode(),
+    }
+    unknown = [suffix for suffix in suffixes if suffix not in contents]
+    if unknown:
+        raise PublicParameterError(f"a release is saved as {', '.join(contents)}; got {', '.join(unknown)}")
+    made = {suffix: contents[suffix]() for suffix in suffixes}
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for suffix, content in made.items():
+        path = stem.with_name(stem.name + suffix)
+        (put or atomic_file.replace)(path, content)
+        paths.append(path)
+    return tuple(paths)
+
+
+def table(answers: Sequence[Answer]) -> pa.Table:
+    """One row for each cell of the answers."""
+    import pyarrow as pa
+
+    rows = [_row(answer, cell) for answer in answers for cell in answer]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return pa.table({name: _one_type(column) for name, column in columns.items()})
+
+
+def _row(answer: Answer, cell: Cell) -> dict[str, object]:
+    shown = cell_to_json(cell)
+    told = cell.outcome.value.dates if isinstance(cell.outcome, Reply) and cell.outcome.value.step else ()
+    dates = dict(zip(("date", "date_low", "date_high"), told if answer.has_interval(cell) else told[:1], strict=False))
+    shown = {name: value for name, value in shown.items() if name not in ("label", "error", "dates", "step", "unit")}
+    if not answer.has_interval(cell):
+        shown |= dict.fromkeys(("low", "high", "noise", "sampling", "level"))
+    share = None if answer.incomplete is None else answer.incomplete.outcome
+    incomplete = share.value.value if isinstance(share, Reply) else None
+    return {"answer": answer.name, **dict(cell.label), **shown, **dates, "incomplete": incomplete}
+
+
+def _one_type(column: list[object]) -> list[object]:
+    """Labels of one column name can be numbers in one answer and text in another: then all become text."""
+    if len({type(value) for value in column if value is not None}) <= 1:
+        return column
+    return [None if value is None else str(value) for value in column]
