@@ -26,7 +26,7 @@ from statistics import median
 from typing import Final
 
 import reticent as rt
-from reticent.ledger import Ledger, store
+from reticent.ledger import Ledger, sqlite_store, store
 from reticent.ledger.fingerprint import claim, fingerprint
 from reticent.ledger.replay import Row
 from reticent.privacy.adjacency import Adjacency
@@ -58,7 +58,8 @@ high = 120
 OPEN: Final = """
 import sys, time
 from reticent.ledger import Ledger
-import reticent.ledger.store, sqlite3
+from reticent.ledger.places import store_at
+import reticent.ledger.sqlite_store, sqlite3
 start = time.process_time()
 Ledger.open(sys.argv[1]).spent()
 print(time.process_time() - start)
@@ -83,10 +84,10 @@ def long_ledger(folder: Path, entries: int) -> None:
         receipt = made.reserve(PureDP(Fraction(1, 1000)), adjacency=person, what="count")
         made.commit(receipt, digest="0" * 64)
     rows = tuple(Row(entry.number, entry.body, entry.digest) for entry in made.entries())
-    place = store.at(folder / "rows.ledger")
-    assert store.build(place, rows[0])
+    place = sqlite_store.SqliteStore("rows.ledger", folder / "rows.ledger")
+    assert place.build(rows[0])
     with contextlib.closing(sqlite3.connect(place.file)) as connection:
-        store.SqliteExtract(connection).add(store.Addition(rows[1:]))
+        sqlite_store.extract(connection).add(store.Addition(rows[1:]))
         connection.commit()
     claim(source, ["age", "pid"], Ledger.open(place.file))
 

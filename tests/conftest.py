@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from reticent.demo.postgres_server import PostgresServer
+    from tests.support.ledger_places import Places
 
 # Red means a change: the cases are the same in every run, and a busy machine fails none of them.
 settings.load_profile("ci")
@@ -18,6 +24,26 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(scope="session")
+def ledger_server() -> Iterator[PostgresServer]:
+    """A server that writes as one must that keeps ledgers: on a socket, with fsync on."""
+    from reticent.demo.postgres_server import server
+    from tests.support.postgres_kit import excused
+
+    if excused():
+        pytest.skip("no PostgreSQL is installed (Debian: postgresql)")
+    with server(durable=True) as started:
+        yield started
+
+
+@pytest.fixture(params=["file", "postgres"])
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Places:
+    """Fresh places for ledgers: files, then schemas of a server."""
+    from tests.support.ledger_places import Places
+
+    return Places(tmp_path, request.getfixturevalue("ledger_server") if request.param == "postgres" else None)
 
 
 @pytest.hookimpl(wrapper=True)

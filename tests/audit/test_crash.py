@@ -17,7 +17,7 @@ def storms(folder: Path, rounds: int, seed: int) -> Damage:
     for number in range(rounds // 10):
         (folder / str(number)).mkdir()
         writers = [chance.randint(1, 8) for _ in range(10)]
-        total += storm(folder / str(number) / "rand.ledger", writers, chance)
+        total += storm(folder / str(number) / "rand.ledger", folder / str(number), writers, chance)
     return total
 
 
@@ -30,7 +30,7 @@ def test_fifty_kills_lose_no_acknowledged_charge(tmp_path: Path) -> None:
 
 def test_a_writer_that_acknowledges_first_is_caught(tmp_path: Path) -> None:
     chance = random.Random(2)
-    assert storm(tmp_path / "rand.ledger", [4] * 5, chance, hasty).lost > 0
+    assert storm(tmp_path / "rand.ledger", tmp_path, [4] * 5, chance, hasty).lost > 0
 
 
 @pytest.mark.audit

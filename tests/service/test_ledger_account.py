@@ -20,13 +20,17 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 from reticent.privacy.shortfall import widening
 from tests.support.ledger_kit import ONE, PERSON, charge, eps, forked, joined, ledger_at
+from tests.support.ledger_places import Places
 
 DELTA = Fraction(1, 10**9)
 
 
-@pytest.fixture(params=["file", "memory"])
+@pytest.fixture(params=["file", "memory", "postgres"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
-    return ledger_at(tmp_path / "rand.ledger" if request.param == "file" else None, eps(3))
+    if request.param == "memory":
+        return ledger_at(None, eps(3))
+    server = request.getfixturevalue("ledger_server") if request.param == "postgres" else None
+    return ledger_at(Places(tmp_path, server).new(), eps(3))
 
 
 def test_a_charge_is_spent_before_the_receipt_is_held(ledger: Ledger) -> None:

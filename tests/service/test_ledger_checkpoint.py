@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import random
 import signal
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +17,12 @@ from reticent.errors import LedgerError
 from reticent.ledger import Ledger, book, store
 from reticent.ledger.events import CHECKPOINT, Checkpointed, Event, Reserved, parse
 from reticent.ledger.fingerprint import open_for
+from reticent.ledger.places import store_at
 from reticent.ledger.replay import Row, begun, problems
 from reticent.privacy import filters
 from reticent.privacy.serialization import digest_of
-from tests.support.ledger_kit import ONE, PERSON, charge, eps, forked, joined, ledger_at, storm
+from tests.support.ledger_kit import ONE, PERSON, charge, eps, forked, joined, ledger_at, rows_at, storm
+from tests.support.ledger_places import Place, Places, rewritten, tampering
 
 EVERY = 4
 
@@ -35,40 +35,18 @@ def often(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A ledger with twelve charges, each of which was committed."""
-    ledger = ledger_at(tmp_path / "rand.ledger", eps(1000))
+def file(places: Places) -> Place:
+    """The place of a ledger with twelve charges, each of which was committed."""
+    place = places.new()
+    ledger = ledger_at(place, eps(1000))
     for number in range(12):
         receipt = ledger.reserve(ONE, adjacency=PERSON, what=f"table {number}", key=f"k{number}", request_digest="q")
         ledger.commit(receipt, digest=f"d{number}", shares=f"s{number}")
-    return tmp_path / "rand.ledger"
+    return place
 
 
-@contextlib.contextmanager
-def tampering(file: Path) -> Iterator[sqlite3.Connection]:
-    """The file as someone has it who takes the triggers away and puts them back."""
-    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        for statement in store.ENTRIES[1:]:
-            connection.execute(f"DROP TRIGGER {statement.split()[2]}")
-        yield connection
-        for statement in store.ENTRIES[1:]:
-            connection.execute(statement)
-
-
-def rows_of(file: Path) -> list[Row]:
-    return list(store.at(file).rows(1))
-
-
-def checkpoints(file: Path) -> list[int]:
-    return [row.number for row in rows_of(file) if isinstance(parse(row.body).event, Checkpointed)]
-
-
-def rewritten(file: Path, rows: list[Row]) -> None:
-    """These rows in place of those there, with the names that belong to them."""
-    with tampering(file) as connection:
-        connection.execute("DELETE FROM entries")
-        connection.execute("DELETE FROM names")
-        store.SqliteExtract(connection).add(store.Addition(tuple(rows)))
+def checkpoints(file: Place) -> list[int]:
+    return [row.number for row in rows_at(file) if isinstance(parse(row.body).event, Checkpointed)]
 
 
 def relinked(rows: list[Row], events: dict[int, Event]) -> list[Row]:
@@ -85,20 +63,20 @@ def relinked(rows: list[Row], events: dict[int, Event]) -> list[Row]:
     return done
 
 
-def test_checkpoints_are_entries_and_what_follows_reads_as_the_whole_does(file: Path) -> None:
+def test_checkpoints_are_entries_and_what_follows_reads_as_the_whole_does(file: Place) -> None:
     found = checkpoints(file)
     assert len(found) > 3
     assert all(1 < later - earlier <= EVERY + 1 for earlier, later in itertools.pairwise(found))
-    with store.at(file).reading() as view:
+    with store_at(file).reading() as view:
         short = begun(view.tail())
-    whole, wrong = problems(rows_of(file))
+    whole, wrong = problems(rows_at(file))
     assert (wrong, short.whole, whole.whole) == ((), False, True)
     assert short.standing == whole.standing
     assert (short.next_id(), short.last_day, short.form) == (whole.next_id(), whole.last_day, whole.form)
     assert len(short.seen) < EVERY + 4
 
 
-def test_a_ledger_opened_at_a_checkpoint_does_all_that_one_read_whole_does(file: Path) -> None:
+def test_a_ledger_opened_at_a_checkpoint_does_all_that_one_read_whole_does(file: Place) -> None:
     ledger = Ledger.open(file)
     assert ledger.spent() == eps(12)
     assert not ledger._book.replay.whole
@@ -116,7 +94,7 @@ def test_a_ledger_opened_at_a_checkpoint_does_all_that_one_read_whole_does(file:
     assert [line.withdrawn is not None for line in ledger.releases()] == [n == 1 for n in range(12)]
     assert charge(ledger) == "r-0013"
     assert (ledger.spent(), ledger.verify()) == (eps(13), ())
-    assert ledger.verify(head=rows_of(file)[2].digest) == ()
+    assert ledger.verify(head=rows_at(file)[2].digest) == ()
 
 
 def test_a_receipt_from_before_the_checkpoint_is_settled_once(tmp_path: Path) -> None:
@@ -131,16 +109,16 @@ def test_a_receipt_from_before_the_checkpoint_is_settled_once(tmp_path: Path) ->
     assert (ledger.spent(), ledger.verify(), ledger.releases()[0].digest) == (eps(1 + 3 * EVERY), (), "d")
 
 
-def test_a_handle_reads_no_more_than_the_tail(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handle_reads_no_more_than_the_tail(file: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    rows = store.SqliteExtract._rows
+    rows = store.SqlExtract._rows
 
-    def counted(self: store.SqliteExtract, clause: str, value: object) -> tuple[Row, ...]:
+    def counted(self: store.SqlExtract, clause: str, value: object) -> tuple[Row, ...]:
         found = rows(self, clause, value)
         read.append(len(found))
         return found
 
-    monkeypatch.setattr(store.SqliteExtract, "_rows", counted)
+    monkeypatch.setattr(store.SqlExtract, "_rows", counted)
     ledger = Ledger.open(file)
     ledger.reserve(ONE, adjacency=PERSON, what="x")
     ledger.spent()
@@ -152,11 +130,9 @@ def test_a_handle_reads_no_more_than_the_tail(file: Path, monkeypatch: pytest.Mo
 # --- tampering --------------------------------------------------------------------------------------------------------
 
 
-def test_a_changed_past_moves_no_sum_and_a_check_of_all_sees_it(file: Path) -> None:
-    with tampering(file) as connection:
-        connection.execute(
-            'UPDATE entries SET body = replace(body, \'"epsilon":"1"\', \'"epsilon":"0"\') WHERE number = 2'
-        )
+def test_a_changed_past_moves_no_sum_and_a_check_of_all_sees_it(file: Place) -> None:
+    with tampering(file) as run:
+        run('UPDATE entries SET body = replace(body, \'"epsilon":"1"\', \'"epsilon":"0"\') WHERE number = 2')
     ledger = Ledger.open(file)
     assert ledger.spent() == eps(12)
     assert "entry 2" in ledger.verify()[0]
@@ -167,15 +143,15 @@ def test_a_changed_past_moves_no_sum_and_a_check_of_all_sees_it(file: Path) -> N
 
 
 @pytest.mark.parametrize("spent", ["0", "10", "13"])
-def test_a_checkpoint_of_another_sum_does_not_pass(file: Path, spent: str, tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_sum_does_not_pass(spent: str, places: Places, tmp_path: Path) -> None:
     """Changed alone it breaks the chain; with its digest and every later one made anew it loses the head."""
     source = tmp_path / "rows.csv"
     source.write_text("a\n1\n")
-    place = tmp_path / "claimed.ledger"
+    place = places.new("claimed")
     ledger = open_for(source, ["a"], place, title="t", adjacency=PERSON, budget=eps(1000))
     for _ in range(12):
         charge(ledger)
-    rows, head = rows_of(place), ledger.head
+    rows, head = rows_at(place), ledger.head
     number = checkpoints(place)[-1]
     told = parse(rows[number - 1].body).event
     assert isinstance(told, Checkpointed)
@@ -193,11 +169,11 @@ def test_a_checkpoint_of_another_sum_does_not_pass(file: Path, spent: str, tmp_p
         open_for(source, ["a"], place, title="t", adjacency=PERSON, budget=eps(1000))
 
 
-def test_every_flipped_byte_of_a_checkpoint_is_refused_at_opening(file: Path) -> None:
+def test_every_flipped_byte_of_a_checkpoint_is_refused_at_opening(file: Place) -> None:
     number = checkpoints(file)[-1]
-    rows = rows_of(file)
+    rows = rows_at(file)
     body = rows[number - 1].body
-    with store.at(file).reading() as view:
+    with store_at(file).reading() as view:
         tail = view.tail()
     assert tail[1].number == number
     for at in range(len(body)):
@@ -207,14 +183,14 @@ def test_every_flipped_byte_of_a_checkpoint_is_refused_at_opening(file: Path) ->
                 begun([tail[0], Row(number, other, digest), *tail[2:]])
 
 
-def test_a_checkpoint_rolled_back_with_what_follows_is_an_older_copy(file: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_rolled_back_with_what_follows_is_an_older_copy(places: Places, tmp_path: Path) -> None:
     source = tmp_path / "rows.csv"
     source.write_text("a\n1\n")
-    place = tmp_path / "claimed.ledger"
+    place = places.new("claimed")
     ledger = open_for(source, ["a"], place, title="t", adjacency=PERSON, budget=eps(1000))
     for _ in range(20):
         charge(ledger)
-    rows = rows_of(place)
+    rows = rows_at(place)
     for number in checkpoints(place)[-3:]:
         rewritten(place, rows[:number])
         with pytest.raises(LedgerError, match="older copy"):
@@ -225,24 +201,24 @@ def test_a_checkpoint_rolled_back_with_what_follows_is_an_older_copy(file: Path,
     assert charge(open_for(source, ["a"], place, title="t", adjacency=PERSON, budget=eps(1000))) == "r-0021"
 
 
-def test_an_earlier_checkpoint_in_place_of_the_last_gives_the_same_sum(file: Path) -> None:
+def test_an_earlier_checkpoint_in_place_of_the_last_gives_the_same_sum(file: Place) -> None:
     last = checkpoints(file)[-1]
-    with tampering(file) as connection:
-        connection.execute("DELETE FROM names WHERE name = ? AND number = ?", (CHECKPOINT, last))
+    with tampering(file) as run:
+        run("DELETE FROM names WHERE name = ? AND number = ?", CHECKPOINT, last)
     ledger = Ledger.open(file)
     assert ledger.spent() == eps(12)
     assert "do not fit the entries" in ledger.verify()[0]
-    with tampering(file) as connection:
-        connection.execute("DELETE FROM names")
+    with tampering(file) as run:
+        run("DELETE FROM names")
     assert Ledger.open(file).spent() == eps(12)
 
 
 @pytest.mark.parametrize("number", [1, 3, 99])
-def test_a_name_that_leads_elsewhere_is_damage_or_a_whole_reading(file: Path, number: int) -> None:
+def test_a_name_that_leads_elsewhere_is_damage_or_a_whole_reading(file: Place, number: int) -> None:
     """A checkpoint that is none, and one after the end of the chain."""
-    with tampering(file) as connection:
-        connection.execute("DELETE FROM names WHERE name = ?", (CHECKPOINT,))
-        connection.execute("INSERT INTO names VALUES (?, ?)", (CHECKPOINT, number))
+    with tampering(file) as run:
+        run("DELETE FROM names WHERE name = ?", CHECKPOINT)
+        run("INSERT INTO names VALUES (?, ?)", CHECKPOINT, number)
     ledger = Ledger.open(file)
     if number == 3:
         with pytest.raises(LedgerError, match="damaged"):
@@ -252,32 +228,33 @@ def test_a_name_that_leads_elsewhere_is_damage_or_a_whole_reading(file: Path, nu
     assert ledger.verify() != ()
 
 
-def test_a_checkpoint_after_the_end_of_the_chain_is_refused(file: Path) -> None:
+def test_a_checkpoint_after_the_end_of_the_chain_is_refused(file: Place) -> None:
     """Entries before it were cut out: what it says is newer than what there is."""
-    rows = rows_of(file)
+    rows = rows_at(file)
     number = checkpoints(file)[-1]
-    with tampering(file) as connection:
-        connection.execute("DELETE FROM entries WHERE number > 3 AND number < ?", (number,))
+    with tampering(file) as run:
+        run("DELETE FROM entries WHERE number > 3 AND number < ?", number)
     assert Ledger.open(file).spent() == eps(12)
     assert "entry 4 was expected here" in Ledger.open(file).verify()[0]
-    with tampering(file) as connection:
-        connection.execute("UPDATE entries SET number = 4 WHERE number = ?", (number,))
-        connection.execute("DELETE FROM entries WHERE number > 4")
+    with tampering(file) as run:
+        run("UPDATE entries SET number = 4 WHERE number = ?", number)
+        run("DELETE FROM entries WHERE number > 4")
     assert rows[number - 1].number != 4
     with pytest.raises(LedgerError, match="damaged"):
         Ledger.open(file).spent()
 
 
-def test_an_old_head_is_believed_after_a_whole_reading_alone(file: Path) -> None:
+def test_an_old_head_is_believed_after_a_whole_reading_alone(file: Place) -> None:
     """The head of a witness, planted in the digests of a chain that was cut short before it, is not found there."""
-    rows = rows_of(file)
+    rows = rows_at(file)
     head = rows[-1].digest
     assert Ledger.open(file).holds(rows[3].digest)
     short = rows[: checkpoints(file)[-2]]
     rewritten(file, short)
-    with tampering(file) as connection:
-        connection.execute("UPDATE entries SET digest = ? WHERE number = 3", (head,))
+    with tampering(file) as run:
+        run("UPDATE entries SET digest = ? WHERE number = 3", head)
     ledger = Ledger.open(file)
+    ledger.forget_head()  # which a ledger on a server would compare first
     assert ledger.spent() != eps(12)
     with pytest.raises(LedgerError, match="damaged: entry 3"):
         ledger.holds(head)
@@ -286,7 +263,7 @@ def test_an_old_head_is_believed_after_a_whole_reading_alone(file: Path) -> None
 # --- crashes ----------------------------------------------------------------------------------------------------------
 
 
-def steps(file: Path, at: int) -> bool:
+def steps(file: Place, at: int) -> bool:
     """A charge that is due to write a checkpoint, killed at its statement number ``at``; False when it ended."""
 
     def child() -> None:
@@ -334,8 +311,8 @@ def test_a_kill_at_any_statement_between_checkpoint_and_commit_leaves_both_or_ne
 
 @pytest.mark.wide
 def test_a_storm_of_kills_with_many_checkpoints_loses_no_charge(tmp_path: Path) -> None:
-    seen = storm(tmp_path / "rand.ledger", [4] * 12, random.Random(5))
+    seen = storm(tmp_path / "rand.ledger", tmp_path, [4] * 12, random.Random(5))
     assert seen.acknowledged > 5
     assert (seen.lost, seen.excess, seen.broken) == (0, 0, 0)
     assert checkpoints(tmp_path / "rand.ledger")
-    assert any(isinstance(parse(row.body).event, Reserved) for row in rows_of(tmp_path / "rand.ledger"))
+    assert any(isinstance(parse(row.body).event, Reserved) for row in rows_at(tmp_path / "rand.ledger"))

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from reticent.errors import LedgerError
-from reticent.ledger import Ledger, store
+from reticent.ledger import Ledger, sqlite_store, store
 from reticent.ledger.events import Entry, Migrated, Opened, Reserved, parse
 from reticent.ledger.export import verify_export
 from reticent.ledger.replay import Replay, Row
@@ -25,7 +25,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from tests.support.cli_kit import run
 from tests.support.golden import FIGURES, FOLDER
-from tests.support.ledger_kit import ONE, charge, eps, forked, joined, ledger_at
+from tests.support.ledger_kit import ONE, charge, eps, forked, joined, ledger_at, rows_at
 
 GOLDEN = ("epsilon_open", "epsilon_delta_reserved", "rho_open", "rho_delta_reserved")
 
@@ -33,14 +33,17 @@ GOLDEN = ("epsilon_open", "epsilon_delta_reserved", "rho_open", "rho_delta_reser
 @pytest.fixture(autouse=True)
 def first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Today's form is 1."""
-    monkeypatch.setattr(store, "FORMS", {1: store.Form(store.ENTRIES)})
+    monkeypatch.setattr(sqlite_store, "FORMS", {1: sqlite_store.Form(sqlite_store.ENTRIES)})
     monkeypatch.setattr(store, "FORMAT", 1)
 
 
 def second(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
     """From here on today's form is 2."""
-    forms = {1: store.Form(store.ENTRIES), 2: store.Form(store.SCHEMA, statements or store.BESIDE)}
-    monkeypatch.setattr(store, "FORMS", forms)
+    forms = {
+        1: sqlite_store.Form(sqlite_store.ENTRIES),
+        2: sqlite_store.Form(sqlite_store.SCHEMA, statements or sqlite_store.BESIDE),
+    }
+    monkeypatch.setattr(sqlite_store, "FORMS", forms)
     monkeypatch.setattr(store, "FORMAT", 2)
 
 
@@ -128,7 +131,7 @@ def test_handles_processes_and_threads_that_were_open_before_go_on(file: Path, m
 def test_a_migration_between_two_reads_of_a_check_is_no_damage(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Form and tables are of one moment: who reads the old form sees the old tables."""
     second(monkeypatch)
-    form, migrating = store._form, False
+    form, migrating = sqlite_store._form, False
 
     def then_migrated(connection: sqlite3.Connection) -> int:
         nonlocal migrating
@@ -138,8 +141,8 @@ def test_a_migration_between_two_reads_of_a_check_is_no_damage(file: Path, monke
             charge(Ledger.open(file))
         return read
 
-    monkeypatch.setattr(store, "_form", then_migrated)
-    assert store.at(file).rows(1)
+    monkeypatch.setattr(sqlite_store, "_form", then_migrated)
+    assert rows_at(file)
     assert form_of(file) == 2
 
 
@@ -158,7 +161,7 @@ def test_a_migration_that_fails_leaves_the_ledger_as_it_was(file: Path, monkeypa
     """After the copy: the old file still holds and is charged by the old version; the next try takes another name."""
     head = Ledger.open(file).head
     with monkeypatch.context() as broken:
-        second(broken, *store.BESIDE, "CREATE INDEX another_one ON entries (body)")
+        second(broken, *sqlite_store.BESIDE, "CREATE INDEX another_one ON entries (body)")
         with pytest.raises(LedgerError, match="could not be migrated: its tables are not those of form 2"):
             charge(Ledger.open(file))
     assert (form_of(file), Ledger.open(file).head) == (1, head)
@@ -175,7 +178,7 @@ def test_no_copy_no_migration(file: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def full(*_: object) -> None:
         raise OSError("no space")
 
-    monkeypatch.setattr(store, "_sync_folder", full)
+    monkeypatch.setattr(sqlite_store, "_sync_folder", full)
     with pytest.raises(LedgerError, match=r"no copy of it can be made beside it.*Nothing was changed or charged"):
         charge(Ledger.open(file))
     assert form_of(file) == 1
@@ -184,7 +187,7 @@ def test_no_copy_no_migration(file: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_copies_are_never_overwritten(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     second(monkeypatch)
-    monkeypatch.setattr(store, "MOST_COPIES", 2)
+    monkeypatch.setattr(sqlite_store, "MOST_COPIES", 2)
     kept = [file.with_name(name) for name in ("rand.ledger.form-1.copy", "rand.ledger.form-1-2.copy")]
     for copy in kept:
         copy.write_text("somebody's", encoding="ascii")

@@ -9,7 +9,8 @@ import pytest
 
 from reticent.ledger import Ledger
 from reticent.ledger.replay import Row
-from reticent.ledger.store import Addition, Decide, Extract, SqliteStore
+from reticent.ledger.sqlite_store import SqliteStore
+from reticent.ledger.store import Addition, Decide, Extract
 from tests.support.ledger_kit import eps, ledger_at, stampede
 
 
@@ -18,7 +19,7 @@ def test_sixteen_processes_get_exactly_twenty_of_twenty(tmp_path: Path) -> None:
     for number in range(5):
         file = tmp_path / f"{number}.ledger"
         ledger = ledger_at(file, eps(20))
-        assert sum(stampede(file, writers=16)) == 20
+        assert sum(stampede(file, tmp_path, writers=16)) == 20
         assert (ledger.spent(), ledger.left()) == (eps(20), eps(0))
         assert [line.id for line in ledger.releases()] == [f"r-{n:04d}" for n in range(1, 21)]
         assert ledger.verify() == ()
@@ -45,7 +46,7 @@ def test_a_store_that_decides_before_it_holds_the_lock_fails_the_race(
     file = tmp_path / "rand.ledger"
     ledger_at(file, eps(20))
     try:
-        broken = sum(stampede(file, writers=16)) != 20
+        broken = sum(stampede(file, tmp_path, writers=16)) != 20
     except AssertionError:
         broken = True
     monkeypatch.undo()

@@ -163,7 +163,7 @@ def _strace(folder: Path, more: list[str], spend: str = "None") -> Path:
 def fixed() -> None:
     """The name a ledger is built under, which is random, must be known to be watched."""
     name = types.SimpleNamespace(hex=DRAFT)
-    mock.patch("reticent.ledger.store.uuid.uuid4", return_value=name).start()
+    mock.patch("reticent.ledger.sqlite_store.uuid.uuid4", return_value=name).start()
 
 
 def hasty(ledger: Ledger, token: str) -> None:

@@ -21,6 +21,8 @@ from reticent.errors import BudgetError
 from reticent.ledger import Ledger
 from reticent.ledger.events import Closed, Committed
 from reticent.ledger.fingerprint import Source, SourceWitness
+from reticent.ledger.places import store_at
+from reticent.ledger.replay import Row
 from reticent.ledger.store import Store
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import Loss, PureDP
@@ -33,7 +35,7 @@ def eps(value: int | str) -> PureDP:
     return PureDP(Fraction(value))
 
 
-def ledger_at(path: Path | None, budget: Loss = ONE, adjacency: Adjacency = PERSON) -> Ledger:
+def ledger_at(path: Path | str | None, budget: Loss = ONE, adjacency: Adjacency = PERSON) -> Ledger:
     return Ledger.create(path, title="test", adjacency=adjacency, budget=budget)
 
 
@@ -61,13 +63,13 @@ def joined(children: list[int]) -> list[int]:
     return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
-def stampede(file: Path, writers: int, start_after: float = 0.05) -> list[int]:
+def stampede(place: Path | str, folder: Path, writers: int, start_after: float = 0.05) -> list[int]:
     """Grants of each of ``writers`` processes that charge 1 until refused, all starting at one moment."""
     start = time.monotonic() + start_after
-    tallies = [file.with_name(f"tally-{number}") for number in range(writers)]
+    tallies = [folder / f"tally-{number}" for number in range(writers)]
 
     def race(tally: Path) -> None:
-        ledger, grants = Ledger.open(file), 0
+        ledger, grants = Ledger.open(place), 0
         time.sleep(max(0.0, start - time.monotonic()))
         try:
             while True:
@@ -96,20 +98,20 @@ class Damage:
         return Damage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
-Writer = Callable[[Path, Callable[[str], None]], None]
+Writer = Callable[[Path | str, Callable[[str], None]], None]
 
 
-def honest(file: Path, acknowledge: Callable[[str], None]) -> None:
+def honest(place: Path | str, acknowledge: Callable[[str], None]) -> None:
     """Charge for ever; acknowledge what was charged."""
-    ledger = Ledger.open(file)
+    ledger = Ledger.open(place)
     for token in _tokens():
         charge(ledger, what=token)
         acknowledge(token)
 
 
-def hasty(file: Path, acknowledge: Callable[[str], None]) -> None:
+def hasty(place: Path | str, acknowledge: Callable[[str], None]) -> None:
     """The mutant: it acknowledges a charge, then makes it."""
-    ledger = Ledger.open(file)
+    ledger = Ledger.open(place)
     for token in _tokens():
         acknowledge(token)
         charge(ledger, what=token)
@@ -119,20 +121,30 @@ def _tokens() -> Iterator[str]:
     return (f"{os.getpid()}-{time.monotonic_ns()}-{number}" for number in itertools.count())
 
 
-def storm(file: Path, writers: Sequence[int], chance: random.Random, writer: Writer = honest) -> Damage:
-    """For each number of ``writers``: start them, kill them all at an unforeseen moment, reopen the one file, count."""
-    if not file.exists():
-        ledger_at(file, eps(10**6))
-    acks = file.with_name("acknowledged")
+def storm(
+    place: Path | str,
+    folder: Path,
+    writers: Sequence[int],
+    chance: random.Random,
+    writer: Writer = honest,
+    longest: float = 0.08,
+) -> Damage:
+    """For each number of ``writers``: start them, kill them all at an unforeseen moment, reopen the one ledger, count.
+
+    Whom they told of a charge is written in ``folder``; each round ends after at most ``longest`` seconds.
+    """
+    if not store_at(place).found():
+        ledger_at(place, eps(10**6))
+    acks = folder / "acknowledged"
     total, known = Damage(), 0
     for number in writers:
-        children = [forked(lambda: writer(file, _syncing(acks))) for _ in range(number)]
-        time.sleep(chance.uniform(0.0, 0.08))
+        children = [forked(lambda: writer(place, _syncing(acks))) for _ in range(number)]
+        time.sleep(chance.uniform(0.0, longest))
         for child in children:
             os.kill(child, signal.SIGKILL)
         joined(children)
         said = acks.read_text().split() if acks.exists() else []
-        ledger = Ledger.open(file)
+        ledger = Ledger.open(place)
         if ledger.verify():
             return total + Damage(kills=number, broken=1)
         kept = {line.what for line in ledger.releases()}
@@ -151,6 +163,12 @@ def _syncing(acks: Path) -> Callable[[str], None]:
         os.fsync(descriptor)
 
     return acknowledge
+
+
+def rows_at(place: Path | str) -> list[Row]:
+    """Every row of a store, as it lies there."""
+    with store_at(place).reading() as view:
+        return list(view.rows(1))
 
 
 def store_of(ledger: Ledger) -> Store:

@@ -72,8 +72,10 @@ def _parts(found: Sequence[Holding], folder: Path) -> list[Passage]:
     return [*table, *([layout.fields(broken)] if broken else [])]
 
 
-def _seen(path: Path, folder: Path) -> str:
-    """The path as seen from the folder that was named, where it lies in it."""
+def _seen(path: Path | str, folder: Path) -> str:
+    """The path as seen from the folder that was named, where it lies in it; a URL as it is."""
+    if isinstance(path, str):
+        return path
     return str(path.relative_to(folder.resolve())) if path.is_relative_to(folder.resolve()) else str(path)
 
 

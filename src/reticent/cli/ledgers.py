@@ -12,7 +12,7 @@ import click
 from reticent.cli import exit_codes, glossary, layout, options
 from reticent.cli.options import confirm, ledger_place, write_new
 from reticent.cli.output import put
-from reticent.cli.parser import NUMBER, PATH, Verb, argument
+from reticent.cli.parser import NUMBER, PATH, PLACE, Verb, argument
 from reticent.errors import LedgerError
 from reticent.privacy.loss import to_json as loss_json
 from reticent.privacy.loss import words as loss_words
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 # --- ledger -----------------------------------------------------------------------------------------------------------
 
 
-def ledger_of(path: Path) -> Ledger:
+def ledger_of(place: str | Path) -> Ledger:
     from reticent.ledger import Ledger
 
-    return Ledger.open(ledger_place(path))
+    return Ledger.open(ledger_place(place))
 
 
 @click.command("show", cls=Verb)
 @options.ledger
 @options.as_json
 @click.pass_obj
-def ledger_show(voice: Voice, ledger: Path) -> None:
+def ledger_show(voice: Voice, ledger: str) -> None:
     """Show the approved and spent budget, and every request in order."""
     found = ledger_of(ledger)
     problems = found.verify()
@@ -121,7 +121,7 @@ def _line(line: Line) -> dict[str, object]:
 @click.option("--head", metavar="DIGEST", help="A head kept elsewhere: it must be there.")
 @options.as_json
 @click.pass_obj
-def ledger_verify(voice: Voice, ledger: Path, head: str | None) -> None:
+def ledger_verify(voice: Voice, ledger: str, head: str | None) -> None:
     """Check every entry: order, digests, sums. Exit code 6 if anything is wrong."""
     found = ledger_of(ledger)
     problems = found.verify(head=head)
@@ -145,7 +145,7 @@ def ledger_verify(voice: Voice, ledger: Path, head: str | None) -> None:
 @click.option("--out", type=PATH, metavar="FILE", help="Write it there instead.")
 @options.as_json
 @click.pass_obj
-def ledger_export(voice: Voice, ledger: Path, out: Path | None) -> None:
+def ledger_export(voice: Voice, ledger: str, out: Path | None) -> None:
     """The whole ledger as JSON, for an auditor or a place the operator cannot reach."""
     document = ledger_of(ledger).export()
     if out is None:
@@ -165,7 +165,7 @@ def ledger_export(voice: Voice, ledger: Path, out: Path | None) -> None:
 @options.yes
 @options.as_json
 @click.pass_obj
-def ledger_close(voice: Voice, ledger: Path, reason: str, yes: bool) -> None:
+def ledger_close(voice: Voice, ledger: str, reason: str, yes: bool) -> None:
     """Accept no charge from now on. This cannot be undone."""
     found = ledger_of(ledger)
     confirm(f"Close {found.name} for good?", yes=yes)
@@ -304,7 +304,7 @@ def _certificate(voice: Voice, path: str, prior: float, *, proof: bool, checklis
 
 @click.command("verify", cls=Verb)
 @argument("certificate", type=PATH, metavar="CERTIFICATE", help="The .json file of a release, a model or a session.")
-@click.option("--ledger", type=PATH, metavar="LEDGER", help="The ledger that was charged.")
+@click.option("--ledger", type=PLACE, metavar="LEDGER", help="The ledger that was charged.")
 @click.option("--key", type=PATH, metavar="FILE", help="The officer's public key.")
 @click.option("--allow-unsigned", is_flag=True, help="Do not ask for a signature; a wrong one still fails.")
 @options.extensions

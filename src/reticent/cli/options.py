@@ -14,7 +14,8 @@ import click
 
 from reticent.cli.exit_codes import UserAbort
 from reticent.cli.output import clean
-from reticent.cli.parser import AT_LEAST_ONE, PATH, argument
+from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, argument
+from reticent.database_url import is_url
 from reticent.errors import QuestionError, SpecError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from reticent.study.study import Study
 
 study = argument("study", type=PATH, metavar="STUDY", help="The study file, such as rand.toml.")
-ledger = argument("ledger", type=PATH, metavar="LEDGER", help="A ledger, or the study file that names it.")
+ledger = argument("ledger", type=PLACE, metavar="LEDGER", help="A ledger, or the study file that names it.")
 # Read before the parser runs, so that its own refusals are told as JSON too.
 as_json = click.option("--json", is_flag=True, expose_value=False, help="One JSON object on standard output.")
 _named = click.option("--release", "named", metavar="NAME", help="A release of the study file, by its name.")
@@ -169,13 +170,14 @@ def write_new(path: Path, text: str, *, hint: str = "Name another file.") -> Non
         raise SpecError(f"{path} cannot be written: check that its folder exists and is yours.") from None
 
 
-def ledger_place(path: Path) -> Path:
-    """The ledger meant by a ledger file or a study file."""
-    if path.suffix.lower() != ".toml":
-        return path
+def ledger_place(place: str | Path) -> str:
+    """The ledger meant by a ledger file, its URL or a study file."""
+    path = Path(place)
+    if path.suffix.lower() != ".toml" or is_url(place):
+        return str(place)
     from reticent.data.spec import read_spec
 
     named = read_spec(path).ledger
     if named is None:
         raise QuestionError(f'{path.name} names no ledger. Add [study] ledger = "{path.stem}.ledger".')
-    return Path(named)
+    return named

@@ -34,6 +34,13 @@ class TypedPath(click.Path):
         return Path(value)
 
 
+class TypedPlace(click.Path):
+    """Path or URL as it was typed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return str(value)
+
+
 class AtLeastOne(click.IntRange):
     """Integer from 1 on."""
 
@@ -50,6 +57,7 @@ class Number(click.types.FloatParamType):
 
 
 PATH: Final = TypedPath()
+PLACE: Final = TypedPlace()
 AT_LEAST_ONE: Final = AtLeastOne()
 NUMBER: Final = Number()
 

@@ -15,7 +15,7 @@ from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.exit_codes import UserAbort
 from reticent.cli.options import Request, confirm, stem_of, study_of
-from reticent.cli.parser import PATH, Verb
+from reticent.cli.parser import PATH, PLACE, Verb
 from reticent.cli.plan import plan_parts
 from reticent.errors import LedgerError, QuestionError, SpecError
 
@@ -46,7 +46,7 @@ RECEIPT = "{receipt}"
 @options.try_anyway
 @click.option("--request-id", metavar="ID", help="Ask again under this id: the stored answer, no second charge.")
 @click.option("--audit", is_flag=True, help="Audit the plan on made-up rows first.")
-@click.option("--ledger", type=PATH, metavar="LEDGER", help="Charge this ledger instead.")
+@click.option("--ledger", type=PLACE, metavar="LEDGER", help="Charge this ledger instead.")
 @click.option("--same-people", is_flag=True, help="The file changed, the people did not.")
 @click.option("--force", is_flag=True, help="Overwrite the files of an earlier release.")
 @options.extensions
@@ -68,7 +68,7 @@ def release(
     try_anyway: bool,
     request_id: str | None,
     audit: bool,
-    ledger: Path | None,
+    ledger: str | None,
     same_people: bool,
     force: bool,
     extensions: tuple[str, ...],
@@ -139,10 +139,11 @@ def spending(voice: Voice, study: Study) -> Iterator[None]:
 def _standing(study: Study) -> int | None:
     """The number of the last entry of the ledger, 0 where there is none yet; None where it cannot be read."""
     from reticent.ledger import Ledger
+    from reticent.ledger.places import ledger_at
 
     try:
-        place = Path(study.spec.ledger or "")
-        return Ledger.open(place).standing().number if place.exists() else 0
+        place = study.spec.ledger or ""
+        return Ledger.open(place).standing().number if ledger_at(place) else 0
     except (LedgerError, OSError):
         return None
 
@@ -151,16 +152,17 @@ def _charged_since(study: Study, number: int) -> list[Loss] | None:
     """The charges after that entry; None where the ledger cannot be read."""
     from reticent.ledger import Ledger
     from reticent.ledger.events import Reserved
+    from reticent.ledger.places import ledger_at
 
     try:
-        place = Path(study.spec.ledger or "")
-        found = Ledger.open(place).entries(after=number) if place.exists() else ()
+        place = study.spec.ledger or ""
+        found = Ledger.open(place).entries(after=number) if ledger_at(place) else ()
     except (LedgerError, OSError):
         return None
     return [entry.event.charge for entry in found if isinstance(entry.event, Reserved)]
 
 
-def with_ledger(study: Study, path: Path, ledger: Path | None) -> Study:
+def with_ledger(study: Study, path: Path, ledger: str | None) -> Study:
     """The study with the ledger named on the command line, or else in its file.
 
     Parameters
@@ -169,8 +171,8 @@ def with_ledger(study: Study, path: Path, ledger: Path | None) -> Study:
         Study as its file declares it.
     path : Path
         The study file, whose name the refusal proposes for the ledger.
-    ledger : Path or None
-        File named on the command line, or None.
+    ledger : str or None
+        File or URL named on the command line, or None.
 
     Returns
     -------
@@ -183,7 +185,7 @@ def with_ledger(study: Study, path: Path, ledger: Path | None) -> Study:
         Neither the command line nor the study file names a ledger.
     """
     if ledger is not None:
-        return replace(study, spec=replace(study.spec, ledger=str(ledger)))
+        return replace(study, spec=replace(study.spec, ledger=ledger))
     if study.spec.ledger is None:
         raise SpecError(f'Name a ledger, which outlives this command: [study] ledger = "{path.stem}.ledger".')
     return study

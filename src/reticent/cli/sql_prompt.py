@@ -106,10 +106,10 @@ class SqlConversation:
 
     def _left(self) -> Loss:
         from reticent.ledger import Ledger
+        from reticent.ledger.places import ledger_at
 
         place = self.study.spec.ledger
-        known = place is not None and Path(place).exists()
-        return Ledger.open(Path(str(place))).left() if known else self.study.spec.budget.loss
+        return Ledger.open(place).left() if place and ledger_at(place) else self.study.spec.budget.loss
 
     def _tell(self, document: Mapping[str, object], *parts: object) -> None:
         self.voice.result({"verb": "sql", **document}, *parts)  # type: ignore[arg-type]  # texts and tables
@@ -238,7 +238,7 @@ def completer(study: Study) -> Completer:
 
 def history_place() -> Path | None:
     """The file of what was typed, for its owner alone; None where it cannot be written."""
-    from reticent.ledger.fingerprint import state_folder
+    from reticent.ledger.state import state_folder
 
     place = state_folder() / "sql_history"
     try:

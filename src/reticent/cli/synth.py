@@ -10,7 +10,7 @@ import click
 from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import study_of
-from reticent.cli.parser import AT_LEAST_ONE, PATH, Verb
+from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, Verb
 from reticent.cli.release import RECEIPT, ask_first, ready, received, spending, watched, with_ledger
 from reticent.errors import QuestionError
 
@@ -49,7 +49,7 @@ CHECKS: Final = "0.1"  # of epsilon
 @click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
 @click.option("--override", default="", show_default=False, metavar="REASON", help="Why ε may be above 10; printed.")
 @options.try_anyway
-@click.option("--ledger", type=PATH, metavar="LEDGER", help="Charge this ledger instead.")
+@click.option("--ledger", type=PLACE, metavar="LEDGER", help="Charge this ledger instead.")
 @click.option("--same-people", is_flag=True, help="The file changed, the people did not.")
 @click.option("--force", is_flag=True, help="Overwrite the files of an earlier release.")
 @options.yes
@@ -71,7 +71,7 @@ def synth(
     who: str,
     override: str,
     try_anyway: bool,
-    ledger: Path | None,
+    ledger: str | None,
     same_people: bool,
     force: bool,
     yes: bool,

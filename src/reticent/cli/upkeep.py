@@ -37,7 +37,7 @@ class Withdrawable:
 @options.yes
 @options.as_json
 @click.pass_obj
-def withdraw(voice: Voice, ledger: Path, release: str, reason: str, who: str, yes: bool) -> None:
+def withdraw(voice: Voice, ledger: str, release: str, reason: str, who: str, yes: bool) -> None:
     """Withdraw a release. The ledger keeps it, verify fails it from now on, and what was spent stays spent."""
     from reticent.privacy.loss import to_json, words
 
@@ -109,7 +109,7 @@ def _marked(of: Withdrawable) -> Path | None:
 @options.yes
 @options.as_json
 @click.pass_obj
-def migrate(voice: Voice, ledger: Path, dry_run: bool, yes: bool) -> None:
+def migrate(voice: Voice, ledger: str, dry_run: bool, yes: bool) -> None:
     """Bring a ledger of an earlier version to today's form, with a copy beside it. The next charge would do so too.
 
     Study files and certificates stay as they are: every version reads those of the versions before.

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from reticent.data.columns import Reading, Storage, calendar_of, check_names, moments_storage, takes_text, unfit, wanted
 from reticent.data.engines.postgres import Postgres, connect
 from reticent.data.schema import Schema
+from reticent.database_url import parted
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SECRETS: Final = ("password", "sslpassword")
 ABOUT: Final = """
     SELECT current_database(), n.nspname, c.relname, c.relkind,
            has_table_privilege(c.oid, 'SELECT'),
@@ -59,18 +58,11 @@ def address(url: str) -> Address:
     SpecError
         It names no table, or holds a password, which is not repeated.
     """
-    parts = urlsplit(url)
-    options = parse_qsl(parts.query, keep_blank_values=True)
-    if parts.password is not None or any(name in SECRETS for name, _ in options):
-        raise SpecError(
-            "The source holds a password, and a study file is read by many. Take it out, and put it into PGPASSWORD "
-            "or a pgpass file. Nothing was read."
-        )
-    tables = [value for name, value in options if name == "table"]
+    conninfo, own = parted(url, ("table",), "source")
+    tables = own["table"]
     if len(tables) != 1 or not tables[0]:
         raise SpecError('Name the table: source = "postgresql://host/database?table=schema.visits". Nothing was read.')
-    rest = urlencode([pair for pair in options if pair[0] != "table"])
-    return Address(f"postgresql://{parts.netloc}{parts.path}{'?' if rest else ''}{rest}", tables[0])
+    return Address(conninfo, tables[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def server(*, collation: str = "C", durable: bool = False) -> Iterator[PostgresS
         _given_away(folder)
         locale = ["--locale=C"] if collation == "C" else ["--locale-provider=icu", f"--icu-locale={collation}"]
         _run(where / "initdb", "-D", f"{name}/data", "-A", "trust", "-U", OWNER, "-E", "UTF8", "-N", *locale)
-        told = f"-k {name} -c listen_addresses= -c fsync={'on' if durable else 'off'} -c shared_buffers=128MB"
+        told = f"-k {name} -c listen_addresses= {'' if durable else '-c fsync=off '}-c shared_buffers=128MB"
         _run(where / "pg_ctl", "-D", f"{name}/data", "-w", "-l", f"{name}/log", "-o", told, "start")
         try:
             yield PostgresServer(folder, where)

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from reticent.errors import LedgerError, Refusal
-from reticent.ledger import store
 from reticent.ledger.book import Witness, charge_under, line_about
 from reticent.ledger.events import (
     Closed,
@@ -33,10 +32,11 @@ from reticent.ledger.events import (
     limited,
     now,
 )
+from reticent.ledger.places import store_at
 from reticent.ledger.reader import LedgerReader
 from reticent.ledger.receipt import Receipt, receipt_again
 from reticent.ledger.replay import Replay, opening_row
-from reticent.ledger.store import Addition, Extract, MemoryStore
+from reticent.ledger.store import Extract, Store
 from reticent.ledger.terms import agree, amended, in_currency, price, withdrawn
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
@@ -75,7 +75,7 @@ class Ledger(LedgerReader):
         Parameters
         ----------
         path : str or Path, or None
-            A file that does not exist yet; None for memory.
+            A file that does not exist yet, or ``postgresql://host/database?schema=name``; None for memory.
         title, approved : str
             Title of the study and, optionally, who approved the budget.
         adjacency : Adjacency
@@ -104,14 +104,18 @@ class Ledger(LedgerReader):
         budget = in_currency(budget)
         limited(title=title, person=person, source=source, approved=approved)
         first = opening_row(Opened(uuid.uuid4().hex, title, adjacency, budget, source, approved, ends, person))
-        if path is None:
-            memory = MemoryStore()
-            memory.append(lambda _: Addition((first,)))
-            return cls(memory)
-        place = store.at(path)
-        if store.found(place) or not store.build(place, first):
-            raise LedgerError(f"There is already a ledger at {place.name}. Open it: a second would count from zero.")
-        return cls(place)
+        kept = store_at(path)
+        if kept.found():
+            raise _there(kept)
+        made = cls(kept)
+        if (earlier := made._book.kept_head) is not None and earlier.kept() is not None:
+            raise LedgerError(
+                f"{kept.name}, which was used from this machine, is gone. What was released under it is spent all the "
+                f"same. Put its newest copy back; delete {earlier.file} only if nothing was ever released under it."
+            )
+        if not kept.build(first):
+            raise _there(kept)
+        return made
 
     @classmethod
     def open(cls, path: str | Path) -> Ledger:
@@ -122,10 +126,10 @@ class Ledger(LedgerReader):
         LedgerError
             When there is none, or the file is unreadable, damaged, not a ledger, or of another format.
         """
-        place = store.at(path)
-        with place.reading() as view:
+        kept = store_at(path)
+        with kept.reading() as view:
             view.head()
-        return cls(place)
+        return cls(kept)
 
     @classmethod
     def open_or_create(
@@ -145,7 +149,7 @@ class Ledger(LedgerReader):
         Parameters
         ----------
         path : str or Path, or None
-            The ledger's file; None for a new one in memory.
+            The ledger's file or URL; None for a new one in memory.
         title, approved : str
             Title of the study, and who approved the budget: of a new ledger alone.
         adjacency : Adjacency
@@ -169,7 +173,7 @@ class Ledger(LedgerReader):
         LedgerError
             When the ledger there has another adjacency, person column, currency, budget, last day or source.
         """
-        if path is None or not store.found(store.at(path)):
+        if path is None or not store_at(path).found():
             try:
                 return cls.create(
                     path,
@@ -182,7 +186,7 @@ class Ledger(LedgerReader):
                     ends=ends,
                 )
             except LedgerError:
-                if path is None or not store.found(store.at(path)):
+                if path is None or not store_at(path).found():
                     raise  # else another process made it in between: open that one
         return cls.open(path).on_terms(adjacency=adjacency, budget=budget, person=person, source=source, ends=ends)
 
@@ -428,12 +432,13 @@ class Ledger(LedgerReader):
         return Ledger(self._book.kept, self._book.witnesses) if self.durable else self
 
     def __reduce__(self) -> tuple[Callable[..., Ledger], tuple[str, int, str, tuple[Witness, ...]]]:
-        if self.path is None:
+        place = self._book.kept.place
+        if place is None:
             raise LedgerError(
                 "A ledger in memory cannot be pickled: the copy would hold the budget a second time. Give it a file."
             )
         number, head = self._read(lambda replay: (replay.number, replay.head))
-        return _reopened, (str(self.path), number, head, self._book.witnesses)
+        return _reopened, (place, number, head, self._book.witnesses)
 
     # within
 
@@ -441,6 +446,11 @@ class Ledger(LedgerReader):
         """Tell ``witness`` of every entry that this handle adds from here on, before the call that adds it returns."""
         if witness not in self._book.witnesses:
             self._book.witnesses = (*self._book.witnesses, witness)
+
+    def forget_head(self) -> None:
+        """Drop the head that this machine keeps of a ledger on a server: what is there now counts from here on."""
+        if self._book.kept_head is not None:
+            self._book.kept_head.forget()
 
     def _settle(self, receipt: Receipt, event: Committed | Failed, answer: str | None = None) -> None:
         def decide(replay: Replay, view: Extract) -> Event:
@@ -452,6 +462,10 @@ class Ledger(LedgerReader):
             return event
 
         self._book.write(decide, answer)
+
+
+def _there(kept: Store) -> LedgerError:
+    return LedgerError(f"There is already a ledger at {kept.name}. Open it: a second would count from zero.")
 
 
 def _reopened(path: str, number: int, head: str, witnesses: tuple[Witness, ...] = ()) -> Ledger:

@@ -29,7 +29,8 @@ from reticent.ledger.events import (
 )
 from reticent.ledger.refusals import RefusalLog
 from reticent.ledger.replay import Line, Replay, Row, begun, line_of, sealed, whole
-from reticent.ledger.store import Addition, EarlierForm, Extract, SqliteStore, Store, SyncError
+from reticent.ledger.state import HeadWitness
+from reticent.ledger.store import Addition, EarlierForm, Extract, LostReply, Store, SyncError
 from reticent.privacy.serialization import digest_of
 
 EVERY: Final = 64  # entries from one checkpoint to the next, which is what opening a ledger reads at most
@@ -127,8 +128,8 @@ class Book:
                 raise LedgerError(f"{self.kept.name} stopped after a disk error. Check the disk, then start again.")
             try:
                 self._append(decide, lambda view: self._told(written, view))
-            except SyncError:
-                self._stopped = True
+            except SyncError as problem:
+                self._stopped = not isinstance(problem, LostReply)
                 raise
             return written[-1][1] if written else None
 
@@ -137,11 +138,16 @@ class Book:
         with self._alone():
             self.kept.migrate(self._sealed)
 
+    @property
+    def kept_head(self) -> HeadWitness | None:
+        """The file of this machine that keeps the last head of a store that lies elsewhere."""
+        return None if self.kept.witness is None else HeadWitness(self.kept.witness)
+
     def _start(self) -> None:
         self.replay = Replay()
         self._lock = threading.RLock()
         self._view = None
-        self.refusals = RefusalLog(self.kept.file if isinstance(self.kept, SqliteStore) else None)
+        self.refusals = RefusalLog(self.kept.beside)
         self._process = os.getpid()
         self._stopped = False
 
@@ -157,7 +163,8 @@ class Book:
         """Take in what was written, and tell the witnesses of it."""
         for row, entry in written:
             self.replay.feed(row, entry)
-        for witness in self.witnesses if written else ():
+        own = () if self.kept_head is None else (self.kept_head,)
+        for witness in (*own, *self.witnesses) if written else ():
             witness(self.replay.opening.identity, written[-1][1].event, view.head)
 
     def _sealed(self, rows: Sequence[Row], old: int, copy: str) -> Row:
@@ -169,7 +176,33 @@ class Book:
 
     def _catch_up(self, view: Extract) -> None:
         """Read what was added since this handle last looked; at first, from the last checkpoint on."""
-        self._take(view.rows(self.replay.number) if self.replay.number else view.tail())
+        if self.replay.number:
+            self._take(view.rows(self.replay.number))
+            return
+        self._take(view.tail())
+        try:
+            self._compare(view)
+        except LedgerError:
+            self.replay = Replay()  # whatever is asked next is refused too
+            raise
+
+    def _compare(self, view: Extract) -> None:
+        """Look for the head that this machine keeps of the ledger."""
+        kept = None if self.kept_head is None else self.kept_head.kept()
+        if kept is None:
+            return
+        identity, head = kept
+        if identity != self.replay.opening.identity:
+            raise LedgerError(
+                f"{self.kept.name} is not the ledger that was there. What was released under that one is spent all the "
+                "same. Put its newest copy back. Nothing was charged."
+            )
+        if head not in self.replay.seen and head not in self.whole(self.replay, view).seen:
+            raise LedgerError(
+                f"{self.kept.name} is an older copy: entries it had are gone. Releases made since the copy are spent "
+                "all the same. Put its newest copy back; if that is lost, adopt this one, and what is left counts as "
+                "spent. Nothing was charged."
+            )
 
     def _take(self, rows: Sequence[Row]) -> None:
         """Feed the rows after the last known one, having seen that one unchanged."""

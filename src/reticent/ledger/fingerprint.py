@@ -40,7 +40,8 @@ from urllib.parse import urlsplit
 from reticent.errors import LedgerError, SpecError
 from reticent.ledger.account import Ledger
 from reticent.ledger.events import Committed, Event
-from reticent.ledger.store import at
+from reticent.ledger.places import ledger_at, store_at
+from reticent.ledger.state import state_folder
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import parts
 from reticent.privacy.loss import Loss
@@ -126,7 +127,7 @@ def open_for(
     columns : sequence of str
         Names of the declared columns.
     path : str, Path or None
-        File of the ledger; None for a new one in memory.
+        File or URL of the ledger; None for a new one in memory.
     title : str
         Title of the study, of a new ledger.
     adjacency : Adjacency
@@ -154,7 +155,7 @@ def open_for(
     """
     beside = tuple((further or {}).values())
     claims = [*_all_claims(source), *(claim for file in beside for claim in _all_claims(file))]
-    exists = path is not None and Path(path).expanduser().exists()
+    exists = path is not None and ledger_at(path)
     if claims and not exists:
         claimed = claims[0]
         if path is not None and str(path) == claimed.ledger:
@@ -178,7 +179,7 @@ def open_for(
         for file in (source, *beside) if ledger.durable else ():
             claim(file, columns, ledger)
         return ledger
-    ledger = Ledger(at(path)) if handle is None else handle
+    ledger = Ledger(store_at(path)) if handle is None else handle
     with ledger.still():
         _same(claims, ledger)
         if ledger.source is not None and any(_claimed_here(file) for file in _files(source)):
@@ -320,6 +321,7 @@ def adopt(source: Source, columns: Sequence[str], ledger: Ledger, *, reason: str
     reason : str
         Written into the ledger.
     """
+    ledger.forget_head()
     rest = ledger.left()
     if any(parts(rest)) and not ledger.closed:
         ledger.reserve(rest, adjacency=ledger.adjacency, what=f"entries lost with the ledger file: {reason}")
@@ -436,11 +438,6 @@ def _database(database: str) -> str:
         return f"{url.scheme.split('+')[0]}://{url.hostname or ''}{port}{url.path}"
     file = Path(url.path if url.scheme == "file" else database)
     return os.path.normcase(file.expanduser().resolve())
-
-
-def state_folder() -> Path:
-    """The folder of what this user keeps between runs."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "reticent"
 
 
 def _state() -> Path:

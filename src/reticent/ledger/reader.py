@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from reticent.errors import LedgerError
-from reticent.ledger import store
 from reticent.ledger.book import Book, Witness, charge_under, line_about, problems_beside
 from reticent.ledger.events import SHARES, WITHDRAWN, Committed, Entry, Withdrawn, of_release, parse
 from reticent.ledger.export import chain_problems, exported
 from reticent.ledger.receipt import receipt_again
 from reticent.ledger.replay import Balance, Line, Replay, sealed
-from reticent.ledger.store import Extract, SqliteStore, Store
+from reticent.ledger.store import Extract, Store
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
@@ -40,17 +39,17 @@ class LedgerReader:
 
     @property
     def form(self) -> int:
-        """The form of the file; in memory, and of a file that this version made, ``store.FORMAT``."""
-        return self._book.kept.form() if isinstance(self._book.kept, SqliteStore) else store.FORMAT
+        """The form of the store; of one that this version made, ``store.FORMAT``."""
+        return self._book.kept.form()
 
     @property
     def path(self) -> Path | None:
-        """The file, absolute; None in memory."""
-        return self._book.kept.file if isinstance(self._book.kept, SqliteStore) else None
+        """The file, absolute; None in memory and on a server."""
+        return self._book.kept.file
 
     @property
     def name(self) -> str:
-        """The path as it was typed."""
+        """The path or URL as it was typed."""
         return self._book.kept.name
 
     @property
@@ -173,9 +172,12 @@ class LedgerReader:
         """
         try:
             rows, more = self._book.seen(lambda view: (view.rows(1), problems_beside(view)))
-            damage = self._book.kept.damage() if isinstance(self._book.kept, SqliteStore) else None
+            damage = self._book.kept.damage()
+            kept = None if self._book.kept_head is None else self._book.kept_head.kept()
         except LedgerError as problem:
             return (str(problem),)
+        if kept is not None and kept[1] not in {row.digest for row in rows}:
+            more = (*more, "the head that this machine keeps is not in the chain: an older copy, or another ledger")
         return (*((damage,) if damage else ()), *chain_problems(rows, head), *more)
 
     def export(self) -> dict[str, object]:

@@ -74,6 +74,7 @@ class RefusalLog:
         if self.file is None:
             self._memory = [*self._memory[1 - MOST_IN_MEMORY :], text]
             return
+        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # of a ledger on a server, in the state folder
         flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(self.file, flags, OWNER)
         try:

@@ -19,8 +19,10 @@ from typing import Final, Literal, TypeAlias
 
 from reticent.data.format import in_database, in_spark, spark_name
 from reticent.data.spec import Spec, read_spec
+from reticent.database_url import is_url
 from reticent.errors import LedgerError, Refusal, SpecError
 from reticent.ledger import Ledger
+from reticent.ledger.places import ledger_at
 
 State: TypeAlias = Literal["ok", "warning", "failed"]
 
@@ -52,7 +54,7 @@ def examined(study: Path) -> tuple[Diagnosis, ...]:
             Diagnosis("ledger", "warning", "none is named: add [study] ledger, or the budget ends with the process")
         )
     else:
-        found += _ledger(Path(spec.ledger), spec)
+        found += _ledger(spec.ledger, spec)
     return tuple(found)
 
 
@@ -126,18 +128,20 @@ def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
             yield Diagnosis("tables", "ok", f"{', '.join(spec.further)}: every declared column is there")
 
 
-def _ledger(place: Path, spec: Spec) -> Iterator[Diagnosis]:
-    if not place.exists():
-        yield Diagnosis("ledger", "ok", f"{place.name} will be made by the first release")
-        return
-    yield from _shared(place, "ledger", OTHERS | WRITERS, "others may read or change it: chmod 600")
+def _ledger(place: str, spec: Spec) -> Iterator[Diagnosis]:
+    name = place if is_url(place) else Path(place).name
+    if not is_url(place):
+        yield from _shared(Path(place), "ledger", OTHERS | WRITERS, "others may read or change it: chmod 600")
     try:
+        if not ledger_at(place):
+            yield Diagnosis("ledger", "ok", f"{name} will be made by the first release")
+            return
         ledger = Ledger.open(place)
         problems = ledger.verify()
-    except LedgerError as problem:
+    except Refusal as problem:
         problems = (str(problem),)
     if problems:
-        yield Diagnosis("ledger", "failed", f"{place.name}: {problems[0]}")
+        yield Diagnosis("ledger", "failed", f"{name}: {problems[0]}")
         return
     yield Diagnosis("ledger", "ok", f"chain ok: {len(ledger.entries())} entries, head {ledger.head[:16]}…")
     yield from _terms(ledger, spec)

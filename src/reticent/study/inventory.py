@@ -15,11 +15,12 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeGuard
 
 from reticent.certificate.render.tables import safe
 from reticent.data.spec import Spec, read_spec
-from reticent.errors import LedgerError, SpecError
+from reticent.database_url import is_url
+from reticent.errors import Refusal, SpecError
 from reticent.ledger import Ledger
 from reticent.privacy import filters
 from reticent.privacy.loss import Loss, to_json, words
@@ -34,15 +35,15 @@ class Holding:
 
     Attributes
     ----------
-    path : Path
-        The ledger's file.
+    path : Path or str
+        The ledger's file, or its URL.
     study : Path or None
         The study file that names it, if one is in the folder.
     spenders : tuple of (str, Loss)
         Sum of the charges of each asker, by the plain sum of the ledger's currency.
     """
 
-    path: Path
+    path: Path | str
     study: Path | None
     ledger: Ledger | None
     spenders: tuple[tuple[str, Loss], ...] = ()
@@ -50,7 +51,7 @@ class Holding:
 
 
 def holdings(folder: Path) -> tuple[Holding, ...]:
-    """Every ledger below ``folder`` that a study file names or that ends in ``.ledger``; links are not followed.
+    """Every ``.ledger`` below ``folder``, and every ledger that a study file there names; links are not followed.
 
     Raises
     ------
@@ -59,13 +60,18 @@ def holdings(folder: Path) -> tuple[Holding, ...]:
     """
     if not folder.is_dir():
         raise SpecError(f"{folder} is no folder.")
-    named: dict[Path, Path] = {}
+    named: dict[Path | str, Path] = {}
     for file in _below(folder, ".toml"):
         spec = _spec(file)
         if spec is not None and spec.ledger is not None:
-            named.setdefault(Path(spec.ledger).resolve(), file)
-    found = {path.resolve() for path in _below(folder, SUFFIX)} | {path for path in named if path.is_file()}
-    return tuple(_holding(path, named.get(path)) for path in sorted(found))
+            named.setdefault(spec.ledger if is_url(spec.ledger) else Path(spec.ledger).resolve(), file)
+    files = {path.resolve() for path in _below(folder, SUFFIX)} | {path for path in named if _is_file(path)}
+    places: list[Path | str] = [*sorted(files), *sorted(place for place in named if isinstance(place, str))]
+    return tuple(_holding(place, named.get(place)) for place in places)
+
+
+def _is_file(place: Path | str) -> TypeGuard[Path]:
+    return isinstance(place, Path) and place.is_file()
 
 
 def _below(folder: Path, suffix: str) -> Iterator[Path]:
@@ -84,11 +90,11 @@ def _spec(file: Path) -> Spec | None:
         return None
 
 
-def _holding(path: Path, study: Path | None) -> Holding:
+def _holding(path: Path | str, study: Path | None) -> Holding:
     try:
         ledger = Ledger.open(path)
         problems = ledger.verify()
-    except LedgerError as problem:
+    except Refusal as problem:
         return Holding(path, study, None, problem=str(problem))
     if problems:
         return Holding(path, study, None, problem=problems[0])

@@ -304,14 +304,13 @@ def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[s
     from reticent.data.source import identity_of, path_of
     from reticent.ledger import Ledger
     from reticent.ledger.fingerprint import claim, claimed_by, open_for, source_at
+    from reticent.ledger.places import ledger_at
 
     near, person, budget = spec.schema.person.protected, spec.schema.person.column, spec.budget.loss
     path = path_of(rows)
     known = path and (in_database(path) or _found(Path(path)))
     source = source_at(identity_of(path)) if known else None
-    bare = (
-        spec.ledger is not None and Path(spec.ledger).expanduser().exists() and Ledger.open(spec.ledger).source is None
-    )
+    bare = spec.ledger is not None and ledger_at(spec.ledger) and Ledger.open(spec.ledger).source is None
     if source is not None and not bare:
         return open_for(
             source,

@@ -187,8 +187,10 @@ class StudyTerms:
         """The ledger if there is one already; a plan creates nothing."""
         if self._ledger is not None:
             return self._ledger
+        from reticent.ledger.places import ledger_at
+
         path = self.spec.ledger
-        return self.ledger if path is not None and Path(path).exists() else None
+        return self.ledger if path is not None and ledger_at(path) else None
 
     def __repr__(self) -> str:
         from reticent.study.allocation import description
