@@ -18,6 +18,7 @@ WITHOUT_NUMBERS = {
     "caps",
     "own_csv",
     "own_statistic",
+    "ledger_on_a_server",
     "postgres",
     "seven_tasks",
     "spark",

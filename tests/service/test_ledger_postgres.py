@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 from collections.abc import Iterator
@@ -167,6 +168,24 @@ def test_an_older_copy_is_refused_by_the_machine_that_charged_the_newest(place: 
     assert "the head that this machine keeps is not in the chain" in Ledger.open(place).verify()[-1]
     rewritten(place, newest)
     assert charge(Ledger.open(place)) == "r-0004"
+
+
+def test_a_charge_beside_a_reader_does_not_look_like_an_older_copy(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The head is kept after the reader's moment and before it looks for the head."""
+    reading, other = PostgresStore.reading, Ledger.open(place)
+    other.spent()
+
+    @contextlib.contextmanager
+    def meanwhile(self: PostgresStore) -> Iterator[Extract]:
+        with reading(self) as view:
+            if other.known.number == 4:
+                charge(other)
+            yield view
+
+    handle = Ledger.open(place)
+    monkeypatch.setattr(PostgresStore, "reading", meanwhile)
+    assert handle.spent() == eps(2)
+    assert handle.spent() == eps(3)
 
 
 def test_an_older_copy_is_adopted_with_all_that_is_left_charged(place: str, tmp_path: Path) -> None:
@@ -444,7 +463,7 @@ def test_a_study_charges_a_ledger_on_a_server(study: Path) -> None:
         opened.release(["count"], epsilon="4.5")
     ledger_folder = Path(os.environ["XDG_STATE_HOME"]) / "reticent" / "ledgers"
     opened.ledger.note_refusal("mean(y)", code="5")
-    assert opened.ledger.refusals()[0].what == "mean(y)"
+    assert opened.ledger.refusals()[-1].what == "mean(y)"
     assert {one.stat().st_mode & 0o777 for one in ledger_folder.iterdir()} == {0o600}
 
 

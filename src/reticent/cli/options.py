@@ -15,7 +15,6 @@ import click
 from reticent.cli.exit_codes import UserAbort
 from reticent.cli.output import clean
 from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, argument
-from reticent.database_url import is_url
 from reticent.errors import QuestionError, SpecError
 
 if TYPE_CHECKING:
@@ -172,6 +171,8 @@ def write_new(path: Path, text: str, *, hint: str = "Name another file.") -> Non
 
 def ledger_place(place: str | Path) -> str:
     """The ledger meant by a ledger file, its URL or a study file."""
+    from reticent.database_url import is_url
+
     path = Path(place)
     if path.suffix.lower() != ".toml" or is_url(place):
         return str(place)

@@ -48,7 +48,6 @@ from reticent.data.schema import (
     value_words,
 )
 from reticent.data.transformations import computed, described, filtered
-from reticent.database_url import is_url, parted
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Kind
@@ -311,7 +310,11 @@ def _ledger(study: Tables, folder: Path) -> str | None:
     ledger = _text(study, "ledger", "[study]")
     if ledger is None:
         return None
-    if is_url(ledger):
+    if in_database(ledger):
+        from reticent.database_url import is_url, parted
+
+        if not is_url(ledger):
+            raise SpecError("[study] ledger is a file, or postgresql://host/database?schema=name. Nothing was read.")
         parted(ledger, ("schema",), "ledger")  # refused where it holds a password
         return ledger
     if "\x00" in ledger or len(ledger) > 4000 or any(len(part.encode()) > 255 for part in Path(ledger).parts):

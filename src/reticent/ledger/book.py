@@ -51,7 +51,7 @@ class Book:
     A fork begins afresh, since the lock of its parent may have been held and a connection must not be shared.
     """
 
-    __slots__ = ("_lock", "_process", "_stopped", "_view", "kept", "refusals", "replay", "witnesses")
+    __slots__ = ("_expected", "_lock", "_process", "_stopped", "_view", "kept", "refusals", "replay", "witnesses")
 
     def __init__(self, kept: Store, witnesses: Sequence[Witness] = ()) -> None:
         self.kept = kept
@@ -72,6 +72,7 @@ class Book:
             if self._view is not None:
                 yield
                 return
+            self._recollect()
             with self.kept.reading() as view:
                 self._catch_up(view)
                 self._view = view
@@ -126,6 +127,7 @@ class Book:
         with self._alone():
             if self._stopped:
                 raise LedgerError(f"{self.kept.name} stopped after a disk error. Check the disk, then start again.")
+            self._recollect()
             try:
                 self._append(decide, lambda view: self._told(written, view))
             except SyncError as problem:
@@ -147,6 +149,7 @@ class Book:
         self.replay = Replay()
         self._lock = threading.RLock()
         self._view = None
+        self._expected: tuple[str, str] | None = None
         self.refusals = RefusalLog(self.kept.beside)
         self._process = os.getpid()
         self._stopped = False
@@ -186,12 +189,16 @@ class Book:
             self.replay = Replay()  # whatever is asked next is refused too
             raise
 
+    def _recollect(self) -> None:
+        """Read the head that this machine keeps: before the entries are, since another process may be adding one."""
+        if not self.replay.number:
+            self._expected = None if self.kept_head is None else self.kept_head.kept()
+
     def _compare(self, view: Extract) -> None:
         """Look for the head that this machine keeps of the ledger."""
-        kept = None if self.kept_head is None else self.kept_head.kept()
-        if kept is None:
+        if self._expected is None:
             return
-        identity, head = kept
+        identity, head = self._expected
         if identity != self.replay.opening.identity:
             raise LedgerError(
                 f"{self.kept.name} is not the ledger that was there. What was released under that one is spent all the "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from reticent.database_url import is_url
-from reticent.ledger.postgres_store import PostgresStore
 from reticent.ledger.sqlite_store import SqliteStore
 from reticent.ledger.store import MemoryStore, Store
 
@@ -26,6 +25,8 @@ def store_at(place: str | Path | None) -> Store:
     if place is None:
         return MemoryStore()
     if is_url(place):
+        from reticent.ledger.postgres_store import PostgresStore
+
         return PostgresStore.at(str(place))
     return SqliteStore(str(place), Path(place).expanduser().absolute())
 

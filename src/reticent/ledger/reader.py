@@ -171,9 +171,9 @@ class LedgerReader:
             A head exported earlier. If it is no longer in the chain, the file is an older copy or another ledger.
         """
         try:
+            kept = None if self._book.kept_head is None else self._book.kept_head.kept()  # before the entries are read
             rows, more = self._book.seen(lambda view: (view.rows(1), problems_beside(view)))
             damage = self._book.kept.damage()
-            kept = None if self._book.kept_head is None else self._book.kept_head.kept()
         except LedgerError as problem:
             return (str(problem),)
         if kept is not None and kept[1] not in {row.digest for row in rows}:

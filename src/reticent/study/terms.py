@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
+from reticent.data.format import in_database
 from reticent.data.schema import Schema
 from reticent.errors import BudgetError, QuestionError, Refusal, SpecError
 from reticent.privacy.loss import Loss
@@ -187,10 +188,14 @@ class StudyTerms:
         """The ledger if there is one already; a plan creates nothing."""
         if self._ledger is not None:
             return self._ledger
-        from reticent.ledger.places import ledger_at
-
         path = self.spec.ledger
-        return self.ledger if path is not None and ledger_at(path) else None
+        if path is None:
+            return None
+        if in_database(path):
+            from reticent.ledger.places import ledger_at
+
+            return self.ledger if ledger_at(path) else None
+        return self.ledger if Path(path).exists() else None
 
     def __repr__(self) -> str:
         from reticent.study.allocation import description
