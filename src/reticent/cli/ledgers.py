@@ -313,7 +313,7 @@ def _certificate(voice: Voice, path: str, prior: float, *, proof: bool, checklis
 def verify(
     voice: Voice,
     certificate: Path,
-    ledger: Path | None,
+    ledger: str | None,
     key: Path | None,
     allow_unsigned: bool,
     extensions: tuple[str, ...],

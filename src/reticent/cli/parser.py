@@ -34,11 +34,10 @@ class TypedPath(click.Path):
         return Path(value)
 
 
-class TypedPlace(click.Path):
+class TypedPlace(click.types.StringParamType):
     """Path or URL as it was typed."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return str(value)
+    name = "path"
 
 
 class AtLeastOne(click.IntRange):

@@ -301,7 +301,17 @@ def _check(connection: psycopg.Connection[Any], kept: PostgresStore) -> None:
 
 
 def durable(fsync: str, full_page_writes: str, synchronous_commit: str) -> bool:
-    """Tell if a commit is on the server's disk, whole, before it is acknowledged."""
+    """Tell if a commit is on the server's disk, whole, before it is acknowledged.
+
+    Parameters
+    ----------
+    fsync, full_page_writes, synchronous_commit : str
+        Settings of the transaction, as the server tells them.
+
+    Returns
+    -------
+    bool
+    """
     return (fsync, full_page_writes) == ("on", "on") and synchronous_commit in ("on", "remote_apply")
 
 
