@@ -31,6 +31,7 @@ from reticent.data.table import EngineFailure, Table, check_engine, open_table
 from reticent.errors import LedgerError, Refusal, SpecError
 from tests.engines import test_expressions as expressions
 from tests.engines.test_against_reference import SECRET, columns, expected, persons, queries, random_rows, shown
+from tests.engines.test_zones import ZONED
 from tests.support.data_reference import Row, number_of
 from tests.support.postgres_kit import READER, TYPES, Database, database, excused
 
@@ -230,6 +231,11 @@ def test_the_rows_that_are_kept_do_not_follow_the_order_of_the_database(db: Data
     for key in range(4):
         secret = bytes([key] * 32)
         assert shown(open_table(url, schema).run(asked, secret)) == shown(open_table(held, schema).run(asked, secret))
+
+
+def test_declared_time_zones_are_converted_as_in_python(db: Database) -> None:
+    url = db.table(dict.fromkeys(ZONED, "text"), [])
+    open_table(url, Schema(ZONED, Person("add_remove"))).probe_zones()
 
 
 def test_the_probe_passes_and_tells_an_engine_that_computes_something_else(

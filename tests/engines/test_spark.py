@@ -42,6 +42,7 @@ from tests.conventions.tree import ROOT
 from tests.engines import test_expressions, test_moments
 from tests.engines.test_against_reference import SECRET, arrays, columns, expected, persons, queries, random_rows, shown
 from tests.engines.test_plan_operations import expressions
+from tests.engines.test_zones import ZONED
 from tests.support.data_reference import Reference, Row
 from tests.support.spark_kit import PERSON, asked, frame, needs_spark, started, table
 
@@ -177,6 +178,13 @@ def test_times_of_every_type_are_the_same_in_any_zone_of_the_session(clean: Any)
     assert moments(clean, days, test_moments.DAY) == [None, "0001-01-01", "1969-12-31"]
     with pytest.raises(SpecError, match="times of a zone"):
         moments(clean, aware, test_moments.MINUTE)
+
+
+@needs_spark
+@pytest.mark.wide
+def test_declared_time_zones_are_converted_as_in_python(clean: Any) -> None:
+    cells = ", ".join(f"'' AS {name}" for name in ZONED)
+    table(clean.sql(f"SELECT {cells}"), Schema(ZONED, Person("add_remove"))).probe_zones()
 
 
 @needs_spark

@@ -6,6 +6,7 @@ with a constant text. The engine's own words may quote rows, and go to the curat
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import threading
 import time
@@ -16,10 +17,12 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.calendar import Calendar
 from reticent.data.candidates import cells_on
 from reticent.data.columns import arrow_type
 from reticent.data.engines.engine import (
@@ -270,6 +273,29 @@ class Table:
             if remembers is not None:
                 remembers.note_tested(PROBE_DIGEST)
 
+    def probe_zones(self) -> None:
+        """Convert times of the declared zones in the engine, as Python does; before any charge.
+
+        Raises
+        ------
+        EngineFailure
+            Where the engine does not know a zone, or has other rules for it.
+        """
+        moments = [datetime.datetime(2023, month, 15, 12, tzinfo=datetime.UTC) for month in (1, 7)]
+        calendars = {column.calendar for column in self.schema.columns.values() if isinstance(column, Integer)}
+        zones = sorted({calendar.zone for calendar in calendars if calendar is not None and calendar.zone})
+        declared = {f"z{nth}": _zoned(zone) for nth, zone in enumerate(zones)}
+        schema = Schema(declared, Person("add_remove"))
+        rows = {name: [moment.isoformat() for moment in moments] for name in declared}
+        table = Table(open_source(rows, schema), schema, self._limits, self._log, engine=self._engine)
+        asked = [OrderedValues(name, Fraction(1)) for name in declared]
+        for zone, found in zip(zones, table.run(asked, bytes(KEY_BYTES)) if asked else [], strict=True):
+            walls = [moment.astimezone(ZoneInfo(zone)).replace(tzinfo=datetime.UTC) for moment in moments]
+            expected = sorted(int(wall.timestamp()) for wall in walls)
+            (order,) = found.orders
+            if not isinstance(order, RunLength) or order.values.tolist() != expected:
+                raise EngineFailure(_reference())
+
     def interrupt(self) -> None:
         """Stop a running query, from another thread; its run ends in an EngineFailure."""
         running = self._running
@@ -385,6 +411,13 @@ def check_engine(table: Table) -> None:
         raise Refusal(
             f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
             f"of {table.packages}. Nothing was charged."
+        ) from None
+    try:
+        table.probe_zones()
+    except EngineFailure as failure:
+        raise Refusal(
+            f"The engine does not know a declared time zone, or has other rules for it ({failure.reference}). Declare "
+            f"another zone, or install the time zones of {table.packages}. Nothing was charged."
         ) from None
 
 
@@ -630,6 +663,12 @@ def _columns(engine: EngineSession, dialect: Dialect, query: OrderedValues, text
     engine.keep("values_kept", text)
     groups: Sequence[int | None] = [None] if query.keys is None else range(len(query.keys.among))
     return [_Column(engine, dialect, "values_kept", query.unit, place) for place in groups]
+
+
+def _zoned(zone: str) -> Integer:
+    """Seconds of the year 2023 on the clocks of a zone."""
+    first, last = (int(datetime.datetime(year, 1, 1, tzinfo=datetime.UTC).timestamp()) for year in (2022, 2025))
+    return Integer(first, last, calendar=Calendar(1, zone))
 
 
 # --- the self-test ----------------------------------------------------------------------------------------------------
