@@ -16,7 +16,7 @@ import reticent as rt
 from reticent.certificate.certificate import read_certificate
 from reticent.conformance.replay import Tape, replay
 from reticent.data.query import KeyHolders, Keys, Rows
-from reticent.data.schema import Category, Person, Schema, Text, category, real
+from reticent.data.schema import Category, Column, Person, Schema, Text, category, real
 from reticent.data.table import open_table
 from reticent.errors import QuestionError
 from reticent.outcome import Estimate, NoReply, Reply
@@ -93,7 +93,7 @@ def planned(
 
 
 def schema_of(kind: Kind, rows: int) -> Schema:
-    columns = {"x": real(0, 1), "g": category(["a", "b"])}
+    columns: dict[str, Column] = {"x": real(0, 1), "g": category(["a", "b"])}
     return Schema(columns, Person(kind, "who", rows), texts={"t": Text(20)})
 
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import prod
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from reticent.data.schema import LARGEST, SMALLEST, FixedPointGrid, Key, Person
@@ -42,11 +43,25 @@ WEIGHT_ONE = 1 << 20  # the integer that stands for the largest weight
 
 
 @dataclass(frozen=True, slots=True)
+class KeyFile:
+    """A public file of keys as it was read: its path, and the SHA-256 of its bytes."""
+
+    path: str
+    digest: str
+
+    @property
+    def name(self) -> str:
+        return PurePath(self.path).name
+
+
+@dataclass(frozen=True, slots=True)
 class Keys:
     """Public groups: the column and the values asked for. ``touch`` is the most groups one person can be in.
 
     ``parts`` are the names and keys of the columns whose product ``among`` is, in order; none of one column.
-    ``told`` is what a question says of its groups behind the columns: ``keys=found at_least=20``.
+    Where only some of that product are asked for, ``cells`` has their keys, one of each column. ``told`` is what a
+    question says of its groups behind the columns: ``keys=found at_least=20``. ``file`` is the public one that lists
+    them.
     """
 
     column: str
@@ -54,14 +69,16 @@ class Keys:
     touch: int
     parts: tuple[tuple[str, tuple[Key, ...]], ...] = ()
     told: str = ""
+    cells: tuple[tuple[Key, ...], ...] = ()
+    file: KeyFile | None = None
 
     def __post_init__(self) -> None:
         if self.touch < 1:
             raise PublicParameterError(f"groups one person may be in must be >= 1, got {self.touch}")
         if not self.among or len(set(self.among)) != len(self.among):
             raise PublicParameterError("groups must be a list of different values, at least one")
-        if self.parts and prod(len(keys) for _, keys in self.parts) != len(self.among):
-            raise PublicParameterError("groups of several columns are all of their product")
+        if self.parts and (len(self.cells) or prod(len(keys) for _, keys in self.parts)) != len(self.among):
+            raise PublicParameterError("groups of several columns are all of their product, or have their cells")
 
     @property
     def title(self) -> str:
@@ -89,7 +106,8 @@ class Keys:
         if not self.parts:
             return tuple(((self.column, key),) for key in self.among)
         names = [name for name, _ in self.parts]
-        return tuple(tuple(zip(names, keys, strict=True)) for keys in product(*(keys for _, keys in self.parts)))
+        several = self.cells or product(*(keys for _, keys in self.parts))
+        return tuple(tuple(zip(names, keys, strict=True)) for keys in several)
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)

@@ -286,7 +286,7 @@ def refuse_public(files: Mapping[str, Path], people: Sequence[Source]) -> None:
     """
     private = [file for source in people for file in _files(source)]
     for name, file in files.items():
-        said = f"[tables.{name}] is declared public, and {file.name}"
+        said = f"{name} is declared public, and {file.name}"
         if any(place_of(one) == place_of(file) or _one_file(one, file) for one in private):
             raise SpecError(f"{said} holds rows of people in this study. Its cells would be published.")
         if found := _all_claims(file):

@@ -30,6 +30,8 @@ def among_groups(setting: Setting) -> str:
     few = person.column is not None and not constant and keys.touch < min(len(keys.among), person.rows)
     reach = f", of which a person counts in {keys.touch} at most" if few else ""
     found = ", whose keys were found privately" if keys.is_found else ""
+    if keys.file is not None:
+        found = f", of the {len(keys.among):,} in {keys.file.name} (SHA-256 {keys.file.digest[:12]})"
     return f", in each group of {keys.title}{found}{reach}"
 
 

@@ -20,7 +20,7 @@ from reticent.certificate.particulars import check_text
 from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.data.expression_text import write
 from reticent.data.expression_tree import Tree
-from reticent.data.query import Keys
+from reticent.data.query import KeyFile, Keys
 from reticent.data.schema import Category, Column, Person, Schema, kind_of, value_words
 from reticent.data.transformations import filtered
 from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from reticent.statistics.counts.cap_choice import CapChoiceStep
     from reticent.statistics.counts.found_keys import FoundKeysStep
     from reticent.statistics.extensions import Extension
+    from reticent.study.key_files import KeyFolder
 
 CAVEAT_SHARE: Final = Fraction(1, 20)
 DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
@@ -120,6 +121,12 @@ class PreparedRelease:
     by_choice: tuple[PreparedRelease, ...] = ()
     chosen: int | None = None
     at_keys: Callable[[PreparedRelease, Sequence[str]], PreparedRelease] | None = None
+
+    @property
+    def key_files(self) -> dict[KeyFile, Keys]:
+        """The public files that list keys of groups, with the keys."""
+        keys = (item.keys for item in self.asked)
+        return {one.file: one for one in keys if one is not None and one.file is not None}
 
     def schema_of(self, view: View) -> Schema | None:
         """The schema of the rows of a view; None for that of the study."""
@@ -203,6 +210,7 @@ def understand(
     schema: Schema,
     groups: Keys | None = None,
     extensions: Sequence[Extension] = (),
+    folder: Callable[[], KeyFolder] | None = None,
 ) -> tuple[Ask, ...]:
     """Questions with their groups as public keys; text is read by the grammar of the study file.
 
@@ -214,6 +222,8 @@ def understand(
         Groups of every question that names none.
     extensions : sequence of Extension
         Statistics of third parties that a text may name.
+    folder : function, optional
+        Gives the folder of the study, where files of keys lie.
 
     Returns
     -------
@@ -226,7 +236,7 @@ def understand(
     """
     if isinstance(questions, str) or not isinstance(questions, Iterable):
         raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
-    found = [_understood(question, schema, groups, extensions) for question in questions]
+    found = [_understood(question, schema, groups, extensions, folder) for question in questions]
     if not found:
         raise QuestionError("Nothing was asked. For example: [rt.count()].")
     names = [asked.name for asked in found]
@@ -236,7 +246,13 @@ def understand(
     return tuple(found)
 
 
-def _understood(question: Question, schema: Schema, groups: Keys | None, extensions: Sequence[Extension]) -> Ask:
+def _understood(
+    question: Question,
+    schema: Schema,
+    groups: Keys | None,
+    extensions: Sequence[Extension],
+    folder: Callable[[], KeyFolder] | None,
+) -> Ask:
     if not isinstance(question, str | Statistic | Ask):
         raise QuestionError(f'{question!r} is no question. Ask rt.count(), rt.mean("x"), or their text "mean(x)".')
     if extensions or not (isinstance(question, str) or ours(question)):
@@ -248,7 +264,7 @@ def _understood(question: Question, schema: Schema, groups: Keys | None, extensi
         asked = parse(question) if isinstance(question, str) else ask(question)
     if isinstance(asked.groups, str) and groups is not None:
         raise QuestionError("this study is grouped already: ask without 'by'")
-    return resolved(attrs.evolve(asked, groups=asked.groups or groups), schema)
+    return resolved(attrs.evolve(asked, groups=asked.groups or groups), schema, folder)
 
 
 def settle(

@@ -11,9 +11,12 @@ counted over the whole product.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -28,18 +31,38 @@ from reticent.data.transformations import computed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.statistic import UNWEIGHTED, Ask
 
+if TYPE_CHECKING:
+    from reticent.study.key_files import KeyFolder
+
 CROSS = "cross"
 
 
-def resolved(asked: Ask, schema: Schema) -> Ask:
-    """The question with canonical names, over public keys that the schema knows."""
+def resolved(asked: Ask, schema: Schema, folder: Callable[[], KeyFolder] | None = None) -> Ask:
+    """The question with canonical names, over public keys that the schema or a file in the study's folder knows.
+
+    Parameters
+    ----------
+    asked : Ask
+    schema : Schema
+    folder : function, optional
+        Gives the folder of the study.
+
+    Returns
+    -------
+    Ask
+
+    Raises
+    ------
+    QuestionError
+        Persons of a unit of several people; what ``keys_of`` and a file of keys refuse.
+    """
     if schema.person.unit and (asked.statistic.verb == "persons" or asked.unit == "person"):
         raise QuestionError(
             f"[person] column names a {schema.person.unit}, of several people: how many people there are, and what "
             "each has on average, is not known here. Ask by row. Nothing was charged."
         )
     statistic = asked.statistic.renamed(lambda name: name_of(name, schema))
-    source, groups = asked.source, _groups(asked, schema)
+    source, groups = asked.source, _groups(asked, schema, folder)
     if isinstance(groups, Keys):
         source = None  # the keys say so themselves
     weights = _weights(asked, schema)
@@ -49,11 +72,10 @@ def resolved(asked: Ask, schema: Schema) -> Ask:
     return attrs.evolve(asked, statistic=statistic, groups=groups, condition=condition, weights=weights, source=source)
 
 
-def _groups(asked: Ask, schema: Schema) -> Keys | str | None:
+def _groups(asked: Ask, schema: Schema, folder: Callable[[], KeyFolder] | None) -> Keys | str | None:
     """The public keys of a question's groups; the columns of those that its release is to find."""
     if asked.keys is not None:  # whoever made them: the schema says which groups there are
-        keys = keys_of(schema, asked.keys.column, asked.keys.among, asked.keys.touch)
-        return replace(keys, told=asked.keys.told)
+        return _again(asked.keys, schema)
     if not isinstance(asked.groups, str):
         return None
     source = asked.source
@@ -62,7 +84,69 @@ def _groups(asked: Ask, schema: Schema) -> Keys | str | None:
     if source.is_found:
         names = (schema.canonical(part) for part in divided(asked.groups))
         return ", ".join(name if name in schema.texts else name_of(name, schema) for name in names)
-    return replace(keys_of(schema, asked.groups, None, source.groups), told=str(source))
+    if not source.file:
+        return replace(keys_of(schema, asked.groups, None, source.groups), told=str(source))
+    if folder is None:
+        raise QuestionError(f"{asked.name}: a file of keys is for questions of a study. Nothing was charged.")
+    columns = [schema.canonical(part) for part in divided(asked.groups)]
+    cells, file = folder().listed(source.file, columns, schema)
+    seen = schema
+    for place, name in enumerate(columns):
+        seen = _with_texts(seen, name, tuple(dict.fromkeys(cell[place] for cell in cells)))
+    chosen: Sequence[Key | tuple[Key, ...]] = cells if len(columns) > 1 else [cell[0] for cell in cells]
+    return replace(keys_of(seen, asked.groups, chosen, source.groups), told=str(source), file=file)
+
+
+def _again(keys: Keys, schema: Schema) -> Keys:
+    """Keys that were made before, as the schema has them; of texts, those that a file listed."""
+    listed = dict(keys.parts) or {keys.column: keys.among}
+    if keys.file is not None:
+        for name in keys.columns:
+            schema = _with_texts(schema, name, listed[name])
+    chosen = keys.cells or (None if keys.parts else keys.among)
+    return replace(keys_of(schema, keys.column, chosen, keys.touch), told=keys.told, file=keys.file)
+
+
+def _with_texts(schema: Schema, name: str, keys: Sequence[Key]) -> Schema:
+    """The schema in which a column of texts is a category of public keys; other columns are as they were.
+
+    Raises
+    ------
+    QuestionError
+        Another list of keys for a column that has one already.
+    """
+    if name not in schema.texts:
+        declared = schema.columns.get(name)
+        if isinstance(declared, Category) and declared.longest is not None and declared.among != tuple(keys):
+            raise QuestionError(f"{name} has two lists of keys in one release. Ask in two. Nothing was charged.")
+        return schema
+    longest = schema.texts[name].longest
+    if any(type(key) is str and (len(key) > longest or key != key.strip()) for key in keys):
+        raise QuestionError(
+            f"A key of {name} is longer than the {longest} characters that count, or has blanks at its ends. Nothing "
+            "was charged."
+        )
+    return listed_texts(schema, name, keys)
+
+
+def listed_texts(schema: Schema, name: str, keys: Sequence[Key]) -> Schema:
+    """The schema in which a column of texts is a category of these keys, read as its texts are.
+
+    Parameters
+    ----------
+    schema : Schema
+    name : str
+        The column.
+    keys : sequence of str
+
+    Returns
+    -------
+    Schema
+    """
+    text = schema.texts[name]
+    columns = {**schema.columns, name: Category(tuple(keys), text.why, longest=text.longest)}
+    texts = {one: declared for one, declared in schema.texts.items() if one != name}
+    return replace(schema, columns=MappingProxyType(columns), texts=MappingProxyType(texts))
 
 
 def _weights(asked: Ask, schema: Schema) -> str | None:
@@ -90,6 +174,10 @@ def _weights(asked: Ask, schema: Schema) -> str | None:
 def extended(schema: Schema, asked: Sequence[Ask]) -> Schema:
     """The schema with one computed column for each expression of resolved questions, and for parts of a product."""
     for item in asked:
+        if item.keys is not None and item.keys.file is not None:
+            listed = dict(item.keys.parts) or {item.keys.column: item.keys.among}
+            for name in item.keys.columns:
+                schema = _with_texts(schema, name, listed[name])
         weights = [] if item.weighed_by is None else [item.weighed_by]
         for name in (*item.statistic.named, *([] if item.keys is None else [item.keys.column]), *weights):
             if name not in schema.columns:
@@ -132,22 +220,26 @@ def tree_of(name: str, schema: Schema) -> Tree:
     return tree
 
 
-def keys_of(schema: Schema, groups: str, among: Sequence[Key] | None = None, touch: int | None = None) -> Keys:
+def keys_of(
+    schema: Schema,
+    groups: str,
+    among: Sequence[Key | tuple[Key, ...]] | None = None,
+    touch: int | None = None,
+) -> Keys:
     """Public groups of a column of keys, or of the product of several.
 
-    A person may be in as many groups as they have kept rows; in one, where every column is declared constant for a
-    person. A smaller ``touch`` is enforced.
+    A person may be in as many groups as they have kept rows; in one, where every column is declared constant
+    for a person.
 
     Parameters
     ----------
     schema : Schema
-        Schema of the study.
     groups : str
-        Column, or columns and cuts, as text.
-    among : sequence of Key, optional
-        Groups of one column that are wanted; None for all.
+        Columns, and expressions in their place, with commas between them.
+    among : sequence, optional
+        The keys that are wanted, of several columns one of each together; by default all.
     touch : int, optional
-        Most groups of a person; None for the bound that follows from the schema.
+        A smaller public bound on the groups of a person, which is then enforced.
 
     Returns
     -------
@@ -177,14 +269,42 @@ def keys_of(schema: Schema, groups: str, among: Sequence[Key] | None = None, tou
     if len(trees) == 1 and isinstance(kinds[0], Labels):
         name = column_text(whole)
         return _keys_of_one(_with(schema, name, whole), name, among, touch)
+    if len(trees) == 1 and isinstance(trees[0], ColumnName) and among is not None:
+        declared = schema.columns[trees[0].column]
+        if isinstance(declared, Integer) and declared.calendar is None:
+            return _integers(schema, trees[0].column, declared, among, touch)
     whole = Application(CROSS, tuple(trees))
     name, lists = column_text(whole), tuple(map(part_keys, kinds))
     parts = tuple((column_text(tree), keys) for tree, keys in zip(trees, lists, strict=True))
-    declared = _with(schema, name, whole).column(name)
-    assert isinstance(declared, Category)
-    if among is not None and tuple(among) != declared.among:
-        raise QuestionError(f"groups of {name} are all of the product: among is for one column.")
-    return Keys(name, declared.among, _touch(declared, schema, declared.among, touch), parts)
+    crossed = _with(schema, name, whole).column(name)
+    assert isinstance(crossed, Category)
+    if among is None:
+        return Keys(name, crossed.among, _touch(crossed, schema, crossed.among, touch), parts)
+    cells = [cell if isinstance(cell, tuple) else (cell,) for cell in among]
+    texts = dict(zip(product(*lists), crossed.among, strict=True))
+    spelt = {cell: cell for cell in texts}  # True == 1: take the declared spelling
+    for cell in cells:
+        if cell not in texts:
+            shown = ", ".join(map(str, cell))
+            raise QuestionError(f"{shown} is no combination of the keys of {', '.join(one for one, _ in parts)}.")
+    if not cells or len(set(cells)) != len(cells):
+        raise QuestionError(f"name each group of {name} once, and at least one of them")
+    chosen = tuple(texts[cell] for cell in cells)
+    return Keys(name, chosen, _touch(crossed, schema, chosen, touch), parts, cells=tuple(spelt[cell] for cell in cells))
+
+
+def _integers(
+    schema: Schema, column: str, declared: Integer, among: Sequence[Key | tuple[Key, ...]], touch: int | None
+) -> Keys:
+    """Some integers of a bounded column, however wide its range."""
+    chosen = [key for key in among if type(key) is int]
+    if len(chosen) < len(among) or declared.low is None or declared.high is None:
+        raise QuestionError(f"groups of {column} are integers between its declared bounds.")
+    if odd := [key for key in chosen if not declared.low <= key <= declared.high]:
+        raise QuestionError(f"{odd[0]} is not between the declared bounds of {column}.")
+    if not 1 <= len(chosen) <= MOST_CELLS or len(set(chosen)) != len(chosen):
+        raise QuestionError(f"name each group of {column} once, and 1 to {MOST_CELLS:,} of them")
+    return Keys(column, tuple(chosen), _touch(declared, schema, chosen, touch))
 
 
 def _with(schema: Schema, name: str, tree: Tree) -> Schema:
@@ -210,22 +330,22 @@ def _parts(groups: str, schema: Schema) -> list[Tree]:
     return trees
 
 
-def _keys_of_one(schema: Schema, column: str, among: Sequence[Key] | None, touch: int | None) -> Keys:
+def _keys_of_one(schema: Schema, column: str, among: Sequence[Key | tuple[Key, ...]] | None, touch: int | None) -> Keys:
     """Keys of one column with a public list, or some of them."""
     declared = schema.column(column)
     assert isinstance(declared, Category)
     chosen = declared.among if among is None else tuple(among)
     for key in chosen:
-        if key not in declared.among:
+        if isinstance(key, tuple) or key not in declared.among:
             listed = ", ".join(map(str, declared.among))
             raise QuestionError(f"{key!r} is not among the declared values of {column}: {listed}.")
-    chosen = tuple(declared.among[declared.among.index(key)] for key in chosen)  # True == 1: take the declared spelling
-    if not chosen or len(set(chosen)) != len(chosen):
+    picked = tuple(declared.among[declared.among.index(key)] for key in chosen)  # True == 1: take the declared spelling
+    if not picked or len(set(picked)) != len(picked):
         raise QuestionError(f"name each group of {column} once, and at least one of them")
-    return Keys(column, chosen, _touch(declared, schema, chosen, touch))
+    return Keys(column, picked, _touch(declared, schema, picked, touch))
 
 
-def _touch(declared: Category, schema: Schema, chosen: Sequence[Key], groups: int | None) -> int:
+def _touch(declared: Category | Integer, schema: Schema, chosen: Sequence[Key], groups: int | None) -> int:
     """The most groups that one person can be in."""
     most = 1 if declared.constant else min(len(chosen), schema.person.rows)
     if groups is None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -22,7 +21,7 @@ from reticent.certificate.snapshot import NOTHING
 from reticent.data.expression_text import divided, write
 from reticent.data.expression_types import MOST_CELLS
 from reticent.data.query import KeyHolders
-from reticent.data.schema import Category, Schema
+from reticent.data.schema import Schema
 from reticent.data.transformations import filtered
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy import ptr
@@ -33,7 +32,7 @@ from reticent.statistics.counts.found_keys import MOST, SHARE, FoundKeysStep, Un
 from reticent.statistics.counts.key_list_step import listing_of
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import NO_TOTAL, PreparedRelease, settle, together
-from reticent.study.formulas import keys_of
+from reticent.study.formulas import keys_of, listed_texts
 
 if TYPE_CHECKING:
     from reticent.data.table import Table
@@ -59,7 +58,7 @@ class FoundGroups:
 
     def at(self, keys: Sequence[str]) -> PreparedRelease:
         """Steps and guarantee of the questions by these keys, without the list."""
-        schema = self._with(keys)
+        schema = listed_texts(self.schema, self.column, keys)
         asked = [self._grouped(item, schema) if is_found(item) else item for item in self.asked]
         made = settle(asked, self.within, schema, self.units, self.currency, NOTHING, self.extensions)
         return replace(made, schema=made.schema or schema)
@@ -79,14 +78,6 @@ class FoundGroups:
         whole = together([choice.guarantee, made.guarantee], self.within, self.currency)
         assert whole.loss == prepared.guarantee.loss  # what was charged
         return replace(made, guarantee=whole, choice=choice, notes=notes, chosen=len(keys), at_keys=prepared.at_keys)
-
-    def _with(self, keys: Sequence[str]) -> Schema:
-        """The schema in which the column is a category of these keys."""
-        text = self.schema.texts[self.column]
-        listed = Category(tuple(keys), text.why, longest=text.longest)
-        texts = {name: one for name, one in self.schema.texts.items() if name != self.column}
-        columns = MappingProxyType({**self.schema.columns, self.column: listed})
-        return replace(self.schema, columns=columns, texts=MappingProxyType(texts))
 
     def _grouped(self, asked: Ask, schema: Schema) -> Ask:
         assert isinstance(asked.groups, str)

@@ -346,7 +346,8 @@ def _check_public(spec: Spec, rows: object) -> None:
     place = path_of(rows)
     known = place and (in_database(place) or _found(Path(place)))
     main = [source_at(identity_of(place))] if known else []
-    refuse_public(files, [*main, *private_files(spec.schema, spec.further).values()])
+    named = {f"[tables.{name}]": file for name, file in files.items()}
+    refuse_public(named, [*main, *private_files(spec.schema, spec.further).values()])
 
 
 def _found(source: Path) -> bool:

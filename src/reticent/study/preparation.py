@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.statistics.statistic import Ask
     from reticent.study.allocation import PreparedRelease, Question
+    from reticent.study.key_files import KeyFolder
 
 S = TypeVar("S", bound=StudyTerms)
 
@@ -72,7 +73,13 @@ def read_questions(study: StudyTerms, questions: Sequence[Question]) -> tuple[As
         joined, questions = join(study, questions)
         if joined.spec is not study.spec:
             raise QuestionError("A SELECT with JOIN is released by study.sql(…). Nothing was charged.")
-    return understand(questions, study.schema, study._groups, study.extensions)
+
+    def folder() -> KeyFolder:
+        from reticent.study.key_files import KeyFolder
+
+        return KeyFolder(study.spec.folder, study._place, tuple(study._further_files().values()))
+
+    return understand(questions, study.schema, study._groups, study.extensions, folder)
 
 
 def ask_for_widths(
@@ -139,7 +146,12 @@ def settle_plan(
     asked = questions if want is None else ask_for_widths(study, questions, want, size, within)
     # Under add/remove an assumed number is no declared one: what too few people do is shown, not refused.
     public = size if study.schema.person.adjacency == "substitute" else study.schema.person.people
-    return prepare(study, asked, within, public), size
+    made = prepare(study, asked, within, public)
+    if made.key_files:
+        from reticent.study.key_files import note_planned
+
+        note_planned(made.key_files)
+    return made, size
 
 
 def prepare(study: StudyTerms, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:

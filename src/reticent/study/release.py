@@ -448,6 +448,11 @@ def certified(
         found["extensions"] = to_json(prepared.extensions)
     if prepared.chosen is not None and prepared.choice is not None:
         found |= prepared.choice.to_json(prepared.chosen)
+    if prepared.key_files:
+        found["key_files"] = [
+            {"file": file.name, "columns": list(keys.columns), "keys": len(keys.among), "sha256": file.digest}
+            for file, keys in prepared.key_files.items()
+        ]
     return {**found, "answers": [answer_to_json(answer) for answer in answers], "caveats": list(caveats)}
 
 

@@ -74,7 +74,12 @@ class Study(StudyTerms):
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
-    def by(self, *columns: str | Expression, among: Sequence[Key] | None = None, groups: int | None = None) -> Study:
+    def by(
+        self,
+        *columns: str | Expression,
+        among: Sequence[Key | tuple[Key, ...]] | None = None,
+        groups: int | None = None,
+    ) -> Study:
         """The same study, asked by group: every answer then has one cell per public group.
 
         Parameters
@@ -82,7 +87,8 @@ class Study(StudyTerms):
         *columns : str or Expression
             A column of keys, or several: then each combination of their keys is a group.
         among : sequence, optional
-            The groups of one column that are wanted; by default all declared values.
+            The groups that are wanted, of several columns one key of each in a tuple; by default all there are. Of an
+            integer column they may be few of a range however wide.
         groups : int, optional
             Most groups one person may be in, if fewer than their rows allow; enforced, and the price falls with it.
 
@@ -390,6 +396,10 @@ class Study(StudyTerms):
                 asked = preparation.ask_for_widths(self, asked, want, units, within)
             within.among(units)
             prepared, ledger = preparation.prepare(self, asked, within, units), self.ledger
+            if prepared.key_files:
+                from reticent.study.key_files import refuse_changed
+
+                refuse_changed(prepared.key_files)
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
             if not about.try_anyway:
                 preparation.refuse_hopeless(self, asked, prepared, within, units)
