@@ -67,14 +67,14 @@ def missing(owner: str, name: str) -> AttributeError:
     return AttributeError(f"{short}.{name} is gone since 0.2.0. Write: {now}")
 
 
-def refuse_options(owner: str, given: Iterable[str], known: Collection[str]) -> None:
+def refuse_options(owner: str, given: Collection[str], known: Collection[str]) -> None:
     """Refuse an option that ``owner``, a verb or a method, had in 0.1.0 and has no longer.
 
     Parameters
     ----------
     owner : str
         A verb such as "mean", or a method such as "study.release".
-    given : iterable of str
+    given : collection of str
         Names of the options that were given.
     known : collection of str
         Names of the options that there are.
@@ -84,6 +84,11 @@ def refuse_options(owner: str, given: Iterable[str], known: Collection[str]) -> 
     QuestionError
         With the spelling of today. An option that nothing ever had is left to Python.
     """
+    if "." in owner and "request_id" in given and "request_id" not in known:
+        raise QuestionError(
+            f"{owner} takes no request_id: study.release, study.sql and study.synthesize do, since they keep their "
+            "answer in the ledger. A session or a model is charged each time. Nothing was charged."
+        )
     asked = {} if "." in owner else {name: now.format(verb=owner) for name, now in _ASKED.items()}
     gone = {**asked, **OPTIONS.get(owner, {})}
     for name in given:

@@ -166,3 +166,36 @@ def test_the_file_the_command_line_and_sql_take_an_id(study: rt.Study, tmp_path:
     made = [study.sql("SELECT COUNT(*) FROM study", epsilon="0.5", request_id="y") for _ in range(2)]
     assert made[0].release.certificate.digest == made[1].release.certificate.digest
     assert study.ledger.spent() == eps("3/2")
+
+
+def test_made_up_rows_come_again_from_the_stored_density(study: rt.Study) -> None:
+    first = study.synthesize(["x"], epsilon="0.5", request_id="rows")
+    again = study.synthesize(["x"], epsilon="0.5", request_id="rows", rows=7)
+    assert (again.certificate.digest, len(again)) == (first.certificate.digest, 7)
+    assert study.ledger.spent() == eps("0.5")
+    with pytest.raises(rt.LedgerError, match="used for another request"):
+        study.synthesize(["x"], epsilon="0.4", request_id="rows")
+
+
+def test_a_session_says_which_verbs_take_an_id(study: rt.Study) -> None:
+    with pytest.raises(rt.QuestionError, match=r"study\.release, study\.sql and study\.synthesize do"):
+        study.noisy_answers(["x"], epsilon=1, answers=3, request_id="s")  # type: ignore[call-arg]
+    assert study.ledger.spent() == eps(0)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("sql", "study.toml", "SELECT AVG(x) FROM study", "--out", "one"),
+        ("synth", "study.toml", "--columns", "x", "--out", "one.csv"),
+    ],
+    ids=["sql", "synth"],
+)
+def test_a_verb_asked_again_under_its_id_is_charged_once(study: rt.Study, typed: tuple[str, ...]) -> None:
+    made = [run(*typed, "--epsilon", "0.5", "--request-id", "n", "--yes", "--force") for _ in range(2)]
+    assert [one.code for one in made] == [0, 0]
+    assert study.ledger.spent() == eps("0.5")
+
+
+def test_a_prompt_takes_no_id(study: rt.Study) -> None:
+    assert run("sql", "study.toml", "--request-id", "n").code == 2

@@ -44,7 +44,7 @@ RECEIPT = "{receipt}"
 @click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
 @click.option("--override", default="", show_default=False, metavar="REASON", help="Why ε may be above 10; printed.")
 @options.try_anyway
-@click.option("--request-id", metavar="ID", help="Ask again under this id: the stored answer, no second charge.")
+@options.request_id
 @click.option("--audit", is_flag=True, help="Audit the plan on made-up rows first.")
 @click.option("--ledger", type=PLACE, metavar="LEDGER", help="Charge this ledger instead.")
 @click.option("--same-people", is_flag=True, help="The file changed, the people did not.")

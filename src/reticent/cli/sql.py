@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--purpose", default="", show_default=False, metavar="TEXT", help="What for; printed in the certificate.")
 @click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
 @options.try_anyway
+@options.request_id
 @click.option("--force", is_flag=True, help="Overwrite the files of an earlier release.")
 @options.yes
 @options.quiet
@@ -52,6 +53,7 @@ def sql(
     purpose: str,
     who: str,
     try_anyway: bool,
+    request_id: str | None,
     force: bool,
     yes: bool,
 ) -> None:
@@ -61,10 +63,14 @@ def sql(
     are read from a prompt, or from standard input.
     """
     opened = study_of(study)
-    typed = SqlOptions(epsilon, delta, rho, planned, people, rows, passing, out, purpose, who, try_anyway, force, yes)
+    typed = SqlOptions(
+        epsilon, delta, rho, planned, people, rows, passing, out, purpose, who, try_anyway, force, yes, request_id
+    )
     if statement is not None:
         answer(voice, opened, study, statement, typed)
         return
+    if request_id is not None:
+        raise click.BadParameter("--request-id names one statement: give it on the command line.")
     from reticent.cli.sql_prompt import converse
 
     raise click.exceptions.Exit(converse(voice, opened, study, typed))

@@ -36,6 +36,7 @@ class SqlOptions:
     try_anyway: bool = False
     force: bool = False
     yes: bool = False
+    request_id: str | None = None
 
 
 def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOptions) -> None:
@@ -84,6 +85,7 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
             delta=item.delta,
             purpose=typed.purpose,
             record=Record(item.name, typed.who, try_anyway=typed.try_anyway),
+            request_id=typed.request_id,
         )
     publish(
         voice, release, received(stem, release.receipt), SUFFIXES, force=typed.force, selection=selected(found, release)

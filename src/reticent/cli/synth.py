@@ -49,6 +49,7 @@ CHECKS: Final = "0.1"  # of epsilon
 @click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
 @click.option("--override", default="", show_default=False, metavar="REASON", help="Why ε may be above 10; printed.")
 @options.try_anyway
+@options.request_id
 @click.option("--ledger", type=PLACE, metavar="LEDGER", help="Charge this ledger instead.")
 @click.option("--same-people", is_flag=True, help="The file changed, the people did not.")
 @click.option("--force", is_flag=True, help="Overwrite the files of an earlier release.")
@@ -71,6 +72,7 @@ def synth(
     who: str,
     override: str,
     try_anyway: bool,
+    request_id: str | None,
     ledger: str | None,
     same_people: bool,
     force: bool,
@@ -103,6 +105,7 @@ def synth(
             delta=item.delta,
             purpose=purpose,
             record=Record(name, who, key, reason, try_anyway),
+            request_id=request_id,
         )
     _publish(voice, made, rows, received(out, made.receipt))
 

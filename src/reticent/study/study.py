@@ -504,6 +504,7 @@ class Study(StudyTerms):
         purpose: str = "",
         record: Record | None = None,
         audit: int | Literal["quick"] | None = None,
+        request_id: str | None = None,
     ) -> Synthetic:
         """Made-up rows with the law of the real ones: a release of one density, and rows drawn from it.
 
@@ -524,6 +525,8 @@ class Study(StudyTerms):
             Name, person who asks, signing key and override, for the ledger and the certificate.
         audit : int or "quick", optional
             Number of made-up pairs of neighbours that the plan runs on before the charge; "quick" is 50.
+        request_id : str, optional
+            A name for this request: the same name gives rows of the stored density again, with no second charge.
 
         Returns
         -------
@@ -539,15 +542,24 @@ class Study(StudyTerms):
 
         with refusing():
             asked = asked_density(columns, rows, delta)
-        made = self.release([asked], epsilon=epsilon, rho=rho, delta=delta, purpose=purpose, record=record, audit=audit)
+        made = self.release(
+            [asked],
+            epsilon=epsilon,
+            rho=rho,
+            delta=delta,
+            purpose=purpose,
+            record=record,
+            audit=audit,
+            request_id=request_id,
+        )
         return made.synthetic(rows=rows)
 
     # --- sessions: questions that depend on answers -----------------------------------------------------------------
 
-    holdout = makers.holdout
-    sparse_vector = makers.sparse_vector
-    leaderboard = makers.leaderboard
-    noisy_answers = makers.noisy_answers
+    holdout = _current("study.holdout")(makers.holdout)
+    sparse_vector = _current("study.sparse_vector")(makers.sparse_vector)
+    leaderboard = _current("study.leaderboard")(makers.leaderboard)
+    noisy_answers = _current("study.noisy_answers")(makers.noisy_answers)
     session_prices = makers.session_prices
 
     session_plan = single_plans.session_plan
