@@ -23,7 +23,7 @@ from reticent.data.caps import CEILING, SHARE, CapLadder
 from reticent.data.schema import Person, Schema, integer
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.context import Setting
-from reticent.statistics.counts.cap_choice import FALL, prepare
+from reticent.statistics.counts.cap_choice import prepare, weights
 from reticent.study.allocation import CAVEAT_SHARE
 
 Sizes = NDArray[np.int64]  # rows of each person
@@ -83,7 +83,7 @@ def main() -> None:
     rungs = np.array(CapLadder().rungs)
     for name, sizes, epsilons in tables(rng):
         lost, lost_at = cut(sizes, FIXED), cut(sizes, rungs)
-        above = [int((sizes > rung).sum()) for rung in rungs[:-1]]
+        above = [int((sizes > rung).sum()) for rung in (0, *rungs[:-1])]
         for epsilon in epsilons:
             paid = epsilon * (1 - float(CAVEAT_SHARE))
             errors = squared(lost, FIXED, paid)
@@ -99,7 +99,8 @@ def main() -> None:
                 person = Person(kind, "who", CEILING, ladder=CapLadder())
                 setting = Setting(Schema({"x": integer(0, 1)}, person), None)
                 made = prepare(setting, Fraction(str(epsilon)) * SHARE)
-                logs = -float(made.mechanism.rate) * np.array(made.scores(above)) - np.log(FALL) * np.arange(len(rungs))
+                priors = np.array([math.log(weight) for weight in weights(made.ladder.rungs)])
+                logs = priors - float(made.mechanism.rate) * np.array(made.scores(above))
                 chances = np.exp(logs - logs.max())
                 chances /= chances.sum()
                 left = paid * (1 - float(SHARE))

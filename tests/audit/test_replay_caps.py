@@ -41,6 +41,6 @@ def test_so_does_one_in_rho(kind: Kind) -> None:
 
 @pytest.mark.wide
 def test_scores_that_move_further_than_declared_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CapChoiceStep, "scores", lambda self, above: tuple(3 * number for number in (*above, 0)))
+    monkeypatch.setattr(CapChoiceStep, "scores", lambda self, above: tuple(9 * number for number in (*above[1:], 0)))
     found = audited("substitute", 24)
     assert any(one.kind == "sensitivity" for one in found.findings)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from functools import cache
+from itertools import combinations_with_replacement, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +25,11 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.bounds_choice import BoundsChoiceStep, prepare
-from reticent.statistics.counts.cap_choice import FALL
+from reticent.statistics.counts.cap_choice import PARTS, weights
 
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 EPSILON = Fraction(1, 2)
+WEIGHTS = cache(weights)
 UP = BoundsLadder(low=Fraction(0), ceiling=Fraction(5), whole=True)
 BOTH = BoundsLadder(ceiling=Fraction(5), whole=True)
 VALUES = (-7, -2, 0, 1, 2, 3, 5, 9)
@@ -40,8 +42,8 @@ def choice(kind: Kind, ladder: BoundsLadder, rows: int = 1, epsilon: Fraction = 
 
 
 def beyond(table: Sequence[int], ladder: BoundsLadder) -> tuple[int, ...]:
-    """Values that each candidate but the last would cut at the ends that are chosen."""
-    found = []
+    """All values, then those that each candidate but the last would cut at the ends that are chosen."""
+    found = [len(table)]
     for low, high in map(ladder.at, ladder.rungs[:-1]):
         below = 0 if ladder.low is not None else sum(x < low for x in table)
         found.append(below + (0 if ladder.high is not None else sum(x > high for x in table)))
@@ -60,40 +62,43 @@ def neighbours(kind: Kind, rows: int) -> Iterator[tuple[Rows, Rows]]:
                     yield (*others, *own), (*others, *other)
 
 
-def law(scores: Sequence[int], rate: float) -> list[float]:
-    weights = [FALL**-place * math.exp(-rate * score) for place, score in enumerate(scores)]
-    return [weight / sum(weights) for weight in weights]
+def law(made: BoundsChoiceStep, table: Sequence[int]) -> list[float]:
+    rate, scores = float(made.mechanism.rate), made.scores(beyond(table, made.ladder))
+    found = [weight * math.exp(-rate * score) for weight, score in zip(WEIGHTS(made.ladder.rungs), scores, strict=True)]
+    return [weight / sum(found) for weight in found]
 
 
-def moves(made: BoundsChoiceStep, score: Callable[[Sequence[int]], Sequence[int]], kind: Kind, rows: int) -> int:
-    return max(
-        abs(a - b)
-        for here, there in neighbours(kind, rows)
-        for a, b in zip(score(beyond(here, made.ladder)), score(beyond(there, made.ladder)), strict=True)
-    )
+def spread(made: BoundsChoiceStep, score: Callable[[Sequence[int]], Sequence[int]], kind: Kind, rows: int) -> int:
+    """The furthest that the changes of two scores are apart, over all neighbours."""
+    pairs = ([score(beyond(one, made.ladder)) for one in (here, there)] for here, there in neighbours(kind, rows))
+    changes = [[a - b for a, b in zip(*both, strict=True)] for both in pairs]
+    return max(max(each) - min(each) for each in changes)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ladder", [UP, BOTH])
 @pytest.mark.parametrize("rows", [1, pytest.param(2, marks=pytest.mark.wide)])
-def test_the_choice_loses_what_is_charged_and_scores_move_by_the_rows_of_a_person(
+def test_the_choice_loses_what_is_charged_and_changes_of_scores_are_apart_by_the_rows_of_a_person(
     kind: Kind, ladder: BoundsLadder, rows: int
 ) -> None:
     made, worst = choice(kind, ladder, rows), 0.0
     assert made.guarantee.loss == PureDP(EPSILON)
     for here, there in neighbours(kind, rows):
-        laws = [law(made.scores(beyond(one, ladder)), float(made.mechanism.rate)) for one in (here, there)]
+        laws = [law(made, one) for one in (here, there)]
         worst = max(worst, *(abs(math.log(p / q)) for p, q in zip(*laws, strict=True)))
     assert 0.4 * float(EPSILON) < worst <= float(EPSILON) + 1e-12
-    assert moves(made, made.scores, kind, rows) == rows == made.mechanism.sensitivity.bound
+    assert spread(made, made.scores, kind, rows) == PARTS * rows == made.mechanism.sensitivity.bound
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_score_of_another_sensitivity_is_caught(kind: Kind) -> None:
-    made = choice(kind, UP, 2)
-    assert (
-        moves(made, lambda counts: [2 * number for number in (*counts, 0)], kind, 2) > made.mechanism.sensitivity.bound
-    )
+def test_a_score_of_another_spread_is_caught(kind: Kind) -> None:
+    made = choice(kind, UP)
+    parts = PARTS - (1 if kind == "substitute" else 0)  # one more than what is left for values beyond
+
+    def mutant(counts: Sequence[int]) -> list[int]:
+        return [parts * now - (before - now) for before, now in pairwise((*counts, 0))]
+
+    assert spread(made, mutant, kind, 1) > made.mechanism.sensitivity.bound
 
 
 @pytest.mark.parametrize("ladder", [UP, BOTH, BoundsLadder(high=Fraction(5), ceiling=Fraction(5), whole=True)])
@@ -104,22 +109,33 @@ def test_the_engine_counts_what_each_candidate_would_cut(ladder: BoundsLadder) -
     assert made.beyond(found.vectors[0]) == beyond(values, ladder)
 
 
-def test_candidates_are_round_numbers_from_the_declared_end_to_the_ceiling() -> None:
-    assert [int(size) for size in BoundsLadder(low=Fraction(0), ceiling=Fraction(100), whole=True).rungs] == [
-        *(1, 2, 5, 10, 20, 50, 100)
+def test_candidates_are_ten_to_a_decade_from_the_declared_end_to_the_ceiling() -> None:
+    assert [int(size) for size in BoundsLadder(low=Fraction(0), ceiling=Fraction(20), whole=True).rungs] == [
+        *(1, 2, 3, 4, 5, 7, 8, 10, 13, 16, 20)
     ]
-    assert BoundsLadder(low=Fraction(18), ceiling=Fraction(100), whole=True).rungs == tuple(
-        map(Fraction, (20, 50, 100))
+    assert BoundsLadder(low=Fraction(18), ceiling=Fraction(33), whole=True).rungs == tuple(
+        map(Fraction, (20, 25, 32, 33))
     )
     assert BoundsLadder(high=Fraction(-3), ceiling=Fraction(10), whole=True).at(Fraction(5)) == (
         Fraction(-5),
         Fraction(-3),
     )
     assert BOTH.at(Fraction(2)) == (Fraction(-2), Fraction(2))
-    assert len(BoundsLadder(low=Fraction(0)).rungs) == 28
-    assert BoundsLadder(floor=Fraction(1, 20), ceiling=Fraction(1, 4)).rungs == (
-        *(Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(1, 4)),
+    assert len(BoundsLadder(low=Fraction(0)).rungs) == 91
+    assert BoundsLadder(floor=Fraction(1, 20), ceiling=Fraction(1, 10)).rungs == (
+        *(Fraction(1, 20), Fraction(8, 125), Fraction(2, 25), Fraction(1, 10)),
     )
+
+
+def test_the_hard_maximum_is_chosen_and_one_value_far_out_moves_nothing() -> None:
+    made = choice("add_remove", BoundsLadder(low=Fraction(0)))
+    sizes, ages = made.ladder.rungs, [place % 90 for place in range(2_000)]
+    chances = law(made, ages)
+    assert sum(chance for size, chance in zip(sizes, chances, strict=True) if 80 <= size <= 100) > 0.95
+    far = law(made, [*ages, 10**8])
+    seen = [(p, q) for p, q in zip(chances, far, strict=True) if p and q]
+    assert len(seen) > 50
+    assert max(abs(math.log(p / q)) for p, q in seen) <= float(EPSILON) + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -148,11 +164,11 @@ def test_a_release_says_the_bounds_and_what_they_cut(kind: Kind) -> None:
     held = study(kind)
     found = held.release(["mean(x)", "count"], epsilon=2)
     chosen = found.certificate.document["bounds"]
-    assert chosen["high"] in ("200", "500", "1000")  # any other has a chance below 1e-6
+    assert 125 <= int(chosen["high"]) <= 3200  # any other has a chance below 1e-6
     assert f"values cut to [0, {chosen['high']}]" in found["mean(x)"].estimand
     cut = found[f"proportion(x < 0 or x > {chosen['high']}, value=True)"]
     assert cut.low <= 0.01
-    assert any("chosen privately among 28 bounds" in note for note in found.caveats)
+    assert any("chosen privately among 91 bounds" in note for note in found.caveats)
     assert found["mean(x)"].value == pytest.approx(40.0, abs=3.0)
     assert held.ledger.left() == PureDP(Fraction(48))
     assert all(one.ok for one in found.certificate.verify(allow_unsigned=True).checks if one.looked)
@@ -167,7 +183,7 @@ def test_a_release_of_other_columns_chooses_nothing() -> None:
 def test_a_plan_shows_the_candidates_and_their_widths() -> None:
     text = str(study().plan(["mean(x)"], epsilon=1))
     assert "bounds of x" in text
-    assert "chosen among 28 bounds from [0, 1] to [0, 1000000000]" in text
+    assert "chosen among 91 bounds from [0, 1] to [0, 1000000000]" in text
     assert "supposes bounds [0, 100]" in text
 
 

@@ -425,6 +425,9 @@ def _of_leaf(leaf: Guarantee) -> NeighbourLaws | None:
         case "exponential":
             sensitivity = int(given["sensitivity"])
             return _either([*candidates(given["rate"], sensitivity), *ranged(2 * given["rate"] * sensitivity)])
+        case "exponential_by_spread":
+            spread = int(given["spread"])
+            return _either([*candidates(given["rate"] / 2, spread), *ranged(given["rate"] * spread)])
         case "permute_and_flip":
             return _either([flipped(given["rate"], int(given["sensitivity"]))])
         case "ks_release":

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.gate import Call
 from reticent.mechanisms.objective import ComparableObjective
-from reticent.privacy.sensitivity import L1, L2, Linf
+from reticent.privacy.sensitivity import L1, L2, Linf, Spread
 
-Norm: TypeAlias = Literal["L1", "L2", "Linf"]
+Norm: TypeAlias = Literal["L1", "L2", "Linf", "Spread"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,23 @@ class DeclaredSensitivity:
                 return "the sum of squared changes"
             case "Linf":
                 return "the score of a candidate"
+            case "Spread":
+                return "the score of one candidate beside another's"
             case _:
                 assert_never(self.norm)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Observed change of one call's exact numbers; ``l2`` is squared. None where the input is no vector of numbers."""
+    """Observed change of one call's exact numbers; ``l2`` is squared. None where the input is no vector of numbers.
+
+    ``spread`` is the largest change of a score less the smallest one; None where the input is not scores.
+    """
 
     l1: Fraction | None
     l2: Fraction | None
     linf: Fraction | None
+    spread: Fraction | None = None
 
     def in_norm(self, norm: Norm) -> Fraction | None:
         match norm:
@@ -54,6 +60,8 @@ class Change:
                 return self.l2
             case "Linf":
                 return self.linf
+            case "Spread":
+                return self.spread
             case _:
                 assert_never(norm)
 
@@ -78,6 +86,8 @@ def declared_of(mechanism: object) -> DeclaredSensitivity | None:
             return DeclaredSensitivity("L2", squared)
         case Linf(bound):
             return DeclaredSensitivity("Linf", bound)
+        case Spread(bound):
+            return DeclaredSensitivity("Spread", bound)
         case _:
             return None
 
@@ -107,7 +117,8 @@ def change_of(one: Call, other: Call) -> Change:
     """The change between two calls that ``unfit`` finds nothing wrong with."""
     if isinstance(one.exact, Candidates) and isinstance(other.exact, Candidates):
         moved = _moved(one, one.exact, other, other.exact)
-        return Change(None, None, Fraction(int(moved.max())))
+        apart = Fraction(int(moved.max()) - int(moved.min()))
+        return Change(None, None, Fraction(int(np.abs(moved).max())), apart)
     if isinstance(one.exact, Mapping) and isinstance(other.exact, Mapping):  # counts by cell, 0 where none is listed
         cells = one.exact.keys() | other.exact.keys()
         steps = [abs(one.exact.get(cell, 0) - other.exact.get(cell, 0)) for cell in cells]
@@ -130,13 +141,12 @@ def change_of(one: Call, other: Call) -> Change:
 
 
 def _moved(one: Call, mine: Candidates, other: Call, theirs: Candidates) -> NDArray[np.int64]:
-    """The change of every candidate's score; of one candidate from each piece on which both are constant."""
+    """The signed change of every candidate's score; of one candidate from each piece on which both are constant."""
     if one.start is None or other.start is None:
-        moved: NDArray[np.int64] = np.abs(mine.scores - theirs.scores)
+        moved: NDArray[np.int64] = mine.scores - theirs.scores
         return moved
     edges = np.union1d(one.start, other.start)[:-1]
-    moved = np.abs(mine.scores[_run_of(one.start, edges)] - theirs.scores[_run_of(other.start, edges)])
-    return moved
+    return np.asarray(mine.scores[_run_of(one.start, edges)] - theirs.scores[_run_of(other.start, edges)])
 
 
 def _run_of(start: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:

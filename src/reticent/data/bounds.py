@@ -1,6 +1,6 @@
 """Public candidates of the bounds of a column that a release chooses privately.
 
-    [columns.cost] low = 0, high = "auto"            0 to one of 1, 2, 5, 10, ..., 10^9
+    [columns.cost] low = 0, high = "auto"            0 to one of 1, 1.25, 1.6, 2, 2.5, ..., 10^9
     [columns.change] low = "auto", high = "auto"     -r to r, r among the same numbers
 
 An end that is declared stays. Candidates are public, and so is the share of each release that pays for the choice.
@@ -17,9 +17,10 @@ from reticent.privacy.numbers import show
 
 FLOOR: Final = Fraction(1)
 CEILING: Final = Fraction(10**9)
-SHARE: Final = Fraction(1, 6)
+SHARE: Final = Fraction(1, 5)
 DECADES: Final = range(-12, 15)
-SERIES: Final = tuple(Fraction(step) * Fraction(10) ** decade for decade in DECADES for step in (1, 2, 5))
+STEPS: Final = tuple(map(Fraction, ("1", "1.25", "1.6", "2", "2.5", "3.2", "4", "5", "6.4", "8")))  # of a decade
+SERIES: Final = tuple(step * Fraction(10) ** decade for decade in DECADES for step in STEPS)
 SUPPOSED: Final = 100  # the end that plans suppose, where it is a candidate
 
 
@@ -64,7 +65,8 @@ class BoundsLadder:
         most = Fraction(self.ceiling.__floor__()) if self.whole else self.ceiling
         if not least < most <= SERIES[-1]:
             return ()
-        return (*(size for size in SERIES if least < size < most and size >= self.floor), most)
+        sizes = dict.fromkeys(Fraction(size.__ceil__()) if self.whole else size for size in SERIES)
+        return (*(size for size in sizes if least < size < most and size >= self.floor), most)
 
     def at(self, rung: Fraction) -> tuple[Fraction, Fraction]:
         """The bounds of a candidate."""

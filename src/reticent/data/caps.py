@@ -1,6 +1,6 @@
 """Public candidates of a cap on the rows of a person that a release chooses privately.
 
-``{ at_most = "auto", ceiling = 256, share = "1/6" }`` declares them: every small number, then powers of two, up to a
+``{ at_most = "auto", ceiling = 256, share = "1/6" }`` declares them: every small number, then ten to a decade, up to a
 public ceiling. The ledger's unit is a person with at most ``ceiling`` rows, whichever cap is chosen.
 """
 
@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from reticent.data.bounds import SERIES
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import show
 
 CEILING: Final = 1024
 SUPPOSED: Final = 8
-SHARE: Final = Fraction(1, 6)
+SHARE: Final = Fraction(1, 5)
 HIGHEST: Final = 1 << 20  # of a ceiling: more candidates than a certificate should hold beyond it
-SMALL: Final = (1, 2, 3, 4, 5, 6, 8, 11)  # fine where a table may have a hard maximum; then 16, 32, ...
+SMALL: Final = tuple(range(1, 9))  # fine where a table may have a hard maximum; then 10, 13, 16, 20, 25, ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class CapLadder:
     @property
     def rungs(self) -> tuple[int, ...]:
         """The candidates, rising; the last is the ceiling."""
-        wide = (1 << place for place in range(4, self.ceiling.bit_length()))
+        wide = (size.__ceil__() for size in SERIES if size > SMALL[-1])
         return (*(rung for rung in (*SMALL, *wide) if rung < self.ceiling), self.ceiling)
 
     @property
@@ -46,7 +47,7 @@ class CapLadder:
 
     @property
     def words(self) -> str:
-        """The candidates in short: ``15 caps from 1 to 1,024``."""
+        """The candidates in short: ``30 caps from 1 to 1,024``."""
         return f"{len(self.rungs)} caps from 1 to {self.ceiling:,}"
 
     def to_json(self) -> dict[str, object]:

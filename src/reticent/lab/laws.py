@@ -27,7 +27,7 @@ from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.numbers import Number, about, read, show
-from reticent.privacy.sensitivity import L1
+from reticent.privacy.sensitivity import L1, Spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,11 +150,11 @@ def _laws(mechanism: Mechanism, here: Exact, there: Exact) -> Laws:
             scores = [[int(score) for score in of.scores] for of in (here, there)]
             if list(here.weights) != list(there.weights):
                 raise PublicParameterError("neighbours have the same candidates with the same weights")
-            _near(_farthest(*scores), mechanism.sensitivity.bound)
+            _near(_moved(*scores, together=isinstance(mechanism.sensitivity, Spread)), mechanism.sensitivity.bound)
             weights = [int(weight) for weight in here.weights]
             return _choices(*(_exponential(of, weights, float(mechanism.rate)) for of in scores))
         case PermuteAndFlip(), [*one_scores], [*other_scores]:
-            _near(_farthest(one_scores, other_scores), mechanism.sensitivity.bound)
+            _near(_moved(one_scores, other_scores), mechanism.sensitivity.bound)
             rate = float(mechanism.rate)
             return _choices(permute_and_flip.law(one_scores, rate), permute_and_flip.law(other_scores, rate))
         case _:
@@ -168,10 +168,12 @@ def _near(apart: int, most: Fraction) -> None:
         )
 
 
-def _farthest(one: Sequence[int], other: Sequence[int]) -> int:
+def _moved(one: Sequence[int], other: Sequence[int], *, together: bool = False) -> int:
+    """The largest change of a score, or the spread of the changes where they count ``together``."""
     if len(one) != len(other):
         raise PublicParameterError("neighbours score the same candidates")
-    return max(abs(a - b) for a, b in zip(one, other, strict=True))
+    changes = [a - b for a, b in zip(one, other, strict=True)]
+    return max(changes) - min(changes) if together else max(map(abs, changes))
 
 
 def _integers(here: int, there: int, mass: Callable[[int, int], float]) -> Laws:

@@ -10,6 +10,11 @@ Proof. Numerators of neighbours differ by a factor of at most e^{eps/2}, and so 
 Adding a constant to every score changes nothing, so the least score may be subtracted before drawing.
 The choice is made by exact arithmetic (docs/proofs/sampling.md), so this is the law of the program.
 
+By spread. Let the changes d(c) = u(D, c) - u(D', c) of neighbours lie within R of each other. Drawing c with
+probability proportional to m_c exp(-eps u(D, c) / R) is eps-differentially private: with t = eps / R the log-ratio at c
+is -t d(c) - ln sum_b p'(b) e^{-t d(b)}, p' the law on D', and the second term lies between t min d and t max d. In both
+cases all log-ratios of a pair of neighbours lie within eps of each other, which is the pair ``Range``.
+
 Deviations. None. Candidates with equal scores are drawn as one cell and split uniformly, the same law.
 """
 
@@ -33,12 +38,17 @@ from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
 from reticent.privacy.numbers import positive, show, stored
 from reticent.privacy.pairs import Range
-from reticent.privacy.sensitivity import Linf
+from reticent.privacy.sensitivity import Linf, Spread
 
 THEOREM: Final = Theorem(
     "exponential",
     "a candidate with probability proportional to weight x exp(-epsilon score / (2 sensitivity))",
     "McSherry and Talwar 2007; 002 section 6.1",
+)
+BY_SPREAD: Final = Theorem(
+    "exponential_by_spread",
+    "a candidate with probability proportional to weight x exp(-epsilon score / spread of the changes of scores)",
+    "McSherry and Talwar 2007; Dong, Durfee and Rogers 2020, Definition 1.1 (bounded range)",
 )
 
 
@@ -61,7 +71,7 @@ class Candidates:
 class Exponential:
     """Chooses among candidates whose integer scores have ``sensitivity`` (an integer) at ``epsilon`` > 0."""
 
-    sensitivity: Linf
+    sensitivity: Linf | Spread
     epsilon: Fraction
 
     def __post_init__(self) -> None:
@@ -72,17 +82,18 @@ class Exponential:
     @property
     def rate(self) -> Fraction:
         """Rate at which the log-probability falls per unit of score."""
-        return self.epsilon / (2 * self.sensitivity.bound)
+        return self.epsilon / (self.sensitivity.bound * (2 if isinstance(self.sensitivity, Linf) else 1))
 
     @property
     def guarantee(self) -> Guarantee:
+        by_change = isinstance(self.sensitivity, Linf)
         return axiom(
             PureDP(self.epsilon),
             self.sensitivity.adjacency,
-            THEOREM,
+            THEOREM if by_change else BY_SPREAD,
             pair=Range(self.epsilon),
             rate=show(self.rate),
-            sensitivity=show(self.sensitivity.bound),
+            **{"sensitivity" if by_change else "spread": show(self.sensitivity.bound)},
         )
 
     def sample(self, exact: Candidates, entropy: Entropy) -> int:
@@ -96,20 +107,32 @@ def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
     return Exponential(Linf(bound, neighbours), 2 * stored(parameters, "rate") * bound).guarantee
 
 
+def again_by_spread(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
+    """A stored leaf about the spread of changes, stated again."""
+    bound = stored(parameters, "spread")
+    return Exponential(Spread(bound, neighbours), stored(parameters, "rate") * bound).guarantee
+
+
 def _candidates(scores: Sequence[int]) -> Candidates:
     return Candidates(np.array(scores, dtype=np.int64), np.array([1, 20, 15, 5], dtype=np.int64))
 
 
-def _specimen() -> Specimen[Candidates, int]:
-    made = Exponential(Linf(Fraction(1), Adjacency("substitute")), Fraction(1))
+def _specimen(
+    name: str, sensitivity: Linf | Spread, here: Sequence[int], there: Sequence[int]
+) -> Specimen[Candidates, int]:
+    made = Exponential(sensitivity, Fraction(1))
 
     def mass(exact: Candidates, output: int) -> float:
         rate = float(made.rate)
         weights = [int(w) * math.exp(-rate * int(s)) for s, w in zip(exact.scores, exact.weights, strict=True)]
         return weights[output] / sum(weights)
 
-    return Specimen("exponential, four candidates", made, _candidates([1, 0, 0, 1]), _candidates([0, 1, 1, 2]), mass)
+    return Specimen(name, made, _candidates(here), _candidates(there), mass)
 
 
-AXIOMS: Final[Axioms] = ((THEOREM, again),)
-SPECIMENS: Final = (_specimen(),)
+ROW: Final = Adjacency("substitute")
+AXIOMS: Final[Axioms] = ((THEOREM, again), (BY_SPREAD, again_by_spread))
+SPECIMENS: Final = (
+    _specimen("exponential, four candidates", Linf(Fraction(1), ROW), [1, 0, 0, 1], [0, 1, 1, 2]),
+    _specimen("exponential by spread, four candidates", Spread(Fraction(1), ROW), [1, 0, 0, 0], [0, 0, 0, 0]),
+)

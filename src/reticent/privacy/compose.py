@@ -180,8 +180,12 @@ def one_of(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
             raise PublicParameterError(
                 f"parts speak of different neighbours: {parts[0].adjacency.words()} and {part.adjacency.words()}"
             )
-    apart = tuple({replace(part, label=""): part for part in reversed(parts)}.values())[::-1]
+    apart = tuple({_unlabelled(part): part for part in reversed(parts)}.values())[::-1]
     return Guarantee(_largest([part.loss for part in apart]), parts[0].adjacency, ONE_OF, apart, label=label)
+
+
+def _unlabelled(part: Guarantee) -> Guarantee:
+    return replace(part, label="", parts=tuple(map(_unlabelled, part.parts)))
 
 
 def grouped(part: Guarantee, size: int, *, neighbours: Adjacency, label: str = "") -> Guarantee:

@@ -1,7 +1,8 @@
 """Sensitivity: the largest change of an answer between neighbours.
 
 ``L1`` and ``L2`` bound the norm of the change of a vector of numbers; ``Linf`` bounds the change of a score at
-each candidate. ``L2`` keeps the square, which is rational where the norm is not.
+each candidate, and ``Spread`` how far the changes at two candidates can be apart. ``L2`` keeps the square, which is
+rational where the norm is not.
 
 Source: 004 Definition 2.2 (L1); 002 section 4; for L2, Bun and Steinke 2016.
 """
@@ -40,6 +41,20 @@ class L2:
 @dataclass(frozen=True, slots=True)
 class Linf:
     """``max_c |score(D, c) - score(D', c)|`` over neighbours and candidates; ``bound`` > 0."""
+
+    bound: Fraction
+    adjacency: Adjacency
+
+    def __post_init__(self) -> None:
+        positive(self.bound, "sensitivity")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """``max_c d(c) - min_c d(c)``, where ``d(c) = score(D, c) - score(D', c)``, over neighbours; ``bound`` > 0.
+
+    It is at most twice ``Linf``, and as small as that where the scores of neighbours all move the same way.
+    """
 
     bound: Fraction
     adjacency: Adjacency

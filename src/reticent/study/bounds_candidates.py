@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from reticent.data.bounds import BoundsLadder
     from reticent.statistics.extensions import Extension
 
-CUT_SHARE: Final = Fraction(1, 20)  # of what is left, for the share of values that are cut
+CUT_SHARE: Final = Fraction(1, 40)  # of what is left, for the share of values that are cut
 
 
 def ladders_of(schema: Schema) -> dict[str, BoundsLadder]:

@@ -1,8 +1,7 @@
 """The bounds of a column, chosen privately among public candidates by counts of values beyond each.
 
 With wider bounds fewer values are cut, and noise is larger in proportion. The choice is that of a cap on rows
-(``cap_choice``), of values in place of persons. The next candidate is worth its noise where ln(12) / epsilon fewer
-values, times the rows of a person, lie beyond it. Law, sensitivity and the error it aims at: docs/proofs/caps.md.
+(``cap_choice``), of values in place of persons. Law, sensitivity and the error it aims at: docs/proofs/caps.md.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ from reticent.outcome import Estimate, Reply
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
-from reticent.privacy.sensitivity import Linf
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.context import ExpectedAccuracy, Setting
-from reticent.statistics.counts.cap_choice import FALL, drawn, monotone
+from reticent.statistics.counts.cap_choice import drawn, of_spread, scores, worth
 from reticent.statistics.replies import ALWAYS
 
 if TYPE_CHECKING:
@@ -69,21 +67,22 @@ class BoundsChoiceStep:
         return in_sequence([self.mechanism.guarantee], label=self.name)
 
     def beyond(self, bins: Sequence[int]) -> tuple[int, ...]:
-        """The number of values beyond each rung but the last, from the counts of the query."""
+        """The number of all values, then of those beyond each rung but the last, from the counts of the query."""
         below, above = self._ends
         first = [sum(bins[: len(below) - place]) for place in range(len(below))]
         last = [sum(bins[len(below) + 1 + place :]) for place in range(len(above))]
         places = range(len(self.ladder.rungs) - 1)
-        return tuple((first[place] if below else 0) + (last[place] if above else 0) for place in places)
+        each = ((first[place] if below else 0) + (last[place] if above else 0) for place in places)
+        return (sum(bins), *each)
 
     def scores(self, beyond: Sequence[int]) -> tuple[int, ...]:
-        """The score of each rung; one person moves none by more than their rows."""
-        return monotone(beyond, self.setting.neighbours.kind)
+        """The score of each rung: by the number of all values, then of those beyond each rung but the last."""
+        return scores(beyond, self.mechanism)
 
     def choose(self, results: Sequence[QueryResult], entropy: Entropy) -> int:
         """The place of the rung drawn."""
         ((bins,),) = (result.vectors for result in results)
-        return drawn(self.mechanism, self.scores(self.beyond(bins)), entropy)
+        return drawn(self.mechanism, self.scores(self.beyond(bins)), self.ladder.rungs, entropy)
 
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         size = float(self.ladder.rungs[self.choose(results, entropy)])
@@ -101,36 +100,20 @@ class BoundsChoiceStep:
         low, high = map(show, self.ladder.at(self.ladder.rungs[place]))
         return {"bounds": {"column": self.column, "low": low, "high": high, **self.ladder.to_json()}}
 
-    def _reach(self, people: int, each: float) -> str:
-        """The furthest candidate that so many values can outweigh the weights of, in words."""
-        return self.candidates[min(int(people / each), len(self.candidates) - 1)].removeprefix("bounds ")
+    def reach(self, people: int) -> int:
+        """The place of the furthest candidate that so many values can outweigh the weights of."""
+        first, *further = self.ladder.rungs
+        far = people * math.log(2) / worth(self.mechanism)  # the least one weighs so many times more, in logarithms
+        return sum(math.log(rung / first) <= far for rung in further)
 
     def expected(self, people: int) -> ExpectedAccuracy:
         """A choice has no width: the note says what it is made among, and how far it can see."""
-        halved = 2 if self.setting.neighbours.kind == "substitute" else 1
-        rows = halved * self.setting.schema.person.rows * math.log(FALL) / float(self.mechanism.epsilon)
-        worth = f"each further one takes {rows:,.0f} values beyond it; {people:,} can reach {self._reach(people, rows)}"
-        return ExpectedAccuracy(None, None, f"chosen among {self.ladder.words}; {worth}", ALWAYS)
+        reached = self.candidates[self.reach(people)].removeprefix("bounds ")
+        twice = f"a range twice as wide takes {worth(self.mechanism):,.0f} values beyond it"
+        told = f"chosen among {self.ladder.words}; {twice}; {people:,} can reach {reached}"
+        return ExpectedAccuracy(None, None, told, ALWAYS)
 
 
 def prepare(column: str, ladder: BoundsLadder, setting: Setting, epsilon: Fraction) -> BoundsChoiceStep:
-    """The choice of the bounds of a column, for exactly ``epsilon``.
-
-    Parameters
-    ----------
-    column : str
-        Column whose bounds are chosen.
-    ladder : BoundsLadder
-        Public candidates of its bounds.
-    setting : Setting
-        Public circumstances of the release.
-    epsilon : Fraction
-        Loss of the choice.
-
-    Returns
-    -------
-    BoundsChoiceStep
-        Step with its guarantee.
-    """
-    moved = Linf(Fraction(setting.schema.person.rows), setting.neighbours)
-    return BoundsChoiceStep(column, ladder, Exponential(moved, epsilon), setting)
+    """The choice of the bounds of a column, for exactly ``epsilon``."""
+    return BoundsChoiceStep(column, ladder, of_spread(setting.schema.person.rows, setting, epsilon), setting)

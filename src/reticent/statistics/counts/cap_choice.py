@@ -1,9 +1,9 @@
 """The cap on rows of a person, chosen privately among public candidates by counts of persons above each.
 
-With a larger cap fewer rows are cut, and noise is larger in proportion. The next candidate is worth its noise where
-enough fewer persons have more rows than it: ln(12) / epsilon of them. So candidate c is drawn with probability in
-proportion to 12^-(its place) exp(-epsilon N(c)), where N(c) persons have more than c rows. Under substitution it is
-exp(-epsilon N(c) / 2). Law, sensitivity and the error it aims at: docs/proofs/caps.md.
+With a larger cap fewer rows are cut, and noise is larger in proportion. So a candidate c weighs 1 / c^3, and loses by
+persons with more than c rows. A little is won by persons with no more than c who have more than the candidate before:
+many of them and none above are a hard maximum. All scores of neighbours move within ``PARTS`` of each other. Law,
+proof and the error it aims at: docs/proofs/caps.md.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,10 +23,9 @@ from reticent.errors import QuestionError
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.outcome import Estimate, Reply
-from reticent.privacy.adjacency import Kind
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.sensitivity import Linf
+from reticent.privacy.sensitivity import Spread
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.replies import ALWAYS
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from reticent.entropy import Entropy
 
 NAME: Final = "cap on rows"
-FALL: Final = 12  # each candidate weighs so many times less than the one before
+PARTS: Final = 8  # of a score: 1 for those between two candidates, 1 more if replaced, the rest for those above
+MOST: Final = 5  # log-odds that those between two candidates are worth at most
+FALL: Final = 3  # the power of its size by which a candidate weighs less
+FINE: Final = 128  # the weight of the largest candidate is its third power
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class CapChoiceStep:
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        return (CappedPersons(self.ladder.rungs[:-1]),)
+        return (CappedPersons((0, *self.ladder.rungs[:-1])),)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -61,17 +64,12 @@ class CapChoiceStep:
 
     @property
     def worth(self) -> float:
-        """Persons by which fewer must be above the next candidate for it to be as likely as the one before."""
-        halved = 2 if self.setting.neighbours.kind == "substitute" else 1
-        return halved * math.log(FALL) / float(self.mechanism.epsilon)
+        """Persons by which fewer must be above a candidate for it to be as likely as one half as large."""
+        return worth(self.mechanism)
 
     def scores(self, above: Sequence[int]) -> tuple[int, ...]:
-        """The score of each rung by the numbers of persons above all but the last, which no one may keep more than.
-
-        Between neighbours each number moves by 1 at most. Under add/remove all that move go the same way, and the first
-        is among them: twice a number less the first one moves by 1 at most.
-        """
-        return monotone(above, self.setting.neighbours.kind)
+        """The score of each rung: by all persons, then those above each rung but the last."""
+        return scores(above, self.mechanism)
 
     @property
     def candidates(self) -> tuple[str, ...]:
@@ -81,7 +79,7 @@ class CapChoiceStep:
     def choose(self, results: Sequence[QueryResult], entropy: Entropy) -> int:
         """The place of the cap drawn."""
         ((above,),) = (result.vectors for result in results)
-        return drawn(self.mechanism, self.scores(above), entropy)
+        return drawn(self.mechanism, self.scores(above), self.ladder.rungs, entropy)
 
     def told(self, place: int) -> str:
         """The note of a release at the cap drawn."""
@@ -100,40 +98,46 @@ class CapChoiceStep:
 
     def expected(self, people: int) -> ExpectedAccuracy:
         """A choice has no width: the note says what it is made among, and when a larger one is worth its noise."""
-        worth = f"the next one is worth its noise where {self.worth:,.0f} fewer people have more rows"
+        worth = f"a cap twice as large is worth its noise where {self.worth:,.0f} fewer people have more rows"
         return ExpectedAccuracy(None, None, f"chosen among {self.ladder.words}; {worth}", ALWAYS)
 
 
-def monotone(above: Sequence[int], kind: Kind) -> tuple[int, ...]:
-    """Scores of candidates by numbers above all but the last, which move together and the first of them furthest.
+def of_spread(rows: int, setting: Setting, epsilon: Fraction) -> Exponential:
+    """The mechanism for ``scores`` of things of which a person has ``rows`` at most."""
+    return Exponential(Spread(Fraction(PARTS * rows), setting.neighbours), epsilon)
 
-    Under add/remove all that move go the same way, and the first moves at least as far as any other. So twice a number
-    less the first one moves no further than the first. Under substitution the numbers are the scores.
+
+def _above(mechanism: Exponential) -> int:
+    """The parts of a score that count those above a candidate."""
+    return PARTS - (2 if mechanism.sensitivity.adjacency.kind == "substitute" else 1)
+
+
+def scores(above: Sequence[int], mechanism: Exponential) -> tuple[int, ...]:
+    """The score of each candidate: by the number of all, then of those above each candidate but the last.
+
+    The parts for those above, less those between it and the candidate before, up to a public number. Between neighbours
+    the changes at two candidates are apart by ``PARTS`` times the rows of a person at most.
     """
-    counted = (*above, 0)
-    return counted if kind == "substitute" else tuple(2 * number - counted[0] for number in counted)
+    most, parts = math.ceil(MOST / mechanism.rate), _above(mechanism)
+    return tuple(parts * now - min(before - now, most) for before, now in pairwise((*above, 0)))
 
 
-def drawn(mechanism: Exponential, scores: Sequence[int], entropy: Entropy) -> int:
-    """The place of a candidate by its score, each weighing ``FALL`` times less beforehand than the one before.
+def worth(mechanism: Exponential) -> float:
+    """The number by which fewer must be above a candidate for it to be as likely as one half as large."""
+    return FALL * math.log(2) / float(_above(mechanism) * mechanism.rate)
 
-    Parameters
-    ----------
-    mechanism : Exponential
-        Exponential mechanism of the choice.
-    scores : sequence of int
-        Score of each candidate, less being likelier.
-    entropy : Entropy
-        Source of the noise.
 
-    Returns
-    -------
-    int
-        Place of the candidate.
-    """
-    weights = np.array([FALL**place for place in reversed(range(len(scores)))], dtype=object)
-    found = Candidates(np.array(scores, dtype=np.int64), weights)
-    return int(gate.choose(mechanism, found, np.arange(len(scores) + 1), entropy))
+def weights(sizes: Sequence[int] | Sequence[Fraction]) -> tuple[int, ...]:
+    """The public weight of each candidate: the larger, the less."""
+    return tuple(math.floor((Fraction(FINE * sizes[-1]) / size) ** FALL) for size in sizes)
+
+
+def drawn(
+    mechanism: Exponential, scored: Sequence[int], sizes: Sequence[int] | Sequence[Fraction], entropy: Entropy
+) -> int:
+    """The place of a candidate by its score, weighing less beforehand the larger it is."""
+    found = Candidates(np.array(scored, dtype=np.int64), np.array(weights(sizes), dtype=object))
+    return int(gate.choose(mechanism, found, np.arange(len(scored) + 1), entropy))
 
 
 def prepare(setting: Setting, epsilon: Fraction) -> CapChoiceStep:
@@ -147,4 +151,4 @@ def prepare(setting: Setting, epsilon: Fraction) -> CapChoiceStep:
     person = setting.schema.person
     if person.ladder is None or person.column is None:
         raise QuestionError(f'{NAME}: say rows = {{ at_most = "auto" }} and a person column. Nothing was charged.')
-    return CapChoiceStep(person.ladder, Exponential(Linf(Fraction(1), setting.neighbours), epsilon), setting)
+    return CapChoiceStep(person.ladder, of_spread(1, setting, epsilon), setting)
