@@ -447,7 +447,7 @@ def real(
     Parameters
     ----------
     low, high : number, "auto" or mapping, optional
-        The range known without looking at the rows. "auto" lets each release choose that end privately, for a sixth of
+        The range known without looking at the rows. "auto" lets each release choose that end privately, for a fifth of
         its loss. ``{"floor": 10, "ceiling": 5000, "share": "1/10"}`` names the least and the largest size of an end
         that may be chosen, and the price.
     why : str

@@ -1,7 +1,7 @@
 """Sensitivity: the largest change of an answer between neighbours.
 
-``L1`` and ``L2`` bound the norm of the change of a vector of numbers; ``Linf`` bounds the change of a score at
-each candidate, and ``Spread`` how far the changes at two candidates can be apart. ``L2`` keeps the square, which is
+``L1`` and ``L2`` bound the norm of the change of a vector of numbers. ``Linf`` bounds the change of a score at each
+candidate, and ``Spread`` how far the changes at two candidates can be apart. ``L2`` keeps the square, which is
 rational where the norm is not.
 
 Source: 004 Definition 2.2 (L1); 002 section 4; for L2, Bun and Steinke 2016.

@@ -103,7 +103,7 @@ def study(
         The column that names the person; without it every row is another person.
     rows_each : int, "auto" or mapping, optional
         Most rows kept per person; needed with ``person``. ``{"at_most": 20, "typical": 5}`` also tells plans the
-        average, a public guess. "auto" lets each release choose the cap privately, for a sixth of its loss;
+        average, a public guess. "auto" lets each release choose the cap privately, for a fifth of its loss;
         ``{"at_most": "auto", "ceiling": 256, "share": "1/5"}`` names the largest candidate and the price.
     people : int, optional
         The public number of persons, if there is one.
