@@ -12,10 +12,13 @@ from functools import cache
 from itertools import combinations_with_replacement, pairwise
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import reticent as rt
+from reticent.cli.options import rows
 from reticent.data.bounds import BoundsLadder
 from reticent.data.schema import Person, Schema
 from reticent.data.spec import read_spec
@@ -213,6 +216,13 @@ def test_two_chosen_columns_in_a_release_are_refused_before_the_charge(asked: li
     assert held.ledger.left() == PureDP(Fraction(50))
 
 
+def test_a_width_cannot_be_wanted_of_chosen_bounds() -> None:
+    held = study("substitute")
+    with pytest.raises(QuestionError, match="where the bounds of x are chosen"):
+        held.plan(["mean(x)"], want={"mean(x)": 1.0})
+    assert held.plan(["mean(z)"], want={"mean(z)": 0.1}).lines
+
+
 def test_bounds_and_cap_are_not_both_chosen() -> None:
     rows = {"who": [1, 1, 2], "x": [1.0, 2.0, 3.0]}
     held = rt.study(
@@ -250,3 +260,11 @@ def test_a_study_file_declares_bounds_that_are_chosen(tmp_path: Path) -> None:
     column = read_spec(file).schema.columns["cost"]
     assert column == rt.integer(0, {"ceiling": 5_000, "share": "1/10"})
     assert rt.integer(0, "auto").auto == BoundsLadder(low=Fraction(0), whole=True)
+
+
+def test_a_cap_typed_as_auto_on_the_command_line_is_refused_with_the_way_to_say_it() -> None:
+
+    verb = click.command()(rows(lambda rows: click.echo(rows)))
+    with pytest.raises(QuestionError, match=r"at_most = \"auto\""):
+        CliRunner().invoke(verb, ["--rows", "auto"], catch_exceptions=False)
+    assert CliRunner().invoke(verb, ["--rows", "3"]).output == "3\n"

@@ -33,7 +33,21 @@ epsilon = click.option(
 delta = click.option("--delta", metavar="NUMBER", help="δ, where something needs it.")
 rho = click.option("--rho", metavar="NUMBER", help="The cost in zCDP, instead of epsilon.")
 people = click.option("--people", type=AT_LEAST_ONE, metavar="NUMBER", help="How many people a plan assumes.")
-rows = click.option("--rows", metavar="NUMBER", help="Rows of a person that a plan assumes, on average.")
+
+
+def _average(context: click.Context, option: click.Parameter, typed: str | None) -> str | None:
+    """The typed number of rows; "auto" is a cap, which the study file declares."""
+    if typed == "auto":
+        raise QuestionError(
+            "--rows is how many rows of a person a plan assumes, on average. A cap that each release chooses stands in "
+            'the study file: [person] rows = { at_most = "auto" }. Nothing was charged.'
+        )
+    return typed
+
+
+rows = click.option(
+    "--rows", metavar="NUMBER", callback=_average, help="Rows of a person that a plan assumes, on average."
+)
 passing = click.option("--passing", metavar="SHARE", help="Share of rows that a plan lets pass a filter, such as 0.3.")
 extensions = click.option(
     "--with",

@@ -19,6 +19,7 @@ from reticent.statistics.prepare import prepare
 from reticent.statistics.shares import SHARE
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import CAVEAT_SHARE, Question, caveat_is_due, deltas
+from reticent.study.bounds_candidates import columns_chosen
 from reticent.study.formulas import extended
 from reticent.study.incomplete import due
 from reticent.study.linked_widths import LinkedWidth, least_epsilons, linked_width
@@ -99,6 +100,11 @@ def wanted(
     if schema.person.filtered or schema.person.moved > 1 or any(item.condition is not None for item in asked):
         raise QuestionError(
             "A width of filtered rows cannot be wanted: how many pass is private. Say epsilon. Nothing was charged."
+        )
+    if found := columns_chosen(asked, schema):
+        raise QuestionError(
+            f"A width cannot be wanted where the bounds of {found[0]} are chosen privately: say epsilon. Nothing was "
+            "charged."
         )
     declared, schema = schema, extended(schema, asked)
     if schema is not declared:

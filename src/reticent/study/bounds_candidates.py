@@ -49,6 +49,13 @@ def ladders_of(schema: Schema) -> dict[str, BoundsLadder]:
     return {name: column.auto for name, column in numbers.items() if column.auto is not None}
 
 
+def columns_chosen(asked: Sequence[Ask], schema: Schema) -> list[str]:
+    """The columns of the questions whose bounds are chosen privately, those behind expressions included."""
+    ladders = ladders_of(schema)
+    named = [name for item in asked for name in (*item.statistic.named, *_others(item))]
+    return [name for name in needed(extended(schema, asked), named) if name in ladders] if ladders else []
+
+
 def settle_bounded(
     asked: Sequence[Ask],
     within: Cost,
@@ -88,15 +95,13 @@ def settle_bounded(
         Questions about two such columns; such a column beside a cap that is chosen; what ``settle`` refuses for any
         candidate, with the bounds.
     """
-    ladders = ladders_of(schema)
-    named = [name for item in asked for name in (*item.statistic.named, *_others(item))]
-    found = [name for name in needed(extended(schema, asked), named) if name in ladders]
+    ladders, found = ladders_of(schema), columns_chosen(asked, schema)
     if not found:
         return settle_capped(asked, within, schema, units, currency, known, extensions)
     if len(found) > 1:
         raise QuestionError(
-            f"The bounds of {' and '.join(found)} are chosen privately: ask of one such column in a release. Nothing "
-            "was charged."
+            f"The bounds of {' and '.join(found)} are chosen privately: ask of one such column in a release, and keep "
+            "what it chose for the next. Nothing was charged."
         )
     if schema.person.ladder is not None:
         raise QuestionError(
