@@ -115,5 +115,22 @@ class BoundsChoiceStep:
 
 
 def prepare(column: str, ladder: BoundsLadder, setting: Setting, epsilon: Fraction) -> BoundsChoiceStep:
-    """The choice of the bounds of a column, for exactly ``epsilon``."""
+    """The choice of the bounds of a column, for exactly ``epsilon``.
+
+    Parameters
+    ----------
+    column : str
+        Column whose bounds are chosen.
+    ladder : BoundsLadder
+        Public candidates of its bounds.
+    setting : Setting
+        Public circumstances of the release.
+    epsilon : Fraction
+        Loss of the choice.
+
+    Returns
+    -------
+    BoundsChoiceStep
+        Step with its guarantee.
+    """
     return BoundsChoiceStep(column, ladder, of_spread(setting.schema.person.rows, setting, epsilon), setting)

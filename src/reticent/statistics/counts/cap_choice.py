@@ -103,7 +103,22 @@ class CapChoiceStep:
 
 
 def of_spread(rows: int, setting: Setting, epsilon: Fraction) -> Exponential:
-    """The mechanism for ``scores`` of things of which a person has ``rows`` at most."""
+    """The mechanism for ``scores`` of things of which a person has ``rows`` at most.
+
+    Parameters
+    ----------
+    rows : int
+        Most things of one person.
+    setting : Setting
+        Public circumstances of the release.
+    epsilon : Fraction
+        Loss of the choice.
+
+    Returns
+    -------
+    Exponential
+        Mechanism with the spread of such scores.
+    """
     return Exponential(Spread(Fraction(PARTS * rows), setting.neighbours), epsilon)
 
 
@@ -135,7 +150,24 @@ def weights(sizes: Sequence[int] | Sequence[Fraction]) -> tuple[int, ...]:
 def drawn(
     mechanism: Exponential, scored: Sequence[int], sizes: Sequence[int] | Sequence[Fraction], entropy: Entropy
 ) -> int:
-    """The place of a candidate by its score, weighing less beforehand the larger it is."""
+    """The place of a candidate by its score, weighing less beforehand the larger it is.
+
+    Parameters
+    ----------
+    mechanism : Exponential
+        Exponential mechanism of the choice.
+    scored : sequence of int
+        Score of each candidate, less being likelier.
+    sizes : sequence of int or Fraction
+        Public sizes of the candidates, rising.
+    entropy : Entropy
+        Source of the noise.
+
+    Returns
+    -------
+    int
+        Place of the candidate.
+    """
     found = Candidates(np.array(scored, dtype=np.int64), np.array(weights(sizes), dtype=object))
     return int(gate.choose(mechanism, found, np.arange(len(scored) + 1), entropy))
 
