@@ -72,7 +72,7 @@ def nine_tenths(errors: Reals) -> float:
 def r2t(values: Reals, epsilon: float, draws: int, rng: np.random.Generator) -> Reals:
     """Errors of Race-to-the-Top for a sum of values up to the largest candidate: Dong et al. 2022, Algorithm 1."""
     races = math.ceil(math.log2(CEILING))
-    ends = 2.0 ** np.arange(1, races + 1)
+    ends = np.array([2.0**place for place in range(1, races + 1)])
     scale = races * ends / epsilon
     run = values.sum() - cut(values, ends) + rng.laplace(size=(draws, races)) * scale - scale * math.log(races / BETA)
     return np.asarray(np.maximum(run.max(axis=1), 0) - values.sum())

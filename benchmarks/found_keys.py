@@ -62,7 +62,7 @@ def bar(sigma: float, most: int, largest: list[float]) -> float:
     ``largest`` has the largest weight that each of 1, 2, ... new keys of a person can have.
     """
     each = [-scipy.stats.norm.isf(-math.expm1(math.log1p(-DELTA / 2) / many)) for many in range(1, most + 1)]
-    return max(weight - sigma * score for weight, score in zip(largest, each, strict=True))
+    return float(max(weight - sigma * score for weight, score in zip(largest, each, strict=True)))
 
 
 def in_use(pairs: Pairs, epsilon: float, most: int) -> float:
@@ -75,7 +75,7 @@ def in_use(pairs: Pairs, epsilon: float, most: int) -> float:
 def uniform(pairs: Pairs, sigma: float, most: int) -> tuple[Reals, float]:
     degree = np.bincount(pairs[0])
     total = np.bincount(pairs[1], 1 / np.sqrt(degree[pairs[0]]), minlength=VOCABULARY)
-    return total, bar(sigma, most, [1 / math.sqrt(many) for many in range(1, most + 1)])
+    return np.asarray(total, np.float64), bar(sigma, most, [1 / math.sqrt(many) for many in range(1, most + 1)])
 
 
 def adaptive(pairs: Pairs, sigma: float, most: int) -> tuple[Reals, float]:
@@ -92,7 +92,7 @@ def adaptive(pairs: Pairs, sigma: float, most: int) -> tuple[Reals, float]:
     back = np.bincount(persons, over[keys] / degree)[persons]
     given = np.bincount(keys, BACK * back / degree, minlength=VOCABULARY)
     rest = np.bincount(keys, 1 / np.sqrt(degree) - 1 / degree, minlength=VOCABULARY)
-    return np.minimum(first, enough) + given + rest, threshold
+    return np.asarray(np.minimum(first, enough) + given + rest, np.float64), threshold
 
 
 def main() -> None:

@@ -51,10 +51,7 @@ class Linf:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """``max_c d(c) - min_c d(c)``, where ``d(c) = score(D, c) - score(D', c)``, over neighbours; ``bound`` > 0.
-
-    It is at most twice ``Linf``, and as small as that where the scores of neighbours all move the same way.
-    """
+    """``max_c d(c) - min_c d(c)``, ``d(c) = score(D, c) - score(D', c)``; ``bound`` > 0, at most twice ``Linf``."""
 
     bound: Fraction
     adjacency: Adjacency
