@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reticent.data import rank_search
 from reticent.data.candidates import cells_on
-from reticent.data.engines.engine import Limits
+from reticent.data.format import Limits
 from reticent.data.order_statistics import (
     ABSENT,
     LARGEST,

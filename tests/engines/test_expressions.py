@@ -17,8 +17,9 @@ import pytest
 from reticent.data import expression_text
 from reticent.data.dates import date, datetime
 from reticent.data.engines.duckdb import DUCKDB
-from reticent.data.engines.engine import Engine, Limits
+from reticent.data.engines.engine import Engine
 from reticent.data.expression_tree import Application, Tree
+from reticent.data.format import Limits
 from reticent.data.query import (
     CappedPersons,
     DistinctPersons,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from reticent.data.engines.duckdb import DUCKDB, DuckDBSession
-from reticent.data.engines.engine import Limits
+from reticent.data.format import Limits
 from reticent.data.query import DistinctPersons, Query, Rows
 from reticent.data.schema import Person, Schema, real
 from reticent.data.table import EngineFailure, Table, open_table

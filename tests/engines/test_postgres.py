@@ -20,9 +20,9 @@ import reticent as rt
 from reticent.data.compression import stem_of
 from reticent.data.database import address, open_database
 from reticent.data.dates import date, datetime
-from reticent.data.engines.engine import Limits
 from reticent.data.engines.postgres import Postgres
 from reticent.data.engines.postgres_dialect import definitions
+from reticent.data.format import Limits
 from reticent.data.order_statistics import ABSENT, LARGEST, RunLength
 from reticent.data.query import KeyHolders, Keys, OrderedValues, Query, Records, Rows, Tally
 from reticent.data.schema import Person, Schema, Text, category, integer, real

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from reticent.data import table
 from reticent.data.engines.duckdb import DUCKDB, DuckDBDialect
-from reticent.data.engines.engine import Adopted, EngineSession, Limits
+from reticent.data.engines.engine import Adopted, EngineSession
+from reticent.data.format import Limits
 from reticent.data.query import CappedPersons, DistinctPersons, Keys, Moments, Query, Ranks, Rows, Total
 from reticent.data.query_compiler import SHORT, columns_of
 from reticent.data.schema import Person, Schema, category, grid_by_size, grid_by_width, integer, real

@@ -15,7 +15,8 @@ from reticent import calendar
 from reticent.data import table as tables
 from reticent.data.dates import datetime
 from reticent.data.engines.duckdb import DUCKDB
-from reticent.data.engines.engine import Engine, Limits
+from reticent.data.engines.engine import Engine
+from reticent.data.format import Limits
 from reticent.data.schema import Person, Schema
 from reticent.data.source import open_source
 from reticent.data.table import Table, check_engine

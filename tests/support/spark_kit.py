@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 
-from reticent.data.engines.engine import Limits
+from reticent.data.format import Limits
 from reticent.data.query import Query
 from reticent.data.schema import Person, Schema
 from reticent.data.spark_table import open_frame

@@ -274,7 +274,7 @@ def test_the_grammar_names_the_same_keys_as_the_reader() -> None:
     schema = grammar()
     jsonschema.Draft202012Validator.check_schema(schema)
     top = schema["properties"]
-    found = {"": top, **{name: top[name]["properties"] for name in ("study", "person", "budget")}}
+    found = {"": top, **{name: top[name]["properties"] for name in ("study", "person", "budget", "engine")}}
     found |= {
         kind: schema["$defs"][kind]["properties"]
         for kind in ("real", "integer", "date", "datetime", "category", "text", "computed", "design")

@@ -27,8 +27,9 @@ from xml.sax.saxutils import escape
 
 from reticent.conformance.neighbours import Cell, Family, KeyedDice, MemoizedTable, Row, families, stored
 from reticent.data.engines.duckdb import DUCKDB, DuckDBSession
-from reticent.data.engines.engine import EngineSession, Limits
+from reticent.data.engines.engine import EngineSession
 from reticent.data.files import LONGEST_CELL
+from reticent.data.format import Limits
 from reticent.data.schema import Schema
 from reticent.data.source import Source, open_source
 from reticent.data.table import EngineFailure, QueryResult, Table

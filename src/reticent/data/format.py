@@ -37,10 +37,49 @@ LONGEST_WORD: Final = 128
 MOST_WORDS: Final = 100
 BLANK: Final = r"[ \t\r\n]*"
 LONGEST_NAME: Final = 128
+MOST_THREADS: Final = 1024
+LONGEST_TIMEOUT: Final = 10**7  # seconds
 LONGEST_TITLE: Final = 2_000
 LONGEST_SHEET: Final = 31  # which Excel sets
 TURNS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 BREAKS: Final = ("Cc", "Zl", "Zp")  # categories of Unicode: control characters, ends of a line or paragraph
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Resources of one run, all public and set before the charge.
+
+    Attributes
+    ----------
+    memory, spill : str
+        Of the engine in this process and of its temporary files, such as "2GB".
+    threads : int or None
+        Of that engine; None for all cores.
+    temp : str
+        The folder of its temporary files; empty for the system's.
+    timeout : float or None
+        Seconds from the first reading to the last; None for no end.
+    """
+
+    memory: str = "2GB"
+    spill: str = "8GB"
+    threads: int | None = None
+    temp: str = ""
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, size in (("memory", self.memory), ("spill", self.spill)):
+            if not isinstance(size, str) or not re.fullmatch(r"[1-9][0-9]{0,5} ?[MGT]B", size):
+                raise PublicParameterError(f'{name} must be a size such as "512MB" or "4GB"')
+        if self.threads is not None and not (type(self.threads) is int and 1 <= self.threads <= MOST_THREADS):
+            raise PublicParameterError(f"threads must be a whole number from 1 to {MOST_THREADS}")
+        if self.timeout is not None and not (
+            isinstance(self.timeout, int | float) and 0 < self.timeout <= LONGEST_TIMEOUT
+        ):
+            raise PublicParameterError(f"timeout must be a number of seconds above 0, at most {LONGEST_TIMEOUT}")
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, assert_never
 
 from reticent.data import expression_text
 from reticent.data.dates import from_table
-from reticent.data.format import Format, check_title, in_database, in_spark, spark_name
+from reticent.data.format import Format, Limits, check_title, in_database, in_spark, spark_name
 from reticent.data.further_tables import (
     Declared,
     TableSource,
@@ -70,7 +70,8 @@ NUMERIC: Final = (
 DATED: Final = ("kind", "from", "low", "high", "why", "missing", "constant", "complete", "format", "label")
 KINDS: Final = ("real", "integer", "date", "datetime", "category", "text")
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "": ("study", "person", "budget", "columns", "tables", "release"),
+    "": ("study", "person", "budget", "columns", "tables", "engine", "release"),
+    "engine": ("memory", "spill", "threads", "temp"),
     "study": (
         *("title", "source", "sheet", "ledger", "snapshot"),
         *("delimiter", "encoding", "decimal", "thousands", "na", "where"),
@@ -152,6 +153,7 @@ class Spec:
     delimiter: str = ","
     snapshot: str = ""
     further: Mapping[str, TableSource] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         check_title(self.title, "The title of a study")
@@ -255,6 +257,7 @@ def _spec(tables: Tables, folder: Path) -> Spec:
         delimiter=_delimiter(study),
         snapshot=_snapshot(study),
         further=further,
+        limits=_limits(tables, folder),
     )
 
 
@@ -272,6 +275,7 @@ def _problems(tables: Tables, folder: Path) -> tuple[str, ...]:
     person = problems.of(_person, tables)
     people = None if person is None else person.people
     problems.of(_columns, tables)
+    problems.of(_limits, tables, folder)
     read = {name: table for name, table in declared.items() if not (isinstance(table, dict) and "from" in table)}
     before = len(problems.found)
     for name, table in read.items():
@@ -320,6 +324,15 @@ def _ledger(study: Tables, folder: Path) -> str | None:
     if "\x00" in ledger or len(ledger) > 4000 or any(len(part.encode()) > 255 for part in Path(ledger).parts):
         raise SpecError("[study] ledger is not the name of a file")
     return str(folder / ledger)
+
+
+def _limits(tables: Tables, folder: Path) -> Limits:
+    given = _table(tables, "engine")
+    _known(given, "engine", "[engine]")
+    usual = Limits()
+    memory, spill, temp = (_text(given, name, "[engine]") for name in ("memory", "spill", "temp"))
+    folder_of_files = str(folder / temp) if temp else ""
+    return Limits(memory or usual.memory, spill or usual.spill, given.get("threads"), folder_of_files)
 
 
 def _delimiter(study: Tables, where: str = "[study]") -> str:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 from zoneinfo import ZoneInfo
 
@@ -31,10 +33,10 @@ from reticent.data.engines.engine import (
     Dialect,
     Engine,
     EngineSession,
-    Limits,
     SourceInPlace,
     TestedEngine,
 )
+from reticent.data.format import Limits
 from reticent.data.joins import flat
 from reticent.data.joins import keys_of as keys_inside
 from reticent.data.order_statistics import FetchedColumn, Integers, Needs, Order, RunLength, SortedColumn
@@ -143,6 +145,7 @@ class Table:
     """A handle on private rows."""
 
     __slots__ = (
+        "_ends",
         "_engine",
         "_further",
         "_limits",
@@ -175,6 +178,7 @@ class Table:
         self._limits, self._log, self._seen = limits, log, seen
         self._stopped = False
         self._lock = threading.Lock()
+        self._ends: float | None = None
         self._running: EngineSession | None = None
 
     @property
@@ -264,7 +268,9 @@ class Table:
             if remembers is not None and remembers.tested(PROBE_DIGEST):
                 return
         rows, schema = _probe_rows(), _probe_schema()
-        table = Table(open_source(rows, schema), schema, self._limits, self._log, engine=self._engine)
+        table = Table(
+            open_source(rows, schema), schema, replace(self._limits, timeout=None), self._log, engine=self._engine
+        )
         results = table.run(_probe_queries(), bytes(range(KEY_BYTES)))
         found = hashlib.sha256(repr([content(result) for result in results]).encode())
         if found.hexdigest() != PROBE_DIGEST:
@@ -287,7 +293,9 @@ class Table:
         declared = {f"z{nth}": _zoned(zone) for nth, zone in enumerate(zones)}
         schema = Schema(declared, Person("add_remove"))
         rows = {name: [moment.isoformat() for moment in moments] for name in declared}
-        table = Table(open_source(rows, schema), schema, self._limits, self._log, engine=self._engine)
+        table = Table(
+            open_source(rows, schema), schema, replace(self._limits, timeout=None), self._log, engine=self._engine
+        )
         asked = [OrderedValues(name, Fraction(1)) for name in declared]
         for zone, found in zip(zones, table.run(asked, bytes(KEY_BYTES)) if asked else [], strict=True):
             walls = [moment.astimezone(ZoneInfo(zone)).replace(tzinfo=datetime.UTC) for moment in moments]
@@ -357,12 +365,41 @@ class Table:
         try:
             for batch in source.batches(names):
                 rows += batch.num_rows
+                if self._late():
+                    raise TimeoutError("the time that was given is over")
                 if self._seen is not None:
                     self._seen(rows, source.reading.share)
                 yield pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
         except KeyboardInterrupt:
             self._stopped = True
             raise
+
+    def _late(self) -> bool:
+        return self._ends is not None and time.monotonic() >= self._ends
+
+    @contextmanager
+    def _until_the_end(self, engine: EngineSession) -> Iterator[None]:
+        """Interrupt the engine from the end of its time on, until it has stopped; none reads after that time."""
+        if self._ends is None:
+            yield
+            return
+        done, ends = threading.Event(), self._ends
+
+        def watch() -> None:
+            if not done.wait(max(0.0, ends - time.monotonic())):
+                while not done.wait(0.05):
+                    with suppress(Exception):  # of an engine that has nothing to interrupt
+                        engine.interrupt()
+
+        watching = threading.Thread(target=watch, daemon=True)
+        watching.start()
+        try:
+            yield
+            if self._late():
+                raise TimeoutError("the time that was given is over")
+        finally:
+            done.set()
+            watching.join()
 
     def _open(self) -> Source:
         if self._source is None:
@@ -371,15 +408,18 @@ class Table:
 
     def _reading(self, work: Callable[[EngineSession], list[QueryResult]], key: bytes) -> list[QueryResult]:
         self._stopped = False
+        if self._ends is None and self._limits.timeout is not None:
+            self._ends = time.monotonic() + self._limits.timeout
         try:
             with self._lock, self._engine.session(self._limits) as engine:
                 self._running = engine
                 try:
-                    return work(engine)
+                    with self._until_the_end(engine):
+                        return work(engine)
                 finally:
                     self._running = None
         except Exception as cause:
-            self._stopped |= self._engine.interrupted(cause)
+            self._stopped |= self._engine.interrupted(cause) and not self._late()
             reference = _reference()
             if self._log is not None:
                 self._log(reference, f"{type(cause).__name__}: {cause}".replace(key.hex(), "…"))
@@ -458,9 +498,10 @@ def open_table(
     SpecError
         Where the source is missing, unreadable, or does not have the declared columns.
     """
-    return Table(
-        open_source(source, schema, delimiter=delimiter), schema, limits or Limits(), log, seen, further=further
-    )
+    limits = limits or Limits()
+    if limits.temp and not (Path(limits.temp).is_dir() and os.access(limits.temp, os.W_OK)):
+        raise SpecError("[engine] temp must be a folder that this program may write to. Nothing was read.")
+    return Table(open_source(source, schema, delimiter=delimiter), schema, limits, log, seen, further=further)
 
 
 def _reference() -> str:

@@ -322,6 +322,7 @@ class Study(StudyTerms):
         record: Record | None = None,
         audit: int | Literal["quick"] | None = None,
         request_id: str | None = None,
+        timeout: float | None = None,
     ) -> Release:
         """Publish answers: charge the ledger, read the rows, draw the noise, certify.
 
@@ -348,6 +349,9 @@ class Study(StudyTerms):
         request_id : str, optional
             A name for this request, of whoever asks. The same name gives the stored answer again, with no second
             charge; for another question it is refused.
+        timeout : float, optional
+            Seconds that the rows may be read for. What takes longer ends before the draw, in the one opaque fault, and
+            stays charged. That it did depends on the rows: it is for the curator, and no one else may choose it.
 
         Returns
         -------
@@ -389,7 +393,7 @@ class Study(StudyTerms):
                 earlier = None if kept is None else kept.asked_before(*request, who=about.who)
                 if kept is not None and earlier is not None:
                     return released_before(kept, earlier)
-            table = self._table()
+            table = self._table(timeout)
             self._probe(table)
             units = preparation.count_people(self, table, asked, within, about.who, wants=want is not None)
             if want is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -127,7 +127,7 @@ class StudyTerms:
 
         return private_files(self.schema, self.spec.further)
 
-    def _table(self) -> Table:
+    def _table(self, timeout: float | None = None) -> Table:
         from reticent.data.further_tables import sources
         from reticent.data.table import open_table
         from reticent.ledger.faults import protected_log
@@ -139,6 +139,7 @@ class StudyTerms:
             self.schema,
             delimiter=self.spec.delimiter,
             log=protected_log,
+            limits=replace(self.spec.limits, timeout=timeout),
             seen=self.on_rows,
             further=further,
         )

@@ -12,7 +12,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from reticent.data.engines.engine import Adopted, ColumnsInPlace, Limits, normalised
+from reticent.data.engines.engine import Adopted, ColumnsInPlace, normalised
+from reticent.data.format import Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,7 +128,7 @@ def _locked(limits: Limits) -> Iterator[DuckDBSession]:
     """A fresh database in memory; its temporary folder is private and removed at the end."""
     import duckdb
 
-    with tempfile.TemporaryDirectory(prefix="reticent-") as folder:
+    with tempfile.TemporaryDirectory(prefix="reticent-", dir=limits.temp or None) as folder:
         config: dict[str, Any] = {
             "enable_external_access": "false",
             "autoload_known_extensions": "false",

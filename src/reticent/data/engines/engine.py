@@ -14,17 +14,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from reticent.data.format import Limits
+
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Resources of one run: memory and spill, such as "2GB", and threads (None: all cores)."""
-
-    memory: str = "2GB"
-    spill: str = "8GB"
-    threads: int | None = None
 
 
 class Dialect(Protocol):

@@ -15,8 +15,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from reticent.data.engines.engine import Adopted, ColumnsInPlace, Limits
+from reticent.data.engines.engine import Adopted, ColumnsInPlace
 from reticent.data.engines.postgres_dialect import POSTGRES, PostgresDialect, definitions
+from reticent.data.format import Limits
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from reticent.data.engines.engine import Adopted, ColumnsInPlace, Limits, normalised
+from reticent.data.engines.engine import Adopted, ColumnsInPlace, normalised
 from reticent.data.engines.spark_sql import SPACE, SPARK_SQL, SparkDialect
+from reticent.data.format import Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa

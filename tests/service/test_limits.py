@@ -1,0 +1,134 @@
+"""Limits of the engine: read before the charge, kept by the engine, and a timeout that draws nothing."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.data.engines import duckdb
+from reticent.data.format import Limits
+from reticent.data.table import EngineFailure, Table, open_table
+from tests.support.ledger_kit import eps
+
+STUDY = """
+[study]
+title = "clinic"
+source = "rows.csv"
+ledger = "rows.ledger"
+
+[person]
+adjacency = "add_remove"
+rows = "one_each"
+
+[budget]
+epsilon = "2"
+
+[engine]
+memory = "256MB"
+spill = "1GB"
+threads = 1
+temp = "spare"
+
+[columns.x]
+kind = "integer"
+low = 0
+high = 9
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> rt.Study:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "rows.csv").write_text("x\n" + "1\n5\n9\n" * 40)
+    (tmp_path / "spare").mkdir()
+    (tmp_path / "study.toml").write_text(STUDY)
+    return rt.open(tmp_path / "study.toml")
+
+
+def test_the_engine_gets_the_limits_of_the_file(
+    study: rt.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Limits] = []
+    locked = duckdb._locked
+
+    def seen(limits: Limits) -> Any:
+        given.append(limits)
+        return locked(limits)
+
+    monkeypatch.setattr(duckdb, "_locked", seen)
+    pickle.loads(pickle.dumps(study)).release(["count"], epsilon="0.5", timeout=60)
+    mine = Limits("256MB", "1GB", 1, str(tmp_path / "spare"))
+    assert given[-1] == replace(mine, timeout=60)
+    assert {replace(limits, timeout=None) for limits in given} == {mine}
+    assert list((tmp_path / "spare").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"256MB"', '"much"', "memory must be a size"),
+        ('"1GB"', "1", "spill"),
+        ("threads = 1", "threads = 0", "threads must be a whole number"),
+        ("threads = 1", "threads = true", "threads must be a whole number"),
+        ("threads = 1", "cores = 1", "cores"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused(study: rt.Study, tmp_path: Path, old: str, new: str, words: str) -> None:
+    (tmp_path / "study.toml").write_text(STUDY.replace(old, new))
+    with pytest.raises(rt.Refusal, match=words):
+        rt.open(tmp_path / "study.toml")
+
+
+def test_a_folder_that_is_not_there_is_refused_before_the_charge(study: rt.Study, tmp_path: Path) -> None:
+    (tmp_path / "spare").rmdir()
+    with pytest.raises(rt.SpecError, match="temp must be a folder"):
+        study.release(["count"], epsilon="0.5")
+    assert study.ledger.spent() == eps(0)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), "1"])
+def test_a_timeout_that_is_none_is_refused(study: rt.Study, timeout: Any) -> None:
+    with pytest.raises(rt.PublicParameterError, match="timeout must be a number of seconds"):
+        study.release(["count"], epsilon="0.5", timeout=timeout)
+    assert study.ledger.spent() == eps(0)
+
+
+def test_what_takes_too_long_draws_nothing_and_stays_charged(study: rt.Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    watched, stages = Table._watched, list[str]()
+
+    def slow(self: Table, *given: Any) -> Iterator[Any]:
+        time.sleep(0.6)
+        yield from watched(self, *given)
+
+    def noted(name: str) -> None:
+        stages.append(name)
+
+    study.release(["mean(x)"], epsilon="0.5", timeout=600)  # the engine has passed its test from here on
+    monkeypatch.setattr(Table, "_watched", slow)
+    told = replace(study, on_stage=noted)
+    with pytest.raises(rt.Fault) as fault:
+        told.release(["mean(x)"], epsilon="0.5", timeout=0.5)
+    assert "0.5" in str(fault.value)
+    assert "time" not in str(fault.value)
+    assert stages[-1] == "read"
+    assert study.ledger.spent() == eps(1)
+
+
+def test_a_query_that_runs_is_stopped_at_its_end() -> None:
+    """The engine itself is interrupted: the product of all pairs would take far longer."""
+    rows = {"x": np.arange(2_000) % 10}
+    schema = rt.study(rows, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=1, title="t").schema
+    table = open_table(rows, schema, limits=Limits(timeout=0.3))
+    start = time.monotonic()
+    pairs = "SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b"
+    with pytest.raises(EngineFailure):
+        table._reading(lambda engine: engine.rows(pairs), b"k" * 32)  # type: ignore[arg-type,return-value]  # any work
+    assert time.monotonic() - start < 20
