@@ -235,8 +235,9 @@ def xy(whole: Columns, columns: Sequence[str], y: str | None = None) -> tuple[Ha
         raise QuestionError('X is a list of columns: study.xy(["age", "educ"], "affair")')
     if whole.schema.person.filtered and whole.schema.person.adjacency == "substitute":
         raise QuestionError(
-            "A model of filtered rows needs adjacency add_remove: under substitution it rests on a public number of "
-            "rows, and a filter makes that private. Nothing was charged."
+            "A model rests on a public number of rows under substitution, and a filter makes that private. Ask for "
+            "regress(y ~ x) where …, which buys the number. Or declare adjacency add_remove, where models buy it. "
+            "Nothing was charged."
         )
     names: list[str] = []
     keys: dict[str, tuple[str, int]] = {}

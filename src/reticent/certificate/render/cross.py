@@ -17,11 +17,39 @@ from reticent.statistics.statistic import TOTALS
 
 @dataclass(frozen=True, slots=True)
 class CrossTable:
-    """Texts of a cross table: its title, the heads of its columns, and its rows with their names first."""
+    """Texts of a cross table: words for its sides, the heads of its columns, its rows with their names first."""
 
-    title: str
+    down: str
+    across: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def title(self) -> str:
+        """Words above the table."""
+        return f"{self.down} down, {self.across} across, ± at {100 * LEVEL:g} %"
+
+    def turned(self) -> CrossTable:
+        """The same table with its columns as rows."""
+        heads, *columns = zip(*((name, *texts) for name, *texts in self.rows), strict=True)
+        rows = tuple((name, *texts) for name, texts in zip(self.heads, columns, strict=True))
+        return CrossTable(self.across, self.down, tuple(heads), rows)
+
+    def lines(self, width: int) -> list[str]:
+        """The table as lines of at most ``width`` characters: columns that do not fit stand below, names repeated."""
+        table = [("", *self.heads), *self.rows]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        found, first = [self.title], 1
+        while first < len(widths):
+            last = first + 1
+            while last < len(widths) and widths[0] + sum(widths[first : last + 1]) + 2 * (last + 1 - first) <= width:
+                last += 1
+            for name, *texts in table:
+                beside = zip(texts[first - 1 : last - 1], widths[first:last], strict=True)
+                cells = (f"{text:>{wide}}" for text, wide in beside)
+                found.append("  ".join([f"{name:<{widths[0]}}", *cells]).rstrip())
+            first = last
+        return found
 
 
 def crossed(answer: Answer, called: Mapping[str, str] = UNCALLED) -> CrossTable | None:
@@ -38,7 +66,8 @@ def crossed(answer: Answer, called: Mapping[str, str] = UNCALLED) -> CrossTable 
         return None
     down, across = (plain(called.get(name, name)) for name in names)
     return CrossTable(
-        f"{down} down, {across} across, ± at {100 * LEVEL:g} %",
+        down,
+        across,
         tuple("total" if key is None else key_words(key) for key in columns),
         tuple(
             (

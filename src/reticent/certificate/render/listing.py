@@ -15,6 +15,7 @@ from reticent.privacy.explain import sentence
 from reticent.statistics.answer import Answer, estimates, printed
 
 WIDTH: Final = 100  # characters of a line of words
+NARROW: Final = 80  # characters of a line of a cross table
 NAME: Final = 44  # characters of a name beside a number
 MOST: Final = 40  # numbers of one answer that are printed; the frame and the files have all
 HANGING: Final = 11
@@ -74,19 +75,14 @@ def _rows(answer: Answer, called: Mapping[str, str]) -> Iterator[Line]:
 
 
 def _cross_lines(answer: Answer, called: Mapping[str, str]) -> list[str]:
-    """The lines of a cross table of two groups; none where it is too long or too wide."""
+    """The lines of a cross table of two groups, turned where that is shorter; none where it is too long."""
     table = crossed(answer, called)
-    if table is None or len(table.rows) > MOST:
+    if table is None or max(len(table.rows), len(table.heads)) > MOST:
         return []
-    lines = [("", *table.heads), *table.rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    if 2 + sum(widths) + 2 * len(widths) > WIDTH:
-        return []
-    texts = [
-        [f"{first:<{widths[0]}}", *(f"{text:>{width}}" for text, width in zip(rest, widths[1:], strict=True))]
-        for first, *rest in lines
-    ]
-    return [f"  {table.title}", *("  ".join(["", *line]).rstrip() for line in texts)]
+    ways = [(one, one.lines(NARROW - 2)) for one in (table, table.turned())]
+    whole = [lines for one, lines in ways if len(lines) == len(one.rows) + 2]  # every column beside the others
+    made = whole[0] if whole else min((lines for _, lines in ways), key=len)
+    return [f"  {line}".rstrip() for line in made] if len(made) <= 2 * MOST else []
 
 
 def _level(answers: Sequence[Answer]) -> str:
