@@ -18,6 +18,7 @@ from reticent.data import expression_text
 from reticent.data.formula import Expression
 from reticent.data.schema import Column, Person, Schema, Text
 from reticent.data.transformations import filtered
+from reticent.errors import QuestionError
 from reticent.learning import Level, LinearRegression
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
@@ -267,6 +268,13 @@ def test_a_session_and_a_model_of_filtered_rows_say_so() -> None:
     assert json.loads(session.certificate.to_json())["study"]["where"] == "age < 50"
     model = LinearRegression(epsilon=1).fit(*young.xy(["into"], "out"))
     assert json.loads(model.certificate_.to_json())["study"]["where"] == "age < 50"
+
+
+def test_a_model_of_filtered_rows_under_substitution_names_what_to_ask() -> None:
+    young = in_memory("substitute").where("age < 50")
+    with pytest.raises(QuestionError, match=r"regress\(y ~ x\) where … *, which buys"):
+        young.xy(["into"], "out")
+    assert young.plan(["regress(out ~ into)"], epsilon=4, people=10_000).lines[0].expected.noise is not None
 
 
 def test_shares_told_of_all_rows_are_not_those_of_filtered_ones() -> None:
