@@ -69,7 +69,7 @@ __version__ = "0.2.0.dev0"
 if not TYPE_CHECKING:  # a name of 0.1.0 says what it is called now
 
     def __getattr__(name: str) -> NoReturn:
-        from reticent.renamed import missing
+        from reticent.former_names import missing
 
         raise missing("reticent", name)
 

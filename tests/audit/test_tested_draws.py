@@ -43,7 +43,7 @@ from reticent.statistics.robust.plans import ANY_N, CountedPlan, MagnitudePlan, 
 from reticent.statistics.robust.reach import reach
 from reticent.statistics.robust.scale import Scale
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
-from reticent.statistics.unbounded import trimmed as inverse
+from reticent.statistics.unbounded import trimmed_mean as inverse
 from reticent.statistics.unbounded.column_counts import Census
 from tests.assurance import exact, exact_gate, exact_ptr, stepwise
 from tests.assurance.claims import Line

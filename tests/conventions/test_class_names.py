@@ -48,33 +48,6 @@ NO_NOUNS = frozenset(
     Thought Together Told Under Up Upper Warm Wide Within Without Written
     """.split()  # noqa: SIM905 - a list of words
 )
-NOUNS = frozenset(
-    """
-    About Above Afresh After Again Ahead Along Also Among Another Around Aside At Away Before Behind Below
-    Beside Between Beyond Both Bought Brought Built Chosen Cut Deep Done Down Drawn Each Early Else Everything
-    Far Finite Fixed For Found Further Given Gone Grown Heard Held Here High In Inner Its Kept Known Late Least
-    Left Less Long Lost Low Lower Made Many Meant Met More Most Narrow Near Nothing Off On Only Open Other Out
-    Outer Over Own Paid Plain Present Private Public Put Ran Read Rung Said Seen Sent Set Short Shown Shut Small
-    Smooth Some Sought Sparse Spent Split Spoken Stood Such Sufficient Sure Taken That There These This Those
-    Thought Together Told Under Up Upper Warm Wide Within Without Written
-    """.split()  # noqa: SIM905 - a list of words
-)
-STILL_SHARED = frozenset(
-    """
-    Axis Bar Blocks Bought Cell Cells Check Clipped CoinPress Comparison Counted Dice Drawn Expected Fit Grid
-    Histogram Keys Known Laplace Level Line Linear MadeUp Median Moments Noise Normal Part PermuteAndFlip
-    Persons Plan Quantile Ranks Read Record Report Result Row Rows Scale Size Spread Sums Table Tally Terms Told
-    Tree TrimmedMean
-    """.split()  # noqa: SIM905 - a list that only gets shorter
-)
-STILL_NO_NOUN = frozenset(
-    """
-    Agreed Ahead Around Audited Bought Capped Checked Counted Declined Drawn Expected Fetched Filled Fitted
-    Fixed Further Held Inferred Known Low Lower Mixed Near Noticed Open Ordered Paid Parted Perturbed Plain
-    Prepared Present Promised Public Read Sampled Seen Shown Sized Sorted Sparse Squared Sufficient Tabled Told
-    Tuned Verified Wide
-    """.split()  # noqa: SIM905 - a list that only gets shorter
-)
 NOUNS = frozenset({"Bed", "Need", "Seed", "Speed"})  # end as participles do
 
 

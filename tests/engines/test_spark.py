@@ -428,8 +428,8 @@ def test_the_demonstration_runs_on_a_server_of_its_own(tmp_path: Path) -> None:
 def test_without_java_the_demonstration_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from reticent.demo import spark, spark_server
+    from reticent.demo import spark
 
-    monkeypatch.setattr(spark_server.shutil, "which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
     assert spark.main() == 2
     assert "apt-get install" in capsys.readouterr().err

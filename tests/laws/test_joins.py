@@ -60,7 +60,7 @@ def through_chain(caps: Sequence[tuple[int, int]], most: int) -> Schema:
     """
     plain = Schema(MappingProxyType({"cost": Integer(0, 9)}), Person("add_remove", f"t{len(caps)}.next", most))
     before = ["visit", *(f"t{place}.next" for place in range(1, len(caps)))]
-    tables = {
+    tables: dict[str, Any] = {
         f"t{place}": (JoinedTable(((ours, "key"),), "next", most_keys=keys, owners=owners), {"dose": Integer(0, 9)}, {})
         for place, (ours, (keys, owners)) in enumerate(zip(before, caps, strict=True), start=1)
     }
@@ -127,7 +127,7 @@ class ChainEngine:
 
         asked = [Records(("cost",), (Fraction(1),))]
         self.schema, self.used = schema, query_compiler.columns_of(asked, schema)
-        storage: dict[str, Storage] = dict.fromkeys(("visit", "cost", "key", "dose"), "whole") | {"next": "text"}
+        storage: dict[str, Storage] = {**dict.fromkeys(("visit", "cost", "key", "dose"), "whole"), "next": "text"}
         told = query_compiler.statements(asked, schema, storage, KEY, DuckDBDialect())
         self.sides = []
         for name in joins.stored_in_order(schema, self.used):

@@ -34,12 +34,12 @@ from reticent.privacy.rederivation import rederive
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.ranks import Runs, runs
 from reticent.statistics.regression import block_medians, exponential, theil_sen
+from reticent.statistics.regression.adassp import UNIT, AdaSSP
 from reticent.statistics.regression.block_medians import BlockMedians
 from reticent.statistics.regression.coefficients import CONSTANT, Design
 from reticent.statistics.regression.depth import deepest
 from reticent.statistics.regression.exponential import CoefficientAxis, ExponentialRegression, scores
 from reticent.statistics.regression.rows import Integers, RegressionRows, rows
-from reticent.statistics.regression.sufficient import UNIT, AdaSSP
 from reticent.statistics.regression.theil_sen import TheilSen
 from reticent.statistics.regression.tukey_point import Middle
 from reticent.statistics.unbounded.column_counts import ColumnTerms

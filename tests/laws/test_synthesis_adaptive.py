@@ -20,7 +20,7 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1
-from reticent.synthesis.adaptive import Adaptive, adaptive
+from reticent.synthesis.adaptive_grid import Adaptive, adaptive
 from reticent.synthesis.axis import axis, even
 from reticent.synthesis.density import Density
 from tests.assurance.claims import verify

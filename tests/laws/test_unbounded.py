@@ -24,7 +24,9 @@ from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.quantiles.quantile_step import unsure, values_and_ties
 from reticent.statistics.unbounded import (
-    clipped,
+    clipped_mean as clipped,
+)
+from reticent.statistics.unbounded import (
     clipping_radii,
     column_counts,
     confidence_bounds,
@@ -32,9 +34,11 @@ from reticent.statistics.unbounded import (
     location,
     quantile_range,
     rank_slices,
-    trimmed,
 )
-from reticent.statistics.unbounded.clipped import ClippedMean
+from reticent.statistics.unbounded import (
+    trimmed_mean as trimmed,
+)
+from reticent.statistics.unbounded.clipped_mean import ClippedMean
 from reticent.statistics.unbounded.coinpress import UNIT as STEPS
 from reticent.statistics.unbounded.coinpress import CoinPressMean
 from reticent.statistics.unbounded.column_counts import CROWD, Census, ColumnTerms
@@ -42,7 +46,7 @@ from reticent.statistics.unbounded.joint import JointQuantiles, QuantileShares, 
 from reticent.statistics.unbounded.location import CandidateGrid, Huber
 from reticent.statistics.unbounded.rank_slices import before, cut, runs_of, whole
 from reticent.statistics.unbounded.scaled_level import UNIT, level_of
-from reticent.statistics.unbounded.trimmed import UnboundedTrimmedMean, distance, kappa, windows
+from reticent.statistics.unbounded.trimmed_mean import UnboundedTrimmedMean, distance, kappa, windows
 from tests.assurance.claims import verify
 from tests.support.unbounded_reference import huber_sums, losses, table, trimmed_reach
 

@@ -23,7 +23,7 @@ from reticent.learning import Level, LinearRegression
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.statistics.context import Setting
-from reticent.statistics.counts.capped import CapShare
+from reticent.statistics.counts.cap_share import CapShare
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.registry import ALL

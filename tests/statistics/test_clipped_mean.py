@@ -27,7 +27,7 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.unbounded import tails
-from reticent.statistics.unbounded.clipped import ClippedEstimate, ClippedMean, ClippingInterval
+from reticent.statistics.unbounded.clipped_mean import ClippedEstimate, ClippedMean, ClippingInterval
 from reticent.statistics.unbounded.clipping_radii import LADDER
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 from tests.support.cut_laws import CUT_LAWS, CutLaw, mixed

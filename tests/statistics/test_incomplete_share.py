@@ -23,7 +23,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import shares
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.count_step import noisy
-from reticent.statistics.incomplete import IncompleteStep, incomplete_step
+from reticent.statistics.incomplete_rows import IncompleteStep, incomplete_step
 
 if TYPE_CHECKING:
     from reticent.privacy.adjacency import Kind

@@ -21,7 +21,8 @@ from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles import quantile_step as quantiles
-from reticent.statistics.unbounded import clipped, location
+from reticent.statistics.unbounded import clipped_mean as clipped
+from reticent.statistics.unbounded import location
 from tests.support.stat_fake import Fake, answered, schema_of
 
 KINDS: list[Kind] = ["add_remove", "substitute"]

@@ -19,12 +19,12 @@ from reticent.entropy import Replayed
 from reticent.mechanisms import gate
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
-from reticent.statistics.unbounded import trimmed
+from reticent.statistics.unbounded import trimmed_mean as trimmed
 from reticent.statistics.unbounded.clipping_radii import Choice
 from reticent.statistics.unbounded.coinpress import CoinPressMean
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.location import Huber
-from reticent.statistics.unbounded.trimmed import UnboundedTrimmedMean
+from reticent.statistics.unbounded.trimmed_mean import UnboundedTrimmedMean
 from tests.support.cut_laws import CUT_LAWS
 from tests.support.unbounded_reference import counted
 

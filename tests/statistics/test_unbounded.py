@@ -19,13 +19,13 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ZCDP, PureDP
-from reticent.statistics.unbounded.clipped import ClippedEstimate, ClippedMean
+from reticent.statistics.unbounded.clipped_mean import ClippedEstimate, ClippedMean
 from reticent.statistics.unbounded.coinpress import CoinPressEstimate, CoinPressMean
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.joint import joint_quantiles
 from reticent.statistics.unbounded.location import Huber, LocationEstimate
 from reticent.statistics.unbounded.quantile_range import between, iqr
-from reticent.statistics.unbounded.trimmed import UnboundedTrimmedMean
+from reticent.statistics.unbounded.trimmed_mean import UnboundedTrimmedMean
 from tests.support.unbounded_reference import LAWS, counted
 
 CELLS, WHOLE = cells_of(real(), "x"), cells_of(integer(), "x")

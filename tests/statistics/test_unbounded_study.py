@@ -34,14 +34,18 @@ from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.answer import Answer
 from reticent.statistics.intervals import Side, distance
 from reticent.statistics.unbounded import (
-    clipped,
+    clipped_mean as clipped,
+)
+from reticent.statistics.unbounded import (
     clipping_radii,
     coinpress,
     joint,
     location,
     logs,
     quantile_range,
-    trimmed,
+)
+from reticent.statistics.unbounded import (
+    trimmed_mean as trimmed,
 )
 from reticent.statistics.unbounded.scaled_level import UNIT
 from reticent.study.allocation import PreparedRelease, settle, understand

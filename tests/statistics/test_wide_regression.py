@@ -28,8 +28,8 @@ from reticent.statistics.prepare import prepare
 from reticent.statistics.price import Price
 from reticent.statistics.regression.engine import engine
 from reticent.statistics.regression.frame import CategoryKeys, Frame
-from reticent.statistics.regression.plain import PlainSquares
 from reticent.statistics.regression.point import Point
+from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.regression.squares_step import Squares
 from reticent.statistics.replies import NEVER

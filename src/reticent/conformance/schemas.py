@@ -13,7 +13,7 @@ from reticent.data.design import SampleDesign
 from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema, Text
 from reticent.errors import PublicParameterError, Refusal
 from reticent.privacy.adjacency import Kind
-from reticent.statistics.counts.capped import CapShare
+from reticent.statistics.counts.cap_share import CapShare
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.incomplete_share import IncompleteShare
 from reticent.statistics.density import DensityOf

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from reticent.statistics.counts.capped import CapShare
+from reticent.statistics.counts.cap_share import CapShare
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.incomplete_share import IncompleteShare

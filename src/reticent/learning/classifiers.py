@@ -23,7 +23,7 @@ from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.handles import Handle
 from reticent.learning.linear import NONE_BOUGHT, WHOLE, LossModel, enough, enough_words, refined
-from reticent.learning.odd import FitOddShare
+from reticent.learning.odd_rows import FitOddShare
 from reticent.learning.scoring import ScoreQuestion, Scoring, accuracy, of_labels
 from reticent.learning.weights import ClassWeight, RowWeights
 from reticent.privacy.numbers import Number, read

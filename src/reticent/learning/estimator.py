@@ -33,7 +33,7 @@ from reticent.learning.fit_release import (
 )
 from reticent.learning.handles import Handle, PublicRows
 from reticent.learning.held_arrays import held
-from reticent.learning.odd import ATTRIBUTE, FitOddShare, by_complete
+from reticent.learning.odd_rows import ATTRIBUTE, FitOddShare, by_complete
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page, summary
 from reticent.ledger import Ledger

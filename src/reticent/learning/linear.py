@@ -23,7 +23,7 @@ from reticent.errors import NoReplyError, PublicParameterError
 from reticent.learning.estimator import Estimator, Work, not_fitted
 from reticent.learning.fit_release import Circumstances, numbers, outward, price_of, vouched
 from reticent.learning.handles import Handle
-from reticent.learning.odd import FitOddShare
+from reticent.learning.odd_rows import FitOddShare
 from reticent.learning.scoring import ScoreQuestion, Scoring, of_numbers, r_squared
 from reticent.learning.summaries import promise
 from reticent.learning.weights import RowWeights, weighed_by
@@ -477,7 +477,7 @@ class LinearRegression(Regressor):
     def _least_squares(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
         from reticent.learning.designs import design
         from reticent.statistics.regression.engine import engine
-        from reticent.statistics.regression.plain import PlainSquares
+        from reticent.statistics.regression.prediction import PlainSquares
         from reticent.statistics.regression.squares_step import Squares
 
         _middle(bounds)

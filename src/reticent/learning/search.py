@@ -45,7 +45,7 @@ from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
 from reticent.learning.linear import Regressor
 from reticent.learning.made_up_fits import expected
-from reticent.learning.odd import FitOddShare
+from reticent.learning.odd_rows import FitOddShare
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page
 from reticent.learning.transformers import unpacked

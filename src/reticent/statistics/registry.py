@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from reticent.statistics.counts.capped import CapShare
+from reticent.statistics.counts.cap_share import CapShare
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.incomplete_share import IncompleteShare

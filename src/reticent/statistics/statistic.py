@@ -117,7 +117,7 @@ class Statistic(ABC):
             """A statistic to be filled; options of 0.1.0 are refused with their spelling of today."""
             known = attrs.fields_dict(cls).keys()
             if not named.keys() <= known or any(type(one).__name__ == "Study" for one in given):
-                from reticent.renamed import refuse_options, refuse_study
+                from reticent.former_names import refuse_options, refuse_study
 
                 refuse_study(cls.verb, given)
                 refuse_options(cls.verb, named, known)

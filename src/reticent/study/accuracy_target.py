@@ -21,7 +21,7 @@ from reticent.statistics.statistic import Ask
 from reticent.study.allocation import CAVEAT_SHARE, Question, caveat_is_due, deltas
 from reticent.study.bounds_candidates import columns_chosen
 from reticent.study.formulas import extended
-from reticent.study.incomplete import due
+from reticent.study.incomplete_shares import due
 from reticent.study.linked_widths import LinkedWidth, least_epsilons, linked_width
 
 STEPS: Final = 1000  # of the grid of epsilons

@@ -2,8 +2,8 @@
 
 epsilon (or rho) is the total of the release. Questions with their own ``epsilon`` take it, the rest share equally.
 Two shares are asked beside the answers, each for 5 % of an answer's part: of persons with more rows than are kept,
-where one can have them, and of rows without a readable value (``study/incomplete.py``). The guarantee of the release
-is derived from the steps; the total asked is only a limit on it.
+where one can have them, and of rows without a readable value (``study/incomplete_shares.py``). The guarantee of the
+release is derived from the steps; the total asked is only a limit on it.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about, show
 from reticent.statistics.context import ExpectedAccuracy, Setting, Step
-from reticent.statistics.counts.capped import CapShare
+from reticent.statistics.counts.cap_share import CapShare
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.counts.incomplete_share import IncompleteShare
 from reticent.statistics.counts.persons import Persons
 from reticent.statistics.dates import calendar_told
 from reticent.statistics.grammar import parse
-from reticent.statistics.incomplete import IncompleteStep
+from reticent.statistics.incomplete_rows import IncompleteStep
 from reticent.statistics.prepare import prepare
 from reticent.statistics.statistic import Ask, Statistic, ask, ours
 from reticent.study.formulas import extended, resolved
-from reticent.study.incomplete import NO_SHARES, ReleaseShares, beside, place_of_count
+from reticent.study.incomplete_shares import NO_SHARES, ReleaseShares, beside, place_of_count
 
 if TYPE_CHECKING:
     from reticent.data.table import Table

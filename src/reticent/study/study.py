@@ -50,7 +50,7 @@ def _current(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
         @functools.wraps(method)
         def called(*given: P.args, **named: P.kwargs) -> T:
             if not named.keys() <= known:
-                from reticent.renamed import refuse_options
+                from reticent.former_names import refuse_options
 
                 refuse_options(owner, named, known)
             return method(*given, **named)
@@ -68,7 +68,7 @@ class Study(StudyTerms):
     if not TYPE_CHECKING:  # a name of 0.1.0 says what it is called now
 
         def __getattr__(self, name: str) -> NoReturn:
-            from reticent.renamed import missing
+            from reticent.former_names import missing
 
             raise missing("study", name)
 

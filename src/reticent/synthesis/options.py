@@ -20,7 +20,7 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import Outcome
 from reticent.privacy.guarantee import Guarantee
 from reticent.synthesis import bernstein, kernel, ks, series, size
-from reticent.synthesis.adaptive import adaptive
+from reticent.synthesis.adaptive_grid import adaptive
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import Density

@@ -62,7 +62,7 @@ class IncompleteShare(Statistic):
         return f"share of rows of this table with {odd_cells(self.of, setting.schema)}{capped(setting.schema.person)}"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
-        from reticent.statistics.incomplete import incomplete_step
+        from reticent.statistics.incomplete_rows import incomplete_step
 
         return incomplete_step(self.of, setting, epsilon)
 

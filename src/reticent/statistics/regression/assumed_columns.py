@@ -18,9 +18,9 @@ import numpy as np
 from reticent.entropy import Replayed
 from reticent.statistics.regression.engine import Engine
 from reticent.statistics.regression.frame import CategoryKeys, Frame
-from reticent.statistics.regression.plain import PlainSquares
 from reticent.statistics.regression.plans import unit_values
 from reticent.statistics.regression.point import Point
+from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.sandwich import AT_95, CLEAR
 from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.scaling import Bound, Floats

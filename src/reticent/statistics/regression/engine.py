@@ -15,8 +15,8 @@ from typing import Final, TypeAlias
 
 from reticent.statistics.price import Price
 from reticent.statistics.regression.frame import Frame
-from reticent.statistics.regression.plain import PlainSquares
 from reticent.statistics.regression.point import Point
+from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.squares import LeastSquares
 
 FEW: Final = 3  # coefficients, the intercept among them, that are always told by sums

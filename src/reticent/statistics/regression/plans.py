@@ -28,12 +28,12 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
+from reticent.statistics.regression.adassp import AdaSSP
 from reticent.statistics.regression.block_medians import BlockMedians, block_medians
 from reticent.statistics.regression.coefficients import Blank, Coefficients, Design
 from reticent.statistics.regression.exponential import CoefficientAxis, ExponentialRegression
 from reticent.statistics.regression.ptr_step import by_test
 from reticent.statistics.regression.rows import LARGEST_X, Integers
-from reticent.statistics.regression.sufficient import AdaSSP
 from reticent.statistics.regression.theil_sen import TheilSen
 from reticent.statistics.regression.tukey import tukey
 from reticent.statistics.robust.assumed_laws import Shape, made_up

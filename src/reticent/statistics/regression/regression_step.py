@@ -33,6 +33,7 @@ from reticent.statistics.column_step import GroupPlan, GroupResult, PlannedStep
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.estimand import kept
 from reticent.statistics.regression import squares_step
+from reticent.statistics.regression.adassp import AdaSSP
 from reticent.statistics.regression.plans import (
     Bounds,
     Method,
@@ -44,7 +45,6 @@ from reticent.statistics.regression.plans import (
 )
 from reticent.statistics.regression.regress import Regression, robust_regression
 from reticent.statistics.regression.rows import LARGEST_X, Integers
-from reticent.statistics.regression.sufficient import AdaSSP
 from reticent.statistics.replies import NEVER, USUAL, of_tables
 from reticent.statistics.robust.robust_step import usable
 from reticent.statistics.unbounded.column_counts import ColumnTerms

@@ -31,7 +31,7 @@ from reticent.statistics.regression.assumed_columns import MIDDLE, SHAPES, TABLE
 from reticent.statistics.regression.coefficients import INTERCEPT
 from reticent.statistics.regression.engine import Engine, engine
 from reticent.statistics.regression.frame import MOST_KEYS, Block, CategoryKeys, Frame
-from reticent.statistics.regression.plain import PlainSquares
+from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.regress import Regression
 from reticent.statistics.replies import ALWAYS, NEVER, Replies, of_tables
 from reticent.statistics.scaling import Integers, refuse_too_many

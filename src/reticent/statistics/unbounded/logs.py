@@ -43,7 +43,7 @@ from reticent.statistics.moments.log_mean import LogStatistic
 from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.prepare import estimand
 from reticent.statistics.replies import Replies, of_any, passing
-from reticent.statistics.unbounded.clipped import moments_of, powers
+from reticent.statistics.unbounded.clipped_mean import moments_of, powers
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.unbounded_step import EMPTY, Group, Groups, each_of, terms
 

@@ -35,8 +35,8 @@ from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.replies import LIKELY, Replies, of_any
 from reticent.statistics.robust.location import Location
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
-from reticent.statistics.unbounded import expected
-from reticent.statistics.unbounded.clipped import ClippedMean
+from reticent.statistics.unbounded import expected_accuracy
+from reticent.statistics.unbounded.clipped_mean import ClippedMean
 from reticent.statistics.unbounded.coinpress import CoinPressEstimate, CoinPressMean
 from reticent.statistics.unbounded.column_counts import ROW, ColumnTerms
 from reticent.statistics.unbounded.joint import JointQuantiles, joint_quantiles
@@ -44,7 +44,7 @@ from reticent.statistics.unbounded.location import Huber
 from reticent.statistics.unbounded.quantile_range import QuantileRange
 from reticent.statistics.unbounded.quantile_range import iqr as spread_of
 from reticent.statistics.unbounded.tails import near
-from reticent.statistics.unbounded.trimmed import UnboundedTrimmedMean as Inverse
+from reticent.statistics.unbounded.trimmed_mean import UnboundedTrimmedMean as Inverse
 
 Made: TypeAlias = ClippedMean | CoinPressMean | JointQuantiles | QuantileRange | Huber | Inverse
 Asked: TypeAlias = Mean | RankStatistic | Iqr | TrimmedMean | Location
@@ -175,7 +175,7 @@ class ColumnPlan:
         noise, sampling = widths
         if isinstance(self.made, CoinPressMean):
             return ExpectedAccuracy(noise, sampling, "assumes the standard deviation declared", replies)
-        more = expected.for_tail(self.made, float(people)) if isinstance(self.made, ClippedMean) else 0.0
+        more = expected_accuracy.for_tail(self.made, float(people)) if isinstance(self.made, ClippedMean) else 0.0
         if self.bounds is None:
             allowed = f"; \u00b1 {more:.2g} more for the declared tail" if more else ""
             note = f"in standard deviations of the column, normal; may give no reply{reach(self.made_cells)}{allowed}"
@@ -189,35 +189,35 @@ class ColumnPlan:
         spread = None if self.bounds is None else float(self.bounds[1] - self.bounds[0]) / 6.0
         match self.made:
             case ClippedMean():
-                return expected.of_clipped(self.made, n)
+                return expected_accuracy.of_clipped(self.made, n)
             case CoinPressMean():
-                return expected.of_pressed(self.made, n)
+                return expected_accuracy.of_pressed(self.made, n)
             case JointQuantiles():
-                return expected.of_size(self.made, n, spread)
+                return expected_accuracy.of_size(self.made, n, spread)
             case QuantileRange():
-                return expected.of_size(self.made.joint, n, spread)
+                return expected_accuracy.of_size(self.made.joint, n, spread)
             case Huber():
-                return expected.of_huber(self.made, n)
+                return expected_accuracy.of_huber(self.made, n)
             case Inverse():
-                return of_any(0.0 if expected.of_trimmed(self.made, n) is None else 1.0)
+                return of_any(0.0 if expected_accuracy.of_trimmed(self.made, n) is None else 1.0)
             case _:
                 assert_never(self.made)
 
 
-def _widths(made: Made, n: float) -> expected.Widths:
+def _widths(made: Made, n: float) -> expected_accuracy.Widths:
     match made:
         case ClippedMean():
-            return expected.of_mean(made, n)
+            return expected_accuracy.of_mean(made, n)
         case CoinPressMean():
-            return expected.of_coinpress(made, n)
+            return expected_accuracy.of_coinpress(made, n)
         case JointQuantiles():
-            return expected.of_quantiles(made, n)
+            return expected_accuracy.of_quantiles(made, n)
         case QuantileRange():
-            return expected.of_spread(made, n)
+            return expected_accuracy.of_spread(made, n)
         case Huber():
-            return expected.of_location(made, n)
+            return expected_accuracy.of_location(made, n)
         case Inverse():
-            return expected.of_trimmed(made, n)
+            return expected_accuracy.of_trimmed(made, n)
         case _:
             assert_never(made)
 

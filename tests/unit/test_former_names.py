@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import reticent as rt
-from reticent.renamed import NAMES, OPTIONS
+from reticent.former_names import NAMES, OPTIONS
 from reticent.statistics.registry import ALL
 
 

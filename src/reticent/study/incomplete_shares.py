@@ -24,7 +24,7 @@ from reticent.statistics.answer import Answer, IncompleteRows
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.incomplete_share import IncompleteShare
 from reticent.statistics.estimand import odd_cells
-from reticent.statistics.incomplete import (
+from reticent.statistics.incomplete_rows import (
     IncompleteStep,
     among,
     odd_among,

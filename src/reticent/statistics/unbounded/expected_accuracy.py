@@ -14,8 +14,8 @@ from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_
 from reticent.statistics.magnitude import candidates, usual_binade
 from reticent.statistics.quantiles.quantile_step import GroupSize, ties_expected
 from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
-from reticent.statistics.unbounded import clipped, trimmed
-from reticent.statistics.unbounded.clipped import ClippedMean
+from reticent.statistics.unbounded import clipped_mean, trimmed_mean
+from reticent.statistics.unbounded.clipped_mean import ClippedMean
 from reticent.statistics.unbounded.coinpress import BETA, CoinPressMean
 from reticent.statistics.unbounded.coinpress import UNIT as BALL
 from reticent.statistics.unbounded.column_counts import CROWD, Census, supposed
@@ -23,7 +23,7 @@ from reticent.statistics.unbounded.joint import NUMBERED, JointQuantiles
 from reticent.statistics.unbounded.location import UNIT, Huber
 from reticent.statistics.unbounded.quantile_range import QuantileRange
 from reticent.statistics.unbounded.tails import allowed, stretch
-from reticent.statistics.unbounded.trimmed import UnboundedTrimmedMean
+from reticent.statistics.unbounded.trimmed_mean import UnboundedTrimmedMean
 
 Widths: TypeAlias = tuple[float, float] | None  # of noise and of sampling
 
@@ -36,7 +36,7 @@ def of_mean(made: ClippedMean, n: float) -> Widths:
     """The clipped mean; what the interval adds for a declared tail is in ``for_tail``."""
     size, (middle, _) = supposed(made.census, n), made.choices
     outside = made.outside(size)
-    if not middle.outweighs(made.cells, size) or outside > clipped.MOST_OUTSIDE:
+    if not middle.outweighs(made.cells, size) or outside > clipped_mean.MOST_OUTSIDE:
         return None
     if too_few(n, made.moments.noise_of([1.0])):
         return None
@@ -90,7 +90,7 @@ def of_clipped(made: ClippedMean, n: float) -> Replies:
 
     def enough(number: float) -> bool:
         size = GroupSize(number, False, number - less)
-        return made.choices[0].outweighs(made.cells, size) and made.outside(size) <= clipped.MOST_OUTSIDE
+        return made.choices[0].outweighs(made.cells, size) and made.outside(size) <= clipped_mean.MOST_OUTSIDE
 
     counted = passing(lambda number: not too_few(number, drawn), n, drawn)
     return of_any(passing(enough, n, scales) * counted)
@@ -126,7 +126,7 @@ def _noise_of(census: Census | None, n: float) -> tuple[float, list[float]]:
 def for_tail(made: ClippedMean, n: float) -> float:
     """Allowance of the interval on either side for the declared tail, in standard deviations of a normal column."""
     outside = made.outside(supposed(made.census, n))
-    if made.tail is None or outside > clipped.MOST_OUTSIDE:
+    if made.tail is None or outside > clipped_mean.MOST_OUTSIDE:
         return 0.0
     return _radius(outside) * allowed(made.tail, outside, 1.0).moved
 
@@ -180,7 +180,7 @@ def of_trimmed(made: UnboundedTrimmedMean, n: float) -> Widths:
     n = float(made.terms.values or n)
     if (
         made.trimmed < 1
-        or made.outside > trimmed.MOST_OUTSIDE
+        or made.outside > trimmed_mean.MOST_OUTSIDE
         or not made.guess.outweighs(made.cells, supposed(None, n))
     ):
         return None
