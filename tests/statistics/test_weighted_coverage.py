@@ -152,6 +152,35 @@ def test_weighted_quantiles_cover_and_their_mutants_do_not(
     assert too_high(wide, len(found)), wide / len(found)
 
 
+@pytest.mark.wide
+@pytest.mark.parametrize(("kind", "epsilon", "size"), [("add_remove", "1", 8_000), ("substitute", "3", 4_000)])
+def test_weighted_slopes_cover_and_their_mutants_do_not(kind: Kind, epsilon: str, size: int) -> None:
+    """The heavy rows have a steeper line and wider errors, so least squares of the rows misses that of the weights."""
+    held, generator = split(), np.random.default_rng(9)
+    heavy, z = held["w"] > 5.0, generator.standard_normal(len(held["w"]))
+    held["y"] = np.clip(20.0 + 0.3 * held["x"] + heavy * (0.4 * held["x"] - 12.0) + (3.0 + 3.0 * heavy) * z, 0.0, 60.0)
+    held["x"] = np.clip(held["x"], 0.0, 60.0)
+    slope, plain = (np.polyfit(held["x"], held["y"], 1, w=w)[0] for w in (np.sqrt(held["w"]), None))
+    assert abs(slope - plain) > 0.1
+    columns: dict[str, Column] = {"w": real(0, 12), "x": real(0, 60), "y": real(0, 60)}
+    schema = Schema(columns, Person(kind), design=PLAIN)
+    setting = Setting(schema, size if kind == "substitute" else None, weight="w")
+    step, found = prepare(parse("regress(y ~ x)"), setting, Fraction(epsilon)), []
+    for run in range(600):
+        drawn = generator.integers(0, len(held["w"]), size)
+        rows = {name: cells[drawn] for name, cells in held.items()}
+        outcome = answered(step, Fake(schema, rows), Replayed(f"r{run}")).cells[1].outcome
+        if isinstance(outcome, Reply):
+            found.append(stretch(outcome.value, float(slope)))
+    assert len(found) > 0.95 * 600
+    ratios = np.array(found)
+    right, narrow, wide = (int((ratios <= factor).sum()) for factor in (1.0, 0.6, 1.7))
+    assert not too_low(right, len(found)), right / len(found)
+    assert not too_high(right, len(found)), right / len(found)
+    assert too_low(narrow, len(found)), narrow / len(found)
+    assert too_high(wide, len(found)), wide / len(found)
+
+
 def test_a_weighted_median_with_the_errors_of_rows_alone_would_be_too_narrow() -> None:
     """Squares of weights tell the sampling part: as if all weights were their mean, it is less."""
     held, generator = split(), np.random.default_rng(5)

@@ -90,6 +90,8 @@ REFUSED = (
     ("median(x, method=M) weight w", "takes no weight"),
     ("quantiles(x, 0.1 0.9, method=joint) weight w", "takes no weight"),
     ("test(x ~ g) weight w", "takes no weight"),
+    ("regress(x ~ w, method=theil_sen) weight w", "takes no weight"),
+    ("regress(x ~ w) weight w by g", "not asked by group"),
     ("mean(x, per=person) weight w", "leave out per=person"),
     ("mean(x, method=clipped) weight w", "takes no weight"),
     ("count(mechanism=gaussian) weight w", "takes no weight"),
@@ -152,6 +154,27 @@ def test_weighted_quantiles_are_those_of_the_population() -> None:
     assert found["median(x) weight w"].estimand.startswith("population median of x, rows weighted by w")
     assert "weights of w above 4 count as that" in found["median(x) weight w"].caveats
     assert any("nothing off for strata" in caveat for caveat in found["median(x) weight w"].caveats)
+
+
+def test_weighted_least_squares_are_those_of_the_population() -> None:
+    """A slope of 1 in a light half and of 3 in a heavy one: weights of 1 and 4 bring it to 2.6."""
+    x, heavy = [0.0, 1.0, 2.0, 3.0] * 100, [0.0] * 200 + [1.0] * 200
+    rows = {
+        "x": x,
+        "y": [a * (1 + 2 * h) for a, h in zip(x, heavy, strict=True)],
+        "w": [1.0 + 3.0 * h for h in heavy],
+        "u": x,
+    }
+    columns = {"x": rt.real(0, 3), "y": rt.real(0, 9), "w": rt.real(0, 4), "u": rt.real()}
+    held = rt.study(rows, adjacency="add_remove", columns=columns, budget=5000, override="a test", design="fixed")
+    found = held.release(["regress(y ~ x) weight w", "regress(y ~ x)"], epsilon=900, record=MUCH)
+    weighted, plain = found["regress(y ~ x) weight w"], found["regress(y ~ x)"]
+    slopes = [answer.cells[1].outcome.value.value for answer in (weighted, plain)]  # type: ignore[union-attr]
+    assert slopes == pytest.approx([(1 + 4 * 3) / 5, 2], abs=0.02)
+    assert ", rows weighted by w, every number cut to its bounds" in weighted.estimand
+    assert any("nothing off for strata" in caveat for caveat in weighted.caveats)
+    with pytest.raises(QuestionError, match="takes public bounds"):
+        held.plan(["regress(y ~ u) weight w"], epsilon=1)
 
 
 def test_a_plan_of_a_weighted_median_says_what_it_supposes() -> None:

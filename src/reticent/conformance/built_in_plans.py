@@ -38,6 +38,7 @@ QUESTIONS: Final = (
     ("mean(x) weight w", "count weight w by g", "sum(k) weight w", "proportion(g, value=a) weight w where k > 2"),
     ("histogram(x, edges=0:10:2) weight w by b", "histogram(g) weight w", "mean(k, interval=no) weight w by b"),
     ("median(x) weight w", "quantiles(k, 0.25 0.75) weight w by b", "quantile(y, 0.9, interval=no) weight w"),
+    ("regress(x ~ k + g) weight w",),
     ("log_mean(x)", "geometric_mean(k) by g", "mean(y, method=clipped)", "log_mean(x, per=person)"),
 )
 DENSITIES: Final = (

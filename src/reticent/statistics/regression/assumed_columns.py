@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from reticent.data.query import WEIGHT_ONE
 from reticent.entropy import Replayed
 from reticent.statistics.regression.engine import Engine
 from reticent.statistics.regression.frame import CategoryKeys, Frame
@@ -23,7 +24,7 @@ from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.sandwich import AT_95, CLEAR
 from reticent.statistics.regression.squares import LeastSquares
-from reticent.statistics.scaling import Bound, Floats
+from reticent.statistics.scaling import Bound, Floats, Integers
 
 MIDDLE: Final = "1/8"
 SHAPES: Final = {"1/16": 0.125, MIDDLE: 0.25, "1/4": 0.5}  # deviation of a made-up column: in words, in half-widths
@@ -70,7 +71,12 @@ def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[float, float
     found, told, some, first = [], 0, 0, int(plan.frame.intercept)
     for key in range(TABLES):
         values, targets = made_up_rows(plan.frame, size, key, spread)
-        estimates = plan.draw(values, targets, Replayed(f"expected {key}")).estimates
+        entropy = Replayed(f"expected {key}")
+        if isinstance(plan, LeastSquares) and plan.weighted:  # spread evenly up to the largest
+            even = np.linspace(0, WEIGHT_ONE, len(targets)).astype(np.int64)[_shuffled(len(targets), key)]
+            estimates = plan.draw(values, targets, entropy, even).estimates
+        else:
+            estimates = plan.draw(values, targets, entropy).estimates
         told += None not in estimates
         some += any(one is not None for one in estimates[first:])
         if (slope := estimates[first]) is not None:
@@ -117,6 +123,11 @@ def _normal(n: int, key: int) -> Floats:
     """n made-up normal values of deviation 1."""
     values = unit_values("normal", n, key)
     return np.asarray(values / max(float(values.std()), 1e-9))
+
+
+def _shuffled(n: int, key: int) -> Integers:
+    """The places of n rows in a made-up order."""
+    return np.asarray(np.argsort(Replayed(f"order {key}").words(n), kind="stable"), np.int64)
 
 
 def _placed(unit: Floats, bounds: Bound, spread: float) -> Floats:

@@ -45,10 +45,14 @@ Block: TypeAlias = Bound | CategoryKeys
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompleteRows:
-    """Rows that lack nothing: ``steps`` of shape (n, blocks), and ``y``, in multiples of 1 / UNIT; places of keys."""
+    """Rows that lack nothing: ``steps`` of shape (n, blocks), and ``y``, in multiples of 1 / UNIT; places of keys.
+
+    ``weights`` of shape (n,) are whole numbers from 0 to WEIGHT_ONE; None where every row counts once.
+    """
 
     steps: Integers
     y: Integers
+    weights: Integers | None = None
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,20 @@ class Frame:
             return float(low + high) / 2, float(high - low) / 2
         return 0.0, float(max(abs(low), abs(high)))
 
-    def held(self, values: Floats, targets: Floats) -> CompleteRows:
-        """The rows of shape (n, blocks) and y of shape (n,) that lack nothing; keys are given by their place."""
+    def held(self, values: Floats, targets: Floats, weights: Integers | None = None) -> CompleteRows:
+        """The rows of shape (n, blocks) and y of shape (n,) that lack nothing; keys are given by their place.
+
+        Parameters
+        ----------
+        values : array of shape (n, blocks), float
+        targets : array of shape (n,), float
+        weights : array of shape (n,), int, optional
+            From 0 to WEIGHT_ONE.
+
+        Returns
+        -------
+        CompleteRows
+        """
         if values.ndim != 2 or values.shape[1] != len(self.blocks) or len(targets) != len(values):
             raise PublicParameterError(f"rows have {len(self.blocks)} columns, and y as many rows")
         refuse_too_many(len(values))
@@ -109,7 +125,7 @@ class Frame:
         for place, block in enumerate(self.blocks):
             column = kept[:, place]
             steps[:, place] = column.astype(np.int64) if isinstance(block, CategoryKeys) else self._steps(column, block)
-        return CompleteRows(steps, self._steps(targets[there], self.y))
+        return CompleteRows(steps, self._steps(targets[there], self.y), None if weights is None else weights[there])
 
     def complete(self, values: Floats, targets: Floats) -> NDArray[np.bool_]:
         """Mask of complete rows, of shape (n,): every value is finite and every key is declared."""

@@ -22,6 +22,9 @@ public weights, and so is the number of rows.
 Public numbers choose the way with less noise in a slope, for numbers that vary evenly about their middles. Incomplete
 rows are left out of all sums. So the release draws the number of complete rows and never takes it from n.
 
+Weighted rows add their parts times a weight of at most 1, which moves no sum further. The number of rows is then the
+sum of their weights, in units of the largest, and is never public.
+
 Source: Wang 2018, Algorithm 1 (AdaSSP); Barak et al. 2007 for cells and signs. Proof: docs/proofs/regression.md,
 section 14. Deviations: cells, shares of the price in place of one draw, discrete noise, a choice by public numbers.
 """
@@ -36,6 +39,7 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
+from reticent.data.query import WEIGHT_ONE
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -45,7 +49,7 @@ from reticent.statistics.price import Noise, Price, deviation
 from reticent.statistics.regression.frame import CategoryKeys, CompleteRows, Frame
 from reticent.statistics.regression.least_squares import hidden
 from reticent.statistics.regression.sums import Loads, NoisySums
-from reticent.statistics.scaling import PART, UNIT, Floats, Integers, product, shortened
+from reticent.statistics.scaling import PART, UNIT, Floats, Integers, product, refuse_too_many, shortened
 
 Way: TypeAlias = Literal["cells", "sums"]
 
@@ -61,6 +65,7 @@ AGAIN: Final = Fraction(1, 10)
 FEW: Final = 2  # numbers whose cells tell their squares
 MANY: Final = 5
 MOST_CELLS: Final = 1 << 10
+AT_ONCE: Final = 1 << 20  # products of weighted rows that are held at once
 WHOLE: Final = 1 << 30  # of one row, which is shared out
 
 SPREAD: Final = 0.25  # of a number about its middle, in half-widths, for the choice of the way
@@ -367,16 +372,19 @@ class Products:
     def _cells(self, held: CompleteRows) -> list[list[int]]:
         """Rows of each cell in parts of ``WHOLE``; sums of y^2 and x^2 less a half; the sum of y."""
         total = np.zeros(math.prod(self.bases), np.int64)
+        whole = np.ones(len(held.y)) if held.weights is None else held.weights / WEIGHT_ONE
         for first in range(0, len(held.y), PART):
             part = slice(first, first + PART)
-            shares = np.floor(self._shared(held.steps[part], held.y[part]) * WHOLE).astype(np.int64)
+            shared = self._shared(held.steps[part], held.y[part]) * whole[part, None]
+            shares = np.floor(shared * WHOLE).astype(np.int64)
             # That shares add up to at most a row is looked at in integers.
             total += shortened(shares, Fraction(WHOLE), "l1").sum(axis=0)
-        found, half = [total.tolist(), [int((held.y * held.y - UNIT**2 // 2).sum())]], UNIT**2 // 2
+        half, steps = UNIT**2 // 2, held.steps
+        found = [total.tolist(), [_weighed(held.y * held.y - half, held)]]
         if self.squared:
-            found.append([int((held.steps[:, at] * held.steps[:, at] - half).sum()) for at in self.squared])
+            found.append([_weighed(steps[:, at] * steps[:, at] - half, held) for at in self.squared])
         if self.again:
-            found.append([int(held.y.sum()) * UNIT])
+            found.append([_weighed(held.y * UNIT, held)])
         return found
 
     def _shared(self, steps: Integers, y: Integers) -> Floats:
@@ -397,14 +405,38 @@ class Products:
         constant = int(self.frame.intercept)
         rows = shortened(self.frame.featured(held)[:, constant:], self.reach, self.price.norm)
         y, one = held.y[:, None], np.full((len(held.y), 1), UNIT, np.int64)
-        ones = [] if self.rows is not None else [len(held.y) * UNIT**2]
-        ones += [int(held.y.sum()) * UNIT] if constant else []
+        ones = [] if self.rows is not None else [_weighed(one[:, 0] * UNIT, held)]
+        ones += [_weighed(held.y * UNIT, held)] if constant else []
         found = [ones] if ones else []
         if constant:
-            found.append(product(one, rows).ravel().tolist())
-        found.append(product(rows, rows)[np.triu_indices(self.width)].tolist())
-        found.append(product(rows, y).ravel().tolist())
-        return [*found, product(y, y).ravel().tolist()]
+            found.append(_product(one, rows, held).ravel().tolist())
+        found.append(_product(rows, rows, held)[np.triu_indices(self.width)].tolist())
+        found.append(_product(rows, y, held).ravel().tolist())
+        return [*found, _product(y, y, held).ravel().tolist()]
+
+
+def _times(values: Integers, weights: Integers) -> Integers:
+    """Whole numbers times weights of at most 1, rounded towards 0: none grows in size."""
+    return np.asarray(np.sign(values) * (np.abs(values) * weights // WEIGHT_ONE))
+
+
+def _weighed(values: Integers, held: CompleteRows) -> int:
+    """The sum of one number of every row, times its weight."""
+    return int((values if held.weights is None else _times(values, held.weights)).sum())
+
+
+def _product(left: Integers, right: Integers, held: CompleteRows) -> Integers:
+    """left' right, each row times its weight: product by product, so that none of them grows."""
+    if held.weights is None:
+        return product(left, right)
+    refuse_too_many(len(left))
+    found = np.zeros((left.shape[1], right.shape[1]), np.int64)
+    step = max(AT_ONCE // found.size, 1)
+    for first in range(0, len(left), step):
+        part = slice(first, first + step)
+        products = left[part, :, None] * right[part, None, :]
+        found += _times(products, held.weights[part, None, None]).sum(axis=0)
+    return found
 
 
 def _pairs(size: int) -> list[tuple[int, int]]:

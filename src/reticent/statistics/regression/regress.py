@@ -143,6 +143,10 @@ class Regression(Statistic):
         return (str(self.formula),)
 
     @property
+    def takes_weight(self) -> bool:
+        return self.method in ("auto", "least_squares")
+
+    @property
     def spends_delta(self) -> bool:
         return self.method in ("R_S", "R_H")
 

@@ -205,9 +205,9 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
         method = robust_regression(len(asked.on), intercept=asked.intercept, delta=setting.delta is not None)
         asked = attrs.evolve(asked, method=method)
     if method == "least_squares" or (method == "auto" and bounded):
-        _has_use_for(asked, setting, squared=True)
+        has_use_for(asked, setting, squared=True)
         return squares_step.least_squares(asked, setting, epsilon)
-    _has_use_for(asked, setting, squared=False)
+    has_use_for(asked, setting, squared=False)
     names = (asked.y, *asked.on)
     bounds = tuple(_bounds(name, setting) for name in names)
     units = tuple(_unit(name, asked, setting, pair) for name, pair in zip(names, bounds, strict=True))
@@ -264,7 +264,7 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     )
 
 
-def _has_use_for(asked: Regression, setting: Setting, *, squared: bool) -> None:
+def has_use_for(asked: Regression, setting: Setting, *, squared: bool) -> None:
     """Refuse options that a method would not look at."""
     spends = squared or asked.method in (*BY_TEST, "adassp")
     unused = [

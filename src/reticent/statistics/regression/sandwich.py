@@ -32,6 +32,7 @@ from typing import Final
 
 import numpy as np
 
+from reticent.data.query import WEIGHT_ONE
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.outcome import Estimate
@@ -84,28 +85,29 @@ class Meat:
         """K: deviations at which parts of rows are cut."""
         return max(LEAST_CAP, math.sqrt(UNSURE * n / self.deviation))
 
-    def draw(self, rows: Integers, y: Integers, told: SandwichTerms, entropy: Entropy) -> Floats:
+    def draw(
+        self, rows: Integers, y: Integers, told: SandwichTerms, entropy: Entropy, weights: Integers | None = None
+    ) -> Floats:
         """The noisy meat of every coefficient; the only step that sees rows.
 
         Parameters
         ----------
-        rows : array of int
-            Rows in steps, shape (n, columns).
-        y : array of int
-            Targets in steps, shape (n,).
+        rows : array of shape (n, features), int
+        y : array of shape (n,), int
         told : SandwichTerms
-            Released coefficients and caps.
         entropy : Entropy
-            Source of the noise.
+        weights : array of shape (n,), int, optional
+            From 0 to ``WEIGHT_ONE``: a row's part is multiplied by its weight before it is cut and squared.
 
         Returns
         -------
-        array of float
-            Shape (columns,), in the squared unit of each coefficient.
+        array of shape (coefficients,)
         """
         parts = np.array(told.parts)
         left = np.abs(y[:, None] / UNIT - scored(rows.astype(np.float64), told.whole[None, :]))
         lever = np.abs(scored(rows.astype(np.float64), parts))
+        if weights is not None:
+            left = left * (weights / WEIGHT_ONE)[:, None]
         share = np.minimum(lever * left / np.array(told.caps), 1.0) ** 2
         exact = np.floor(np.where(np.isfinite(share), share, 0.0) * WHOLE).astype(np.int64)
         drawn = gate.draw(self.noise, exact.sum(axis=0).tolist(), entropy)
@@ -122,8 +124,8 @@ class SandwichTerms:
     turn : array of shape (coefficients, features)
     times : float
         K.
-    alike : int
-        Most rows of one person, whose errors may be the same.
+    alike : float
+        Most rows of one person, whose errors may be the same, times the factor of a sample's design.
     origin : array of shape (features,) or None
         The point that ``sums`` speak of, ``cross`` being that of what it leaves; None for the origin.
     left : float or None
@@ -133,7 +135,7 @@ class SandwichTerms:
     sums: NoisySums
     turn: Floats
     times: float
-    alike: int = 1
+    alike: float = 1
     origin: Floats | None = None
     left: float | None = None
 

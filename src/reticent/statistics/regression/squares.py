@@ -29,7 +29,7 @@ from reticent.statistics.regression.least_squares import shrunk, solved
 from reticent.statistics.regression.products import Products
 from reticent.statistics.regression.sandwich import Meat, SandwichTerms
 from reticent.statistics.regression.sums import NoisySums
-from reticent.statistics.scaling import UNIT, Floats
+from reticent.statistics.scaling import UNIT, Floats, Integers
 
 MEAT: Final = Fraction(3, 20)
 WORTH: Final = 12.0  # no slopes where the noise of a sum of x y is more than one row in so many
@@ -62,6 +62,9 @@ class LeastSquares:
     clip : Fraction or None
         Length of the longest row without the constant: a sum of sizes where the price is pure, else Euclidean. None
         for what bounds allow.
+    times : Fraction or None
+        The factor of the design by which weighted rows were drawn; None where every row counts once. ``people`` is
+        then the most that weights can come to, in units of the largest.
 
     Guarantee
     ---------
@@ -73,12 +76,20 @@ class LeastSquares:
     people: int | None = None
     complete: bool = False
     clip: Fraction | None = None
+    times: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.people is not None and self.people < 1:
             raise PublicParameterError(f"people must be >= 1, got {self.people}")
         if self.complete and self.people is None:
             raise PublicParameterError("rows that lack nothing are a public number of rows")
+        if self.complete and self.weighted:
+            raise PublicParameterError("what weights come to is not public")
+
+    @property
+    def weighted(self) -> bool:
+        """True if rows have weights."""
+        return self.times is not None
 
     @property
     def known(self) -> int | None:
@@ -134,7 +145,7 @@ class LeastSquares:
         parts = [self.averaging.guarantee] if self.hopeless else [*self.products.guarantees, self.meat.noise.guarantee]
         return self.price.whole(parts, "noisy sums of products")
 
-    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> SquaresFit:
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy, weights: Integers | None = None) -> SquaresFit:
         """The coefficients from rows of shape (n, blocks), keys by their place, and y of shape (n,).
 
         Parameters
@@ -143,19 +154,23 @@ class LeastSquares:
             Features; keys by their place.
         targets : array of shape (n,), float
         entropy : Entropy
+        weights : array of shape (n,), int, optional
+            From 0 to ``WEIGHT_ONE``, of weighted rows.
 
         Returns
         -------
         SquaresFit
         """
+        assert (weights is not None) == self.weighted
         start, turn = self.frame.back
-        held = self.frame.held(values, targets)
+        held = self.frame.held(values, targets, weights)
         if self.hopeless:
             return self._mean(held.y, entropy)
         sums = self.products.draw(held, entropy)
-        n = max(sums.n, 1.0) if self.people is None else float(self.people)
-        told = SandwichTerms(sums, turn, self.meat.times(n), self.price.neighbours.rows)
-        meat = self.meat.draw(self.frame.featured(held), held.y, told, entropy)
+        n = max(sums.n, 1.0) if self.people is None or self.weighted else float(self.people)
+        alike = self.price.neighbours.rows * float(1 if self.times is None else self.times)
+        told = SandwichTerms(sums, turn, self.meat.times(n), alike)
+        meat = self.meat.draw(self.frame.featured(held), held.y, told, entropy, held.weights)
         estimates = told.estimates(meat, self.meat.deviation, start)
         model = told.model if None not in estimates else solved(sums, intercept=self.frame.intercept)
         return SquaresFit(start + turn @ model, estimates, sums.n)

@@ -13,8 +13,9 @@ from typing import Final
 
 import numpy as np
 
+from reticent.data.design import SampleDesign
 from reticent.data.order_statistics import ABSENT
-from reticent.data.query import Records
+from reticent.data.query import WEIGHT_ONE, Records, Weighing
 from reticent.data.schema import Category, Integer, Key
 from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
@@ -33,6 +34,7 @@ from reticent.statistics.regression.engine import Engine, engine
 from reticent.statistics.regression.frame import MOST_KEYS, Block, CategoryKeys, Frame
 from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.regress import Regression
+from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.replies import ALWAYS, NEVER, Replies, of_tables
 from reticent.statistics.scaling import Integers, refuse_too_many
 
@@ -54,7 +56,10 @@ MOST_FEATURES: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Squares:
-    """Least squares as a plan: records of y and the columns on ``units``, a category as the place of its key."""
+    """Least squares as a plan: records of y and the columns on ``units``, a category as the place of its key.
+
+    Of weighted rows the weight is the last column, a whole number from 0 to WEIGHT_ONE.
+    """
 
     plan: Engine
     units: tuple[Fraction, ...]
@@ -64,10 +69,14 @@ class Squares:
         return self.plan.guarantee
 
     def draw(self, data: Integers, entropy: Entropy) -> GroupResult:
-        values = np.empty(data.shape)
+        values = np.empty((len(data), len(self.units)))
         for place, unit in enumerate(self.units):
             values[:, place] = (data[:, place] + (0.0 if unit == 1 else 0.5)) * float(unit)
         values[data[:, 0] == ABSENT] = np.nan
+        if isinstance(self.plan, LeastSquares) and self.plan.weighted:
+            weights = np.clip(data[:, -1], 0, WEIGHT_ONE)
+            weighed = self.plan.draw(values[:, 1:], values[:, 0], entropy, weights)
+            return GroupResult(tuple(NO_REPLY if told is None else Reply(told) for told in weighed.estimates))
         found = self.plan.draw(values[:, 1:], values[:, 0], entropy)
         if isinstance(self.plan, PlainSquares):
             told = self.plan.tells(self.plan.people or round(found.n))
@@ -93,7 +102,10 @@ class Squares:
         )
         told = ", ".join(f"{name} of their range in {shape.told}" for name, shape in shapes.items())
         note = f"every coefficient is told, of {TABLES} made-up tables whose columns have a deviation of {told}"
-        if (rare := rows_of_keys(self.plan, people)) is not None:
+        weighted = isinstance(self.plan, LeastSquares) and self.plan.weighted
+        if weighted:
+            note += "; weights are spread evenly up to the largest"
+        elif (rare := rows_of_keys(self.plan, people)) is not None:
             note += KEYS.format(*rare)
         for name in (MIDDLE, *SHAPES):
             if (widths := shapes[name].widths) is not None:
@@ -110,7 +122,13 @@ def is_bounded(asked: Regression, setting: Setting) -> bool:
     )
 
 
-def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedStep[Integers]:
+def least_squares(
+    asked: Regression,
+    setting: Setting,
+    epsilon: Fraction,
+    weight: Weighing | None = None,
+    sample: SampleDesign | None = None,
+) -> PlannedStep[Integers]:
     """Least squares of ``asked`` for ``epsilon``, and for the delta of ``setting`` where the question names one.
 
     Parameters
@@ -121,6 +139,10 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
         Public circumstances: schema, number of persons, groups and delta.
     epsilon : Fraction
         Price of the question.
+    weight : Weighing, optional
+        The weights of rows.
+    sample : SampleDesign, optional
+        The design of weighted rows.
 
     Returns
     -------
@@ -140,7 +162,11 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
     people = setting.units if setting.schema.person.column is None else None
     refuse_too_many(people)
     complete = people is not None and not public_facts.may_be_incomplete(setting.schema.column(name) for name in names)
-    plan = engine(frame, Price(epsilon, delta, near, currency=setting.currency), people, complete=complete)
+    price = Price(epsilon, delta, near, currency=setting.currency)
+    if weight is not None and sample is not None:
+        plan: Engine = LeastSquares(frame, price, people, times=sample.factor)
+    else:
+        plan = engine(frame, price, people, complete=complete)
     if plan.hopeless:
         raise QuestionError(
             f"{asked.name}: {people:,} rows are too few for a slope at this ε. A larger ε, more rows or fewer columns "
@@ -153,16 +179,20 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
         )
     units = tuple(_unit(name, setting) for name in names)
     coded = tuple(name for name in names if isinstance(setting.schema.column(name), Category))
+    weighed = "" if weight is None else f", rows weighted by {weight.column}"
     return PlannedStep(
         public_facts.name_of(asked.name, setting),
-        Records(names, units, coded),
+        Records(names, units, coded)
+        if weight is None
+        else Records((*names, weight.column), (*units, weight.highest / WEIGHT_ONE), coded),
         records,
         Squares(plan, units),
         setting,
         near.rows,
         public_facts.labels(None, tuple(((_heading(plan), label),) for label in labels)),
         _caveats(asked, setting),
-        f"least-squares coefficients of {asked.formula} in the population, every number cut to its bounds{plan.errors}"
+        f"least-squares coefficients of {asked.formula} in the population{weighed}, every number cut to its bounds"
+        f"{plan.errors}"
         f"{kept('row', setting.schema.person)}",
     )
 

@@ -23,6 +23,8 @@ from reticent.statistics.moments import proportion_step
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
+from reticent.statistics.regression.regress import Regression
+from reticent.statistics.statistic import UNWEIGHTED
 from reticent.statistics.weighted.soft_weights import ALONE, SHARE, WeightDesign, weight_design
 from reticent.statistics.weighted.weighted_step import WeightedStep
 
@@ -94,6 +96,8 @@ def prepare(asked: Ask, setting: Setting, epsilon: Fraction) -> Step:
             return _histogram(histogram, weight, setting, epsilon)
         case RankStatistic() as quantiles if quantiles.takes_weight:
             return _quantiles(quantiles, weight, setting, epsilon)
+        case Regression() as regression if regression.takes_weight:
+            return _regression(regression, weight, setting, epsilon)
         case statistic:  # refused where the question was made
             raise TypeError(f"{statistic.name} takes no weight")
 
@@ -258,3 +262,18 @@ def _quantiles(asked: RankStatistic, weight: Weighing, setting: Setting, epsilon
 
     step = quantile_step.prepare(asked, setting, epsilon, weight, _sample(setting))
     return replace(step, caveats=_told(weight, setting, step.caveats, interval=asked.interval))
+
+
+def _regression(asked: Regression, weight: Weighing, setting: Setting, epsilon: Fraction) -> Step:
+    from reticent.statistics.regression import regression_step, squares_step
+
+    if setting.keys is not None:
+        raise QuestionError(f"{asked.name} is not asked by group. Nothing was charged.")
+    if not squares_step.is_bounded(asked, setting):
+        raise QuestionError(
+            f"{asked.name}: weighted least squares takes public bounds of y and of every number: low = …, high = …. "
+            f"Of the rows as they are: {asked.name} weight {UNWEIGHTED}. Nothing was charged."
+        )
+    regression_step.has_use_for(asked, setting, squared=True)
+    step = squares_step.least_squares(asked, setting, epsilon, weight, _sample(setting))
+    return replace(step, caveats=_told(weight, setting, step.caveats))
