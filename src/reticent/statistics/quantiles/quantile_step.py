@@ -260,11 +260,12 @@ class QuantileStep:
 
     @property
     def guarantee(self) -> Guarantee:
-        size = self.pricing.size
-        draws = [*self._magnitude(), *(mechanism for level in self.levels for mechanism in self._draws(level))]
+        size, squares = self.pricing.size, [] if self._squares is None else [self._squares]
+        draws: list[Exponential | Geometric] = [*self._magnitude()]
+        for level in self.levels:  # in the order of the draws
+            value, *ends = self._draws(level)
+            draws += [value, *squares, *ends]
         drawn = [mechanism.guarantee for mechanism in draws]
-        if self._squares is not None:
-            drawn += [self._squares.guarantee] * len(self.levels)
         parts = [] if size is None else [size.guarantee]
         if not self.pricing.keyed:
             return compose.in_sequence([*parts, *drawn], label=self.name)
