@@ -54,7 +54,7 @@ def test_the_plans_ask_every_statistic_under_both_relations() -> None:
         assert {schema.person.adjacency for _, _, schema in plans} == {"add_remove", "substitute"}
         assert any(prepared.caveat is not None for _, prepared, _ in plans)
         assert len({name for name, _, _ in plans}) == len(plans)
-    assert (len(made), len(sized)) == (32, 26)
+    assert (len(made), len(sized)) == (48, 26)
 
 
 @pytest.mark.wide

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from reticent.data.candidates import Cells, Segment, cells_on
-from reticent.data.design import SampleDesign
+from reticent.data.design import PublicMargins, SampleDesign
 from reticent.data.query import (
     WEIGHT_ONE,
     Keys,
@@ -24,7 +24,7 @@ from reticent.data.query import (
     stability,
 )
 from reticent.data.schema import Person, Schema, category, grid_by_width, real
-from reticent.data.table import Counts, open_table
+from reticent.data.table import Counts, QueryResult, open_table
 from reticent.privacy.loss import PureDP
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
@@ -32,6 +32,7 @@ from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles.quantile_step import QuantileStep, values_and_ties
 from reticent.statistics.ranks import runs, sensitivity
 from reticent.statistics.weighted.soft_weights import ALONE, SHARE, WeightDesign, weight_design
+from reticent.statistics.weighted.weighted_step import WeightedStep
 from tests.support.data_reference import Cell, Reference, Row
 
 SECRET = bytes(range(32))
@@ -244,6 +245,41 @@ def test_a_weighted_median_charges_every_draw_at_the_largest_weight(adjacency: s
         assert mechanism.sensitivity.bound % WEIGHT_ONE == 0
     assert step._squares is not None
     assert step._squares.sensitivity.bound % WEIGHT_ONE == 0
+
+
+DESIGNS = (
+    SampleDesign(strata="g"),
+    SampleDesign(margins=PublicMargins("g", (("a", Fraction(3)), ("b", Fraction(1))))),
+)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+@pytest.mark.parametrize("question", ["mean(x)", "sum(x)", "proportion(g, value=a)"])
+def test_no_row_moves_what_a_design_draws_further_than_its_noise_is_made_for(
+    design: SampleDesign, adjacency: str, question: str
+) -> None:
+    """The sums of all rows and those of strata apart, each at its own price; what they cost together is epsilon."""
+    schema = replace(shape(Person(adjacency, "who", 1)), design=design)  # type: ignore[arg-type]
+    drawn_alone = replace(schema, person=Person(adjacency))  # type: ignore[arg-type]
+    step = prepare(parse(question), Setting(drawn_alone, None, weight="w"), Fraction(2))
+    assert isinstance(step, WeightedStep)
+    assert step.guarantee.loss == PureDP(Fraction(2))
+    half = len(step.queries) // 2 if step.strata is not None else len(step.queries)
+    draws = [(step.queries[:half], step.mechanism)]
+    if step.strata is not None:
+        draws.append((step.queries[half:], step.strata.mechanism))
+        assert (step.mechanism.epsilon, step.strata.mechanism.epsilon) == (Fraction(8, 5), Fraction(2, 5))
+    assert (step.strata is None) == (step.calibration is not None)
+    for queries, mechanism in draws:
+        each = [
+            list(step._protected([QueryResult(vectors=reference.answer(query)) for query in queries]))
+            for reference in (Reference(schema, [*OTHERS[2:], *own], ("g", "w", "x"), SECRET) for own in [[], *mine(1)])
+        ]
+        base = each[1::5] if adjacency == "substitute" else each[:1]
+        most = max(moved(one, other) for one in each[1:] for other in base)
+        assert most <= mechanism.sensitivity.bound
+        assert most >= (2 if adjacency == "substitute" else 1) * WEIGHT_ONE - 64
 
 
 def test_the_engine_counts_weights_and_their_squares_by_cell() -> None:

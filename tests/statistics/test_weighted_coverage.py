@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.data.design import SampleDesign, check_weights
+from reticent.data.design import PublicMargins, SampleDesign, check_weights
 from reticent.data.schema import Column, Person, Schema, category, real
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
@@ -196,6 +196,79 @@ def test_a_weighted_median_with_the_errors_of_rows_alone_would_be_too_narrow() -
     assert evenly < 0.85 * told < told < bound
     slope = float(np.diff(np.quantile(np.repeat(held["x"], (2 * held["w"]).astype(int)), [0.48, 0.52]))[0]) / 0.04
     assert found.sampling == pytest.approx(1.96 * told * slope / w.sum(), rel=0.25)
+
+
+Drawn = tuple[NDArray[np.int64], Floats]  # the places of the rows of a sample, and their weights
+
+
+def in_strata(population: dict[str, Floats], generator: np.random.Generator) -> Drawn:
+    """As many of every stratum, without replacement: half of a small one, and a twelfth of the others."""
+    parts = [np.flatnonzero(population["h"] == key) for key in range(5)]
+    drawn = [generator.choice(part, 1_000, replace=False) for part in parts]
+    return np.concatenate(drawn), np.concatenate([np.full(1_000, len(part) / 1_000) for part in parts])
+
+
+def by_chance(population: dict[str, Floats], generator: np.random.Generator) -> Drawn:
+    """Each by itself, with a chance that depends on the value of g: weights are one over that chance."""
+    chance = np.where(population["g"] == 1.0, 0.18, 0.07)
+    drawn = np.flatnonzero(generator.random(len(chance)) < chance)
+    return drawn, 1.0 / chance[drawn]
+
+
+def of_strata(spread: float) -> dict[str, Floats]:
+    generator = np.random.default_rng(21)
+    h = np.repeat(np.arange(5.0), (2_000, 12_000, 12_000, 12_000, 12_000))
+    x = np.clip(30.0 + spread * (h - 2.0) + 6.0 * generator.standard_normal(len(h)), 0.0, 60.0)
+    return {"h": h, "x": x, "g": (generator.random(len(h)) < 0.15 + 0.12 * h).astype(np.float64)}
+
+
+SIZES = tuple((str(key), Fraction(size)) for key, size in enumerate((2_000, 12_000, 12_000, 12_000, 12_000)))
+STRATIFIED = SampleDesign(strata="h", fractions=tuple((key, 1_000 / size) for key, size in SIZES))
+CALIBRATED = SampleDesign(margins=PublicMargins("h", SIZES))
+DESIGNED: list[tuple[SampleDesign, Callable[..., Drawn], str, Kind, str, float]] = [
+    (STRATIFIED, in_strata, "mean(x)", "add_remove", "1", 8.0),
+    (STRATIFIED, in_strata, "proportion(g, value=1)", "substitute", "2", 0.0),
+    (STRATIFIED, in_strata, "sum(x)", "substitute", "2", 3.0),
+    (CALIBRATED, by_chance, "mean(x)", "add_remove", "1", 8.0),
+    (CALIBRATED, by_chance, "sum(x)", "substitute", "2", 3.0),
+    (CALIBRATED, by_chance, "proportion(g, value=1)", "add_remove", "1", 8.0),
+]
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(("design", "draw", "question", "kind", "epsilon", "spread"), DESIGNED)
+def test_answers_of_strata_and_of_margins_cover_and_their_mutants_do_not(
+    design: SampleDesign, draw: Callable[..., Drawn], question: str, kind: Kind, epsilon: str, spread: float
+) -> None:
+    population, generator = of_strata(spread), np.random.default_rng(13)
+    aim = {
+        "mean(x)": float(population["x"].mean()),
+        "sum(x)": float(population["x"].sum()),
+        "proportion(g, value=1)": float(population["g"].mean()),
+    }[question]
+    columns: dict[str, Column] = {
+        "w": real(0, 16),
+        "x": real(0, 60),
+        "g": category([0, 1]),
+        "h": category([0, 1, 2, 3, 4]),
+    }
+    schema, found = Schema(columns, Person(kind), design=design), []
+    step = prepare(
+        parse(question), Setting(schema, 5_000 if kind == "substitute" else None, weight="w"), Fraction(epsilon)
+    )
+    for run in range(400):
+        places, weights = draw(population, generator)
+        rows = {"w": weights, **{name: cells[places] for name, cells in population.items()}}
+        outcome = answered(step, Fake(schema, rows), Replayed(f"d{run}")).outcome
+        if isinstance(outcome, Reply):
+            found.append(stretch(outcome.value, aim))
+    assert len(found) > 0.98 * 400
+    ratios = np.array(found)
+    right, narrow, wide = (int((ratios <= factor).sum()) for factor in (1.0, 0.6, 1.8))
+    assert not too_low(right, len(found)), right / len(found)
+    assert not too_high(right, len(found)), right / len(found)
+    assert too_low(narrow, len(found)), narrow / len(found)
+    assert too_high(wide, len(found)), wide / len(found)
 
 
 def test_an_answer_without_weights_misses_the_population() -> None:

@@ -219,7 +219,7 @@ def test_a_study_file_declares_weight_and_design(tmp_path: Path) -> None:
         ('"raked"', "depend on everybody"),
         ('{ weights = "fixed", cluster = 0 }', "an integer from 1"),
         ('{ weights = "fixed", fraction = 1 }', "no sample"),
-        ('{ weights = "fixed", strata = "g" }', "unknown key 'strata'"),
+        ('{ weights = "fixed", stratum = "g" }', "Did you mean strata"),
         ("3", "a word or a table"),
     ],
 )

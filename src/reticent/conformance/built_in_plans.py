@@ -10,12 +10,13 @@ A question is here because a verb of the language is (``tests/audit/test_report.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 from reticent.conformance.neighbours import KeyedDice
 from reticent.conformance.schemas import PEOPLE, Extended, random_plan, random_schema
-from reticent.data.design import SampleDesign
+from reticent.data.design import PublicMargins, SampleDesign
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
@@ -41,6 +42,15 @@ QUESTIONS: Final = (
     ("regress(x ~ k + g) weight w",),
     ("log_mean(x)", "geometric_mean(k) by g", "mean(y, method=clipped)", "log_mean(x, per=person)"),
 )
+DESIGNED: Final = ("mean(x)", "sum(k)", "proportion(b, value=true)", "count", "mean(x) by g")
+DESIGNS: Final = {
+    "strata": SampleDesign(
+        "w", strata="g", fractions=(("a", Fraction(1, 10)), ("b", Fraction(1, 2)), ("c", Fraction(0)))
+    ),
+    "margins": SampleDesign(
+        "w", margins=PublicMargins("g", (("a", Fraction(9)), ("b", Fraction(5)), ("c", Fraction(1))))
+    ),
+}
 DENSITIES: Final = (
     DensityOf("x", method="histogram", detail=Detail(cells=4)),
     DensityOf("x", method="series", detail=Detail(degree=2)),
@@ -91,6 +101,10 @@ def built_in() -> Iterator[tuple[str, PreparedRelease, Schema]]:
             within = Cost(Fraction(len(questions)))
             name = f"plan {place}, {kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
             yield name, settle(understand(questions, schema), within, schema, units, "approximate"), schema
+        for word, design in DESIGNS.items():
+            drawn, within = replace(schema, design=design), Cost(Fraction(len(DESIGNED)))
+            name = f"sample with {word}, {kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
+            yield name, settle(understand(DESIGNED, drawn), within, drawn, units, "approximate"), drawn
         within = Cost(Fraction(6))
         name = f"densities, {kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
         yield name, settle(understand(DENSITIES, schema), within, schema, units, "approximate"), schema

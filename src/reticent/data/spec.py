@@ -57,7 +57,7 @@ from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, about, read, show
 
 if TYPE_CHECKING:
-    from reticent.data.design import SampleDesign
+    from reticent.data.design import OfKeys, PublicMargins, SampleDesign
 
 T = TypeVar("T")
 Tables: TypeAlias = Mapping[str, Any]  # what tomllib returns
@@ -81,7 +81,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
         *("source", "sheet", "delimiter", "encoding", "decimal", "thousands", "na"),
         *("public", "key", "person", "join", "rows", "keys", "owners", "columns"),
     ),
-    "design": ("weights", "cluster", "likeness", "fraction"),
+    "design": ("weights", "cluster", "likeness", "fraction", "strata", "margins"),
     "person": ("column", "unit", "adjacency", "people", "rows"),
     "budget": ("epsilon", "delta", "rho", "approved", "ends", "override"),
     "real": NUMERIC,
@@ -517,10 +517,44 @@ def design_of(weight: str | None, design: object) -> SampleDesign | None:
     _known(told, "design", where)
     try:
         check_weights(_text(told, "weights", where) or "")
-        shares = {key: _read(told, key, where) for key in ("likeness", "fraction") if key in told}
-        return SampleDesign(weight or "", told.get("cluster", 1), **shares)
+        several = isinstance(told.get("fraction"), Mapping)
+        plain = ("likeness",) if several else ("likeness", "fraction")
+        shares = {key: _read(told, key, where) for key in plain if key in told}
+        return SampleDesign(
+            weight or "",
+            told.get("cluster", 1),
+            **shares,
+            strata=_text(told, "strata", where) or "",
+            fractions=_of_keys(told["fraction"], f"{where} fraction") if several else (),
+            margins=_margins(told, where),
+        )
     except PublicParameterError as error:
         raise SpecError(f"{where}: {error}") from None
+
+
+def _margins(told: Mapping[str, object], where: str) -> PublicMargins | None:
+    """The public sizes of the groups of one category: ``{ sex = { f = 51000, m = 49000 } }``."""
+    from reticent.data.design import PublicMargins
+
+    found = told.get("margins")
+    if found is None:
+        return None
+    if not isinstance(found, Mapping) or len(found) != 1:
+        raise SpecError(
+            f"{where} margins are of one column: margins = {{ sex = {{ f = 51000, m = 49000 }} }}. For several, "
+            "compute a column of their combinations, and give its sizes."
+        )
+    ((column, sizes),) = found.items()
+    return PublicMargins(str(column), _of_keys(sizes, f"{where} margins"))
+
+
+def _of_keys(found: object, where: str) -> OfKeys:
+    """A number for each key of a category, by the key's text."""
+    from reticent.data.expression_tree import key_text
+
+    if not isinstance(found, Mapping) or not found:
+        raise SpecError(f"{where}: one number for each key is wanted, got {_shown(found)}")
+    return tuple((key_text(key), _read(found, key, where)) for key in found)
 
 
 def read_tables(tables: Tables, folder: Path, study: Tables) -> Mapping[str, TableSource]:

@@ -130,6 +130,7 @@ class _StatementReader:
         self.rows = RowView({})
         self.groups = GroupingSets()
         self.cost = _cost(options, schema)
+        self.weight = options.get("weight")
 
     def statement(self, text: str, node: Any) -> SelectStatement:
         parts(node, "expressions", "from_", "where", "group", "having", "order", "limit", "with_", "joins")
@@ -367,6 +368,8 @@ class _StatementReader:
             ask = ask.by(*map(Expression, self.groups.columns))
         if len(self.groups.sets) > 1:
             ask = ask.with_totals()
+        if self.weight is not None:
+            ask = ask.weight(self.weight)
         return self.asks.setdefault(ask.name, ask).name
 
     # --- aggregates -----------------------------------------------------------------------------------------------
@@ -606,7 +609,7 @@ def _cost(options: Mapping[str, str], schema: Schema) -> dict[str, str]:
     found = {name: options[name] for name in ("epsilon", "delta") if name in options}
     for name, given in options.items():
         match name:
-            case "epsilon" | "delta":
+            case "epsilon" | "delta" | "weight":
                 pass
             case "privacy_unit_column":
                 if given != schema.person.column:
@@ -616,5 +619,5 @@ def _cost(options: Mapping[str, str], schema: Schema) -> dict[str, str]:
                 if given != str(schema.person.rows):
                     raise refusal(f"{name} is {schema.person.rows}, as the study declares.")
             case _:
-                raise refusal(f"There is no option {name}: write epsilon, delta.")
+                raise refusal(f"There is no option {name}: write epsilon, delta, weight.")
     return found

@@ -80,7 +80,7 @@ def study(
     tables: Mapping[str, TableSource] | None = None,
     unit: str = "",
     weight: str | Expression | None = None,
-    design: str | Mapping[str, Number] | None = None,
+    design: str | Mapping[str, object] | None = None,
     extensions: Sequence[ModuleType] = (),
 ) -> Study:
     """A study of a table in memory: arrays by name, pandas, Polars, Arrow, or a DuckDB relation; or of a file.
@@ -134,7 +134,8 @@ def study(
     design : "fixed" or mapping, optional
         How the weights were made, needed for any weight: ``"fixed"``, or ``{"weights": "fixed", "cluster": 20,
         "likeness": "0.05", "fraction": "0.1"}`` with the most rows drawn together, how alike they are, and the least
-        part of the population that was drawn.
+        part of the population that was drawn. ``"strata": "region"`` names the category of which each key was sampled
+        by itself; ``"margins": {"sex": {"f": 51000, "m": 49000}}`` are public sizes that answers are calibrated to.
     extensions : sequence of modules, optional
         Statistics and mechanisms of third parties, as for ``open``.
 

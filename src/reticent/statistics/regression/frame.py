@@ -115,6 +115,11 @@ class Frame:
         Returns
         -------
         CompleteRows
+
+        Raises
+        ------
+        PublicParameterError
+            Arrays of another shape than the frame's.
         """
         if values.ndim != 2 or values.shape[1] != len(self.blocks) or len(targets) != len(values):
             raise PublicParameterError(f"rows have {len(self.blocks)} columns, and y as many rows")

@@ -265,7 +265,21 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
 
 
 def has_use_for(asked: Regression, setting: Setting, *, squared: bool) -> None:
-    """Refuse options that a method would not look at."""
+    """Refuse options that a method would not look at.
+
+    Parameters
+    ----------
+    asked : Regression
+    setting : Setting
+        Public circumstances, a delta among them.
+    squared : bool
+        True for least squares.
+
+    Raises
+    ------
+    QuestionError
+        With the options.
+    """
     spends = squared or asked.method in (*BY_TEST, "adassp")
     unused = [
         *(["mode"] if asked.ptr.mode == "paper" and asked.method not in BY_TEST else []),

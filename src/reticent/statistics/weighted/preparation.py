@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from reticent.data.design import DECLARE, SampleDesign
-from reticent.data.query import Weighing, WeightedMoments, WeightedTally
-from reticent.data.schema import Integer, Real, Schema, grid_by_width
+from reticent.data.design import DECLARE, OfKeys, SampleDesign
+from reticent.data.expression_tree import key_text
+from reticent.data.query import Keys, Weighing, WeightedMoments, WeightedTally
+from reticent.data.schema import Category, Integer, Real, Schema, grid_by_width
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.numbers import show
@@ -26,12 +28,15 @@ from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.regression.regress import Regression
 from reticent.statistics.statistic import UNWEIGHTED
 from reticent.statistics.weighted.soft_weights import ALONE, SHARE, WeightDesign, weight_design
-from reticent.statistics.weighted.weighted_step import WeightedStep
+from reticent.statistics.weighted.weighted_step import Calibration, StrataPart, WeightedStep
 
 if TYPE_CHECKING:
     from reticent.data.query import Query
     from reticent.statistics.context import Setting, Step
     from reticent.statistics.statistic import Ask
+
+STRATA_SHARE: Final = Fraction(1, 5)  # of a question's epsilon, for the sums of each stratum
+UNCALIBRATED: Final = "not calibrated to"
 
 
 def weighing(column: str, schema: Schema) -> Weighing:
@@ -102,11 +107,105 @@ def prepare(asked: Ask, setting: Setting, epsilon: Fraction) -> Step:
             raise TypeError(f"{statistic.name} takes no weight")
 
 
-def _mechanism(design: WeightDesign, setting: Setting, epsilon: Fraction) -> Geometric:
+def _mechanism(design: WeightDesign, setting: Setting, epsilon: Fraction, groups: int | None = None) -> Geometric:
     """Noise of all integers together: a row moves them by one in all, and a replaced one by two."""
     rows = setting.schema.person.rows * (2 if setting.neighbours.kind == "substitute" else 1)
-    moved = design.sensitivity(rows, min(rows, public_facts.groups(setting)))
+    moved = design.sensitivity(rows, min(rows, public_facts.groups(setting) if groups is None else groups))
     return Geometric(L1(moved, setting.neighbours), epsilon)
+
+
+def _by_design(
+    step: WeightedStep, of: Callable[[Keys | None], tuple[Query, ...]], setting: Setting, epsilon: Fraction
+) -> WeightedStep:
+    """The step of all rows, calibrated to public margins, or with what strata take off its sampling error.
+
+    Parameters
+    ----------
+    step : WeightedStep
+        A mean, a share or a total of a value.
+    of : callable
+        Its queries, by the keys of groups.
+    setting : Setting
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    WeightedStep
+
+    Raises
+    ------
+    QuestionError
+        Margins or strata that are not those of a category with listed keys.
+    """
+    sample = _sample(setting)
+    if not _whole(setting):
+        return step
+    if sample.margins is not None and step.design.width > 1:
+        margins = sample.margins
+        keys, sizes = _groups_of(margins.column, margins.sizes, "margins", setting)
+        total = float(margins.total)
+        return replace(
+            step,
+            queries=of(keys),
+            shape="mean",
+            whole=False,
+            mechanism=_mechanism(step.design, setting, epsilon, len(keys.among)),
+            least=step.middle - step.half,
+            calibration=Calibration(
+                tuple(float(size) / total for size in sizes), total if step.shape == "total" else 1.0
+            ),
+            estimand=f"{step.estimand}, calibrated to {margins.words}",
+            caveats=(
+                *(text for text in step.caveats if not text.startswith(UNCALIBRATED)),
+                f"rows without a readable {margins.column} do not count",
+            ),
+        )
+    alone = sample.cluster == 1 and setting.schema.person.rows == 1 and setting.schema.person.column is None
+    if not sample.strata or not alone or not step.interval:
+        return step
+    keys, fractions = _groups_of(sample.strata, sample.fractions, "strata", setting)
+    least = sample.fraction
+    beyond = tuple(float((share - least) / (1 - least)) for share in fractions) or (0.0,) * len(keys.among)
+    return replace(
+        step,
+        queries=(*step.queries, *of(keys)),
+        mechanism=_mechanism(step.design, setting, epsilon * (1 - STRATA_SHARE)),
+        strata=StrataPart(_mechanism(step.design, setting, epsilon * STRATA_SHARE, len(keys.among)), beyond),
+        caveats=tuple(sample.words(stratified=True) if text == sample.words() else text for text in step.caveats),
+    )
+
+
+def _groups_of(column: str, told: OfKeys, word: str, setting: Setting) -> tuple[Keys, tuple[Fraction, ...]]:
+    """The keys of a category, and the public number that is told of each.
+
+    Parameters
+    ----------
+    column : str
+    told : tuple of key and Fraction
+        Empty where no numbers are told.
+    word : str
+        The part of the design, for the message.
+    setting : Setting
+
+    Raises
+    ------
+    QuestionError
+        A column that is no category; a key without a number; a number of a key that is not listed.
+    """
+    declared = setting.schema.column(column)
+    if not isinstance(declared, Category):
+        raise QuestionError(
+            f'{word} are of a category: [columns.{column}] kind = "category", among = [...]. Nothing was charged.'
+        )
+    numbers, among = dict(told), [key_text(key) for key in declared.among]
+    if told and sorted(numbers) != sorted(among):
+        raise QuestionError(
+            f"{word} of {column} have one number for each of its keys {', '.join(among)}, got {', '.join(numbers)}. "
+            "Nothing was charged."
+        )
+    keys = Keys(column, declared.among, min(setting.schema.person.rows, len(among)))
+    return keys, tuple(numbers[key] for key in among) if told else ()
 
 
 def _sample(setting: Setting) -> SampleDesign:
@@ -116,10 +215,12 @@ def _sample(setting: Setting) -> SampleDesign:
 
 def _told(weight: Weighing, setting: Setting, clipped: tuple[str, ...], *, interval: bool = True) -> tuple[str, ...]:
     """The caveats of public declarations: bounds, weights, design."""
-    words = (f"weights of {weight.column} above {show(weight.highest)} count as that",)
+    words: tuple[str, ...] = (f"weights of {weight.column} above {show(weight.highest)} count as that",)
+    if (margins := _sample(setting).margins) is not None:
+        words = (*words, f"{UNCALIBRATED} the margins of {margins.column}")
     if not interval:
         return (*clipped, *words, "the interval covers the noise alone: sampling error was not bought")
-    return (*clipped, *words, _sample(setting).words)
+    return (*clipped, *words, _sample(setting).words())
 
 
 def _whole(setting: Setting) -> bool:
@@ -133,9 +234,13 @@ def _mean(asked: Mean, weight: Weighing, setting: Setting, epsilon: Fraction) ->
     design = weight_design(2 if asked.interval else 1, grid)
     ends = cut(asked.column, asked.low, asked.high, setting)
     person = setting.schema.person
-    return WeightedStep(
+
+    def of(keys: Keys | None) -> tuple[Query, ...]:
+        return (WeightedMoments(asked.column, weight, grid, design.values.order, keys),)
+
+    step = WeightedStep(
         public_facts.title(asked, setting),
-        (WeightedMoments(asked.column, weight, grid, design.values.order, setting.keys),),
+        of(setting.keys),
         "mean",
         design,
         _mechanism(design, setting, epsilon),
@@ -156,19 +261,23 @@ def _mean(asked: Mean, weight: Weighing, setting: Setting, epsilon: Fraction) ->
         alike=person.rows,
         interval=asked.interval,
     )
+    return _by_design(step, of, setting, epsilon)
 
 
 def _share(asked: Proportion, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
     declared = setting.schema.column(asked.column)
     value = proportion_step.chosen(asked, declared)
     design, person = WeightDesign(SHARE), setting.schema.person
-    queries: tuple[Query, ...] = (
-        WeightedTally(asked.column, weight, among=(value,), keys=setting.keys),
-        WeightedMoments(asked.column, weight, None, 0, setting.keys),
-    )
-    return WeightedStep(
+
+    def of(keys: Keys | None) -> tuple[Query, ...]:
+        return (
+            WeightedTally(asked.column, weight, among=(value,), keys=keys),
+            WeightedMoments(asked.column, weight, None, 0, keys),
+        )
+
+    step = WeightedStep(
         public_facts.title(asked, setting),
-        queries,
+        of(setting.keys),
         "mean",
         design,
         _mechanism(design, setting, epsilon),
@@ -183,6 +292,7 @@ def _share(asked: Proportion, weight: Weighing, setting: Setting, epsilon: Fract
         f"{kept('row', person)}{among_groups(setting)}",
         alike=person.rows,
     )
+    return _by_design(step, of, setting, epsilon)
 
 
 def _sum(asked: Sum, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
@@ -190,9 +300,13 @@ def _sum(asked: Sum, weight: Weighing, setting: Setting, epsilon: Fraction) -> W
     grid, person = grid_by_width(low, high), setting.schema.person
     design = weight_design(2, grid)
     ends = cut(asked.column, asked.low, asked.high, setting)
-    return WeightedStep(
+
+    def of(keys: Keys | None) -> tuple[Query, ...]:
+        return (WeightedMoments(asked.column, weight, grid, 2, keys),)
+
+    step = WeightedStep(
         public_facts.title(asked, setting),
-        (WeightedMoments(asked.column, weight, grid, 2, setting.keys),),
+        of(setting.keys),
         "total",
         design,
         _mechanism(design, setting, epsilon),
@@ -209,13 +323,18 @@ def _sum(asked: Sum, weight: Weighing, setting: Setting, epsilon: Fraction) -> W
         alike=person.rows,
         highest=float(weight.highest),
     )
+    return _by_design(step, of, setting, epsilon)
 
 
 def _count(asked: Count, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
     design, person = WeightDesign(ALONE), setting.schema.person
-    return WeightedStep(
+
+    def of(keys: Keys | None) -> tuple[Query, ...]:
+        return (WeightedMoments(None, weight, None, 0, keys),)
+
+    step = WeightedStep(
         public_facts.title(asked, setting),
-        (WeightedMoments(None, weight, None, 0, setting.keys),),
+        of(setting.keys),
         "total",
         design,
         _mechanism(design, setting, epsilon),
@@ -231,6 +350,7 @@ def _count(asked: Count, weight: Weighing, setting: Setting, epsilon: Fraction) 
         alike=person.rows,
         highest=float(weight.highest),
     )
+    return _by_design(step, of, setting, epsilon)
 
 
 def _histogram(asked: Histogram, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:

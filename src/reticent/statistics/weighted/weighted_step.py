@@ -4,6 +4,9 @@ The soft counts of ``soft_weights`` give noisy sums of v^a y^j, v the weight and
 ratio R of two of them. Its error is, to first order, the sum of v (y - R), divided by the weights: rows give its
 variance, the sum of v^2 (y - R)^2, and the law of the noise of the same form is known. A total is a sum of v times a
 value. See docs/proofs/weights.md.
+
+    strata     the same sums in each stratum, for 1/5 of the price: what their totals differ by is no sampling error
+    margins    the ratio in each group of public size N: calibrated, the mean is the sum of N R over the sum of N
 """
 
 from __future__ import annotations
@@ -11,17 +14,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from reticent.data.design import SampleDesign
 from reticent.data.query import PARTS, Query
 from reticent.mechanisms.geometric import Geometric, laplace_radius
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
 from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
 from reticent.statistics.counts.count_step import guarantee_of, noisy
-from reticent.statistics.error_law import ErrorLaw, SampledVariance
+from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined
 from reticent.statistics.intervals import FEW, UNSURE, spread, too_few
 from reticent.statistics.margins import Margin, summed
 from reticent.statistics.replies import ALWAYS, of_any, passing
@@ -32,12 +36,37 @@ if TYPE_CHECKING:
     from reticent.entropy import Entropy
 
 Shape = Literal["mean", "total"]
+Sums: TypeAlias = dict[tuple[int, int], float]  # of v^a y^j, noisy, by (a, j)
+EVENLY: Final = "assumes weights spread evenly up to the largest"
 SPREAD: Final = 1.0 / 3.0  # standard deviation of y that a plan supposes
+CLEAR: Final = 10.0  # a stratum whose rows are fewer than so many deviations of their noise takes nothing off
+
+
+@dataclass(frozen=True, slots=True)
+class StrataPart:
+    """The sums of each stratum with noise of their own, behind those of all rows.
+
+    ``beyond`` has for each stratum the part of its population that was drawn, beyond the least of all strata.
+    """
+
+    mechanism: Geometric
+    beyond: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Public sizes of the groups of an answer, as parts of their sum, and the sum itself where a total is asked."""
+
+    shares: tuple[float, ...]
+    times: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedStep:
     """One or several numbers per group from weighted sums, each of ``design.width`` times three integers.
+
+    With ``strata`` the second half of the queries asks the same of every stratum, and with ``calibration`` all groups
+    give one number.
 
     ``middle`` and ``half`` turn y into the unit of the answer. ``bins`` is the number of totals of one group. With
     ``whole`` a total is of all rows, and the sampling error of their weights about their mean is all there is.
@@ -64,14 +93,25 @@ class WeightedStep:
     highest: float = 1.0
     margins: tuple[Margin, ...] = ()
     merged: int = 1
+    strata: StrataPart | None = None
+    calibration: Calibration | None = None
 
     @property
     def guarantee(self) -> Guarantee:
-        return guarantee_of(self.mechanism, self.setting, self.name)
+        if self.strata is None:
+            return guarantee_of(self.mechanism, self.setting, self.name)
+        return compose.in_sequence([self.mechanism.guarantee, self.strata.mechanism.guarantee], label=self.name)
 
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
-        drawn = noisy(list(self._protected(results)), self.mechanism, entropy)
-        found = [law for vector in drawn for law in self._laws(vector)]
+        whole = len(results) // 2 if self.strata is not None else len(results)
+        drawn = noisy(list(self._protected(results[:whole])), self.mechanism, entropy)
+        if self.strata is not None:
+            within = noisy(list(self._protected(results[whole:])), self.strata.mechanism, entropy)
+            found = [self._law(self.design.sums(drawn[0]), [self.design.sums(one) for one in within])]
+        elif self.calibration is not None:
+            found = [self._calibrated([law for vector in drawn for law in self._laws(vector)], self.calibration)]
+        else:
+            found = [law for vector in drawn for law in self._laws(vector)]
         cells = [self._cell(label, law) for label, law in zip(self.labels, found, strict=True)]
         for label, places in self.margins:
             several = replace(self, merged=len(places))
@@ -84,7 +124,7 @@ class WeightedStep:
 
     def _protected(self, results: Sequence[QueryResult]) -> Iterator[tuple[int, ...]]:
         """The integers of each group that get noise."""
-        if len(self.queries) == 1:
+        if len(results) == 1:
             (result,) = results
             for vector in result.vectors:
                 yield self.design.integers(vector) if self.bins == 1 else vector
@@ -105,17 +145,50 @@ class WeightedStep:
         scale = float(self.mechanism.scale)
         return [scale * one for one in self.design.coefficients(form)] * self.merged
 
-    def _law(self, sums: dict[tuple[int, int], float]) -> ErrorLaw | None:
-        return self._mean(sums) if self.shape == "mean" else self._total(sums)
+    def _law(self, sums: Sums, strata: Sequence[Sums] = ()) -> ErrorLaw | None:
+        return self._mean(sums, strata) if self.shape == "mean" else self._total(sums, strata)
 
-    def _mean(self, sums: dict[tuple[int, int], float]) -> ErrorLaw | None:
+    def _calibrated(self, laws: Sequence[ErrorLaw | None], to: Calibration) -> ErrorLaw | None:
+        """The law of the groups' means, weighted by public sizes; None where a group has too few rows."""
+        told = [law for law in laws if law is not None]
+        if len(told) < len(laws):
+            return None
+        return combined([to.times * share for share in to.shares], told, {})
+
+    def _within(self, strata: Sequence[Sums], of_z: Form, own: dict[int, float]) -> tuple[float, float]:
+        """The part of the sum of squares of z that is no sampling error, and the deviation of its noise.
+
+        It is what the totals of strata say, and what was drawn of a stratum beyond the least of all. ``of_z`` is z, of
+        which ``own`` has the square, as forms of the sums.
+        """
+        if self.strata is None or not strata:  # a plan has none
+            return 0.0, 0.0
+        by_itself = replace(self, mechanism=self.strata.mechanism, strata=None)
+        blur = spread(by_itself.noise_of(of_z))
+        squared: Form = {(2, j): w for j, w in own.items()}
+        of_rows, of_squares = spread(by_itself.noise_of({(0, 0): 1.0})), spread(by_itself.noise_of(squared))
+        found = doubt = 0.0
+        for sums, beyond in zip(strata, self.strata.beyond, strict=True):
+            rows = sums[0, 0]
+            if rows < max(CLEAR * of_rows, 2.0):
+                continue
+            total = sum(w * sums[place] for place, w in of_z.items())
+            square = sum(w * sums[place] for place, w in squared.items())
+            between = (total * total - 2.0 * blur * blur) / rows  # noise of scale s has the variance 2 s^2
+            between -= max(square - between, 0.0) / (rows - 1.0)  # squares about a mean are fewer by one
+            found += between + beyond * (square - between)
+            doubt += ((1.0 - beyond) * 2.0 * total * blur / rows) ** 2 + (beyond * of_squares) ** 2
+        return found, math.sqrt(doubt)
+
+    def _mean(self, sums: Sums, strata: Sequence[Sums] = ()) -> ErrorLaw | None:
         if self._declines(sums):
             return None
         weights = sums[1, 0]
         ratio = sums[1, 1] / weights
         inner = min(max(ratio, -1.0), 1.0)
-        scales = self.noise_of({(1, 1): 1.0, (1, 0): -inner})
-        squares = self._squares(sums, {0: inner * inner, 1: -2.0 * inner, 2: 1.0}, (1.0 + abs(inner)) ** 2, {})
+        of_z: Form = {(1, 1): 1.0, (1, 0): -inner}
+        scales, own = self.noise_of(of_z), self._own({0: inner * inner, 1: -2.0 * inner, 2: 1.0})
+        squares = self._squares(sums, own, (1.0 + abs(inner)) ** 2, {}, self._within(strata, of_z, own or {}))
         factor = self.half / weights
         return ErrorLaw(
             self.middle + self.half * ratio,
@@ -123,22 +196,23 @@ class WeightedStep:
             sampling=None if squares is None else squares.times(self._times * factor * factor),
         )
 
-    def _declines(self, sums: dict[tuple[int, int], float]) -> bool:
+    def _declines(self, sums: Sums) -> bool:
         """Tell if rows are too few, or weights too uncertain, to divide by."""
         rows, weights = sums[0, 0], sums[1, 0]
         sure = spread(self.noise_of({(1, 0): 1.0}))
         return too_few(rows, self.noise_of({(0, 0): 1.0})) or weights < laplace_radius(sure, UNSURE)
 
-    def _total(self, sums: dict[tuple[int, int], float]) -> ErrorLaw:
+    def _total(self, sums: Sums, strata: Sequence[Sums] = ()) -> ErrorLaw:
         ends = {(1, 0): self.middle, (1, 1): self.half} if self.design.width > 1 else {(1, 0): self.middle}
         value = sum(w * sums[place] for place, w in ends.items())
         scales = self.noise_of(ends)
-        own = {0: self.middle**2, 1: 2.0 * self.middle * self.half, 2: self.half**2}
+        own = self._own({0: self.middle**2, 1: 2.0 * self.middle * self.half, 2: self.half**2})
         about: Form = {}
-        if self.whole and sums[0, 0] >= 1.0:
+        if self.whole and self.strata is None and sums[0, 0] >= 1.0:
             mean = value / sums[0, 0]
             about = {**{place: -2.0 * mean * w for place, w in ends.items()}, (0, 0): mean * mean}
-        squares = self._squares(sums, own, (abs(self.middle) + abs(self.half)) ** 2, about)
+        most = (abs(self.middle) + abs(self.half)) ** 2
+        squares = self._squares(sums, own, most, about, self._within(strata, ends, own or {}))
         return ErrorLaw(
             self.highest * value,
             tuple(abs(self.highest * scale) for scale in scales if scale),
@@ -150,22 +224,31 @@ class WeightedStep:
         """Factor of the sampling variance: rows of one person are taken as equal, and the design."""
         return self.alike * float(self.sample.factor)
 
-    def _squares(
-        self, sums: dict[tuple[int, int], float], own: dict[int, float], most: float, about: Form
-    ) -> SampledVariance | None:
-        """The sum of squares of v times a polynomial of y, about a mean if any; None where it was not bought.
+    def _own(self, own: dict[int, float]) -> dict[int, float] | None:
+        """The square of a polynomial of y by powers that there are; None where squares were not bought.
 
         The square of a share's y is 1, and weights by themselves have no y.
         """
         if self.design.is_counted:
-            own = {j: w for j, w in own.items() if j == 1 and self.design.width == 2} | {
+            return {j: w for j, w in own.items() if j == 1 and self.design.width == 2} | {
                 0: own[0] + (own[2] if self.design.width == 2 else 0.0)
             }
-        elif self.design.width < 3:
+        return None if self.design.width < 3 else own
+
+    def _squares(
+        self, sums: Sums, own: dict[int, float] | None, most: float, about: Form, within: tuple[float, float]
+    ) -> SampledVariance | None:
+        """The sum of squares of v times a polynomial of y, about a mean if any; None where it was not bought.
+
+        ``within`` is what strata take off, and the deviation of its noise.
+        """
+        if own is None:
             return None
         form = {**{(2, j): w for j, w in own.items()}, **about}
         estimate = sum(w * sums[place] for place, w in form.items())
-        return SampledVariance(estimate, spread(self.noise_of(form)), 0.0, max(sums[2, 0], 0.0) * most)
+        off, blur = within
+        doubt = math.hypot(spread(self.noise_of(form)), blur)
+        return SampledVariance(estimate - max(off, 0.0), doubt, 0.0, max(sums[2, 0], 0.0) * most)
 
     def _cell(self, label: Label, law: ErrorLaw | None) -> Cell:
         if law is None:
@@ -175,8 +258,9 @@ class WeightedStep:
     def _shown(self, law: ErrorLaw) -> Outcome[Estimate]:
         """The estimate with what lies outside the possible values shown as the nearest possible one."""
         found = _plain(law).value
-        most = self.middle + self.half if self.shape == "mean" else math.inf
-        least = -math.inf if self.least is None else self.least
+        times = 1.0 if self.calibration is None else self.calibration.times
+        most = times * (self.middle + self.half) if self.shape == "mean" else math.inf
+        least = -math.inf if self.least is None else times * self.least
         value, low, high = (min(max(x, least), most) for x in (found.value, found.low, found.high))
         return Reply(Estimate(value, low, high, found.noise, found.sampling))
 
@@ -187,11 +271,12 @@ class WeightedStep:
         return of_persons(self._expected, people, self.alike, self.setting.schema.person)
 
     def _expected(self, people: int) -> ExpectedAccuracy:
+        if self.calibration is not None:
+            return self._expected_of_groups(people, self.calibration)
         size = people / max(len(self.labels), 1)
         second = SPREAD**2 if self.design.width > 2 or not self.design.is_counted else 1.0
-        powers = (1.0, 0.0, second)
-        sums = {(a, j): size / (a + 1) * powers[j] for a in range(PARTS) for j in range(self.design.width)}
-        note = "assumes weights spread evenly up to the largest"
+        sums = self._supposed(size, second)
+        note = EVENLY + ("; what strata take off is not planned" if self.strata is not None else "")
         if self.shape == "mean":
             drawn = self.noise_of({(0, 0): 1.0})
             replies = of_any(passing(lambda number: not too_few(number, drawn), size, drawn))
@@ -201,6 +286,22 @@ class WeightedStep:
             replies = ALWAYS
         law = self._law(sums)
         assert law is not None
+        return ExpectedAccuracy(law.noise, law.sampled if self.interval else None, note, replies)
+
+    def _supposed(self, size: float, second: float) -> Sums:
+        """The sums of so many rows with weights spread evenly, and values of this mean square about the middle."""
+        powers = (1.0, 0.0, second)
+        return {(a, j): size / (a + 1) * powers[j] for a in range(PARTS) for j in range(self.design.width)}
+
+    def _expected_of_groups(self, people: int, to: Calibration) -> ExpectedAccuracy:
+        """For groups drawn in proportion to their public sizes."""
+        second = 1.0 if self.design.is_counted else SPREAD**2
+        drawn, least = self.noise_of({(0, 0): 1.0}), people * min(to.shares)
+        replies = of_any(passing(lambda number: not too_few(number, drawn), least, drawn))
+        law = self._calibrated([self._law(self._supposed(people * share, second)) for share in to.shares], to)
+        if law is None:
+            return ExpectedAccuracy(None, None, FEW, replies)
+        note = f"{EVENLY}, and groups drawn in proportion to their sizes"
         return ExpectedAccuracy(law.noise, law.sampled if self.interval else None, note, replies)
 
 
