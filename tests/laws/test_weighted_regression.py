@@ -123,3 +123,15 @@ def test_a_weighted_row_adds_at_most_one_part_to_the_meat() -> None:
         assert (np.diff(np.array(parts), axis=0) >= -1e-6).all()  # a larger weight never adds less
     assert PART == WEIGHT_ONE
     assert WHOLE > 0
+
+
+def test_an_interval_of_sums_that_noise_has_blown_up_ends_without_a_fault() -> None:
+    """Its excess is that of shares of the variance: the square of a variance of 1e200 is beyond a double."""
+    price = Price(Fraction(1), Fraction(0), Adjacency("add_remove"))
+    held = CompleteRows(np.array([[UNIT], [-UNIT]] * 50), np.array([UNIT, -UNIT] * 50), np.full(100, WEIGHT_ONE))
+    sums = Products(NARROW, price).draw(held, Replayed("sums"))
+    told = SandwichTerms(sums, NARROW.back[1], 4.0)
+    part, way = told.parts[1], np.ones(2)
+    for size in (1.0, 1e160):
+        ends = [told._end(part, way, side, size, np.full(len(sums.deviations), 1e-9)) for side in (-1.0, 1.0)]
+        assert all(end is None or end >= 0.0 for end in ends)

@@ -231,7 +231,8 @@ class SandwichTerms:
             weights = self.sums.weights(part, self.model + side * half * way)
             noisy = float((weights**2).sum())
             variance = noisy + sampled
-            excess = self.sums.tail * float((weights**4).sum()) / max(variance, 1e-300) ** 2
+            shares = weights / math.sqrt(max(variance, 1e-300))  # at most 1, so that no power of it overflows
+            excess = self.sums.tail * float((shares**4).sum())
             along = side * float(weights @ apart) / max(math.sqrt(variance) * hides, 1e-300)
             clear = 1 / max(hides, 1e-300) - AT_95 / math.sqrt(CLEAR)
             found = _deviations(excess, clear, along) * math.sqrt(variance)
