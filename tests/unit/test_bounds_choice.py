@@ -55,7 +55,8 @@ def beyond(table: Sequence[int], ladder: BoundsLadder) -> tuple[int, ...]:
 
 def neighbours(kind: Kind, rows: int) -> Iterator[tuple[Rows, Rows]]:
     """All neighbours of a person with up to ``rows`` values beside two others."""
-    mine = [own for size in range(1, rows + 1) for own in combinations_with_replacement(VALUES, size)]
+    values = VALUES if rows == 1 else (-2, 1, 3, 9)
+    mine = [own for size in range(1, rows + 1) for own in combinations_with_replacement(values, size)]
     for others in ((), (0, 3), (9, -7)):
         for own in mine:
             if kind == "add_remove":
