@@ -13,7 +13,9 @@ import pyarrow.csv
 import pytest
 
 import reticent as rt
+from reticent.data import further_tables
 from reticent.errors import QuestionError
+from reticent.learning import LinearRegression
 from reticent.outcome import Reply
 from reticent.study.selection import Selection
 from tests.support.cli_kit import run
@@ -273,6 +275,24 @@ def test_check_warns_of_a_listed_key_that_a_public_table_lacks(study: Path) -> N
     assert "[tables.wards] has no ward 7, 8, 9, …, which columns.ward lists: such rows have missing cells" in told
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("cost = {", "price = {", "no column is called price"),
+        ('column = "patient"', 'column = "person"', "no column is called person"),
+        ('key = "ward"', 'key = { wrad = "ward" }', "no column is called wrad"),
+        ("age = {", "years = {", "no column 'years'"),
+    ],
+)
+def test_check_finds_a_column_that_no_file_has(study: Path, old: str, new: str, said: str) -> None:
+    assert run("check", str(study)).code == 0
+    rest, _, _ = FILE.replace(old, new, 1).partition("[[release]]")
+    study.write_text(rest, "utf-8")
+    done = run("check", str(study))
+    assert done.code != 0
+    assert said in " ".join(done.err.split())
+
+
 def test_an_ambiguous_name_asks_which_table(study: Path) -> None:
     study.write_text(FILE.replace("sex = ", "name = "), "utf-8")
     with pytest.raises(rt.QuestionError, match=r"Say patients\.name or wards\.name"):
@@ -290,18 +310,17 @@ def test_rows_without_a_partner_stay_or_go(study: Path) -> None:
 # --- rows that reach their person through a key -----------------------------------------------------------------------
 
 
-def through_accounts(keys: int = 2, **more: Any) -> rt.Study:
+def through_accounts(keys: int = 2, study: dict[str, Any] | None = None, **more: Any) -> rt.Study:
     """Persons 0 to 999, each with account i, of whom those below 100 share account 5000 + i with person i + 100."""
     shared = [(5_000 + i, owner) for i in range(100) for owner in (i, i + 100)]
     pairs = [*((i, i) for i in range(1_000)), *shared]
     accounts = {"account": [a for a, _ in pairs], "patient": [p for _, p in pairs]}
     rows = [*range(1_000), *(5_000 + i for i in range(100))]
+    told: dict[str, Any] = {"rows_each": 3, "adjacency": "add_remove", "columns": {"cost": rt.real(0, 20)}}
     return rt.study(
         {"account": rows, "cost": [10.0] * len(rows)},
         person="accounts.patient",
-        rows_each=3,
-        adjacency="add_remove",
-        columns={"cost": rt.real(0, 20)},
+        **told | (study or {}),
         tables={
             "accounts": rt.table(accounts, key="account", rows_each={"keys": keys, **more}),
             "patients": rt.table(
@@ -430,6 +449,16 @@ def test_a_public_table_is_looked_up_by_a_column_of_another_one() -> None:
     assert found.release.certificate.verify(allow_unsigned=True).ok
 
 
+def test_a_release_behind_a_key_is_audited_and_rehearsed() -> None:
+    study = through_accounts(1)
+    made = study.release(["count", "mean(cost)"], epsilon=4, audit=2)
+    assert made.certificate.document["audit"]["verdict"] == "passed"
+    joins = "JOIN accounts a USING (account) LEFT JOIN patients p ON a.patient = p.patient"
+    text = f"SELECT AVG(p.age) AS a FROM study v {joins}"
+    assert study.rehearse(text, epsilon=4).answers[0].name == "mean(patients.age)"
+    assert study.audit(text, epsilon=4, triples=2).verdict == "passed"
+
+
 def test_what_has_no_lift_is_refused() -> None:
     study = through_accounts(2)
     with pytest.raises(rt.QuestionError, match="Put the person into the main table"):
@@ -438,6 +467,15 @@ def test_what_has_no_lift_is_refused() -> None:
         study.plan([rt.count().at(1)])
     with pytest.raises(rt.QuestionError, match="cannot be wanted"):
         study.plan(["count"], epsilon=1, people=1_000, want={"count": 50})
+    with pytest.raises(rt.QuestionError, match="Put the person into the main table"):
+        study.model_plan(LinearRegression(epsilon=1), ["cost"], "patients.age")
+    for name, given, words in (
+        ("adjacency", "substitute", "need adjacency"),
+        ("rows_each", {"at_most": "auto"}, "have a declared cap"),
+        ("columns", {"cost": rt.real(0, "auto")}, "have declared bounds"),
+    ):
+        with pytest.raises(rt.SpecError, match=words):
+            through_accounts(2, study={name: given})
     nobody = {"account": [1], "patient": [1], "y": [1]}
     with pytest.raises(rt.SpecError, match="how many are kept of one person"):
         rt.study(
@@ -463,7 +501,7 @@ def test_a_household_is_one_person_of_the_guarantee(study: Path) -> None:
             opened.plan([asked], epsilon=1)
 
 
-def test_a_file_about_people_cannot_be_declared_public(study: Path) -> None:
+def test_a_file_about_people_cannot_be_declared_public(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file of the study itself, by another name too; then one that another study's ledger counts for."""
     nobody = '[tables.own]\nsource = "{}"\npublic = true\nkey = "patient"\n[[release]]'
     folder = study.parent
@@ -480,8 +518,13 @@ def test_a_file_about_people_cannot_be_declared_public(study: Path) -> None:
     columns = '[columns]\nward = { kind = "category", among = ["n", "s"] }\n'
     told = head + columns + nobody.format("patients.csv").removesuffix("[[release]]")
     (folder / "staff.toml").write_text(told, "utf-8")
-    with pytest.raises(rt.SpecError, match=r"patients.csv holds rows of people under .*visits.ledger"):
+    monkeypatch.setattr(further_tables, "_public", lambda *_: pytest.fail("a file under a ledger was read"))
+    with pytest.raises(
+        rt.SpecError, match=r"\[tables.own\] .* patients.csv holds rows of people under .*visits.ledger"
+    ):
         rt.open(folder / "staff.toml")
+    with pytest.raises(rt.SpecError, match=r"patients.csv holds rows of people under .*visits.ledger"):
+        rt.table(folder / "patients.csv", public=True, key="patient")
 
 
 def test_a_ledger_in_memory_leaves_no_claim_on_the_file_of_a_further_table(study: Path) -> None:

@@ -30,11 +30,13 @@ MANY: Final = 10**8  # people of a study that is larger than any question needs
 @options.as_json
 @click.pass_obj
 def check(voice: Voice, study: Path, extensions: tuple[str, ...]) -> None:
-    """Read the study file: what is wrong, what to know. The data are not opened."""
+    """Read the study file and the names of columns: what is wrong, what to know. No row is read."""
     from reticent.data.spec import warnings
+    from reticent.study.condition import header_problems
 
     opened = study_of(study, extensions)
     doubts, problems = _askable(opened)
+    problems += header_problems(opened.spec)
     if problems:
         raise SpecError(*problems)
     warned, noted = (*warnings(opened.spec), *doubts), (*_notes(opened.spec), *_layout(opened.spec))

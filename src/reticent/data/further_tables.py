@@ -129,6 +129,7 @@ def declared_table(
         if person is not None:
             raise SpecError("a public table is about nobody: it has no person column")
         shape = JoinedTable(keys, None, made, most, form, *owned)
+        _check_unclaimed(rows)
         content, found, digest = _public(rows, columns, shape, delimiter)
         return TableSource(replace(shape, digest=digest, content=content), found, {}, rows, delimiter)
     if not columns and not owned[0]:
@@ -240,6 +241,15 @@ def _open(schema: Schema, name: str, one: TableSource) -> Source:
     content = schema.tables[name].content
     rows = one.rows if content is None else content
     return open_source(rows, source_of(schema, name), delimiter=one.delimiter)
+
+
+def _check_unclaimed(rows: object) -> None:
+    """Refuse a file that a ledger counts for, before it is read."""
+    from reticent.data.source import path_of
+    from reticent.ledger.fingerprint import refuse_claimed
+
+    if path := path_of(rows):
+        refuse_claimed(Path(path))
 
 
 # --- public tables ----------------------------------------------------------------------------------------------------

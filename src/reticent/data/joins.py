@@ -43,6 +43,11 @@ def with_tables(schema: Schema, tables: Mapping[str, Parts]) -> Schema:
     if owners:
         _check_kept(shapes, owners[0])
         person = _through(person, {name: shapes[name] for name in owners})
+        theirs = [column for _, of, _ in tables.values() for column in of.values()]
+        if any(getattr(column, "auto", None) is not None for column in (*columns.values(), *theirs)):
+            raise SpecError(
+                'Rows that reach their person through a key have declared bounds: low = 0, high = 20000, no "auto".'
+            )
     for name, table in shapes.items():
         if table.most_keys and name not in owners:
             raise SpecError(

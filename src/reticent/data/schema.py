@@ -34,6 +34,7 @@ WIDEST: Final = 1 << 31  # the largest |fixed-point value|: 2^32 rows of them st
 EXACT_DOUBLE: Final = 1 << 53
 LARGEST: Final = Fraction(10) ** 300  # so that every public number, and what is computed from it, is a normal double
 SMALLEST: Final = 1 / Fraction(10) ** 250
+PRODUCTS: Final = Fraction(10) ** 50  # so that fifth powers of bounds, and their inverses, are normal doubles
 LONGEST_UNIT: Final = 40
 LONGEST_LABEL: Final = 60
 LONGEST_TEXT: Final = 40  # characters of a key that nobody declared
@@ -428,7 +429,14 @@ class Schema:
                 f"If you know none, use median({name}), trimmed_mean({name}) or mean({name}, method=clipped): they may "
                 "give no reply. Nothing was charged."
             )
-        return Fraction(column.low), Fraction(column.high)
+        low, high = Fraction(column.low), Fraction(column.high)
+        if max(abs(low), abs(high)) > PRODUCTS or high - low < 1 / PRODUCTS:
+            raise QuestionError(
+                f"{asked} is out of reach: {name} lies between {show(low)} and {show(high)}, and products of such "
+                "numbers are no doubles. Bounds lie within 1e50 of 0 here, and at least 1e-50 apart: ask in another "
+                f"unit, a column computed as {name} * 1e6. Nothing was charged."
+            )
+        return low, high
 
 
 def real(

@@ -282,15 +282,28 @@ def refuse_public(files: Mapping[str, Path], people: Sequence[Source]) -> None:
     Raises
     ------
     SpecError
-        A file that is one of those, or is under a ledger.
+        A file that is one of those.
     """
     private = [file for source in people for file in _files(source)]
     for name, file in files.items():
         said = f"{name} is declared public, and {file.name}"
         if any(place_of(one) == place_of(file) or _one_file(one, file) for one in private):
             raise SpecError(f"{said} holds rows of people in this study. Its cells would be published.")
-        if found := _all_claims(file):
-            raise SpecError(f"{said} holds rows of people under {found[0].ledger}. They are asked about there.")
+
+
+def refuse_claimed(file: Path) -> None:
+    """Refuse a file of a table that is said to be about nobody, where a ledger counts for it; it is not read.
+
+    Raises
+    ------
+    SpecError
+        A file that is under a ledger.
+    """
+    if found := _all_claims(file):
+        raise SpecError(
+            f"It is declared public, and {file.name} holds rows of people under {found[0].ledger}. They are asked "
+            "about there."
+        )
 
 
 def _one_file(one: Source, other: Path) -> bool:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from reticent.data.columns import wanted
 from reticent.data.format import in_database, in_spark, spark_name
 from reticent.data.spec import Spec, read_spec
 from reticent.database_url import is_url
@@ -113,8 +114,7 @@ def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     if kind_of(source) == "json lines":
         yield Diagnosis("header", "ok", "names of fields stand in the rows: they are not looked at")
         return
-    person = spec.schema.person_here
-    missing = [name for name in (*spec.schema.stored, *([] if person is None else [person])) if name not in names]
+    missing = [name for name in wanted(spec.schema) if name not in names]
     if missing:
         yield Diagnosis("header", "failed", f"no column is called {', '.join(missing)}, which the study file declares")
         return
@@ -126,6 +126,13 @@ def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     else:
         if spec.further:
             yield Diagnosis("tables", "ok", f"{', '.join(spec.further)}: every declared column is there")
+
+
+def header_problems(spec: Spec) -> tuple[str, ...]:
+    """Words about declared columns that no file has; none where the source is not there yet, or in a database."""
+    if in_database(spec.source) or not glob.glob(spec.source):
+        return ()
+    return tuple(one.words for one in _header(Path(spec.source), spec) if one.state == "failed")
 
 
 def _ledger(place: str, spec: Spec) -> Iterator[Diagnosis]:

@@ -63,11 +63,12 @@ def rehearse(prepared: PreparedRelease, schema: Schema, people: int) -> Rehearsa
     -------
     Rehearsal
     """
+    from reticent.data.joins import flat
     from reticent.data.made_up_rows import made_up
     from reticent.data.table import open_table
     from reticent.study.release import draw
 
-    stream = Replayed(STREAM)
+    stream, schema = Replayed(STREAM), flat(schema)
     table = open_table(made_up(schema, people, stream, "usual"), schema)
     answers, caveats = draw(prepared, table, stream, lambda stage: None)
     return Rehearsal(answers, caveats, prepared.guarantee)

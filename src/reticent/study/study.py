@@ -233,7 +233,6 @@ class Study(StudyTerms):
         Rehearsal
             Made-up answers, the same each time.
         """
-        from reticent.data.joins import flat
         from reticent.study import preparation
         from reticent.study.allocation import at_least_one
         from reticent.study.rehearsal import rehearse
@@ -243,7 +242,7 @@ class Study(StudyTerms):
         of = joined if rows is None else preparation.with_typical(joined, read(rows, "rows"))
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
         prepared = preparation.prepare(of, questions, Cost.read(epsilon, rho, delta, override), public)
-        return rehearse(prepared, flat(of.schema), people)
+        return rehearse(prepared, of.schema, people)
 
     def audit(
         self,
@@ -290,7 +289,6 @@ class Study(StudyTerms):
             What cannot be asked; a plan of another study.
         """
         from reticent.conformance.plan_audit import audit
-        from reticent.data.joins import flat
         from reticent.study import preparation
         from reticent.study.plan import Plan
 
@@ -304,9 +302,7 @@ class Study(StudyTerms):
         else:
             prepared = questions.prepared_for(self.schema)
         told = self.on_rows
-        return audit(
-            prepared, flat(of.schema), triples=triples, seen=None if told is None else lambda share: told(0, share)
-        )
+        return audit(prepared, of.schema, triples=triples, seen=None if told is None else lambda share: told(0, share))
 
     @refusing()
     @_current("study.release")
