@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -273,6 +274,23 @@ def test_check_warns_of_a_listed_key_that_a_public_table_lacks(study: Path) -> N
     study.write_text(FILE.replace("[columns]\n", wards.format('"7", "8", "9", "10"'), 1), "utf-8")
     told = " ".join(run("check", str(study)).err.split())
     assert "[tables.wards] has no ward 7, 8, 9, …, which columns.ward lists: such rows have missing cells" in told
+
+
+def test_init_proposes_further_tables_from_their_headers_alone(study: Path) -> None:
+    (study.parent / "regions.csv").write_text("beds;size\n1;2\n", "utf-8")
+    done = run("init", "visits.csv", "patients.csv", "wards.csv", "regions.csv", "--out", "begun.toml")
+    assert done.code == 0, done.err
+    text = (study.parent / "begun.toml").read_text("utf-8")
+    found = tomllib.loads(text)["tables"]
+    assert {name: table["source"] for name, table in found.items()} == {
+        name: f"{name}.csv" for name in ("patients", "wards", "regions")
+    }
+    assert [sorted(table["columns"]) for table in found.values()] == [["age", "sex"], ["beds", "name"], ["size"]]
+    assert '# key    = "ward"' in text
+    assert '# key    = "wards.beds"' in text
+    assert found["regions"]["delimiter"] == ";"
+    put(study.parent, "rows.csv", **{"1962": [3]})
+    assert run("init", "visits.csv", "rows.csv", "--out", "other.toml").code != 0
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("init", cls=Verb)
 @argument("file", type=PATH, required=False, metavar="FILE", help="A file that holds a table.")
+@argument("more", type=PATH, nargs=-1, metavar="FILES", help="Further tables that are joined to it.")
 @click.option("--out", type=PATH, metavar="STUDY", help="Where to write it; by default FILE.toml.")
 @click.option("--key", type=PATH, metavar="NAME", help="Write a key pair NAME.key and NAME.pub instead.")
 @click.option("--header-is-names", is_flag=True, help="The first line holds names, although one looks like a value.")
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 def init(
     voice: Voice,
     file: Path | None,
+    more: tuple[Path, ...],
     out: Path | None,
     key: Path | None,
     header_is_names: bool,
@@ -59,7 +61,7 @@ def init(
     from reticent.data.files import delimiter_in
     from reticent.data.format import Format
     from reticent.data.source import names_of
-    from reticent.data.template import skeleton, skeleton_words
+    from reticent.data.template import further_skeletons, skeleton, skeleton_words
 
     if (file is None) == (key is None):
         raise click.BadParameter("Give a FILE, or --key NAME.")
@@ -82,15 +84,20 @@ def init(
     form = Format(encoding or "utf-8", decimal, thousands, na, sheet)
     header: Literal["names", "unsure"] = "names" if header_is_names else "unsure"
     text = skeleton(file, delimiter=sign, form=form, header=header, dates=dates)
+    if more:
+        body, mark, rest = text.rpartition("\n[[release]]")
+        text = body + further_skeletons(file, more, delimiter=sign, form=form) + mark + rest
     names = names_of(file, delimiter=sign, encoding=form.encoding, sheet=sheet)
-    if target.resolve().parent != file.resolve().parent:  # the source is named as seen from the study file
-        path = os.path.relpath(file.resolve(), target.resolve().parent)
-        text = text.replace(f"source = {_quoted(file.name)}", f"source = {_quoted(path)}", 1)
+    for one in (file, *more):
+        if target.resolve().parent != one.resolve().parent:  # a source is named as seen from the study file
+            path = os.path.relpath(one.resolve(), target.resolve().parent)
+            text = text.replace(f"source = {_quoted(one.name)}", f"source = {_quoted(path)}", 1)
     write_new(target, text, hint="Name another file: --out STUDY.toml")
     words = skeleton_words(names, str(target), kind=kind_of(file), delimiter=sign, form=form, dates=dates)
     voice.result(
         {"verb": "init", "wrote": str(target), "columns": list(names), "delimiter": sign},
         *words.split("\n"),
+        *([f"Further tables: {', '.join(one.name for one in more)}. Say of each how it is reached."] if more else []),
         f"Then: reticent check {target}",
     )
 

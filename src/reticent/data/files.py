@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import unquote
 
 from reticent.data.columns import (
     BATCH,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from reticent.data.statistical_files import StatFile
 
 LONGEST_CELL: Final = 131_072  # characters
+NO_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows without a value
 BLOCK: Final = 1 << 24  # characters
 
 
@@ -243,11 +245,15 @@ class _Records:
 
 @dataclass(frozen=True, slots=True)
 class ParquetFiles:
-    """One or several Parquet files of the same columns, read one after the other."""
+    """One or several Parquet files of the same columns, read one after the other.
+
+    ``folders`` has for each file the columns that its folders name, ``year=2013``: one value for all its rows.
+    """
 
     pattern: Path
     files: tuple[Path, ...]
     storage: Mapping[str, Storage]
+    folders: tuple[Mapping[str, str | None], ...] = ()
     reading: Reading = field(default_factory=Reading)
 
     @property
@@ -259,15 +265,26 @@ class ParquetFiles:
         import pyarrow.parquet as pq
 
         for place, path in enumerate(self.files):
+            named = self.folders[place] if self.folders else {}
             with pq.ParquetFile(path, memory_map=False) as file:
                 done, whole = 0, max(file.metadata.num_rows, 1)
                 if not names:
                     yield from empty_batches(file.metadata.num_rows)
                     continue
-                for batch in file.iter_batches(batch_size=BATCH, columns=list(names)):
+                own = set(file.schema_arrow.names)
+                read = [name for name in names if name in own] or list(own)[:1]  # for the number of rows
+                for batch in file.iter_batches(batch_size=BATCH, columns=read):
                     done += batch.num_rows
                     self.reading.share = (place + done / whole) / len(self.files)
-                    arrays = [normal(batch.column(name), self.storage[name]) for name in names]
+                    arrays = [
+                        normal(
+                            batch.column(name)
+                            if name in own
+                            else pa.array([named[name]] * batch.num_rows, pa.string()),
+                            self.storage[name],
+                        )
+                        for name in names
+                    ]
                     yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
@@ -300,8 +317,9 @@ def open_files(
         raise SpecError(f"{path.name} is no workbook, and has no sheet: leave [study] sheet out. Nothing was read.")
     if kind == "parquet":
         files = parquet_files(path)
-        fields = [parquet_schema(file) for file in files]
-        return ParquetFiles(path.resolve(), files, storage_of(fields, schema, path.name))
+        folders = tuple(folder_columns(path, file) for file in files)
+        fields = [with_folders(parquet_schema(file), named) for file, named in zip(files, folders, strict=True)]
+        return ParquetFiles(path.resolve(), files, storage_of(fields, schema, path.name), folders)
     check_file(path)
     if kind == "workbook":
         from reticent.data.spreadsheet import open_spreadsheet
@@ -360,6 +378,31 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
     for file in files:
         check_file(file)
     return files
+
+
+def folder_columns(pattern: Path, file: Path) -> dict[str, str | None]:
+    """The columns that the folders of a file name below the fixed part of a pattern: ``year=2013`` is year, 2013."""
+    if pattern.exists():
+        return {}
+    fixed = pattern
+    while glob.has_magic(str(fixed)):
+        fixed = fixed.parent
+    try:
+        parts = file.relative_to(fixed.resolve()).parts[:-1]
+    except ValueError:  # a link that leads elsewhere
+        return {}
+    pairs = [part.partition("=") for part in parts]
+    return {unquote(name): None if value == NO_FOLDER else unquote(value) for name, sign, value in pairs if sign}
+
+
+def with_folders(fields: pa.Schema, named: Mapping[str, str | None]) -> pa.Schema:
+    """The columns of a Parquet file, and those that its folders name and it does not hold."""
+    import pyarrow as pa
+
+    for name in named:
+        if name not in fields.names:
+            fields = fields.append(pa.field(name, pa.string()))
+    return fields
 
 
 def parquet_schema(path: Path) -> pa.Schema:

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from reticent.data.columns import Reading, Storage
-from reticent.data.files import check_file, header_of, open_files, parquet_files, parquet_schema
+from reticent.data.files import (
+    check_file,
+    folder_columns,
+    header_of,
+    open_files,
+    parquet_files,
+    parquet_schema,
+    with_folders,
+)
 from reticent.data.format import check_plain_names, in_database, in_spark, spark_name
 from reticent.data.memory import is_pandas, open_arrays, open_pandas, open_stream, select
 from reticent.data.schema import Schema
@@ -182,7 +190,8 @@ def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", shee
 
     kind = kind_of(path)
     if kind == "parquet":
-        fields = parquet_schema(parquet_files(path)[0])
+        first = parquet_files(path)[0]
+        fields = with_folders(parquet_schema(first), folder_columns(path, first))
         check_plain_names(fields.names, f"The schema of {path.name}")
         return [(field.name, str(field.type)) for field in fields]
     check_file(path)

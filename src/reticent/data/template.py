@@ -92,6 +92,60 @@ def skeleton(
     )
 
 
+def further_skeletons(
+    main: str | Path, others: Sequence[str | Path], *, delimiter: str = ",", form: Format = PLAIN
+) -> str:
+    """The sections of further tables to fill in, from their headers alone: what they share with tables before them.
+
+    Parameters
+    ----------
+    main : path
+        The source of the study.
+    others : sequence of path
+    delimiter, form
+        How the main file is written, and what another one has its numbers in.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    SpecError
+        A file that is missing or no table, or whose first line looks like a row.
+    """
+    from reticent.data.files import delimiter_in
+
+    first = [name for name, _ in fields_of(Path(main), delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)]
+    known, made = {name: name for name in first}, list[str]()
+    for path in map(Path, others):
+        sign = delimiter_in(path, form.encoding) or delimiter
+        fields = dict(fields_of(path, delimiter=sign, encoding=form.encoding))
+        check_header(list(fields), f"The first line of {path.name}")
+        table = re.sub(r"\W", "_", bare(path).stem)
+        shared = [known[name] for name in fields if name in known and name]
+        told = f"shares {', '.join(shared)} with the tables before it" if shared else "shares no name of a column"
+        keys = ", ".join(map(_quoted, shared)) if shared else '{ here = "there" }'
+        keys = f"[{keys}]" if len(shared) > 1 else keys
+        lines = [
+            f"\n[tables.{table}]   # {told}",
+            f"source = {_quoted(path.name)}",
+            *([f"delimiter = {_quoted(sign)}"] if sign != delimiter else []),
+            "# public = true               # if nobody is in it: then its key is unique. Else it is about people,",
+            "# person = …                  # and is joined on the person, by this column where it has another name",
+            f"# key    = {keys:<17} # columns that agree, but for the person",
+            '# join   = "left"             # "inner" leaves out rows without a partner',
+        ]
+        made.append("\n".join(lines) + "\n")
+        made += [
+            _skeleton_column(name, kind, "", f"tables.{table}.columns")
+            for name, kind in fields.items()
+            if name and name not in known
+        ]
+        known |= {name: f"{table}.{name}" for name in fields if name not in known}
+    return "".join(made)
+
+
 DATED: Final = "date of a text"
 SPELT: Final = '                # or "datetime"; format = "%d.%m.%Y" where cells are spelt otherwise than 2024-02-29'
 
@@ -129,8 +183,8 @@ def _written(delimiter: str, form: Format) -> str:
     return "".join(lines)
 
 
-def _skeleton_column(name: str, kind: str, labels: str) -> str:
-    title = f"\n[columns.{name if re.fullmatch('[A-Za-z0-9_-]+', name) else _quoted(name)}]\n{labels}"
+def _skeleton_column(name: str, kind: str, labels: str, where: str = "columns") -> str:
+    title = f"\n[{where}.{name if re.fullmatch('[A-Za-z0-9_-]+', name) else _quoted(name)}]\n{labels}"
     bounds = '# low  = …                   # known without looking at the file\n# high = …\n# why  = "…"\n'
     if kind.startswith(("int", "uint")):
         return f'{title}kind = "integer"\n{bounds}'
