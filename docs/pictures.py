@@ -220,6 +220,36 @@ def flights(folder: Path) -> None:
     release(page("tutorials/flights", folder)["release"], folder, "flights")
 
 
+def flights_tables(folder: Path) -> None:
+    release(page("tutorials/flights_tables", folder)["release"], folder, "flights_tables")
+
+
+def tables(folder: Path) -> None:
+    """Draw how a row of the example reaches its patient and its ward."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 2.8), layout="constrained")
+    axes = figure.add_subplot()
+    heads = {
+        "visits": (0, 0, ["patient", "ward", "cost", "admitted"], "at most 5 rows of a person"),
+        "patients": (4, 0, ["patient", "age"], "about people: joined on the person"),
+        "wards": (4, -2, ["ward", "name"], "about nobody: looked up by its key"),
+    }
+    places = {}
+    for name, (x, y, columns, told) in heads.items():
+        axes.text(x, y + 0.5, name, weight="bold")
+        axes.text(x + 1.5, y + 0.5, told, size=8, color="0.35")
+        for row, column in enumerate(columns):
+            places[name, column] = x, y - row * 0.5
+            axes.text(x, y - row * 0.5, column, bbox={"facecolor": "white", "edgecolor": "0.6"})
+    for table, column in (("patients", "patient"), ("wards", "ward")):
+        (x, y), (to, end) = places["visits", column], places[table, column]
+        axes.annotate("", xy=(to - 0.1, end + 0.1), xytext=(x + 1, y + 0.1), arrowprops={"arrowstyle": "->"})
+    axes.set(xlim=(-0.3, 8.8), ylim=(-2.8, 1))
+    axes.axis("off")
+    keep(figure, "tables")
+
+
 def no_reply(folder: Path) -> None:
     import reticent as rt
 
@@ -324,6 +354,8 @@ PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "weights": weights,
     "sql": sql,
     "flights": flights,
+    "flights_tables": flights_tables,
+    "tables": tables,
     "dates": dates,
     "groups": groups,
     "compare_answers": compare_answers,

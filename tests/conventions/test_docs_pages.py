@@ -23,7 +23,6 @@ WITHOUT_NUMBERS = {
     "seven_tasks",
     "spark",
     "survey_hosting",
-    "tables",
     "verify_a_certificate",
     "write_a_study_file",
 }
