@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -32,11 +33,10 @@ MANY: Final = 10**8  # people of a study that is larger than any question needs
 def check(voice: Voice, study: Path, extensions: tuple[str, ...]) -> None:
     """Read the study file and the names of columns: what is wrong, what to know. No row is read."""
     from reticent.data.spec import warnings
-    from reticent.study.condition import header_problems
 
     opened = study_of(study, extensions)
     doubts, problems = _askable(opened)
-    problems += header_problems(opened.spec)
+    problems += _header_problems(opened.spec)
     if problems:
         raise SpecError(*problems)
     warned, noted = (*warnings(opened.spec), *doubts), (*_notes(opened.spec), *_layout(opened.spec))
@@ -56,6 +56,31 @@ def check(voice: Voice, study: Path, extensions: tuple[str, ...]) -> None:
     )
     if warned:
         voice.say(layout.fields(layout.under("warning", warned), style="yellow"))
+
+
+def _header_problems(spec: Spec) -> list[str]:
+    """Words about declared columns that no file has; none where the source is not there yet, or in a database.
+
+    A Parquet file alone is not opened: its reader takes longer to load than the rest of a check.
+    """
+    from reticent.data.format import in_database
+
+    if in_database(spec.source) or not glob.glob(spec.source):
+        return []
+    from reticent.data.file_kinds import kind_of
+
+    if kind_of(Path(spec.source)) == "parquet" and not spec.further:
+        return []
+    from reticent.data.further_tables import check_further
+    from reticent.data.source import absent_columns
+
+    try:
+        if missing := absent_columns(Path(spec.source), spec.schema, spec.delimiter):
+            return [f"no column is called {', '.join(missing)}, which the study file declares"]
+        check_further(spec.schema, spec.further)
+    except SpecError as error:
+        return list(error.problems)
+    return []
 
 
 def _askable(opened: Study) -> tuple[list[str], list[str]]:

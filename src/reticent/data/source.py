@@ -171,6 +171,21 @@ def names_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet
     return dict(fields_of(path, delimiter=delimiter, encoding=encoding, sheet=sheet))
 
 
+def absent_columns(path: Path, schema: Schema, delimiter: str) -> list[str]:
+    """Declared columns that a file has not, by the names of its columns alone; none of a file without a header.
+
+    Raises
+    ------
+    SpecError
+        A file whose names of columns cannot be read.
+    """
+    from reticent.data.columns import wanted
+
+    form = schema.format
+    names = names_of(path, delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)
+    return [name for name in wanted(schema) if names and name not in names]
+
+
 def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = "") -> list[tuple[str, str]]:
     """Names with types as ``names_of`` has them, a name that is there twice included; none for JSON lines.
 

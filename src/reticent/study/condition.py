@@ -100,21 +100,18 @@ def _source(source: Path, spec: Spec) -> Iterator[Diagnosis]:
 
 def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     """Findings about the names of columns: no other part of the source is read."""
-    from reticent.data.columns import wanted
     from reticent.data.file_kinds import kind_of
     from reticent.data.further_tables import check_further
-    from reticent.data.source import names_of
+    from reticent.data.source import absent_columns
 
-    form = spec.schema.format
     try:
-        names = set(names_of(source, delimiter=spec.delimiter, encoding=form.encoding, sheet=form.sheet))
+        missing = absent_columns(source, spec.schema, spec.delimiter)
     except Refusal as problem:
         yield Diagnosis("header", "failed", str(problem))
         return
     if kind_of(source) == "json lines":
         yield Diagnosis("header", "ok", "names of fields stand in the rows: they are not looked at")
         return
-    missing = [name for name in wanted(spec.schema) if name not in names]
     if missing:
         yield Diagnosis("header", "failed", f"no column is called {', '.join(missing)}, which the study file declares")
         return
@@ -126,20 +123,6 @@ def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     else:
         if spec.further:
             yield Diagnosis("tables", "ok", f"{', '.join(spec.further)}: every declared column is there")
-
-
-def header_problems(spec: Spec) -> tuple[str, ...]:
-    """Words about declared columns that no file has; none where the source is not there yet, or in a database.
-
-    A Parquet file alone is not opened either: its reader takes longer to load than the rest of a check.
-    """
-    from reticent.data.file_kinds import kind_of
-
-    if in_database(spec.source) or not glob.glob(spec.source):
-        return ()
-    if kind_of(Path(spec.source)) == "parquet" and not spec.further:
-        return ()
-    return tuple(one.words for one in _header(Path(spec.source), spec) if one.state == "failed")
 
 
 def _ledger(place: str, spec: Spec) -> Iterator[Diagnosis]:
