@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from reticent.data.query import Keys, Per, Query
 from reticent.data.schema import Person, Schema
+from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
@@ -40,6 +41,8 @@ class IntegerNoise(Protocol):
         ...
 
 
+EQUAL_GROUPS: Final = "; groups of equal size: a smaller one has a wider interval"
+ShapeWidths: TypeAlias = tuple[str, float | None, float | None]  # a public shape, its noise and its sampling
 OnIntegers: TypeAlias = Callable[[L1, Fraction, int], IntegerNoise]  # of a vector of so many integers
 
 
@@ -96,14 +99,19 @@ class Setting:
 class ExpectedAccuracy:
     """Expected half-widths at 95 % that a plan shows, for an assumed shape and a public n.
 
-    ``noise`` and ``sampling`` are in the unit of the answer. ``replies`` has the probability of a reply for each public
-    shape, of one group where there are several; empty where it is not stated. No field is taken from the file.
+    ``noise`` and ``sampling`` are in the unit of the answer, for the usual shape. ``others`` has both for other public
+    shapes. ``replies`` has the probability of a reply for each public shape, of one group where there are several;
+    empty where it is not stated. No field is taken from the file.
     """
 
     noise: float | None
     sampling: float | None
     note: str = ""
     replies: Replies = ()
+    others: tuple[ShapeWidths, ...] = ()
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
 
 def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: int, person: Person) -> ExpectedAccuracy:

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger, where there is one
 
 FREE: Final = "free, of the answers above"
+RANGES: Final = (
+    "public shapes: values in the middle of their bounds, at one end of them or even, shares of one half or 0.05, "
+    "wide or narrow columns of a model, many equal values, every cap or bounds that may be chosen"
+)
+ALIKE: Final = 1.1  # half-widths of two shapes that a plan does not tell apart
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 
 
@@ -153,6 +158,9 @@ class Plan:
                     "charge": losses.to_json(line.loss),
                     "noise": line.expected.noise,
                     "sampling": line.expected.sampling,
+                    "other_shapes": {
+                        shape: {"noise": noise, "sampling": sampling} for shape, noise, sampling in line.expected.others
+                    },
                     "reply": dict(line.expected.replies),
                     "note": line.expected.note,
                     "cpu_seconds": line.seconds,
@@ -167,8 +175,8 @@ class Plan:
             (
                 line.name,
                 _loss(line.loss),
-                _half(line.expected.noise),
-                _half(line.expected.sampling),
+                _halves(line.expected.noise, [noise for _, noise, _ in line.expected.others]),
+                _halves(line.expected.sampling, [sampling for *_, sampling in line.expected.others]),
                 _reply(line.expected),
                 _note(line.expected),
             )
@@ -207,6 +215,8 @@ class Plan:
                 f" Rows reach their person through {' and '.join(self._schema.owners)}: one person makes "
                 f"{self._schema.person.moved} steps, and the losses above are those of one."
             )
+        if any(line.expected.others for line in self.lines):
+            text += f" A range is over {RANGES}."
         if self.seconds is not None:
             text += f" Its questions take roughly {self.seconds:.1g} s of one processor,"
             text += " beside start-up and reading the rows."
@@ -366,15 +376,20 @@ def plan_of(
 
 
 def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
-    """The expectation with the noise at a few candidates that may be chosen; that of the supposed one is its own."""
+    """The expectation at the supposed candidate, with the widths at every other that may be chosen."""
     if not prepared.by_choice or place >= len(prepared.steps):
         return found
     assert prepared.choice is not None
-    several = [*zip(prepared.choice.candidates, prepared.by_choice, strict=True)]
-    wide = [(words, one.steps[place].expected(people).noise) for words, one in several[:: -(-len(several) // 4)]]
-    told = [f"{_half(noise)} at {words}" for words, noise in wide if noise is not None]
-    supposed = "".join(f"supposes {words}" for words, one in several if one.schema == prepared.schema)
-    return replace(found, note="; ".join(filter(None, (found.note, ": ".join((supposed, ", ".join(told)))))))
+    each = [one.steps[place].expected(people) for one in prepared.by_choice]
+    several = [*zip(prepared.choice.candidates, each, strict=True)]
+    told = [
+        f"{_half(one.noise)} at {words}" for words, one in several[:: -(-len(several) // 4)] if one.noise is not None
+    ]
+    schemas = zip(prepared.choice.candidates, prepared.by_choice, strict=True)
+    supposed = "".join(f"supposes {words}" for words, one in schemas if one.schema == prepared.schema)
+    others = tuple((words, one.noise, one.sampling) for words, one in several if one.noise is not None)
+    note = "; ".join(filter(None, (found.note, ": ".join((supposed, ", ".join(told))))))
+    return replace(found, note=note, others=(*found.others, *others))
 
 
 def _comparisons(
@@ -456,7 +471,16 @@ def _loss(loss: Loss) -> str:
             assert_never(loss)
 
 
+def _halves(usual: float | None, others: Sequence[float | None]) -> str:
+    """A half-width, or the least and the greatest of all public shapes where these are told apart."""
+    if usual is None:
+        return _half(usual)
+    every = [usual, *(width for width in others if width is not None)]
+    least, most = _half(min(every)), _half(max(every))
+    return least if max(every) <= ALIKE * min(every) else f"{least} to {most.removeprefix('± ')}"
+
+
 def _half(width: float | None) -> str:
     if width is None:
         return "–"
-    return f"± {width:,.3g}" if width < 1e6 else f"± {width:,.0f}"
+    return f"± {width:,.3g}" if width < 999.5 else f"± {width:,.0f}"

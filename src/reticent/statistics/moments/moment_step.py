@@ -23,7 +23,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label, ValueCount
-from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
+from reticent.statistics.assumed_shapes import SHAPES, AssumedShape
+from reticent.statistics.context import EQUAL_GROUPS, ExpectedAccuracy, Setting, of_persons
 from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.error_law import ErrorLaw, SampledVariance
 from reticent.statistics.intervals import (
@@ -214,7 +215,7 @@ class MomentStep:
         return FourthMoment(moments[0], mean, value, estimate, self.noise_of(form), self.alike)
 
     def expected(self, people: int) -> ExpectedAccuracy:
-        """For values with mean at the middle of the bounds and a sixth of the range as standard deviation."""
+        """For values about the middle of the bounds, with a sixth of the range as deviation; and for other shapes."""
         return of_persons(self._expected, people, self.alike, self.setting.schema.person)
 
     def _expected(self, people: int) -> ExpectedAccuracy:
@@ -224,18 +225,23 @@ class MomentStep:
         replies = of_any(passing(lambda number: not too_few(number, drawn), size, drawn))
         if too_few(size, drawn):
             return ExpectedAccuracy(None, None, FEW, replies)
-        spread = 1.0 / 3.0  # in units of y
-        half = float(self.grid.highest - self.grid.lowest) * float(self.grid.unit) / 2.0
+        usual, *others = ((shape.name, *self._widths(shape, size)) for shape in SHAPES)
+        note = f"assumes a standard deviation of 1/6 of the range{'' if groups == 1 else EQUAL_GROUPS}"
+        return ExpectedAccuracy(*usual[1:], note, replies, tuple(others))
+
+    def _widths(self, shape: AssumedShape, size: float) -> tuple[float, float | None]:
+        """Half-widths of noise and sampling in the unit of the answer, for ``size`` values of a shape."""
+        mean, variance = shape.mean, shape.deviation**2
+        _, factor, _, _ = _range(self)
         if self.shape == "mean":
-            noise = noise_half_width(self.noise_of([0.0, 1.0])) / size * half
-            sampling = normal_half_width(self.alike * spread**2 / size) * half
+            noise = noise_half_width(self.noise_of([-mean, 1.0])) / size
+            sampling = normal_half_width(self.alike * variance / size)
         else:
-            noise = noise_half_width(self.noise_of([-(spread**2), 0.0, 1.0])) / size * half * half
-            sampling = normal_half_width(self.alike * 2.0 * spread**4 / size) * half * half
+            noise = noise_half_width(self.noise_of([mean * mean - variance, -2.0 * mean, 1.0])) / size
+            sampling = normal_half_width(self.alike * (shape.kurtosis - 1.0) * variance**2 / size)
             if self.shape == "sd":
-                noise, sampling = noise / (2.0 * spread * half), sampling / (2.0 * spread * half)
-        note = "assumes a standard deviation of 1/6 of the range"
-        return ExpectedAccuracy(noise, sampling if self.interval else None, note, replies)
+                noise, sampling = (math.sqrt(variance + w) - shape.deviation for w in (noise, sampling))
+        return factor * noise, factor * sampling if self.interval else None
 
 
 def _range(step: MomentStep) -> tuple[float, float, float, float]:

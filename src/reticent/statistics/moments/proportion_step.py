@@ -21,7 +21,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label, ValueCount
-from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
+from reticent.statistics.assumed_shapes import RARE
+from reticent.statistics.context import EQUAL_GROUPS, ExpectedAccuracy, Setting, of_persons
 from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.error_law import ErrorLaw, SampledVariance
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, too_few
@@ -142,10 +143,14 @@ class ProportionStep:
         replies = of_any(passing(lambda number: not too_few(number, drawn), size, drawn))
         if too_few(size, drawn):
             return ExpectedAccuracy(None, None, FEW, replies)
-        noise = half_width(NONE, self._forms(0.5)[0]) / size
-        return ExpectedAccuracy(
-            noise, normal_half_width(self.alike * 0.25 / size), "assumes a share of one half", replies
-        )
+        half, rare = self._widths(0.5, size), self._widths(RARE, size)
+        note = f"assumes a share of one half{'' if len(self.labels) == 1 else EQUAL_GROUPS}"
+        return ExpectedAccuracy(*half, note, replies, ((f"a share of {RARE}", *rare),))
+
+    def _widths(self, share: float, size: float) -> tuple[float, float]:
+        """Half-widths of noise and sampling for a share of ``size`` values."""
+        noise = half_width(NONE, self._forms(share)[0]) / size
+        return noise, normal_half_width(self.alike * share * (1.0 - share) / size)
 
 
 def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> ProportionStep:

@@ -43,7 +43,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics import magnitude, public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
-from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
+from reticent.statistics.context import EQUAL_GROUPS, ExpectedAccuracy, Setting, of_persons
 from reticent.statistics.counts.count_step import noisy
 from reticent.statistics.intervals import (
     FEW,
@@ -512,22 +512,37 @@ class QuantileStep:
         replies = self._replies(size, tied=tied)
         if replies[0][1] < LIKELY:
             return ExpectedAccuracy(None, None, FEW, replies)
-        noise = sampling = 0.0
+        noise, sampling = self._widths(size, spread, tied=tied)
+        note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
+        note += ", weights spread evenly up to the largest" if weighted else ""
+        note = f"{note}, normal{'' if self.groups == 1 else EQUAL_GROUPS}; may give no reply{reach(self.cells)}"
+        heaped = self.pricing.size is not None and dict(replies)[HEAPED] >= LIKELY
+        others = ((HEAPED, *self._widths(size, spread, tied=True)),) if heaped and not tied else ()
+        return ExpectedAccuracy(noise, sampling, note, replies, others)
+
+    def _widths(self, size: float, spread: float, *, tied: bool) -> tuple[float, float]:
+        """Half-widths of noise and sampling, for ``size`` values with a normal law that is ``spread`` wide.
+
+        Of several quantiles those of the widest.
+        """
+        found: list[tuple[float, float]] = []
+        among = candidates(self.cells, usual_binade(self.cells) if self.pricing.magnitude else None, tied=tied)
         for level in self.levels:
             supposed, q = GroupSize(size, tied, size), float(level)
-            if weighted:  # spread evenly up to the largest, their squares come to 2/3 of them
+            if self.query.weight is not None:  # spread evenly up to the largest, their squares come to 2/3 of them
                 supposed = replace(supposed, variance=self._times * size * q * (1.0 - q) * 2 / 3)
             slope, ranks = spread / (size * _density(q)), normal_half_width(self._sampling(level, supposed))
             value = self._mechanism(level, self.pricing.value)
             away = half_width(NONE, [1.0 / self.rate(value, level)])
             if tied and self.pricing.end:
-                away = float(self._shift(level, supposed, self.cells)) - ranks
-            noise, sampling = math.hypot(noise, away * slope), math.hypot(sampling, ranks * slope)
-        if self.spread:
-            sampling *= math.sqrt(2 / 3)
-        note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
-        note += ", weights spread evenly up to the largest" if weighted else ""
-        return ExpectedAccuracy(noise, sampling, f"{note}, normal; may give no reply{reach(self.cells)}", replies)
+                away = float(self._shift(level, supposed, among)) - ranks
+            found.append((away * slope, ranks * slope))
+        noises, samplings = zip(*found, strict=True)
+        if not self.spread:
+            return max(noises), max(samplings)
+        if tied:  # the intervals of both quartiles are added
+            return sum(noises), sum(samplings)
+        return math.hypot(*noises), math.hypot(*samplings) * math.sqrt(2 / 3)
 
     def _replies(self, size: float, *, tied: bool) -> Replies:
         """For values of the usual shape, which are ``tied`` on a coarse grid, and for heaped ones."""

@@ -1,5 +1,6 @@
 """Columns that a plan of least squares assumes, and what these show of replies and widths. No row is read.
 
+usual        numbers in the middle of their bounds that tell nothing of y, as rehearsals make them up
 numbers      normal, of one of three deviations, two of these above their lower bound: skewed columns lie so
 categories   even; ``rows_of_keys`` tells how rare a key, or its reference, may be
 y            as the numbers, which tell half of its variance
@@ -28,6 +29,7 @@ from reticent.statistics.scaling import Bound, Floats, Integers
 
 MIDDLE: Final = "1/8"
 SHAPES: Final = {"1/16": 0.125, MIDDLE: 0.25, "1/4": 0.5}  # deviation of a made-up column: in words, in half-widths
+USUAL: Final = 1 / 3  # deviation of the usual shape, whose middle is that of the bounds
 ABOVE: Final = 2.0  # deviations from the lower bound
 TABLES: Final = 5
 LARGEST_SHOWN: Final = 20_000
@@ -35,25 +37,30 @@ NINE_IN_TEN: Final = 1.2815515655446004  # normal deviations
 
 
 def shown(plan: Engine, people: int) -> dict[str, AssumedWidths] | None:
-    """Expected half-widths of a slope on made-up tables of each shape; None where no intervals are bought.
+    """Expected half-widths of a slope on made-up tables of each skewed shape; None where no intervals are bought."""
+    return None if isinstance(plan, PlainSquares) else {name: _of(plan, people, one) for name, one in SHAPES.items()}
+
+
+def usual(plan: LeastSquares | Point, people: int) -> tuple[float, float] | None:
+    """Expected half-widths of a slope on made-up tables of the usual shape; None where most tell none."""
+    return _of(plan, people, USUAL).widths
+
+
+def _of(plan: LeastSquares | Point, people: int, spread: float) -> AssumedWidths:
+    """Expected half-widths for one shape.
 
     Under a pure price a smaller table at a larger epsilon stands for the whole one: noise per row is the same.
     """
-    if isinstance(plan, PlainSquares):
-        return None
     size = min(people, LARGEST_SHOWN)
     if plan.people is not None:
         plan = replace(plan, people=size)
     more, pure = size / people, not plan.price.delta
     if pure:
         plan = replace(plan, price=replace(plan.price, epsilon=plan.price.epsilon * people / size))
-    found = {}
-    for name, spread in SHAPES.items():
-        widths, told, some = _made_up(plan, size, spread)
-        if widths is not None:  # noise falls with n, sampling with its root
-            widths = widths[0] * (1.0 if pure else more), widths[1] * math.sqrt(more)
-        found[name] = AssumedWidths(widths, told, some)
-    return found
+    widths, told, some = _made_up(plan, size, spread)
+    if widths is not None:  # noise falls with n, sampling with its root
+        widths = widths[0] * (1.0 if pure else more), widths[1] * math.sqrt(more)
+    return AssumedWidths(widths, told, some)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,8 @@ def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[float, float
 def made_up_rows(frame: Frame, n: int, key: int, spread: float = SHAPES[MIDDLE]) -> tuple[Floats, Floats]:
     """Normal numbers near the lower of their bounds, even categories, and y of which the numbers tell half.
 
+    Of the usual shape numbers lie in the middle, and tell nothing of y.
+
     Parameters
     ----------
     frame : Frame
@@ -107,15 +116,16 @@ def made_up_rows(frame: Frame, n: int, key: int, spread: float = SHAPES[MIDDLE])
         Values of shape (n, columns), and y of shape (n,).
     """
     columns, told, many = [], np.zeros(n), max(len(frame.numbers), 1)
+    part = 0.0 if spread == USUAL else 0.5
     for place, block in enumerate(frame.blocks):
         if isinstance(block, CategoryKeys):
             words = Replayed(f"keys {place} {key}").words(n) >> np.uint64(32)
             columns.append((words % np.uint64(block.count)).astype(np.float64))
             continue
         unit = _normal(n, 97 * key + place)
-        told += unit * math.sqrt(0.5 / many)
+        told += unit * math.sqrt(part / many)
         columns.append(_placed(unit, block, spread))
-    y = told + math.sqrt(0.5) * _normal(n, 97 * key + 96)
+    y = told + math.sqrt(1.0 - part) * _normal(n, 97 * key + 96)
     return np.column_stack(columns), _placed(y, frame.y, spread)
 
 
@@ -132,7 +142,8 @@ def _shuffled(n: int, key: int) -> Integers:
 
 def _placed(unit: Floats, bounds: Bound, spread: float) -> Floats:
     low, high = float(bounds[0]), float(bounds[1])
-    return np.asarray(low + (ABOVE + unit) * spread * (high - low) / 2)
+    above = 1.0 / spread if spread == USUAL else ABOVE
+    return np.asarray(low + (above + unit) * spread * (high - low) / 2)
 
 
 def rows_of_keys(plan: Engine, people: int) -> tuple[int, int, int, int] | None:
@@ -197,4 +208,4 @@ def _moments(frame: Frame, rare: tuple[int, int, float]) -> Floats:
     return np.asarray(np.outer(mean, mean) + about)
 
 
-__all__ = ["SHAPES", "TABLES", "AssumedWidths", "made_up_rows", "rows_of_keys", "shown"]
+__all__ = ["SHAPES", "TABLES", "AssumedWidths", "made_up_rows", "rows_of_keys", "shown", "usual"]

@@ -28,7 +28,7 @@ from reticent.statistics.column_step import GroupResult, PlannedStep
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.estimand import kept
 from reticent.statistics.price import Price
-from reticent.statistics.regression.assumed_columns import MIDDLE, SHAPES, TABLES, rows_of_keys, shown
+from reticent.statistics.regression.assumed_columns import MIDDLE, TABLES, rows_of_keys, shown, usual
 from reticent.statistics.regression.coefficients import INTERCEPT
 from reticent.statistics.regression.engine import Engine, engine
 from reticent.statistics.regression.frame import MOST_KEYS, Block, CategoryKeys, Frame
@@ -107,10 +107,19 @@ class Squares:
             note += "; weights are spread evenly up to the largest"
         elif (rare := rows_of_keys(self.plan, people)) is not None:
             note += KEYS.format(*rare)
-        for name in (MIDDLE, *SHAPES):
-            if (widths := shapes[name].widths) is not None:
-                which = f"of the first slope, for columns whose deviation is {name} of their range"
-                return ExpectedAccuracy(*widths, f"{which}; {note}", replies)
+        others = tuple(
+            (f"a deviation of {name} of the range", *shape.widths)
+            for name, shape in shapes.items()
+            if shape.widths is not None
+        )
+        if (widths := usual(self.plan, people)) is not None:
+            which = "of the first slope, for columns in the middle of their range that tell nothing of y"
+            return ExpectedAccuracy(*widths, f"{which}; {note}", replies, others)
+        if others:
+            name, noise, sampling = others[0]
+            return ExpectedAccuracy(
+                noise, sampling, f"of the first slope, for columns with {name}; {note}", replies, others
+            )
         return ExpectedAccuracy(None, None, note, replies)
 
 

@@ -7,6 +7,7 @@ those of the intervals, with the population in place of what was drawn.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from statistics import NormalDist
 from typing import Final, TypeAlias
 
@@ -19,6 +20,7 @@ from reticent.statistics.unbounded.clipped_mean import ClippedMean
 from reticent.statistics.unbounded.coinpress import BETA, CoinPressMean
 from reticent.statistics.unbounded.coinpress import UNIT as BALL
 from reticent.statistics.unbounded.column_counts import CROWD, Census, supposed
+from reticent.statistics.unbounded.confidence_bounds import FINE, REACH
 from reticent.statistics.unbounded.joint import NUMBERED, JointQuantiles
 from reticent.statistics.unbounded.location import UNIT, Huber
 from reticent.statistics.unbounded.quantile_range import QuantileRange
@@ -66,21 +68,19 @@ def of_size(made: JointQuantiles, n: float, spread: float | None) -> Replies:
     """
     census = made.census
     less, scales = _noise_of(census, n)
-    mechanism = None if census is None else census.mechanism
     binade = None if made.magnitude is None else usual_binade(made.cells)
 
     def chance(ties: bool) -> float:
-        tied = None if census is None else ties
-        among = candidates(made.cells, binade, tied=tied, most=NUMBERED)
+        verdict = None if census is None else ties
+        among = candidates(made.cells, binade, tied=verdict, most=NUMBERED)
 
         def enough(number: float) -> bool:
-            size = GroupSize(number, tied, number - less)
+            size = GroupSize(number, verdict, number - less)
             return made.feasible(size) and made.feasible(size, among)
 
         return passing(enough, n, scales)
 
-    usual = spread is not None and ties_expected(made.cells, n, spread, CROWD, mechanism)
-    return (USUAL, chance(usual)), (HEAPED, chance(True))
+    return (USUAL, chance(tied(made, n, spread))), (HEAPED, chance(True))
 
 
 def of_clipped(made: ClippedMean, n: float) -> Replies:
@@ -136,30 +136,85 @@ def _radius(outside: float) -> float:
     return RUNG * NORMAL.inv_cdf(1.0 - outside / 2.0)
 
 
-def of_quantiles(made: JointQuantiles, n: float) -> Widths:
-    """The widest of several quantiles."""
+def tied(made: JointQuantiles, n: float, spread: float | None) -> bool:
+    """Tell if n values of the usual shape count as tied; without bounds they are not."""
+    mechanism = None if made.census is None else made.census.mechanism
+    return spread is not None and ties_expected(made.cells, n, spread, CROWD, mechanism)
+
+
+def of_quantiles(made: JointQuantiles, n: float, spread: float | None, *, ties: bool) -> Widths:
+    """The widest of several quantiles.
+
+    Parameters
+    ----------
+    made : JointQuantiles
+    n : float
+        Values.
+    spread : float or None
+        Their deviation in the unit of the column, supposed within bounds.
+    ties : bool
+        True for values of which many are equal.
+
+    Returns
+    -------
+    pair of float, or None
+        In standard deviations; None where there would be no reply.
+    """
     if not made.feasible(supposed(made.census, n)):
         return None
     noise = sampling = 0.0
     for q in made.levels:
-        slope = _slope(float(q), n)
-        noise = max(noise, half_width(NONE, [made.errors[q] / math.sqrt(2.0)]) * slope)
-        sampling = max(sampling, normal_half_width(made.terms.together * n * float(q * (1 - q))) * slope)
+        slope, ranks = _slope(float(q), n), normal_half_width(made.terms.together * n * float(q * (1 - q)))
+        widths = half_width(NONE, [made.errors[q] / math.sqrt(2.0)]) * slope, ranks * slope
+        if ties and made.wanted:
+            widths = _among_ties(made, q, n, spread)
+        noise, sampling = max(noise, widths[0]), max(sampling, widths[1])
     return noise, sampling
 
 
-def of_spread(made: QuantileRange, n: float) -> Widths:
-    """The distance of two quantiles."""
+def of_spread(made: QuantileRange, n: float, spread: float | None, *, ties: bool) -> Widths:
+    """The distance of two quantiles, as ``of_quantiles`` has them; among ties both intervals are added.
+
+    Parameters
+    ----------
+    made : QuantileRange
+    n : float
+        Values.
+    spread : float or None
+        Their deviation in the unit of the column, supposed within bounds.
+    ties : bool
+        True for values of which many are equal.
+
+    Returns
+    -------
+    pair of float, or None
+        In standard deviations; None where there would be no reply.
+    """
     joint = made.joint
     if not joint.feasible(supposed(joint.census, n)):
         return None
     low, _, high = (float(q) for q in joint.levels)
     slopes = {q: _slope(float(q), n) for q in joint.levels}
-    noise = half_width(NONE, [slopes[q] * joint.own[q] for q in (joint.levels[0], joint.levels[-1])])
     values = joint.terms.together * n
-    one, two = (math.sqrt(values * q * (1.0 - q)) * _slope(q, n) for q in (low, high))
+    if ties and joint.wanted:
+        one, two = (_among_ties(joint, q, n, spread) for q in (joint.levels[0], joint.levels[-1]))
+        return one[0] + two[0], one[1] + two[1]
+    noise = half_width(NONE, [slopes[q] * joint.own[q] for q in (joint.levels[0], joint.levels[-1])])
+    first, third = (math.sqrt(values * q * (1.0 - q)) * _slope(q, n) for q in (low, high))
     alike = low * (1.0 - high) / math.sqrt(low * (1.0 - low) * high * (1.0 - high))
-    return noise, normal_half_width(one**2 + two**2 - 2.0 * alike * one * two)
+    return noise, normal_half_width(first**2 + third**2 - 2.0 * alike * first * third)
+
+
+def _among_ties(made: JointQuantiles, q: Fraction, n: float, spread: float | None) -> tuple[float, float]:
+    """Half-widths at a level among tied values, in standard deviations: the ends are drawn among even cells."""
+    apart = NORMAL.inv_cdf(float(made.levels[-1])) - NORMAL.inv_cdf(float(made.levels[0]))
+    step = apart / (1.5 * FINE * math.sqrt(max(n, 16.0)))  # a step is a power of 2: from half to all of the finest
+    if spread is not None and made.cells.step is not None:
+        step = max(step, 2.0 ** math.ceil(math.log2(float(made.cells.step))) / spread)
+    shift = made.shift_among_ties(q, n, 1.0 / (2.0 + (1.0 + 2.0 * REACH) * max(apart / step, 1.0)))
+    half = shift * _slope(float(q), n) + step / 2.0  # an interval has the cells of its ends in it
+    sampling = normal_half_width(made.terms.together * n * float(q * (1 - q))) / shift
+    return half * (1.0 - sampling), half * sampling
 
 
 def of_location(made: Huber, n: float) -> Widths:

@@ -276,12 +276,15 @@ class JointQuantiles:
         """
         n, end = max(drawn.size.values, 1.0), self.end_error
         if drawn.size.tied is not False:
-            part = 0.0 if drawn.around is None else cell_share(drawn.around.cells)
-            far = against_prior(part, 100.0) + math.log1p(n / end)
-            spread = self.terms.together * n * float(q * (1 - q))
-            return math.ceil(far * end + normal_half_width(spread + self.errors[q] ** 2))
+            return self.shift_among_ties(q, n, 0.0 if drawn.around is None else cell_share(drawn.around.cells))
         spread = self.terms.together * n * float(q * (1 - q))
         return math.ceil(max(half_width(known(spread), [end, self.errors[q] / math.sqrt(2.0)]), self.apart * end))
+
+    def shift_among_ties(self, q: Fraction, n: float, part: float) -> float:
+        """D of a level among ``n`` tied values, in ranks; ``part`` is the share of one cell that an end may be."""
+        far = against_prior(part, 100.0) + math.log1p(n / self.end_error)
+        spread = self.terms.together * n * float(q * (1 - q))
+        return math.ceil(far * self.end_error + normal_half_width(spread + self.errors[q] ** 2))
 
     @property
     def end_error(self) -> float:

@@ -23,7 +23,7 @@ from reticent.privacy.numbers import show
 from reticent.statistics import public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Label
 from reticent.statistics.column_step import GroupResult, PlannedStep
-from reticent.statistics.context import ExpectedAccuracy, Setting, Step
+from reticent.statistics.context import ExpectedAccuracy, Setting, ShapeWidths, Step
 from reticent.statistics.estimand import kept, subject
 from reticent.statistics.intervals import FEW
 from reticent.statistics.magnitude import reach
@@ -32,13 +32,14 @@ from reticent.statistics.options import CoinPress as CoinPressOptions
 from reticent.statistics.possible import possible
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
-from reticent.statistics.replies import LIKELY, Replies, of_any
+from reticent.statistics.replies import HEAPED, LIKELY, Replies, of_any
 from reticent.statistics.robust.location import Location
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
 from reticent.statistics.unbounded import expected_accuracy
 from reticent.statistics.unbounded.clipped_mean import ClippedMean
 from reticent.statistics.unbounded.coinpress import CoinPressEstimate, CoinPressMean
 from reticent.statistics.unbounded.column_counts import ROW, ColumnTerms
+from reticent.statistics.unbounded.expected_accuracy import Widths
 from reticent.statistics.unbounded.joint import JointQuantiles, joint_quantiles
 from reticent.statistics.unbounded.location import Huber
 from reticent.statistics.unbounded.quantile_range import QuantileRange
@@ -169,24 +170,66 @@ class ColumnPlan:
     def expected(self, people: int) -> ExpectedAccuracy:
         """For a normal column: in its standard deviations without bounds, of a sixth of the range with them."""
         replies = self._replies(float(people))
-        widths = _widths(self.made, float(people)) if replies[0][1] >= LIKELY else None
+        usual = self._ties(float(people))
+        widths = self._widths(float(people), ties=usual) if replies[0][1] >= LIKELY else None
         if widths is None:
             return ExpectedAccuracy(None, None, FEW, replies)
         noise, sampling = widths
+        heaped = self._heaped(float(people), replies) if not usual else None
         if isinstance(self.made, CoinPressMean):
             return ExpectedAccuracy(noise, sampling, "assumes the standard deviation declared", replies)
         more = expected_accuracy.for_tail(self.made, float(people)) if isinstance(self.made, ClippedMean) else 0.0
         if self.bounds is None:
             allowed = f"; \u00b1 {more:.2g} more for the declared tail" if more else ""
             note = f"in standard deviations of the column, normal; may give no reply{reach(self.made_cells)}{allowed}"
-            return ExpectedAccuracy(noise, sampling, note, replies)
+            return ExpectedAccuracy(noise, sampling, note, replies, _others(heaped, 1.0))
         unit = float(self.bounds[1] - self.bounds[0]) / 6.0
         allowed = f"; \u00b1 {more * unit:.2g} more for the declared tail" if more else ""
         note = f"assumes a standard deviation of 1/6 of the range, normal; may give no reply{allowed}"
-        return ExpectedAccuracy(noise * unit, sampling * unit, note, replies)
+        return ExpectedAccuracy(noise * unit, sampling * unit, note, replies, _others(heaped, unit))
+
+    @property
+    def _spread(self) -> float | None:
+        """The deviation that a plan supposes within bounds."""
+        return None if self.bounds is None else float(self.bounds[1] - self.bounds[0]) / 6.0
+
+    @property
+    def _joint(self) -> JointQuantiles | None:
+        return (
+            self.made.joint
+            if isinstance(self.made, QuantileRange)
+            else (self.made if isinstance(self.made, JointQuantiles) else None)
+        )
+
+    def _ties(self, n: float) -> bool:
+        """Tell if n values of the usual shape count as tied."""
+        return self._joint is not None and expected_accuracy.tied(self._joint, n, self._spread)
+
+    def _heaped(self, n: float, replies: Replies) -> Widths:
+        """Widths of values of which many are equal; None where they would have no reply, or ties play no part."""
+        if self._joint is None or self._joint.census is None or dict(replies)[HEAPED] < LIKELY:
+            return None
+        return self._widths(n, ties=True)
+
+    def _widths(self, n: float, *, ties: bool) -> Widths:
+        match self.made:
+            case ClippedMean():
+                return expected_accuracy.of_mean(self.made, n)
+            case CoinPressMean():
+                return expected_accuracy.of_coinpress(self.made, n)
+            case JointQuantiles():
+                return expected_accuracy.of_quantiles(self.made, n, self._spread, ties=ties)
+            case QuantileRange():
+                return expected_accuracy.of_spread(self.made, n, self._spread, ties=ties)
+            case Huber():
+                return expected_accuracy.of_location(self.made, n)
+            case Inverse():
+                return expected_accuracy.of_trimmed(self.made, n)
+            case _:
+                assert_never(self.made)
 
     def _replies(self, n: float) -> Replies:
-        spread = None if self.bounds is None else float(self.bounds[1] - self.bounds[0]) / 6.0
+        spread = self._spread
         match self.made:
             case ClippedMean():
                 return expected_accuracy.of_clipped(self.made, n)
@@ -204,22 +247,9 @@ class ColumnPlan:
                 assert_never(self.made)
 
 
-def _widths(made: Made, n: float) -> expected_accuracy.Widths:
-    match made:
-        case ClippedMean():
-            return expected_accuracy.of_mean(made, n)
-        case CoinPressMean():
-            return expected_accuracy.of_coinpress(made, n)
-        case JointQuantiles():
-            return expected_accuracy.of_quantiles(made, n)
-        case QuantileRange():
-            return expected_accuracy.of_spread(made, n)
-        case Huber():
-            return expected_accuracy.of_location(made, n)
-        case Inverse():
-            return expected_accuracy.of_trimmed(made, n)
-        case _:
-            assert_never(made)
+def _others(widths: Widths, unit: float) -> tuple[ShapeWidths, ...]:
+    """The widths of heaped values as a plan has them, in ``unit``."""
+    return () if widths is None else ((HEAPED, widths[0] * unit, widths[1] * unit),)
 
 
 @dataclass(frozen=True, slots=True)
