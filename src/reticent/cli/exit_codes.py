@@ -176,7 +176,10 @@ def _of_refusal(error: Refusal) -> str:
 
 
 def _uncharged(words: str, voice: Voice) -> str:
-    return uncharged(words) if voice.spends else words
+    """A refusal in the options of the command line, where it speaks of arguments."""
+    from reticent.cli.glossary import typed
+
+    return uncharged(typed(words)) if voice.spends else typed(words)
 
 
 def _charge(voice: Voice) -> str:

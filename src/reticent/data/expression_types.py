@@ -108,7 +108,10 @@ def numbers_of(types: Sequence[Type], operation: str) -> list[Numbers]:
     if any(isinstance(one, Spans) for one in types):
         raise refusal(f"{operation} takes numbers. Say in what the difference of two dates counts: days(b - a).")
     if any(isinstance(one, Dates) for one in types):
-        raise refusal(f'{operation} takes numbers. Of a date write days(b - a), year(x) or trunc(x, "month").')
+        raise refusal(
+            f'{operation} takes numbers. Of a date write days(b - a), year(x) or trunc(x, "month"); days are not '
+            "added to a date: write days(b - a) > 2."
+        )
     if len(found) < len(types):
         raise refusal(f"{operation} takes numbers.")
     return found

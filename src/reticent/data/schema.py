@@ -7,6 +7,7 @@ on which sums are taken and the candidates that a quantile may be.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -800,4 +801,7 @@ def _check_moments(low: int | None, high: int | None, calendar: Calendar) -> Non
 def _unknown(name: str, known: list[str]) -> QuestionError:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
+    parts = [part for part in re.split(r"\W+", name) if part != "and"]
+    if len(parts) > 1 and all(part in known for part in parts):
+        hint = f" Several columns stand with commas: {', '.join(parts)}."
     return QuestionError(f"There is no column '{name}'.{hint} Columns: {', '.join(known)}.")

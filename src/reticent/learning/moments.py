@@ -30,7 +30,11 @@ from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.transformers import Transformer
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.context import ExpectedAccuracy
+from reticent.statistics.intervals import FEW, too_few
 from reticent.statistics.price import Noise, Price, deviation, noisy
+from reticent.statistics.regression.sandwich import AT_95
+from reticent.statistics.replies import ALWAYS, NEVER
 from reticent.statistics.scaling import UNIT, Floats, Scaling, product, weighed
 
 COUNT: Final = Fraction(1, 5)
@@ -67,6 +71,24 @@ class ClassMoments:
     @cached_property
     def guarantee(self) -> Guarantee:
         return self.price.whole([noise.guarantee for noise in self.noises], "noisy moments")
+
+    def expected(self, people: int) -> ExpectedAccuracy:
+        """Half-widths at 95 % of the widest mean; of the widest deviation in the note, for usual columns.
+
+        Means lie in the middle of their bounds, deviations are a sixth of the range, and all rows are of one class.
+        """
+        _, half = self.scaling.frame
+        wide, spread = float(np.max(half)), 1.0 / 3.0
+        if too_few(float(people), [deviation(self.noises[0]) / math.sqrt(2.0)]):
+            return ExpectedAccuracy(None, None, FEW, NEVER)
+        means, squares = (AT_95 * deviation(noise) / UNIT / people for noise in self.noises[1:])
+        sampling = AT_95 * spread / math.sqrt(people)
+        around = [math.sqrt(spread**2 + more) - spread for more in (squares, AT_95 * spread**2 * math.sqrt(2 / people))]
+        told = " and ".join(
+            f"± {wide * more:,.3g} {what}" for more, what in zip(around, ("noise", "sampling"), strict=True)
+        )
+        note = f"of the mean with the widest range; of its deviation {told}; for a deviation of 1/6 of the range"
+        return ExpectedAccuracy(wide * means, wide * sampling, note, ALWAYS)
 
     def draw(self, values: Floats, places: Floats, entropy: Entropy) -> tuple[Floats, Floats, Floats]:
         """Noisy counts (classes,), means and mean squares about them (classes, columns), in half-widths.
@@ -170,7 +192,7 @@ class StandardScaler(Transformer):
             self.mean_, self.var_ = middle + means[0] * half, variances[0] * half**2
             self.scale_ = np.sqrt(self.var_)
 
-        return Work(plan.guarantee, draw, counts=True)
+        return Work(plan.guarantee, draw, counts=True, expected=plan.expected)
 
     def _moved(self, rows: Floats) -> Floats:
         return np.asarray((rows - self.mean_) / self.scale_)

@@ -284,6 +284,12 @@ class GridSearchCV(PriceRefusal):
         self.guarantee_, self.certificate_, self.n_features_in_ = plan.guarantee, made, one.n_features_in_
         return self
 
+    @property
+    def fits(self) -> int:
+        """Fits of the whole search: of each candidate in each fold, and of the chosen one to all rows."""
+        folds = 1 if self.cv is None else self._folds().count
+        return folds * len(list(self.candidates())) + 1
+
     def expect(self, X: object, y: object = None, *, people: int) -> tuple[Guarantee, ExpectedAccuracy]:
         """The guarantee of the whole search, and what a plan says of it: for ``study.model_plan``.
 

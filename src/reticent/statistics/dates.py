@@ -37,9 +37,10 @@ def check_dates(statistic: Statistic, schema: Schema) -> None:
         return
     for column in statistic.columns:
         if calendar_of(column, schema) is not None:
+            verb = statistic.verb
             raise QuestionError(
-                f"{column} is a date, and {statistic.verb} of dates is not told. Compute a number and ask of that: "
-                f'[columns.days] from = "days({column} - birth)", or "year({column})". Nothing was charged.'
+                f"{column} is a date, and {verb} of dates is not told. Compute a number and ask of that: "
+                f"{verb}(days({column} - 2024-01-01)), or {verb}(year({column})). Nothing was charged."
             )
 
 

@@ -205,14 +205,23 @@ def tree_of(name: str, schema: Schema) -> Tree:
     name = schema.canonical(name)
     if name in schema.columns:
         return ColumnName(name)
+    names: list[str] = []
+
+    def canonical(one: str) -> str:
+        names.append(schema.canonical(one))
+        return names[-1]
+
     try:
-        tree = renamed(expression_text.read(name), schema.canonical)
+        tree = renamed(expression_text.read(name), canonical)
         if isinstance(tree, ColumnName):
             schema.column(tree.column)
             return tree
         bind(tree, schema.columns)
     except QuestionError:
-        if difflib.get_close_matches(name, schema.columns) or not any(sign in name for sign in "()+*/<>="):
+        computed = any(sign in name for sign in "()+-*/<>=")
+        if computed and names and all(one in schema.columns for one in names):  # what is done with them is wrong
+            raise
+        if difflib.get_close_matches(name, schema.columns) or not computed:
             schema.column(name)  # refused, with the names that there are
         raise
     if not isinstance(tree, Application):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
 from reticent.data.schema import Schema
@@ -22,7 +23,7 @@ from reticent.statistics.context import ExpectedAccuracy, Step, values_of
 from reticent.statistics.replies import hopeless, shown
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import PreparedRelease
-from reticent.study.cpu_time import RELEASE, seconds
+from reticent.study.cpu_time import RELEASE, of_reading, seconds
 
 if TYPE_CHECKING:
     from reticent.ledger import Ledger
@@ -218,8 +219,7 @@ class Plan:
         if any(line.expected.others for line in self.lines):
             text += f" A range is over {RANGES}."
         if self.seconds is not None:
-            text += f" Its questions take roughly {self.seconds:.1g} s of one processor,"
-            text += " beside start-up and reading the rows."
+            text += f" It takes roughly {self.seconds:.1g} s of one processor, beside start-up."
         if self.left is not None:
             text += f" {words(self.left)} is left."
         if not self.affordable:
@@ -318,6 +318,7 @@ def plan_of(
     ledger: Ledger | None,
     passing: Fraction | None = None,
     want: Mapping[str, float] | None = None,
+    source: Path | None = None,
 ) -> Plan:
     """The plan of prepared steps for ``people`` persons.
 
@@ -337,6 +338,8 @@ def plan_of(
         Share of rows that is supposed to pass a filter.
     want : mapping of name to half-width, or None
         Names the comparisons that it tells of.
+    source : Path or None
+        File that is read, for the forecast of processor time; None for rows in memory.
 
     Returns
     -------
@@ -369,10 +372,18 @@ def plan_of(
             for line, asked in zip(lines, prepared.asked, strict=False)  # lines of shares stand behind
             if asked.is_checked and hopeless(line.expected.replies)
         ),
-        RELEASE + seconds({query for step in prepared.all_steps for query in step.queries}, rows),  # each is run once
+        RELEASE
+        + seconds({query for step in prepared.all_steps for query in step.queries}, rows)  # each is run once
+        + of_reading(source, _columns_read(lines, schema), rows),
         _comparisons(want, prepared, people),
     )
     return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, *made)
+
+
+def _columns_read(lines: Sequence[PlanLine], schema: Schema) -> int:
+    """Columns that the questions name, and that of persons."""
+    named = sum(any(_is_in(name, line.name) for line in lines) for name in schema.columns)
+    return named + (schema.person.column is not None)
 
 
 def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:

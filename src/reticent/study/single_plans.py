@@ -6,6 +6,7 @@ Each is a ``Plan`` of one line, so that it is shown as a plan of a release is. N
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from reticent.privacy.numbers import Number
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
         def _assumed(self, people: int | None) -> tuple[int, bool]: ...
 
         def _left_of_plan(self) -> Budget: ...
+
+        def _file(self) -> Path | None: ...
 
 
 def session_plan(
@@ -92,7 +95,8 @@ def session_plan(
         cost=(epsilon, rho, delta),
     )
     person = study.schema.person
-    takes, budget = of_records(len(columns), values_of(size, person.rows, person)), study._left_of_plan()
+    takes = of_records(study._file(), len(columns), values_of(size, person.rows, person))
+    budget = study._left_of_plan()
     return plan_of_one(found.name, found.guarantee, found.expected, size, assumed=assumed, budget=budget, takes=takes)
 
 
@@ -141,15 +145,18 @@ def model_plan(
     x, target = xy(shelf, columns, y)
     if isinstance(model, GridSearchCV):
         guarantee, expected = model.expect(x, target, people=size)
+        fits = model.fits
         name = f"GridSearchCV of {type(model._last).__name__}"
     else:
         one, handle = (model, x) if isinstance(model, Estimator) else unpacked(model, x, "a plan")[::2]
         guarantee, expected = made_up_fits.expected(one, handle, target, size)
+        fits = 1
         name = type(one).__name__
     if study._currency == "zcdp":
         guarantee = compose.in_zcdp(guarantee)
     name = f"{name}({', '.join(columns)}{'' if y is None else f'; {y}'})"
-    takes = of_records(len(columns) + (y is not None), values_of(size, study.schema.person.rows, study.schema.person))
+    rows = values_of(size, study.schema.person.rows, study.schema.person)
+    takes = of_records(study._file(), len(columns) + (y is not None), rows, fits)
     return plan_of_one(name, guarantee, expected, size, assumed=assumed, budget=(left, existing), takes=takes)
 
 

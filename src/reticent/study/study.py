@@ -197,7 +197,15 @@ class Study(StudyTerms):
         assumed = people is None and self.schema.person.people is None
         left, ledger = self._left_of_plan()
         return plan_of(
-            prepared, of.schema, size, assumed=assumed, left=left, ledger=ledger, passing=self._passing, want=want
+            prepared,
+            of.schema,
+            size,
+            assumed=assumed,
+            left=left,
+            ledger=ledger,
+            passing=self._passing,
+            want=want,
+            source=self._file(),
         )
 
     def rehearse(

@@ -111,6 +111,10 @@ class StudyTerms:
 
         return self.spec.source if self._rows is None else path_of(self._rows)
 
+    def _file(self) -> Path | None:
+        """The source, if it is a file."""
+        return None if self._rows is not None or in_database(self._place) else Path(self._place)
+
     @property
     def _declared(self) -> list[str]:
         own = [*self.schema.stored, *filter(None, [self.schema.person.column])]
