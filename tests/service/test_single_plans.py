@@ -274,7 +274,7 @@ def test_the_forecast_has_the_reading_of_the_file_and_every_fit(tmp_path: Path) 
     assert kept.seconds is not None
     assert read.seconds > kept.seconds + 0.5  # a million rows of text, of which one column is read
     search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1, 3]}, epsilon=2)
-    columns = {"x": rt.real(0, 1, complete=True), "y": rt.category([0, 1])}
+    columns: dict[str, Column] = {"x": rt.real(0, 1, complete=True), "y": rt.category([0, 1])}
     rows = rt.study({"x": [0.5], "y": [1]}, adjacency="add_remove", columns=columns, budget=5)
     one = rows.model_plan(LogisticRegression(epsilon=2), ["x"], "y", people=10**6).seconds
     every = rows.model_plan(search, ["x"], "y", people=10**6).seconds

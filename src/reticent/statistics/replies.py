@@ -1,5 +1,9 @@
 """Probability of a reply for public shapes of the columns, which a plan tells before any row is read.
 
+``SHAPES`` are those of numbers between bounds, by which a plan tells ranges of half-widths. The first is that of
+rehearsals. The others are what tables of people often look like: values that crowd at one end of wide bounds, as
+incomes and counts do, and values from one bound to the other.
+
 The chance of a reply for the file itself would be an answer of its own. A statistic states it for shapes that are
 public: from the law of its noise where a released number decides, else from made-up tables of each shape.
 """
@@ -8,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 Replies: TypeAlias = tuple[tuple[str, float], ...]  # shapes, and the probability of a reply for each
@@ -15,11 +20,29 @@ Replies: TypeAlias = tuple[tuple[str, float], ...]  # shapes, and the probabilit
 ANY: Final = "any shape"
 USUAL: Final = "usual"  # normal, as plans and rehearsals assume
 HEAPED: Final = "heaped"  # many values are equal
+RARE: Final = 0.05  # share of a rare value
 ALWAYS: Final[Replies] = ((ANY, 1.0),)
 NEVER: Final[Replies] = ((ANY, 0.0),)
 LIKELY: Final = 0.5  # below it for every shape a release is refused
 TERMS: Final = 512
 FAR: Final = 40.0  # scales of noise, beyond which its probability counts as nothing
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedShape:
+    """Mean, standard deviation and kurtosis of values between the bounds -1 and 1."""
+
+    name: str
+    mean: float
+    deviation: float
+    kurtosis: float
+
+
+SHAPES: Final = (
+    AssumedShape(USUAL, 0.0, 1 / 3, 3.0),  # normal, a sixth of the range as deviation
+    AssumedShape("at one end", -0.9, 0.1, 9.0),  # exponential, a twentieth of the range as its mean
+    AssumedShape("even", 0.0, 1 / math.sqrt(3.0), 1.8),
+)
 
 
 def of_any(chance: float) -> Replies:

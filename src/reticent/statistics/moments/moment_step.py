@@ -23,7 +23,6 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label, ValueCount
-from reticent.statistics.assumed_shapes import SHAPES, AssumedShape
 from reticent.statistics.context import EQUAL_GROUPS, ExpectedAccuracy, Setting, of_persons
 from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.error_law import ErrorLaw, SampledVariance
@@ -40,7 +39,7 @@ from reticent.statistics.margins import Margin, summed
 from reticent.statistics.moments.basis import UNIT, Design, Kind, design
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.variance import SpreadStatistic
-from reticent.statistics.replies import of_any, passing
+from reticent.statistics.replies import SHAPES, AssumedShape, of_any, passing
 
 if TYPE_CHECKING:
     from reticent.data.table import QueryResult
