@@ -12,7 +12,7 @@ import reticent as rt
 from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.render import figure as drawing
-from reticent.certificate.render.figure import bar, figure, pdf, svg
+from reticent.certificate.render.figure import _apart, bar, figure, pdf, svg
 from reticent.certificate.render.panels import noise_ends, panels
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
@@ -199,3 +199,9 @@ def test_a_unit_is_declared_in_a_study_file_or_in_python_and_certified(tmp_path:
     for wrong in ("x" * 41, "a\nb", 7):
         with pytest.raises((PublicParameterError, SpecError), match="unit"):
             rt.real(0, 1, unit=wrong)  # type: ignore[arg-type]  # what a caller may hand
+
+
+def test_ticks_on_a_scale_of_shades_stand_apart() -> None:
+    """The shades grow with the root, so that ticks in equal steps ran into each other at the dark end."""
+    assert _apart([0.0, 40.0, 80.0, 120.0, 160.0], 123.0) == [0.0, 40.0, 80.0]
+    assert _apart([0.0, 0.5, 1.0], 1.0) == [0.0, 0.5, 1.0]

@@ -34,6 +34,7 @@ DOT, NOISE, BOTH, GREY, INK, BAR = "#0b4f85", "#7db8e8", "#3f4750", "#6b7280", "
 WIDTH: Final = 7.2  # inches
 MOST_PANELS: Final = 40
 MOST_TICKS: Final = 12
+TICKS_APART: Final = 0.2  # of the height of a scale of shades
 MULTIPLES: Final = 3  # in a row
 SHADES: Final = 32  # of a map: more would be drawn as pixels
 WRITTEN: Final = 16  # columns of a map whose numbers are written into it
@@ -304,8 +305,9 @@ def _map(axes: Axes, panel: Panel) -> None:
     bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=12, shrink=0.9)
     bar.set_label("rows", fontsize=8)
     bar.ax.tick_params(labelsize=7, length=2)
-    bar.ax.yaxis.set_major_locator(_few())
-    bar.ax.yaxis.set_major_formatter(_formatter([float(tick) for tick in bar.get_ticks()]))
+    told = _apart(_few().tick_values(0.0, most or 1.0), most or 1.0)
+    bar.set_ticks(told)
+    bar.ax.yaxis.set_major_formatter(_formatter(told))
     for place, cell in enumerate(panel.cells):
         row, column = divmod(place, bins)
         value = values[row, column]
@@ -392,6 +394,15 @@ def _density(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
         one.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
         one.set_xlabel(panel.across, fontsize=8, labelpad=2, parse_math=False)
         one.yaxis.label.set_fontsize(8)
+
+
+def _apart(ticks: Iterable[float], most: float) -> list[float]:
+    """Those of rising ticks that stand apart on a scale of square roots that ends at ``most``."""
+    found: list[float] = []
+    for tick in ticks:
+        if 0.0 <= tick <= most and (not found or math.sqrt(tick / most) - math.sqrt(found[-1] / most) >= TICKS_APART):
+            found.append(float(tick))
+    return found
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
