@@ -50,7 +50,18 @@ def seconds(queries: Iterable[Query], rows: int) -> float:
 
 
 def of_reading(source: Path | None, columns: int, rows: int) -> float:
-    """Seconds to read so many columns of a file; 0 of rows in memory, in a database or on a cluster."""
+    """Seconds to read so many columns of a file; 0 of rows in memory, in a database or on a cluster.
+
+    Parameters
+    ----------
+    source : Path or None
+        None for rows in memory.
+    columns, rows : int
+
+    Returns
+    -------
+    float
+    """
     if source is None or (kind := kind_of(source)) == "database":
         return 0.0
     if kind not in TEXT:

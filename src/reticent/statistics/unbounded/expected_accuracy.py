@@ -137,7 +137,20 @@ def _radius(outside: float) -> float:
 
 
 def tied(made: JointQuantiles, n: float, spread: float | None) -> bool:
-    """Tell if n values of the usual shape count as tied; without bounds they are not."""
+    """Tell if n values of the usual shape count as tied; without bounds they are not.
+
+    Parameters
+    ----------
+    made : JointQuantiles
+    n : float
+        Values.
+    spread : float or None
+        Their deviation in the unit of the column, supposed within bounds.
+
+    Returns
+    -------
+    bool
+    """
     mechanism = None if made.census is None else made.census.mechanism
     return spread is not None and ties_expected(made.cells, n, spread, CROWD, mechanism)
 

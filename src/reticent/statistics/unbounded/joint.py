@@ -281,7 +281,21 @@ class JointQuantiles:
         return math.ceil(max(half_width(known(spread), [end, self.errors[q] / math.sqrt(2.0)]), self.apart * end))
 
     def shift_among_ties(self, q: Fraction, n: float, part: float) -> float:
-        """D of a level among ``n`` tied values, in ranks; ``part`` is the share of one cell that an end may be."""
+        """D of a level among tied values, in ranks.
+
+        Parameters
+        ----------
+        q : Fraction
+            The level.
+        n : float
+            Values.
+        part : float
+            Prior share of one cell that an end may be.
+
+        Returns
+        -------
+        float
+        """
         far = against_prior(part, 100.0) + math.log1p(n / self.end_error)
         spread = self.terms.together * n * float(q * (1 - q))
         return math.ceil(far * self.end_error + normal_half_width(spread + self.errors[q] ** 2))
