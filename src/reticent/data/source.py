@@ -174,6 +174,20 @@ def names_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet
 def absent_columns(path: Path, schema: Schema, delimiter: str) -> list[str]:
     """Declared columns that a file has not, by the names of its columns alone; none of a file without a header.
 
+    Parameters
+    ----------
+    path : Path
+        The file, of which the header or the schema is read and no row.
+    schema : Schema
+        Schema of the study.
+    delimiter : str
+        Sign between the cells of a CSV file.
+
+    Returns
+    -------
+    list of str
+        Names, in the order of the schema.
+
     Raises
     ------
     SpecError
