@@ -85,10 +85,6 @@ $(VENV)/.postgres: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python $(INSTALL) -e ".[postgres]"
 	@touch $(VENV)/.core $@
 
-$(VENV)/.spark: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python $(INSTALL) -e ".[spark]"
-	@touch $(VENV)/.core $@
-
 $(VENV)/.check: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python $(INSTALL) -e ".[test,check,docs]"
 	@touch $(VENV)/.core $(VENV)/.test $@

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent.ledger import Ledger, store
+from reticent.ledger import Ledger, sqlite_store
 from tests.support import fuzz_faults
 from tests.support.fuzz_faults import (
     Harm,
@@ -77,7 +77,7 @@ def test_a_step_that_fails_ends_a_release_without_an_answer_or_with_a_debit(tmp_
 def test_a_release_that_takes_an_error_for_a_charge_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant swallows every error of the disk from the first byte written on."""
     _, steps = release_fails(tmp_path / "a", 0, after=False)
-    monkeypatch.setattr(store, "_sync", lambda name: contextlib.suppress(Exception))
+    monkeypatch.setattr(sqlite_store, "_sync", lambda name: contextlib.suppress(Exception))
     monkeypatch.setattr(Ledger, "commit", lambda self, receipt, **_: None)
     monkeypatch.setattr(fuzz_faults, "eps", lambda _: Ledger.open(tmp_path / "a" / "rows.ledger").spent())
     assert release_fails(tmp_path / "a", steps, after=False)[0].lost == 1

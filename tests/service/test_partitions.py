@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import reticent as rt
+from reticent.data.schema import Column
 from reticent.data.source import names_of
 from tests.support.cli_kit import run
 
@@ -24,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def study(place: str, ledger: str = "first.ledger", **more: rt.Column) -> rt.Study:
+def study(place: str, ledger: str = "first.ledger", **more: Column) -> rt.Study:
     return rt.study(
         place,
         person="who",

@@ -352,7 +352,7 @@ def through_accounts(keys: int = 2, study: dict[str, Any] | None = None, **more:
 
 @pytest.mark.parametrize(("keys", "more", "rows"), [(2, {}, 1_000), (2, {"owners": 2}, 1_200)])
 def test_shared_keys_are_dropped_or_counted_for_each(keys: int, more: dict[str, int], rows: int) -> None:
-    study = through_accounts(keys, **more)
+    study = through_accounts(keys, None, **more)
     release = study.release(["count", "count where age >= 60"], epsilon=50, record=rt.Record(override="made-up rows"))
     assert abs(release["count"].value - rows) < 25
     assert abs(release["count where patients.age >= 60"].value - 500) < 25

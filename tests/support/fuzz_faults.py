@@ -35,7 +35,7 @@ from unittest import mock
 
 import reticent as rt
 from reticent.errors import Fault, LedgerError, Refusal, ReticentError
-from reticent.ledger import Ledger, store
+from reticent.ledger import Ledger, sqlite_store
 from reticent.ledger.store import SyncError
 from tests.support.fuzz_study import BASE
 from tests.support.ledger_kit import PERSON, charge, eps, forked, joined, ledger_at
@@ -340,9 +340,9 @@ def swapped(file: Path, chance: random.Random) -> None:
     first, second = chance.sample(range(1, 6), 2)
     statement = chance.choice(SWAPS).format(first, second)
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        for trigger in store.ENTRIES[1:]:
+        for trigger in sqlite_store.ENTRIES[1:]:
             connection.execute(f"DROP TRIGGER {trigger.split()[2]}")
-        for text in (*statement.split("; "), *store.ENTRIES[1:]):
+        for text in (*statement.split("; "), *sqlite_store.ENTRIES[1:]):
             connection.execute(text)
 
 

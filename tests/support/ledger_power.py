@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from reticent.errors import LedgerError
-from reticent.ledger import Ledger, store
+from reticent.ledger import Ledger, sqlite_store
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 
@@ -53,8 +53,8 @@ def write_and_say(file: Path, charges: int, level: str, beside: int) -> None:
     the sync of the log alone.
     """
     if level != "FULL":  # the mutants
-        store.SYNCHRONOUS = {"OFF": 0, "NORMAL": 1}[level]  # type: ignore[misc]
-        store.synced = lambda connection: True
+        sqlite_store.SYNCHRONOUS = {"OFF": 0, "NORMAL": 1}[level]  # type: ignore[misc]
+        sqlite_store.synced = lambda connection: True
     person = Adjacency("add_remove")
     ledger = Ledger.create(file, title="t", adjacency=person, budget=PureDP(Fraction(100)))
     _say(file.parent)

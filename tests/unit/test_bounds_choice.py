@@ -76,7 +76,7 @@ def spread(made: BoundsChoiceStep, score: Callable[[Sequence[int]], Sequence[int
     """The furthest that the changes of two scores are apart, over all neighbours."""
     pairs = ([score(beyond(one, made.ladder)) for one in (here, there)] for here, there in neighbours(kind, rows))
     changes = [[a - b for a, b in zip(*both, strict=True)] for both in pairs]
-    return max(max(each) - min(each) for each in changes)
+    return int(max(max(each) - min(each) for each in changes))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -88,7 +88,7 @@ def spread(kind: Kind, score: Score) -> int:
     made = choice(kind)
     pairs = ([score(made, above(table, made)) for table in both] for both in neighbours(kind))
     changes = [[a - b for a, b in zip(*both, strict=True)] for both in pairs]
-    return max(max(each) - min(each) for each in changes)
+    return int(max(max(each) - min(each) for each in changes))
 
 
 @pytest.mark.parametrize("kind", KINDS)
