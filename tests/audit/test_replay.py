@@ -81,7 +81,7 @@ class Referenced:
     def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
         asked = (tuple(queries), key)
         if asked not in self.known:
-            found = Reference(self.schema, self.rows, query_compiler.columns_of(queries, self.schema), key)
+            found = Reference(self.schema, self.rows, query_compiler.columns_of(queries, self.schema), key, queries)
             self.known[asked] = [self._result(found, query) for query in queries]
         return self.known[asked]
 

@@ -199,7 +199,7 @@ def queries() -> list[Query]:
 
 
 def expected(schema: Schema, rows: list[Row], asked: list[Query]) -> list[object]:
-    reference = Reference(schema, rows, columns_of(asked, schema), SECRET)
+    reference = Reference(schema, rows, columns_of(asked, schema), SECRET, asked)
     found: list[object] = []
     for query in asked:
         match query:

@@ -197,7 +197,7 @@ def agree(plain: Schema, schema: Schema, rows: list[Row], engine: Engine = DUCKD
     asked = queries(schema)
     table = Table(open_source(as_table(rows), plain), plain, Limits(), None, engine=engine)
     found = table.run(asked, KEY, schema)
-    reference = Reference(schema, rows, columns_of(asked, schema), KEY)
+    reference = Reference(schema, rows, columns_of(asked, schema), KEY, asked)
     words = {name: expression_text.write(tree) for name, tree in schema.computed.items()}
     where = None if schema.where is None else expression_text.write(schema.where)
     for query, result in zip(asked, found, strict=True):

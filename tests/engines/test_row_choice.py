@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 
+import ibis
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from reticent.data import table
+from reticent.data.engines import row_choice
 from reticent.data.engines.duckdb import DUCKDB, DuckDBDialect
 from reticent.data.engines.engine import Adopted, EngineSession
 from reticent.data.format import Limits
@@ -18,7 +24,7 @@ from reticent.data.query_compiler import SHORT, columns_of
 from reticent.data.schema import Person, Schema, category, grid_by_size, grid_by_width, integer, real
 from reticent.data.source import open_source
 from reticent.data.table import QueryResult, Table, open_table
-from tests.support.data_reference import Reference, Row
+from tests.support.data_reference import Reference, Row, on_ring
 
 SECRET = bytes(range(32))
 LOW, HIGH = Fraction(-3), Fraction(7)
@@ -119,6 +125,36 @@ def test_only_persons_over_the_cap_are_numbered() -> None:
     assert run(columns([*range(40)], 5), schema_of(5), [Rows()])[1].numbered == 0
 
 
+@pytest.mark.parametrize(("size", "most"), [(1, 1), (4, 1), (7, 3), (8, 4), (11, 10), (12, 5)])
+def test_every_row_of_a_person_has_the_same_chance(size: int, most: int) -> None:
+    """On a ring cut into stretches: exactly so many count, each row in its share of 4,000 draws (at 1e-9 per size)."""
+    draws = [int.from_bytes(hashlib.sha256(b"%d" % nth).digest()[:7], "big") for nth in range(4000)]
+    table = ibis.memtable(pa.table({"draw": np.repeat(draws, size), "nth": np.tile(np.arange(size), len(draws))}))
+    row = ibis.literal(size, "int64")
+    chosen = ibis.duckdb.connect().to_pyarrow(
+        table.filter(row_choice.on_ring(table.nth, row, most, table.draw)).order_by("nth")
+    )
+    told: dict[int, list[int]] = {draw: [] for draw in draws}
+    for draw, nth in zip(*(chosen.column(name).to_pylist() for name in ("draw", "nth")), strict=True):
+        told[draw].append(nth)
+    assert all(told[draw] == sorted(on_ring(size, most, draw)) for draw in draws)
+    assert {len(held) for held in told.values()} == {most}
+    shares = Counter(nth for held in told.values() for nth in held)
+    band = 6.5 * math.sqrt(4000 * (most / size) * (1 - most / size))
+    assert all(abs(shares[nth] - 4000 * most / size) <= band for nth in range(size))
+    fixed = Counter(nth for draw in draws for nth in on_ring(size, most, draw - draw % size))
+    assert most == size or max(abs(fixed[nth] - 4000 * most / size) for nth in range(size)) > band or size % most == 0
+
+
+def test_no_period_in_the_values_is_met() -> None:
+    """Of 21 days three count: stretches of a week each, so a choice of every seventh would meet one weekday only."""
+    draws = [int.from_bytes(hashlib.sha256(b"%d" % nth).digest()[:7], "big") for nth in range(2000)]
+    days = [[day % 7 for day in on_ring(21, 3, draw)] for draw in draws]
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        alike = sum(found[one] == found[other] for found in days)
+        assert abs(alike - 2000 / 7) < 6.5 * math.sqrt(2000 / 7 * 6 / 7)
+
+
 def test_persons_that_are_whole_numbers_are_kept_as_their_texts_are() -> None:
     who = [i * i % 13 - 5 for i in range(90)]
     asked = queries(Keys("k", (1, 4, 0), 2))
@@ -129,7 +165,7 @@ def test_persons_that_are_whole_numbers_are_kept_as_their_texts_are() -> None:
         assert list(map(table.content, one.run(asked, SECRET))) == list(map(table.content, found))
     given = columns([*who], 5)
     rows: list[Row] = [{name: given[name][i] for name in given} for i in range(90)]  # type: ignore[misc]
-    reference = Reference(schema, rows, columns_of(asked, schema), SECRET)
+    reference = Reference(schema, rows, columns_of(asked, schema), SECRET, asked)
     assert [one.vectors for one in found[:5]] == [reference.answer(query) for query in asked[:5]]
 
 

@@ -144,7 +144,7 @@ def test_expressions_and_filters_give_what_they_mean(clean: Any) -> None:
         some: list[Query] = [Rows(), *(PresentValues(name) for name in schema.computed)]
         some += [Tally(name, among=column.among) for name, column in schema.columns.items() if _listed(schema, name)]  # type: ignore[union-attr]
         found = table(frame(clean, test_expressions.as_table(rows)), plain).run(some, test_expressions.KEY, schema)
-        reference = Reference(schema, rows, columns_of(some, schema), test_expressions.KEY)
+        reference = Reference(schema, rows, columns_of(some, schema), test_expressions.KEY, some)
         assert [one.vectors for one in found] == [reference.answer(query) for query in some]
 
 

@@ -103,8 +103,7 @@ class Engine:
         main += [] if self.schema.owner else [("who", "who")]
         self.run(self.steps, visits, ["who", "visit", "cost"], main)
         dose = inside["doses.dose"]
-        most = self.schema.person.rows
-        found = self.connection.execute(f"SELECT who, {inside['cost']}, {dose} FROM base WHERE turn < {most}")
+        found = self.connection.execute(f"SELECT who, {inside['cost']}, {dose} FROM base WHERE turn < 1")
         return Counter(found.fetchall())
 
     def run(self, texts: dict[str, str], rows: Table, names: list[str], wanted: list[tuple[str, str]]) -> None:
@@ -224,12 +223,10 @@ def _join_without_the_person(text: str) -> str:
 
 def _cap_before_the_join(text: str) -> str:
     """Rows of the main table are counted, however many each becomes."""
-    name = re.search(r'ORDER BY ("t\d+"\."c0") ASC, "t\d+"\."c1" ASC', text)
-    if name is None:
-        return text
+    text = text.replace('COUNT(*) AS "size"', 'COUNT(DISTINCT "c0") AS "size"')
     return re.sub(
-        r'ROW_NUMBER\(\) OVER \(\s+PARTITION BY ("t\d+"\."who")\s+ORDER BY ("t\d+")\."draw" ASC, "t\d+"\."nth" ASC',
-        r'DENSE_RANK() OVER (PARTITION BY \1 ORDER BY \2."c0" ASC',
+        r'ROW_NUMBER\(\) OVER \(\s+PARTITION BY ("t\d+"\."who")\s+ORDER BY ("t\d+"\."c0") ASC, "t\d+"\."c1" ASC',
+        r"DENSE_RANK() OVER (PARTITION BY \1 ORDER BY \2 ASC",
         text,
     )
 

@@ -30,6 +30,7 @@ from reticent.statistics.context import Setting
 from reticent.statistics.counts.key_list import KeyList
 from reticent.statistics.counts.key_list_step import KeyListStep, key_list
 from reticent.study.allocation import settle, understand
+from tests.support.data_reference import on_ring
 
 KEY = bytes(range(32))
 ODD: list[object] = [
@@ -67,10 +68,10 @@ def test_a_person_counts_once_in_a_key_and_in_few_keys_by_a_keyed_hash() -> None
     rows = [(f"p{n}", key) for n in range(6) for key in "abcab"]
     assert holders(rows, 5, 5) == {"a": 6, "b": 6, "c": 6}
 
-    def place(who: str, key: str) -> str:
-        return hashlib.sha256(f"group:{KEY.hex()}:{len(key)}:{key}:{who}".encode()).hexdigest()
+    def draw(who: str) -> int:
+        return int(hashlib.sha256(f"person:{KEY.hex()}:{who}".encode()).hexdigest()[13:26], 16)
 
-    chosen = Counter(key for n in range(6) for key in sorted("abc", key=lambda key: place(f"p{n}", key))[:2])
+    chosen = Counter("abc"[nth] for n in range(6) for nth in on_ring(3, 2, draw(f"p{n}")))
     assert holders(rows, 5, 2) == dict(chosen)
     assert holders(rows[::-1], 5, 2) == dict(chosen)
 

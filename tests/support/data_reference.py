@@ -40,6 +40,7 @@ from reticent.data.query import (
     Weighing,
     WeightedMoments,
     WeightedTally,
+    keys_of,
 )
 from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width
 from reticent.data.transformations import needed
@@ -167,10 +168,23 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Reference:
-    """The answers for some rows; ``used`` are the columns the whole run reads."""
+def on_ring(size: int, most: int, draw: int) -> list[int]:
+    """The numbers below ``size`` that count: from a place on the ring on, one of each stretch."""
+    found = []
+    start = draw % size
+    for stretch in range(most):
+        inside = [j for j in range(size) if j * most // size == stretch]
+        shift = (draw % (2**31 - 1) * (stretch * size % (2**31 - 1)) + draw % (2**29 - 3)) % (2**31 - 1)
+        found.append((inside[shift % len(inside)] - start) % size)
+    return found
 
-    def __init__(self, schema: Schema, rows: Sequence[Row], used: Sequence[str], key: bytes) -> None:
+
+class Reference:
+    """The answers for some rows; ``used`` are the columns the whole run reads, for the queries ``asked``."""
+
+    def __init__(
+        self, schema: Schema, rows: Sequence[Row], used: Sequence[str], key: bytes, asked: Sequence[Query] = ()
+    ) -> None:
         self.schema, self.cap, self.key = schema, schema.person.rows, key
         self.persons: dict[str, list[Typed]] = defaultdict(list)
         column = schema.person.column
@@ -185,6 +199,9 @@ class Reference:
             if not mine:
                 del self.persons[who]
             mine.sort(key=lambda row: [(row[name] is None, row[name]) for name in used])
+            first = self._first(asked)
+            if first is not None:  # groups in which totals are asked for go before the values
+                mine.sort(key=lambda row: self._place(row, first))
 
     def _transformed(self, row: Typed) -> Typed | None:
         """The row with its computed cells, by the meaning of each operation; None where the filter is not true."""
@@ -212,25 +229,41 @@ class Reference:
         mine = self.persons[who]
         if len(mine) <= self.cap:
             return mine
-        order = sorted(range(len(mine)), key=lambda nth: digest(f"row:{self.key.hex()}:{nth}:{who}"))
-        return [mine[nth] for nth in order[: self.cap]]
+        return [mine[nth] for nth in sorted(on_ring(len(mine), self.cap, self._draw(who, 0)))]
+
+    def _draw(self, who: str, nth: int) -> int:
+        return int(digest(f"person:{self.key.hex()}:{who}")[13 * nth : 13 * nth + 13], 16)
+
+    def _first(self, asked: Sequence[Query]) -> Keys | None:
+        lists = dict.fromkeys(keys for query in asked if (keys := keys_of(query)) is not None)
+        totals = {query.keys for query in asked if isinstance(query, Total)}
+        return next((keys for keys in lists if keys in totals), None) if self.schema.person.column else None
+
+    def _place(self, row: Typed, keys: Keys) -> float:
+        group, wanted = self._group(row, keys), _groups(keys)
+        return wanted.index(group) if group in wanted else math.inf
+
+    def _group(self, row: Typed, keys: Keys) -> str | None:
+        found = row[keys.column]
+        if found is None:
+            found = stand_in_of(self.schema.columns[keys.column])
+        return str(int(found)) if isinstance(found, float) and math.isfinite(found) else found  # type: ignore[return-value]
 
     def by_group(self, who: str, rows: list[Typed], keys: Keys | None) -> dict[str, list[Typed]]:
         """The rows of one person by group, at most ``touch`` groups; one nameless group without keys."""
         if keys is None:
             return {"": rows}
-        wanted = {("true" if key else "false") if isinstance(key, bool) else str(key) for key in keys.among}
+        wanted = _groups(keys)
         groups: dict[str, list[Typed]] = defaultdict(list)
         for row in rows:
-            found = row[keys.column]
-            if found is None:
-                found = stand_in_of(self.schema.columns[keys.column])
-            group = str(int(found)) if isinstance(found, float) and math.isfinite(found) else found
+            group = self._group(row, keys)
             if group in wanted:
-                assert isinstance(group, str)
+                assert group is not None
                 groups[group].append(row)
-        order = sorted(groups, key=lambda group: digest(f"group:{self.key.hex()}:{len(group)}:{group}:{who}"))
-        return {group: groups[group] for group in order[: keys.touch]}
+        order = sorted(groups, key=wanted.index)
+        if len(order) > keys.touch:
+            order = [order[nth] for nth in on_ring(len(order), keys.touch, self._draw(who, 1))]
+        return {group: groups[group] for group in order}
 
     def answer(self, query: Query) -> Vectors:
         assert not isinstance(query, KeyHolders | Ranks | OrderedValues | Records)

@@ -8,9 +8,10 @@ import gzip
 import io
 import os
 import pickle
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -547,8 +548,60 @@ def test_the_contract_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_engine_tests_itself() -> None:
+def test_the_engine_tests_itself_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reticent.data import table as tables
+    from reticent.data.engines import duckdb as engine
+
+    monkeypatch.setattr(engine, "_PASSED", set())
+    ran: list[int] = []
+    run = tables.Table.run
+
+    def counted(table: tables.Table, queries: Sequence[Query], key: bytes) -> list[tables.QueryResult]:
+        ran.append(1)
+        return run(table, queries, key)
+
+    monkeypatch.setattr(tables.Table, "run", counted)
+    for _ in range(3):
+        open_table({"x": [1]}, X).probe()
+    assert len(ran) == 1
+    monkeypatch.setattr(engine, "_state", lambda digest: (digest, "another version"))
     open_table({"x": [1]}, X).probe()
+    assert len(ran) == 2
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (r'CASE WHEN ISNAN\(("t0"\."c\d")\) THEN .*? ELSE "t0"\."c\d" END', r"\1"),  # NaN is not missing
+        (r"sha256", "md5"),
+        (r"9007199254740992\.0", "9007199254740991.0"),
+        (r'PARTITION BY ("t\d+"\."who")', r"PARTITION BY LOWER(\1)"),
+    ],
+)
+def test_the_self_test_tells_engines_that_compute_something_else(
+    right: str, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from reticent.data import query_compiler
+    from reticent.data.engines import duckdb as engine
+    from reticent.data.table import EngineFailure
+
+    write, changed = engine.DuckDBDialect.write, set()
+
+    def other(dialect: engine.DuckDBDialect, expression: object) -> str:
+        text = write(dialect, expression)
+        found = re.sub(right, wrong, text, flags=re.IGNORECASE | re.DOTALL)
+        changed.add(found != text)
+        return found
+
+    monkeypatch.setattr(engine, "_PASSED", set())
+    monkeypatch.setattr(engine.DuckDBDialect, "write", other)
+    query_compiler.forget()
+    try:
+        with pytest.raises(EngineFailure):
+            open_table({"x": [1]}, X).probe()
+    finally:
+        query_compiler.forget()
+    assert True in changed
 
 
 def test_a_closed_table_is_refused() -> None:

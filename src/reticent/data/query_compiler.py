@@ -44,13 +44,14 @@ from reticent.data.engines.engine import Dialect
 from reticent.data.engines.formula_levels import Names, chosen, levels
 from reticent.data.engines.joins import KEY_STAND_IN
 from reticent.data.engines.row_choice import (
+    TURN,
     Of,
     RowChoice,
     Who,
     distinct_keys,
+    few_groups,
     keys_table,
     who_of,
-    with_draw,
 )
 from reticent.data.joins import keys_of as keys_inside
 from reticent.data.order_statistics import ABSENT, LARGEST, Needs
@@ -182,7 +183,7 @@ def cells(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -
         whole = _who(schema, storage) == "int64"
         found["who"] = ibis.ifelse(text.notnull(), source.who, ibis.null("int64")) if whole else text
     found |= {name: known_text(source[name], storage[column], form) for column, name in keys.items()}
-    return source.select(**found, turn=ibis.literal(0, "int64"))
+    return source.select(**found, turn=ibis.literal(0, TURN))
 
 
 def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Table:
@@ -210,7 +211,7 @@ def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tabl
     if schema.person_here is not None:
         shape["who"] = who
     shape |= dict.fromkeys(keys, "string")
-    parts = ibis.table({**shape, "turn": "int64"}, name="cells")
+    parts = ibis.table({**shape, "turn": TURN}, name="cells")
     if schema.person_here is not None:
         parts = parts.filter(parts.who.notnull() & (parts.who != "") if who == "string" else parts.who.notnull())
     long = {names[name]: column for name in read if isinstance(column := declared[name], Category) and _long(column)}
@@ -414,12 +415,14 @@ class _QueryExpressions:
 
     def _grouped(self, keys: Keys, of: Of) -> Table:
         """The rows of the view that ``statements`` makes of the groups."""
-        return ibis.table({**self.choice.shape, "turn": "int64", "place": "int64"}, name=f"{of}_groups{self.nth}")
+        return ibis.table({**self.choice.shape, "turn": TURN, "place": "int64"}, name=f"{of}_groups{self.nth}")
 
-    def _fewest(self, rows: Table, bound: int) -> Table:
-        rows = with_draw(rows)
-        rows = rows.mutate(place=ibis.dense_rank().over(group_by="who", order_by=rows.draw))
-        return rows.filter(rows.place < bound)
+    def _in_few_keys(self, rows: Table, most: int) -> Table:
+        """Rows in at most ``most`` keys of a person; persons with few rows are left as they are."""
+        few, many = self.choice.of_few(rows), rows.inner_join(self.choice.drawn.select("who", "group_draw"), "who")
+        many = many.mutate(group=ibis.dense_rank().over(group_by="who", order_by=many.key))
+        many = many.mutate(inside=few_groups(many, many.group, many.key, most))
+        return few.union(many.filter(many.inside).select(*few.columns), distinct=False)
 
     def holders(self, column: str, touch: int) -> Table:
         """The texts of the kept rows with their numbers of persons, each person in at most ``touch`` of them."""
@@ -428,7 +431,7 @@ class _QueryExpressions:
         rows = rows.filter(rows.key.notnull())
         if self.person.column is None:
             return rows.group_by("key").aggregate(n=rows.count())
-        rows = self._fewest(rows, touch) if touch < self.person.rows else rows
+        rows = self._in_few_keys(rows, touch) if touch < self.person.rows else rows
         return rows.group_by("key").aggregate(n=rows.who.nunique())
 
     def present(self, rows: Table, column: str) -> Expr:
@@ -522,27 +525,45 @@ class _QueryExpressions:
         return ibis.cases(*places, else_=ibis.null("float64"))
 
     def totals(self, column: str, grid: FixedPointGrid, keys: Keys | None) -> Table:
-        """Values of persons within the cap, whose totals no clamp moves; of each other one (and group) the total."""
-        rows = self.choice.rows("all") if keys is None else self._grouped(keys, "all")
-        rows = rows.mutate(total=fixed(self.present(rows, column), grid).fill_null(0))
+        """Values where no clamp moves a total; else one total of the person (and group), clamped.
+
+        A clamp moves only what has more rows than the cap: of one person, or of one person in one group.
+        """
+        choice = self.choice
+        rows = choice.rows("all") if keys is None else self._grouped(keys, "all")
         if self.person.column is None:
-            return rows
+            return rows.mutate(total=self._fixed(rows, column, grid))
+        if keys is None:
+            many, few = choice.many, choice.of_few(rows)
+        else:
+            pairs = choice.heavy(self.nth)
+            many = choice.many
+            many = many.select("who", *choice.columns, place=many[f"place{self.nth}"])
+            many = many.semi_join(pairs, [many.who == pairs.heavy_who, many.place == pairs.heavy_place])
+            few = rows.anti_join(pairs, [rows.who == pairs.heavy_who, rows.place == pairs.heavy_place])
         by = ["who"] if keys is None else ["who", "place"]
-        found, many = [*by[1:], "total"], self.choice.of_many(rows)
+        found = [*by[1:], "total"]
+        many = many.mutate(total=self._fixed(many, column, grid))
         totals = many.group_by(by).aggregate(total=many.total.cast(EXACT).sum())
         least, most = min(0, self.person.rows * grid.lowest), max(0, self.person.rows * grid.highest)
         totals = totals.mutate(total=_within(totals.total, least, most).cast(EXACT))
-        few = self.choice.of_few(rows)
-        few = few.mutate(total=few.total.cast(EXACT))
+        few = few.mutate(total=self._fixed(few, column, grid).cast(EXACT))
         return few.select(*found).union(totals.select(*found), distinct=False)
 
+    def _fixed(self, rows: Table, column: str, grid: FixedPointGrid) -> Expr:
+        return fixed(self.present(rows, column), grid).fill_null(0)
+
     def capped(self, above: Sequence[int]) -> Table:
-        rows = self.choice.rows("all")
+        """Numbers of persons with more rows than each limit."""
+        limits = above or (self.person.rows,)
         if self.person.column is None:
-            width = max(1, len(above))
-            return rows.aggregate(**{f"n{place}": rows.turn.sum() for place in range(width)})  # nobody: 0
-        sizes = rows.group_by("who").aggregate(size=rows.count())
-        counts = [sizes["size"] > limit for limit in above or (self.person.rows,)]
+            rows = self.choice.rows("all")
+            return rows.aggregate(**{f"n{place}": rows.turn.sum() for place in range(len(limits))})  # nobody: 0
+        sizes = self.choice.drawn
+        if min(limits) < self.choice.few:
+            typed = self.choice.typed
+            sizes = typed.group_by("who").aggregate(size=typed.count())
+        counts = [sizes["size"] > limit for limit in limits]
         return sizes.aggregate(**{f"n{place}": sizes.count(where=more) for place, more in enumerate(counts)})
 
     def grouped(self, rows: Table, keys: Keys | None, by: str | None = None, **measures: Any) -> Table:
@@ -589,18 +610,16 @@ def statements(
     -------
     Statements
     """
-    used, person = columns_of(queries, schema), schema.person
-    shape = _shape(schema, used, _who(schema, storage))
-    steps = {"cells": _cells_text(shape, tuple(sorted(storage.items())), dialect)} | _level_texts(shape, dialect)
+    used, person, who = columns_of(queries, schema), schema.person, _who(schema, storage)
     groups = distinct_keys([keys_of(query) for query in queries])
+    ways = [_ways([query for query in queries if keys_of(query) == keys]) for keys in groups]
+    shape = _shape(_choice(queries, schema, used, who, groups, ways))
+    steps = {"cells": _cells_text(shape, tuple(sorted(storage.items())), dialect)} | _level_texts(shape, dialect)
     lists = _category_lists(schema, used) | {f"keys{nth}": keys_table(keys, schema) for nth, keys in enumerate(groups)}
     further = [] if person.column is None else [*_person_texts(shape, dialect)]
     for nth, keys in enumerate(groups):
-        asking = [query for query in queries if keys_of(query) == keys]
-        totals = [isinstance(query, Total) for query in asking]
-        ways: list[Of] = [*(["all"] if any(totals) else []), *(["kept"] if not all(totals) else [])]  # type: ignore[list-item]
-        for of in ways:
-            plain = _plain_keys(keys, schema)
+        plain = _plain_keys(keys, schema)
+        for of in ways[nth]:
             further += _group_texts(plain, repr(plain), nth, of, shape, dialect)
     asked = []
     for query in queries:
@@ -616,15 +635,40 @@ def statements(
     )
 
 
+def _ways(queries: Sequence[Query]) -> list[Of]:
+    """The rows that queries of one list of groups read."""
+    totals = [isinstance(query, Total) for query in queries]
+    return [*(["all"] if any(totals) else []), *(["kept"] if not all(totals) else [])]  # type: ignore[list-item]
+
+
+def _choice(
+    queries: Sequence[Query],
+    schema: Schema,
+    used: tuple[str, ...],
+    who: Who,
+    groups: Sequence[Keys],
+    ways: Sequence[Sequence[Of]],
+) -> RowChoice:
+    """The choice of rows for the queries of one run: persons may be in too many rows, or in too many groups."""
+    plain = [_plain_keys(keys, schema) for keys in groups]
+    choice = RowChoice(schema, used, who)
+    most = [choice.bound(keys, of) for keys, asked in zip(groups, ways, strict=True) for of in asked]
+    most += [query.touch for query in queries if isinstance(query, KeyHolders)]
+    few = min([schema.person.rows, *(bound for bound in most if bound is not None)])
+    totals = tuple((nth, keys) for nth, keys in enumerate(plain) if "all" in ways[nth])
+    return RowChoice(schema, used, who, few, () if schema.person.column is None else totals)
+
+
 def _who(schema: Schema, storage: Mapping[str, Storage]) -> Who:
     """The engine type of persons; those of several tables are joined by their texts."""
     column = schema.person.column
     return "string" if column is None or schema.tables else who_of(storage[column])
 
 
-def _shape(schema: Schema, used: tuple[str, ...], who: Who = "string") -> _Shape:
+def _shape(choice: RowChoice) -> _Shape:
+    schema = choice.schema
     told = dict(schema.columns), schema.person, schema.format, dict(schema.computed), schema.where
-    return _Shape(RowChoice(schema, used, who), repr((*told, dict(schema.tables), used, who)))
+    return _Shape(choice, repr((*told, dict(schema.tables), choice.used, choice.who, choice.few, choice.totals)))
 
 
 def side_statements(
@@ -650,7 +694,7 @@ def side_statements(
     the view by its name, name and text of the table
     """
     name = f"side{list(schema.tables).index(table)}"
-    cells, kept = _side_texts(table, _shape(schema, used), tuple(sorted(storage.items())), dialect)
+    cells, kept = _side_texts(table, _shape(RowChoice(schema, used)), tuple(sorted(storage.items())), dialect)
     return {f"{name}cells": cells}, name, _with(kept, key)
 
 
@@ -726,7 +770,7 @@ def _first_text(shape: _Shape, dialect: Dialect) -> str:
 
 @lru_cache(maxsize=256)
 def _person_texts(shape: _Shape, dialect: Dialect) -> tuple[tuple[Further, str, str], ...]:
-    """The persons over the cap, their numbered rows, and the base table."""
+    """The persons with many rows, their numbered rows, and the base table."""
     choice = shape.choice
     return (
         ("keep", "over", dialect.write(choice.over())),
@@ -739,11 +783,10 @@ def _person_texts(shape: _Shape, dialect: Dialect) -> tuple[tuple[Further, str, 
 def _group_texts(
     keys: Keys, text: str, nth: int, of: Of, shape: _Shape, dialect: Dialect
 ) -> tuple[tuple[Further, str, str], ...]:
-    """The persons in too many groups, the groups that they count in, and the rows of all groups."""
+    """The kept rows of persons with many, in the groups that they count in, and the rows of all groups."""
     choice, found = shape.choice, list[tuple[Further, str, str]]()
-    if choice.bound(keys, of) is not None:
-        found.append(("keep", f"{of}_crowded{nth}", dialect.write(choice.crowded(keys, nth, of))))
-        found.append(("keep", f"{of}_chosen{nth}", dialect.write(choice.chosen(keys, nth, of))))
+    if of == "kept" and choice.bound(keys, of) is not None:
+        found.append(("keep", f"chosen{nth}", dialect.write(choice.chosen(keys, nth))))
     return (*found, ("view", f"{of}_groups{nth}", dialect.write(choice.grouped(keys, nth, of))))
 
 

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.engines.engine import Adopted, ColumnsInPlace, normalised
@@ -118,6 +119,21 @@ class DuckDB:
     def interrupted(self, cause: BaseException) -> bool:
         """Tell if an error is Ctrl-C."""
         return str(cause) == INTERRUPTED
+
+    def tested(self, digest: str) -> bool:
+        """Tell if this process passed the self-test, at these versions."""
+        return _state(digest) in _PASSED
+
+    def note_tested(self, digest: str) -> None:
+        """Remember that it did."""
+        _PASSED.add(_state(digest))
+
+
+_PASSED: Final[set[tuple[str, ...]]] = set()  # of this process; results depend on versions and on nothing else
+
+
+def _state(digest: str) -> tuple[str, ...]:
+    return digest, *(version(name) for name in ("duckdb", "ibis-framework", "sqlglot"))
 
 
 DUCKDB: Final = DuckDB()

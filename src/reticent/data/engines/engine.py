@@ -110,7 +110,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class TestedEngine(Protocol):
-    """An engine whose sessions outlive a run, and remember that they passed the self-test."""
+    """An engine that remembers that it passed the self-test: once for a process, its versions and its settings."""
 
     def tested(self, digest: str) -> bool:
         """Tell if the self-test of this digest was passed, and nothing has changed since."""

@@ -10,9 +10,11 @@ the zone, the spelling of dates and doubles, time limits. The engine's words may
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from reticent.data.engines.engine import Adopted, ColumnsInPlace
@@ -38,6 +40,12 @@ SETTINGS: Final = {
     "jit": "off",
 }
 READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+STATE: Final = """
+    SELECT version(), pg_postmaster_start_time()::text, current_user::text, datcollate, datctype, datcollversion,
+           (SELECT string_agg(name || '=' || setting, chr(10) ORDER BY name) FROM pg_catalog.pg_settings
+            WHERE name <> 'application_name')
+    FROM pg_catalog.pg_database WHERE datname = current_database()
+"""
 COPIED: Final = {"int64": "bigint", "double": "double precision", "bool": "boolean", "string": "text"}
 
 
@@ -193,6 +201,25 @@ class Postgres:
     def interrupted(self, cause: BaseException) -> bool:
         """Tell if an error is Ctrl-C: it is not, since Ctrl-C strikes outside this engine."""
         return False
+
+    def tested(self, digest: str) -> bool:
+        """Tell if this process passed the self-test, on the server that runs now and as it is set."""
+        return self._state(digest) in _PASSED
+
+    def note_tested(self, digest: str) -> None:
+        """Remember that it did."""
+        _PASSED.add(self._state(digest))
+
+    def _state(self, digest: str) -> str:
+        """Digest of what results could depend on: versions, the start of the server, settings, our functions."""
+        packages = [version(name) for name in ("psycopg", "ibis-framework", "sqlglot")]
+        with connect(self.conninfo) as connection:
+            found = connection.execute(STATE).fetchall()
+        told = (digest, self.conninfo, found, definitions(), packages)
+        return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+_PASSED: Final[set[str]] = set()  # of this process
 
 
 @contextmanager

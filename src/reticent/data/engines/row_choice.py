@@ -1,13 +1,18 @@
 """Choice of the rows that count: at most so many of a person, in at most so many groups, as engine expressions.
 
-    typed --over--> persons with more rows than the cap --numbered--> their rows, each with its turn
-    base    = rows of all other persons, turn 0, and the numbered ones                       (a view: nothing is copied)
-    crowded = persons in more groups than they may be in --chosen--> the groups in which they count
-    groups  = keyed rows of all other persons, and those of the crowded ones in their chosen groups
+    typed --over--> persons with more rows than ``few``, with their size and two numbers drawn by the key
+    over  --numbered--> their rows, in order: which of them count, and with groups which of these do
+    base   = rows of all other persons, and the numbered ones                            (a view: nothing is copied)
+    groups = keyed rows of all other persons, and the numbered ones in groups that count
 
-Only persons over a cap are numbered and hashed. All rows of the others are kept, as a hash could not leave one out.
-Which persons are over a cap depends on their own rows alone, so the choice stays inside one person. Its law is that of
-a hash over everybody: a person within a cap has turns below it, whatever their order.
+The rows of a person lie on a ring, in the order of their values, from a keyed place on. The ring is cut into as many
+stretches as rows may count. They are alike but for one row, and of each stretch one row counts, at a keyed place
+(``on_ring``). So each row has the same chance, rows near to each other seldom count together, and no period in the
+values is met. Groups are chosen in the same way, in the order in which they are asked for.
+
+One digest a person is taken: sha256(key, person). Rows are sorted once, by person. Persons with few rows are neither
+hashed nor sorted: all of their rows count, in all of their groups. Which persons have many depends on their own rows
+alone, so the choice stays inside one person.
 
 Public keys come as a small table beside the rows, "keys0" and so on, with the place of each among those asked for.
 """
@@ -16,11 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import ibis
 
-from reticent.data.engines.casts import clamp, key_text, with_stand_in
+from reticent.data.engines.casts import clamp, double, key_text, with_stand_in
 from reticent.data.engines.formula_levels import Names
 from reticent.data.engines.joins import KEY_STAND_IN
 from reticent.data.query import Keys, groups_of_all, groups_of_kept
@@ -34,14 +40,25 @@ Expr: TypeAlias = Any
 Who: TypeAlias = Literal["string", "int64"]
 Of: TypeAlias = Literal["kept", "all"]
 
+TURN: Final = "int8"
+DIGITS: Final = 13  # hexadecimal ones of a drawn number, which is below 2^52
+STEPS: Final = (1 << 31) - 1  # two primes, by which a drawn number gives two that are near to independent
+SHIFTS: Final = (1 << 29) - 3
+
 
 @dataclass(frozen=True, slots=True)
 class RowChoice:
-    """Expressions over the typed rows of the used columns; ``who`` is the engine type of persons."""
+    """Expressions over the typed rows of the used columns; ``who`` is the engine type of persons.
+
+    Persons with at most ``few`` rows are left as they are. ``totals`` are the lists of groups, by their numbers, in
+    which totals of all rows are asked for.
+    """
 
     schema: Schema
     used: tuple[str, ...]
     who: Who = "string"
+    few: int = 0
+    totals: tuple[tuple[int, Keys], ...] = ()
 
     @property
     def names(self) -> Names:
@@ -67,69 +84,112 @@ class RowChoice:
 
     @property
     def typed(self) -> Table:
-        return ibis.table({**self.shape, "turn": "int64"}, name="typed")
+        return ibis.table({**self.shape, "turn": TURN}, name="typed")
+
+    @property
+    def drawn(self) -> Table:
+        """The persons with many rows, as a table that stands."""
+        return ibis.table({"who": self.who, "size": "int64", "row_draw": "int64", "group_draw": "int64"}, name="over")
+
+    @property
+    def many(self) -> Table:
+        """Their rows, numbered, as a table that stands."""
+        lists = {f"place{nth}": "int64" for nth, _ in self.totals}
+        flags = {f"{flag}{nth}": "boolean" for nth, _ in self.totals for flag in ("inside", "heavy")}
+        return ibis.table({**self.shape, "turn": TURN, **lists, **flags}, name="numbered")
 
     def over(self) -> Table:
-        """Persons with more rows than the cap."""
+        """Persons with many rows, how many, and two numbers that the key draws for each."""
         sizes = self.typed.group_by("who").aggregate(size=self.typed.count())
-        return sizes.filter(sizes["size"] > self.schema.person.rows).select("who")
+        sizes = sizes.filter(sizes["size"] > self.few)
+        told = ibis.literal(f"person:{KEY_STAND_IN}:") + sizes.who.cast("string")
+        sizes = sizes.mutate(digest=told.hexdigest("sha256"))
+        draws = {name: drawn(sizes.digest, nth) for nth, name in enumerate(("row_draw", "group_draw"))}
+        return sizes.select("who", "size", **draws)
 
     def numbered(self) -> Table:
-        """Rows of persons over the cap; ``turn`` is 0, 1, ... in the keyed order of each person's rows."""
-        rows = self.of_many(self.typed)
-        order = [rows[name] for name in self.columns]
-        rows = rows.mutate(nth=ibis.row_number().over(group_by="who", order_by=order or [rows.who]))
-        person = rows.who.cast("string")
-        digest = (ibis.literal(f"row:{KEY_STAND_IN}:") + rows.nth.cast("string") + ":" + person).hexdigest("sha256")
-        rows = rows.mutate(draw=digest)
-        rows = rows.mutate(turn=ibis.row_number().over(group_by="who", order_by=[rows.draw, rows.nth]))
-        return rows.select("who", *self.columns, "turn")
+        """Rows of these persons: ``turn`` 0 if they count, and of each list of groups their place, and more.
+
+        ``inside`` is true if the group is one in which the person counts. ``heavy`` is true of at least one row of
+        each group in which the person has more rows than the cap.
+        """
+        cap, over = self.schema.person.rows, self.drawn
+        rows = self.typed.drop("turn").inner_join(over, "who")
+        for nth, keys in self.totals:
+            rows = self.placed(rows, keys, nth, "left", f"place{nth}")
+        # the places of the first list go before the values, so that one sort serves both
+        first = [rows[f"place{nth}"] for nth, _ in self.totals[:1]]
+        order = [*first, *(rows[name] for name in self.columns)] or [rows.who]
+        found = {"nth": ibis.row_number().over(group_by="who", order_by=order)}
+        for at, (nth, _) in enumerate(self.totals):
+            place = rows[f"place{nth}"]
+            by = order if at == 0 else [place]
+            found[f"heavy{nth}"] = (place.lag(cap).over(group_by="who", order_by=by) == place).fill_null(False)
+            found[f"group{nth}"] = ibis.dense_rank().over(group_by="who", order_by=place)
+        rows = rows.mutate(**found)
+        counts = ~(rows["size"] > cap) | on_ring(rows.nth, rows["size"], cap, rows.row_draw)
+        turn = ibis.ifelse(counts, ibis.literal(0, TURN), ibis.literal(1, TURN))
+        lists = {f"place{nth}": rows[f"place{nth}"] for nth, _ in self.totals}
+        lists |= {f"inside{nth}": self._inside(rows, keys, nth) for nth, keys in self.totals}
+        lists |= {f"heavy{nth}": rows[f"heavy{nth}"] for nth, _ in self.totals}
+        return rows.select("who", *self.columns, turn=turn, **lists)
+
+    def _inside(self, rows: Table, keys: Keys, nth: int) -> Expr:
+        place, most = rows[f"place{nth}"], self.bound(keys, "all")
+        return place.notnull() if most is None else place.notnull() & few_groups(rows, rows[f"group{nth}"], place, most)
 
     def base(self) -> Table:
-        """All rows with their turn."""
+        """All rows; ``turn`` is 0 if they count."""
         rows = self.of_few(self.typed)
-        return rows.union(ibis.table({**self.shape, "turn": "int64"}, name="numbered"), distinct=False)
+        return rows.union(self.many.select(*rows.columns), distinct=False)
 
     def rows(self, of: Of) -> Table:
         """The rows of the base table, all of them or the kept ones."""
-        rows = ibis.table({**self.shape, "turn": "int64"}, name="base")
-        return rows.filter(rows.turn < self.schema.person.rows) if of == "kept" and "who" in self.shape else rows
+        rows = ibis.table({**self.shape, "turn": TURN}, name="base")
+        return rows.filter(rows.turn < 1) if of == "kept" and "who" in self.shape else rows
 
     def of_few(self, rows: Table) -> Table:
-        """Those of the rows whose person has at most the cap of them."""
-        return rows.anti_join(ibis.table({"who": self.who}, name="over"), "who")
-
-    def of_many(self, rows: Table) -> Table:
-        """Those of the rows whose person has more."""
-        return rows.semi_join(ibis.table({"who": self.who}, name="over"), "who")
+        """Those of the rows whose person has few."""
+        return rows.anti_join(self.drawn, "who")
 
     # --- groups of a person -------------------------------------------------------------------------------------------
 
-    def keyed(self, keys: Keys, nth: int, of: Of) -> Table:
-        """Rows in one of the groups, with its key and place.
+    def placed(
+        self, rows: Table, keys: Keys, nth: int, how: Literal["inner", "left"] = "inner", name: str = "place"
+    ) -> Table:
+        """Rows with the place of their group; those in none are left out, or have no place.
 
         Parameters
         ----------
+        rows : Table
         keys : Keys
             Public groups of one column.
         nth : int
             Number of these groups among those of a run, which names their table.
-        of : Of
-            Rows that are meant.
+        how : "inner" or "left"
+            Whether rows in no group are left out.
+        name : str
+            Of the new column.
 
         Returns
         -------
         Table
-            Rows with the columns ``key`` and ``place``.
+            The rows with one more column.
         """
-        column, rows = self.schema.columns[keys.column], self.rows(of)
+        column = self.schema.columns[keys.column]
         whole = isinstance(column, Integer)
         x = with_stand_in(rows[self.names[keys.column]], column)
         if whole:
             x = clamp(x, -float(EXACT_DOUBLE), float(EXACT_DOUBLE)).floor().cast("int64")
         among = ibis.table({"listed": "int64" if whole else "string", "place": "int64"}, name=f"keys{nth}")
+        among = among.rename({name: "place"}) if name != "place" else among
         rows = rows.mutate(key=x)
-        return rows.inner_join(among, rows.key == among.listed).drop("listed")
+        rows = (
+            rows.inner_join(among, rows.key == among.listed)
+            if how == "inner"
+            else rows.left_join(among, rows.key == among.listed)
+        )
+        return rows.drop("listed", "key")
 
     def bound(self, keys: Keys, of: Of) -> int | None:
         """Most groups in which a person counts, None where nobody can be in more."""
@@ -142,52 +202,15 @@ class RowChoice:
         most = groups_of_kept(person, keys)
         return most if most < min(person.rows, len(keys.among)) else None
 
-    def crowded(self, keys: Keys, nth: int, of: Of) -> Table:
-        """Persons in more groups than they may count in: of few groups they have more rows than that.
-
-        Parameters
-        ----------
-        keys : Keys
-            Public groups of one column.
-        nth : int
-            Number of these groups among those of a run.
-        of : Of
-            Rows that are meant.
-
-        Returns
-        -------
-        Table
-            Table with the column ``who``.
-        """
-        rows, most = self.keyed(keys, nth, of), self.bound(keys, of)
-        if most is not None and most >= self.schema.person.rows:
-            rows = self.of_many(rows)
-        pairs = rows.select("who", "place").distinct()
-        sizes = pairs.group_by("who").aggregate(size=pairs.count())
-        return sizes.filter(sizes["size"] > most).select("who")
-
-    def chosen(self, keys: Keys, nth: int, of: Of) -> Table:
-        """The groups of crowded persons with the least sha256(key, group, person).
-
-        Parameters
-        ----------
-        keys : Keys
-            Public groups of one column.
-        nth : int
-            Number of these groups among those of a run.
-        of : Of
-            Rows that are meant.
-
-        Returns
-        -------
-        Table
-            Pairs ``chosen_who`` and ``chosen_place``.
-        """
-        most = self.bound(keys, of)
-        rows = self.keyed(keys, nth, of).semi_join(ibis.table({"who": self.who}, name=f"{of}_crowded{nth}"), "who")
-        pairs = with_draw(rows.select("who", "place", "key").distinct())
-        pairs = pairs.mutate(turn=ibis.dense_rank().over(group_by="who", order_by=pairs.draw))
-        return pairs.filter(pairs.turn < most).select(chosen_who=pairs.who, chosen_place=pairs.place)
+    def chosen(self, keys: Keys, nth: int) -> Table:
+        """Kept rows of persons with many, in the groups in which the person counts."""
+        most, rows = self.bound(keys, "kept"), self.many
+        assert most is not None
+        rows = rows.filter(rows.turn < 1).select("who", *self.columns, "turn")
+        rows = self.placed(rows, keys, nth).inner_join(self.drawn.select("who", "group_draw"), "who")
+        rows = rows.mutate(group=ibis.dense_rank().over(group_by="who", order_by=rows.place))
+        rows = rows.mutate(inside=few_groups(rows, rows.group, rows.place, most))
+        return rows.filter(rows.inside).select("who", *self.columns, "turn", "place")
 
     def grouped(self, keys: Keys, nth: int, of: Of) -> Table:
         """Rows in one of the groups in which their person counts, with its place.
@@ -206,20 +229,82 @@ class RowChoice:
         Table
             Rows with the column ``place``.
         """
-        rows = self.keyed(keys, nth, of).drop("key")
-        if self.bound(keys, of) is None:
-            return rows
-        crowd = ibis.table({"who": self.who}, name=f"{of}_crowded{nth}")
-        pairs = ibis.table({"chosen_who": self.who, "chosen_place": "int64"}, name=f"{of}_chosen{nth}")
-        inside = rows.semi_join(pairs, [rows.who == pairs.chosen_who, rows.place == pairs.chosen_place])
-        return rows.anti_join(crowd, "who").union(inside, distinct=False)
+        if self.schema.person.column is None or (of == "kept" and self.bound(keys, of) is None):
+            return self.placed(self.rows(of), keys, nth)
+        few = self.placed(self.of_few(self.typed), keys, nth)
+        if of == "all":
+            many = self.many.filter(self.many[f"inside{nth}"])
+            many = many.select("who", *self.columns, "turn", place=many[f"place{nth}"])
+        else:
+            many = ibis.table({**self.shape, "turn": TURN, "place": "int64"}, name=f"chosen{nth}")
+        return few.union(many.select(*few.columns), distinct=False)
+
+    def heavy(self, nth: int) -> Table:
+        """Persons and groups in which they count with more rows than the cap."""
+        rows = self.many.filter(self.many[f"inside{nth}"] & self.many[f"heavy{nth}"])
+        return rows.select(heavy_who=rows.who, heavy_place=rows[f"place{nth}"]).distinct()
 
 
-def with_draw(rows: Table) -> Table:
-    """The rows with a text that orders the groups of a person: sha256(key, group, person)."""
-    key = rows.key.cast("string")
-    salt = ibis.literal(f"group:{KEY_STAND_IN}:") + key.length().cast("string") + ":"
-    return rows.mutate(draw=(salt + key + ":" + rows.who.cast("string")).hexdigest("sha256"))
+def drawn(digest: Expr, nth: int) -> Expr:
+    """A number below 2^52, of the ``nth`` thirteen digits of a digest: a double holds each sum exactly."""
+    signs = ibis.literal("0123456789abcdef")
+    found = [signs.find(digest.substr(nth * DIGITS + at, 1)).cast("float64") for at in range(DIGITS)]
+    shifted = [digit * double(float(16 ** (DIGITS - 1 - at))) for at, digit in enumerate(found)]
+    return reduce(lambda a, b: a + b, shifted).floor().cast("int64")
+
+
+def on_ring(nth: Expr, size: Expr, most: int, draw: Expr) -> Expr:
+    """Tell if the row with this number, of ``size``, is one of ``most`` that count: of each stretch of the ring one.
+
+    Of integers that are not negative, remainders are the same on every engine. Row j of the ring lies in stretch
+    floor(j most / size), and ``part`` is what is over. It is row floor(part / most) of its stretch, of ``length``.
+
+    Parameters
+    ----------
+    nth : Expr
+        Number of the row, from 0.
+    size : Expr
+        Rows of the person, at least 1.
+    most : int
+        Rows that count.
+    draw : Expr
+        Number below 2^52, of the person.
+
+    Returns
+    -------
+    Expr
+        True for exactly ``most`` of the numbers, where ``size`` is at least that.
+    """
+    whole = (nth.cast("int64") + draw % size) % size * most
+    part = whole % size
+    first = part % most
+    length = ((size - first + (most - 1)).cast("float64") / double(float(most))).floor().cast("int64")
+    place = (draw % STEPS * ((whole - part) % STEPS) + draw % SHIFTS) % STEPS % length
+    return part - first == place * most
+
+
+def few_groups(rows: Table, group: Expr, place: Expr, most: int) -> Expr:
+    """Tell if the group of a row is one of ``most`` that count, of those in which its person has rows.
+
+    Parameters
+    ----------
+    rows : Table
+        With ``who`` and ``group_draw``.
+    group : Expr
+        Number of the group among those of the person, from 0.
+    place : Expr
+        Of the group; null in none.
+    most : int
+        Groups that count.
+
+    Returns
+    -------
+    Expr
+        True or false.
+    """
+    last = ibis.ifelse(place.notnull(), group.cast("int64") + 1, ibis.literal(1, "int64"))
+    size = last.max().over(group_by="who")
+    return ~(size > most) | on_ring(group, size, most, rows.group_draw)
 
 
 def keys_table(keys: Keys, schema: Schema) -> pa.Table:

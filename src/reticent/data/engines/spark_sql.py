@@ -43,6 +43,7 @@ def java_pattern(pattern: str) -> str:
 def _compiler() -> Any:
     """The compiler; made late, since importing Ibis takes a second."""
     import ibis.expr.datatypes as dt
+    import ibis.expr.operations as ops
     import sqlglot as sg
     import sqlglot.expressions as sge
     from ibis.backends.sql.compilers.base import NULL, SQLGlotCompiler
@@ -111,6 +112,13 @@ def _compiler() -> Any:
             zone, moment = operands.values()
             zones = (zone, text("UTC")) if op.dtype.timezone else (text("UTC"), zone)
             return self.f.anon.convert_timezone(*zones, moment)
+
+        @staticmethod
+        def _minimize_spec(op: Any, spec: Any) -> Any:
+            return None if isinstance(op.func, ops.Lag) else spec  # the row some rows before has no frame here
+
+        def visit_Lag(self, op: Any, *, arg: Any, offset: Any, default: Any) -> Any:
+            return self.f.anon.lag(arg, sge.convert(op.offset.value))  # a plain integer: a cast one has another frame
 
         def visit_IntervalFromInteger(self, op: Any, *, arg: Any, unit: Any) -> Any:
             return arg
