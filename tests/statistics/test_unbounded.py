@@ -269,3 +269,16 @@ def test_values_of_cells_are_those_of_the_cells() -> None:
     for cells in DECLARED:
         index = np.unique(cells.index(np.array([-1e9, -3.25, -1e-9, 0.0, 1e-5, 0.7, 5.5, 1e18])))
         assert cells.values(index).tolist() == [float(cells.value(int(i))) for i in index]
+
+
+@pytest.mark.parametrize("stream", range(3))
+def test_the_parts_of_a_distance_reach_no_further_than_its_interval(stream: int) -> None:
+    """An end beyond all candidates was cut in the interval, and its noise was told as 8e99."""
+    import reticent as rt
+
+    values = [float(place % 3 * 100) for place in range(400)]
+    study = rt.study({"x": values}, adjacency="add_remove", columns={"x": rt.real()}, budget="10")
+    outcome = study.release(["iqr(x)"], epsilon=str(1 + stream)).answers[0].outcome
+    if isinstance(outcome, Reply):
+        found = outcome.value
+        assert found.noise + found.sampling <= max(found.value - found.low, found.high - found.value) * (1 + 1e-9)

@@ -89,7 +89,10 @@ class QuantileRange:
         (a, b), (c, d) = joint.interval(low, drawn), joint.interval(high, drawn)
         one, two = (joint.estimate(q, drawn) for q in (low, high))
         noise, sampling = one.noise + two.noise, one.sampling + two.sampling  # as the intervals are
-        return Estimate(value, max(c - b, 0.0), max(d - a, 0.0), noise, sampling)
+        least, most = max(c - b, 0.0), max(d - a, 0.0)
+        # An end beyond all candidates is cut to 0 in the interval; its parts reach no further than the interval does.
+        part = min(max(value - least, most - value) / max(noise + sampling, 1e-300), 1.0)
+        return Estimate(value, least, most, part * noise, part * sampling)
 
 
 def iqr(cells: Cells, terms: ColumnTerms, epsilon: Fraction, *, interval: bool = True) -> QuantileRange:
