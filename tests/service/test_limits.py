@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ import pytest
 import reticent as rt
 from reticent.data.engines import duckdb
 from reticent.data.format import Limits
+from reticent.data.query import PresentValues
+from reticent.data.schema import Integer, Person, Schema
 from reticent.data.table import EngineFailure, Table, open_table
 from tests.support.ledger_kit import eps
 
@@ -94,7 +97,7 @@ def test_a_folder_that_is_not_there_is_refused_before_the_charge(study: rt.Study
     assert study.ledger.spent() == eps(0)
 
 
-@pytest.mark.parametrize("timeout", [0, -1, float("nan"), "1"])
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), "1", True])
 def test_a_timeout_that_is_none_is_refused(study: rt.Study, timeout: Any) -> None:
     with pytest.raises(rt.PublicParameterError, match="timeout must be a number of seconds"):
         study.release(["count"], epsilon="0.5", timeout=timeout)
@@ -120,6 +123,27 @@ def test_what_takes_too_long_draws_nothing_and_stays_charged(study: rt.Study, mo
     assert "time" not in str(fault.value)
     assert stages[-1] == "read"
     assert study.ledger.spent() == eps(1)
+
+
+def test_the_time_of_all_readings_counts_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where people are counted first, an audit before the charge made a release a charged fault."""
+    asked, watched, passed = [PresentValues("x")], Table._watched, [0.0]
+    schema = Schema({"x": Integer(0, 9)}, Person("substitute"))
+    table = open_table({"x": np.arange(9)}, schema, limits=Limits(timeout=1000))
+
+    def slow(self: Table, *given: Any) -> Iterator[Any]:
+        passed[0] += 600
+        yield from watched(self, *given)
+
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0], time_ns=time.time_ns)
+    monkeypatch.setattr("reticent.data.table.time", clock)
+    table.run(asked, b"k" * 32)
+    passed[0] += 2000
+    assert table.run(asked, b"k" * 32)[0].vectors == ((9,),)
+    monkeypatch.setattr(Table, "_watched", slow)
+    table.run(asked, b"k" * 32)
+    with pytest.raises(EngineFailure):
+        table.run(asked, b"k" * 32)
 
 
 def test_a_query_that_runs_is_stopped_at_its_end() -> None:

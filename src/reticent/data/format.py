@@ -58,7 +58,7 @@ class Limits:
     temp : str
         The folder of its temporary files; empty for the system's.
     timeout : float or None
-        Seconds from the first reading to the last; None for no end.
+        Seconds that all readings take together; None for no end.
     """
 
     memory: str = "2GB"
@@ -74,7 +74,7 @@ class Limits:
         if self.threads is not None and not (type(self.threads) is int and 1 <= self.threads <= MOST_THREADS):
             raise PublicParameterError(f"threads must be a whole number from 1 to {MOST_THREADS}")
         if self.timeout is not None and not (
-            isinstance(self.timeout, int | float) and 0 < self.timeout <= LONGEST_TIMEOUT
+            type(self.timeout) in (int, float) and 0 < self.timeout <= LONGEST_TIMEOUT
         ):
             raise PublicParameterError(f"timeout must be a number of seconds above 0, at most {LONGEST_TIMEOUT}")
 

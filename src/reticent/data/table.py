@@ -152,6 +152,7 @@ class Table:
         "_limits",
         "_lock",
         "_log",
+        "_read",
         "_running",
         "_seen",
         "_source",
@@ -180,6 +181,7 @@ class Table:
         self._stopped = False
         self._lock = threading.Lock()
         self._ends: float | None = None
+        self._read = 0.0
         self._running: EngineSession | None = None
 
     @property
@@ -409,8 +411,8 @@ class Table:
 
     def _reading(self, work: Callable[[EngineSession], list[QueryResult]], key: bytes) -> list[QueryResult]:
         self._stopped = False
-        if self._ends is None and self._limits.timeout is not None:
-            self._ends = time.monotonic() + self._limits.timeout
+        begun, timeout = time.monotonic(), self._limits.timeout
+        self._ends = None if timeout is None else begun + timeout - self._read
         try:
             with self._lock, self._engine.session(self._limits) as engine:
                 self._running = engine
@@ -424,6 +426,8 @@ class Table:
             reference = _reference()
             if self._log is not None:
                 self._log(reference, f"{type(cause).__name__}: {cause}".replace(key.hex(), "…"))
+        finally:
+            self._read += time.monotonic() - begun  # and not what passes between readings, such as an audit
         # Raised here and not in the handler, so that the cause is not even its __context__.
         if self._stopped:
             raise KeyboardInterrupt
