@@ -59,6 +59,30 @@ def misplaced(module: Module) -> list[str]:
     return [part for part in parts if part.strip("_") in EMPTY_NAMES] + (["deeper than two folders"] * (len(parts) > 3))
 
 
+def lost_guards(module: Module) -> list[str]:
+    """Assertions that a price or a noise is the one charged: ``python -O`` would leave them out."""
+    return [
+        f"{node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Assert) and _compares_prices(node.test)
+    ]
+
+
+def _compares_prices(test: ast.expr) -> bool:
+    names = {getattr(one, "attr", getattr(one, "id", "")) for one in ast.walk(test)}
+    compared = isinstance(test, ast.Compare) and not isinstance(test.ops[0], ast.Is | ast.IsNot)
+    return "alike" in names or (compared and bool(names & {"guarantee", "loss", "noise", "charged", "spent"}))
+
+
+def test_no_guard_of_a_price_is_left_out_by_an_option_of_python() -> None:
+    assert broken(lost_guards) == {}
+
+
+@pytest.mark.parametrize("text", ["assert a.loss == b.loss", "assert compose.alike(a, b)", "assert x.noise == y"])
+def test_the_search_for_lost_guards_finds(text: str) -> None:
+    assert lost_guards(parsed("x.py", text)) != []
+
+
 def test_nothing_is_left_unfinished() -> None:
     assert broken(unfinished) == {}
 

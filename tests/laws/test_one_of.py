@@ -41,6 +41,15 @@ def shared(epsilon: Fraction, parts: int) -> Guarantee:
     return compose.in_sequence([pure(epsilon / parts)] * parts)
 
 
+def test_what_costs_otherwise_than_was_charged_is_not_drawn() -> None:
+    """As large a loss, and another rho: two leaves of half the epsilon have half the rho of one."""
+    one, two = pure("1"), shared(Fraction(1), 2)
+    compose.check_charged(one, replace(one, label="again"))
+    for made, charged in ((one, two), (two, one), (one, pure("2")), (one, pure("1", OTHERS))):
+        with pytest.raises(PublicParameterError, match="another price"):
+            compose.check_charged(made, charged)
+
+
 def leaf(kind: str, size: Fraction) -> Guarantee:
     match kind:
         case "geometric":

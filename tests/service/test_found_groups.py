@@ -6,6 +6,7 @@ A release of 300 and 200 persons by epsilon 1 misses either key, or lists one of
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,14 @@ def test_the_price_is_that_of_any_list(kind: Kind) -> None:
         made = plan.at_keys(plan, [f"k{n}" for n in range(many)])
         assert made.guarantee.loss == plan.guarantee.loss
         assert made.chosen == many
+
+
+def test_a_list_of_another_price_than_was_charged_is_not_asked_of() -> None:
+    plan = planned(["mean(x) by t keys=found"])
+    assert plan.at_keys is not None
+    charged = replace(plan, guarantee=planned(["mean(x) by t keys=found"], epsilon=1).guarantee)
+    with pytest.raises(rt.PublicParameterError, match="that of any list"):
+        plan.at_keys(charged, ["k1", "k2"])
 
 
 def test_a_plan_says_share_threshold_and_length() -> None:

@@ -359,7 +359,8 @@ class BernsteinClassifier(Polynomials):
                 there = np.isfinite(values).all(axis=1) & np.isfinite(places)
                 (counted,) = gate.draw(counting, (int(there.sum()),), entropy)
                 made = surface(max(1.0, float(counted)))
-                assert made.noise == plan.noise  # tables are scaled to one sensitivity
+                if made.noise != plan.noise:  # tables are scaled to one sensitivity
+                    raise PublicParameterError("the sums have other noise than is charged")
             noisy = made.draw(values, places, entropy)
             radius = amplified(made.degree, columns, self.iterations) * made.radius
             found = tuple(Polynomial(part, guarantee, radius, self.iterations) for part in noisy)

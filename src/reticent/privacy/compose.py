@@ -362,6 +362,18 @@ def alike(one: Guarantee, other: Guarantee) -> bool:
     return in_zcdp(one).loss == in_zcdp(other).loss
 
 
+def check_charged(made: Guarantee, charged: Guarantee) -> None:
+    """Refuse to draw what costs otherwise than was charged; no assertion, which an option of Python leaves out.
+
+    Raises
+    ------
+    PublicParameterError
+        The two cost differently in some currency.
+    """
+    if not alike(made, charged):
+        raise PublicParameterError("what is about to be drawn has another price than was charged")
+
+
 def public(neighbours: Adjacency, *, label: str = "") -> Guarantee:
     """A number that is the same for all neighbours, such as the number of people under substitution: no loss."""
     if not neighbours.size_public:

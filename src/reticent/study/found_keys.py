@@ -76,7 +76,8 @@ class FoundGroups:
             return replace(prepared, steps=steps, notes=notes, chosen=0)
         made = self.at(keys)
         whole = together([choice.guarantee, made.guarantee], self.within, self.currency)
-        assert whole.loss == prepared.guarantee.loss  # what was charged
+        if whole.loss != prepared.guarantee.loss:  # what was charged
+            raise PublicParameterError("the price of groups that are found is that of any list")
         return replace(made, guarantee=whole, choice=choice, notes=notes, chosen=len(keys), at_keys=prepared.at_keys)
 
     def _grouped(self, asked: Ask, schema: Schema) -> Ask:

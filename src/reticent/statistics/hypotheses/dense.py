@@ -104,7 +104,8 @@ class DensityPlan:
             sample=SAMPLE - (0 if self.census is None else COUNTED),
             at_most=most,
         )
-        assert found.noise == self.noise  # what is charged
+        if found.noise != self.noise:
+            raise PublicParameterError("a test has other noise than is charged")
         return found
 
     def draw(self, data: Order, entropy: Entropy) -> GroupResult:

@@ -109,7 +109,7 @@ class CountedRegression:
             chosen = self.make(max(noisy, 1), self.method, self.epsilon)
         except (QuestionError, PublicParameterError):  # refused by the noisy number alone, so it may show
             return GroupResult((NO_REPLY,) * _names(self))
-        assert compose.alike(chosen.guarantee, self._public)  # what was charged
+        compose.check_charged(chosen.guarantee, self._public)
         return _told(chosen, data, entropy)
 
     def expected(self, people: int) -> ExpectedAccuracy:

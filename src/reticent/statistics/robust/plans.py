@@ -113,7 +113,7 @@ class CountedPlan:
             made = self.make(max(noisy, 1), self.price)
         except (QuestionError, PublicParameterError):  # refused by the noisy number alone, so it may show
             return GroupResult((NO_REPLY,))
-        assert compose.alike(made.guarantee, self.make(ANY_N, self.price).guarantee)  # what was charged
+        compose.check_charged(made.guarantee, self.make(ANY_N, self.price).guarantee)
         return made.draw(data, entropy)
 
     def expected(self, people: int) -> ExpectedAccuracy:
@@ -161,9 +161,8 @@ class MagnitudePlan:
             made = self.make(grid, n, self.price)
         except (QuestionError, PublicParameterError):  # refused by the noisy number alone, so it may show
             return GroupResult((NO_REPLY,))
-        assert compose.alike(
-            made.guarantee, self.make(unit_of(self.cells, None), self.n or ANY_N, self.price).guarantee
-        )  # what was charged
+        charged = self.make(unit_of(self.cells, None), self.n or ANY_N, self.price)
+        compose.check_charged(made.guarantee, charged.guarantee)
         drawn = made.draw(in_steps(self.cells, data, grid), entropy)
         return replace(drawn, words=(*drawn.words, *self._said(binade, grid)))
 
