@@ -61,7 +61,7 @@ def _current(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return of
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)  # one of a dataclass would print the rows
 class Study(StudyTerms):
     """A handle on one table and its one budget. Make one with ``rt.open`` or ``rt.study``."""
 
