@@ -488,7 +488,7 @@ def _halves(usual: float | None, others: Sequence[float | None]) -> str:
         return _half(usual)
     every = [usual, *(width for width in others if width is not None)]
     least, most = _half(min(every)), _half(max(every))
-    return least if max(every) <= ALIKE * min(every) else f"{least} to {most.removeprefix('± ')}"
+    return least if max(every) <= ALIKE * min(every) else f"{least}–{most.removeprefix('± ')}"
 
 
 def _half(width: float | None) -> str:
