@@ -168,6 +168,23 @@ def test_the_file_the_command_line_and_sql_take_an_id(study: rt.Study, tmp_path:
     assert study.ledger.spent() == eps("3/2")
 
 
+def test_a_stored_answer_leaves_its_files_as_they_are(study: rt.Study, tmp_path: Path) -> None:
+    asked = ("release", "study.toml", "--ask", "count", "--epsilon", "0.5", "--request-id", "x", "--yes")
+    assert run(*asked).code == 0
+    (tmp_path / "r-0001.html").write_text("withdrawn")
+    (tmp_path / "r-0001.svg").unlink()
+    assert [run(*asked).code for _ in range(2)] == [0, 0]
+    assert {path.name for path in tmp_path.glob("r-*")} == {
+        f"r-0001{end}" for end in (".csv", ".json", ".html", ".svg")
+    }
+    assert (tmp_path / "r-0001.html").read_text() == "withdrawn"
+    (tmp_path / "r-0001.json").write_text("of somebody else")
+    assert [run(*asked).code for _ in range(2)] == [0, 0]
+    assert (tmp_path / "r-0001.json").read_text() == "of somebody else"
+    assert (tmp_path / "r-0001-r-0001.json").exists()
+    assert study.ledger.spent() == eps("0.5")
+
+
 def test_made_up_rows_come_again_from_the_stored_density(study: rt.Study) -> None:
     first = study.synthesize(["x"], epsilon="0.5", request_id="rows")
     again = study.synthesize(["x"], epsilon="0.5", request_id="rows", rows=7)

@@ -65,6 +65,7 @@ def test_a_cap_that_caps_everybody_is_told() -> None:
     made = people(3, 2).release(["mean(x)"], epsilon="8")
     assert "% of people had more than 2 rows: counts and means are of capped rows" in " ".join(repr(made).split())
     assert "at most 2 rows of each person count" in repr(made)
+    assert "at most 1 row of each person counts" in repr(people(2, 1).release(["count"], epsilon="8"))
 
 
 def test_a_share_of_incomplete_rows_that_may_be_none_is_not_told_and_is_kept() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -318,7 +318,8 @@ def publish(
 ) -> None:
     """Write the files, then print; the answers are printed even where they cannot be written.
 
-    A name that was taken since it was looked at keeps its file; then these have the receipt in theirs.
+    A name that was taken since it was looked at keeps its file; then these have the receipt in theirs. Where a stored
+    answer is given again, its files stay as they are.
 
     Parameters
     ----------
@@ -340,15 +341,13 @@ def publish(
     SpecError
         The files cannot be written; the answers are printed by then.
     """
-    from reticent.atomic_file import create, replace
+    from reticent.atomic_file import replace
     from reticent.privacy.loss import words
     from reticent.study.release_files import save
 
     voice.charged = words(made.certificate.charged)
     try:
-        if not force and any(os.path.lexists(place) for place in targets(stem, suffixes)):
-            stem = stem.with_name(f"{stem.name}-{made.receipt}")
-        put = replace if force else create
+        stem, put = (stem, replace) if force else _free(made, stem, suffixes)
         written = [str(path) for path in save(made.certificate, stem, suffixes, put)]
     except OSError:
         written = []
@@ -360,6 +359,34 @@ def publish(
         )
         raise click.exceptions.Exit(exit_codes.FAULT)
     raise click.exceptions.Exit(exit_codes.DONE if made.replied else exit_codes.NO_REPLY)
+
+
+def _free(made: Release, stem: Path, suffixes: Sequence[str]) -> tuple[Path, Callable[[Path, bytes], None]]:
+    """A stem that is free or has this very release already, and how a file of it is written."""
+    from reticent.atomic_file import create
+
+    behind = stem.with_name(f"{stem.name}-{made.receipt}")
+    for place in (stem, behind):
+        if not any(map(os.path.lexists, targets(place, suffixes))):
+            return place, create
+        if _holds(place, made):
+            return place, _add
+    return behind, create  # refuses in its own words
+
+
+def _holds(stem: Path, made: Release) -> bool:
+    """True if the certificate of this release lies there."""
+    try:
+        return stem.with_name(f"{stem.name}.json").read_bytes() == made.certificate.to_json().encode()
+    except OSError:
+        return False
+
+
+def _add(path: Path, content: bytes) -> None:
+    from reticent.atomic_file import create
+
+    if not os.path.lexists(path):
+        create(path, content)
 
 
 def show(voice: Voice, made: Release, written: Sequence[str], selection: Selection | None = None) -> None:

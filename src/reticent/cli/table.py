@@ -9,6 +9,7 @@ from unicodedata import combining, east_asian_width
 
 GAP: Final = 2  # blanks between columns
 LEAST: Final = 10  # columns of a terminal that a folded column keeps
+MARKS: Final = "(,/."  # signs in a name behind which it may be broken
 STYLES: Final = {"dim": "\x1b[2m", "bold": "\x1b[1m", "yellow": "\x1b[33m"}
 PLAIN: Final = "\x1b[0m"
 
@@ -89,15 +90,31 @@ def _size(line: str) -> int:
 
 
 def fold(text: str, width: int) -> Sequence[str]:
-    """Lines of at most ``width`` columns, broken at blanks; a longer word is cut."""
+    """Lines of at most ``width`` columns, broken at blanks; a longer word is cut, behind one of its marks if it has any.
+
+    An indented line goes on further in, so that what follows does not look like a line of its own.
+    """
     found = []
     for line in text.split("\n"):
         rest = line
+        further = _further(line, width)
         while _size(rest) > width:
             most = next(end for end in range(len(rest), 0, -1) if end == 1 or _size(rest[:end]) <= width)
             blank = rest.rfind(" ", 0, most + 1)
-            stop = blank if rest[: max(blank, 0)].strip() else most
+            stop = blank if rest[: max(blank, 0)].strip() else _behind_a_mark(rest, most)
             found.append(rest[:stop].rstrip(" "))
-            rest = rest[stop:].lstrip(" ")
+            rest = further + rest[stop:].lstrip(" ")
         found.append(rest)
     return found
+
+
+def _further(line: str, width: int) -> str:
+    """Blanks before what an indented line goes on with; none where they would leave little room."""
+    blanks = len(line) - len(line.lstrip(" "))
+    return " " * (blanks + GAP) if 0 < blanks and 2 * (blanks + GAP) < width else ""
+
+
+def _behind_a_mark(word: str, most: int) -> int:
+    """The end of what is shown of a long word: behind the last of its marks that stands in time, else ``most``."""
+    ends = [place + 1 for place, sign in enumerate(word[:most]) if sign in MARKS]
+    return ends[-1] if ends and word[: ends[-1]].strip(" " + MARKS) else most

@@ -46,5 +46,7 @@ def receipt_again(earlier: Entry, request_digest: str | None) -> Receipt:
     event = earlier.event
     assert isinstance(event, Reserved)
     if event.request_digest != request_digest:
-        raise LedgerError(f"This key was used for another request, {event.id}. Nothing was charged. Use a new key.")
+        raise LedgerError(
+            f"This request id was used for another request, {event.id}. Nothing was charged. Choose another id."
+        )
     return Receipt(event.id, event.charge, earlier.digest, earlier.when, replayed=True)

@@ -139,7 +139,9 @@ def caveats_of(column: str, bounds: tuple[Fraction, Fraction] | None, setting: S
 
 def at_most(person: Person) -> str:
     """Beginning of every caveat about the cap on rows: ``at most 5 rows of each person count``."""
-    return f"at most {person.rows} rows of each person count"
+    return (
+        f"at most {person.rows} rows of each person count" if person.rows > 1 else "at most 1 row of each person counts"
+    )
 
 
 def clipping(column: str, bounds: tuple[Fraction, Fraction], setting: Setting) -> str:
