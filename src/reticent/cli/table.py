@@ -90,7 +90,7 @@ def _size(line: str) -> int:
 
 
 def fold(text: str, width: int) -> Sequence[str]:
-    """Lines of at most ``width`` columns, broken at blanks; a longer word is cut, behind one of its marks if it has any.
+    """Lines of at most ``width`` columns, broken at blanks; a longer word is cut, behind a mark if it has one.
 
     An indented line goes on further in, so that what follows does not look like a line of its own.
     """
@@ -111,7 +111,7 @@ def fold(text: str, width: int) -> Sequence[str]:
 def _further(line: str, width: int) -> str:
     """Blanks before what an indented line goes on with; none where they would leave little room."""
     blanks = len(line) - len(line.lstrip(" "))
-    return " " * (blanks + GAP) if 0 < blanks and 2 * (blanks + GAP) < width else ""
+    return " " * (blanks + GAP) if blanks > 0 and 2 * (blanks + GAP) < width else ""
 
 
 def _behind_a_mark(word: str, most: int) -> int:
