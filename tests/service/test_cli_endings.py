@@ -304,7 +304,7 @@ def test_an_interruption_is_told_in_words(study: Path, monkeypatch: pytest.Monke
 @pytest.mark.few(1)
 def test_ctrl_c_while_rows_are_read_says_what_stays_spent(study: Path) -> None:
     with (study.parent / "clinic.csv").open("a", encoding="utf-8") as rows:
-        rows.writelines(f"q{place},3,{CANARIES[2]}.5,a\n" for place in range(1_500_000))
+        rows.writelines(f"q{place},3,{CANARIES[2]}.5,a\n" for place in range(4_000_000))
     typed = [sys.executable, "-m", "reticent", "release", str(study), *ASK, "--yes"]
     running = subprocess.Popen(
         typed,

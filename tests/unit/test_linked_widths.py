@@ -192,7 +192,7 @@ def test_too_small_a_rho_is_refused_with_the_least_that_would_do() -> None:
 def test_a_release_in_rho_has_the_width_that_was_wanted() -> None:
     study = in_rho()
     made = study.release(rho="1/4", want={"mean(cost)": 1.0})
-    assert 0.9 < made["mean(cost)"].noise <= 1.01  # the number of people is noisy
+    assert 0.9 < made["mean(cost)"].noise < 1.06  # .98 ± .014, since the number of people is noisy: fails 1 in 10^7
     left = study.left()
     assert isinstance(left, rt.ZCDP)
     assert left.rho > Fraction(9, 10)
