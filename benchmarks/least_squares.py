@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from reticent.statistics.regression.plain import PlainSquares
 
 from reticent.data.schema import Category, Column, Person, Real, Schema
 from reticent.entropy import Replayed
@@ -39,6 +38,7 @@ from reticent.statistics.regression.assumed_columns import rows_of_keys, shown
 from reticent.statistics.regression.engine import Engine, engine
 from reticent.statistics.regression.frame import Frame
 from reticent.statistics.regression.point import Point
+from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.squares_step import Squares
 from reticent.statistics.scaling import UNIT
 

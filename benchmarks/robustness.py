@@ -45,7 +45,7 @@ INPUTS = 100  # fuzzed inputs of one round
 def storms(folder: Path, number: int) -> Figures:
     """Ten kills of 1 to 8 writers each."""
     chance = random.Random(f"storm {number}")
-    seen: Damage = storm(folder / "rand.ledger", [chance.randint(1, 8) for _ in range(10)], chance)
+    seen: Damage = storm(folder / "rand.ledger", folder, [chance.randint(1, 8) for _ in range(10)], chance)
     found = asdict(seen)
     return {"storms": 10, **found, "bad": seen.lost + seen.excess + seen.broken}
 
@@ -54,7 +54,7 @@ def stampedes(folder: Path, number: int) -> Figures:
     """Sixteen processes, a budget of twenty."""
     file = folder / "rand.ledger"
     ledger_at(file, eps(20))
-    granted = sum(stampede(file, writers=16))
+    granted = sum(stampede(file, folder, writers=16))
     ledger = Ledger.open(file)
     bad = int(granted != 20 or ledger.spent() != PureDP(Fraction(20)) or ledger.verify() != ())
     return {"races": 1, "granted": granted, "bad": bad}
