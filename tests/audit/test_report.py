@@ -113,7 +113,9 @@ def test_a_study_its_day_and_its_refusals_are_named() -> None:
 
 @pytest.mark.wide
 def test_the_rows_that_nobody_asked_for_are_explained() -> None:
-    plans = [(name, audit(prepared, schema, triples=1)) for name, prepared, schema in list(built_in())[:9:8]]
+    made = list(built_in())
+    one, several = made[0], next(plan for plan in made if plan[1].caveat is not None)
+    plans = [(name, audit(prepared, schema, triples=1)) for name, prepared, schema in (one, several)]
     assert [report.plan_notes([named]) for named in plans] == [
         [("incomplete", report.INCOMPLETE_WORDS)],
         [("capped", report.CAPPED_WORDS), ("incomplete", report.INCOMPLETE_WORDS)],
