@@ -43,7 +43,7 @@ check: $(VENV)/.check ## format, lint, types, import contracts, documentation
 	$(BIN)/mypy src tests
 	MYPYPATH=benchmarks $(BIN)/mypy benchmarks  # apart: a script imports its neighbours by their bare names
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/conventions/test_circles.py
+	$(BIN)/python -m pytest tests/conventions/test_circles.py tests/conventions/test_docs_pages.py
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 
 docs: $(VENV)/.check ## build the documentation into docs/_build/html

@@ -98,7 +98,7 @@ from reticent.privacy.sensitivity import L1, L2, Linf
 from reticent.statistics import public_facts, ranks
 from reticent.statistics.moments import basis as moment_basis
 from reticent.statistics.quantiles import quantile_step as quantiles
-from reticent.study import allocation
+from reticent.study import preparation
 from reticent.study.allocation import settle, understand
 from tests.assurance.broken.exhibit import QUICK
 from tests.assurance.broken.pipelines import OWNER, SHARED, Replay, people
@@ -396,7 +396,7 @@ def reads_a_row(monkeypatch: pytest.MonkeyPatch) -> bool:
 @pytest.mark.wide
 def test_what_has_no_price_reads_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant takes the price of the first answer where that of all cannot be derived."""
-    honest_settle, in_sequence = allocation.settle, compose.in_sequence
+    honest_settle, in_sequence = preparation.settle, compose.in_sequence
     with monkeypatch.context() as patched:
         assert not reads_a_row(patched)
 
@@ -407,5 +407,5 @@ def test_what_has_no_price_reads_no_row(monkeypatch: pytest.MonkeyPatch) -> None
             monkeypatch.setattr(compose, "in_sequence", in_sequence)
             return honest_settle(*given)
 
-    monkeypatch.setattr(allocation, "settle", careless)
+    monkeypatch.setattr(preparation, "settle", careless)
     assert reads_a_row(monkeypatch)

@@ -26,7 +26,7 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
-from reticent.study import allocation, release
+from reticent.study import preparation, release
 from tests.support.cli_kit import Run, clinic, run
 
 Patch = pytest.MonkeyPatch
@@ -145,13 +145,13 @@ def half_of_a_sum(patch: Patch) -> None:
 
 
 def half_of_the_root(patch: Patch) -> None:
-    honest = allocation.settle
+    honest = preparation.settle
 
     def settle(*given: Any) -> Any:
         made = honest(*given)
         return replace(made, guarantee=replace(made.guarantee, loss=halved(made.guarantee.loss)))
 
-    patch.setattr(allocation, "settle", settle)
+    patch.setattr(preparation, "settle", settle)
 
 
 def verifies_anything(patch: Patch) -> None:

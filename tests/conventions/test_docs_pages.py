@@ -95,7 +95,11 @@ def test_every_page_of_numbers_has_a_picture() -> None:
 
 @pytest.mark.wide
 def test_a_page_with_formulas_loads_nothing_from_the_network(tmp_path: Path) -> None:
-    """Built with the settings of the documentation; no script, style or font of the page has an address."""
+    """Built with the settings of the documentation; no script, style or font of the page has an address.
+
+    The packages of the documentation are those of ``make check``, which runs this file too.
+    """
+    pytest.importorskip("sphinx")
     source, made = tmp_path / "source", tmp_path / "made"
     source.mkdir()
     source.joinpath("index.md").write_text("# Page\n\nLet $x' \\ge \\frac1r$.\n\n$$\\sum_i x_i \\le 1$$\n", "utf-8")

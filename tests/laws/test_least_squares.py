@@ -348,7 +348,7 @@ def test_intervals_cover_where_errors_spread_unequally_and_are_skewed(epsilon: s
 @pytest.mark.wide
 def test_the_usual_formula_does_not_cover_this_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: one spread of errors at every x, as the noise-free formula has it."""
-    monkeypatch.setattr(Meat, "draw", lambda self, rows, y, told, entropy: _alike(told))
+    monkeypatch.setattr(Meat, "draw", lambda self, rows, y, told, entropy, weights=None: _alike(told))
     assert covered("8", "add_remove", 299)[0] < 0.918  # other tables than those kept
 
 
