@@ -22,17 +22,16 @@ from reticent.data.expression_tree import ColumnName
 from reticent.data.schema import Category, Integer, Schema
 from reticent.data.transformations import computed, needed
 from reticent.errors import QuestionError, Refusal
-from reticent.privacy import compose, ptr
+from reticent.privacy import compose
 from reticent.privacy.cost import Cost
-from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.numbers import show
 from reticent.statistics.context import Setting
 from reticent.statistics.counts import bounds_choice
 from reticent.statistics.grammar import parse
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.statistic import UNWEIGHTED, Ask
-from reticent.study.allocation import PreparedRelease, together
-from reticent.study.cap_candidates import settle_capped, shared_out
+from reticent.study.allocation import PreparedRelease
+from reticent.study.cap_candidates import priced, settle_capped, shared_out
 from reticent.study.formulas import extended, resolved
 
 if TYPE_CHECKING:
@@ -120,12 +119,8 @@ def settle_bounded(
     ends = map(ladder.at, ladder.rungs)
     each = [_at(column, bounds, asked, rest, schema, units, inner, extensions) for bounds in ends]
     first = choice.guarantee if near == setting.neighbours else compose.capped(choice.guarantee, neighbours=near)
-    releases = compose.one_of([made.guarantee for made in each], label="at the bounds")
-    whole = together([first, releases], within, currency)
-    within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
-    by_choice = tuple(replace(made, guarantee=whole) for made in each)
-    supposed = by_choice[ladder.rungs.index(ladder.supposed)]
-    return replace(supposed, choice=choice, by_choice=by_choice)
+    found_at = priced(first, each, "at the bounds", within, currency)
+    return replace(found_at[ladder.rungs.index(ladder.supposed)], choice=choice, by_choice=found_at)
 
 
 def _others(asked: Ask) -> tuple[str, ...]:

@@ -91,20 +91,53 @@ def settle_capped(
         return settle(asked, within, schema, units, currency, known, extensions)
     setting = Setting(schema, units)
     choice, rest = shared_out(asked, within, person.ladder.share, lambda epsilon: cap_choice.prepare(setting, epsilon))
-    each = {}
+    each = []
     for cap in person.ladder.rungs:
         view = replace(schema, person=person.capped_at(cap))
         try:
             made = settle([_within(item, cap) for item in asked], rest, view, units, inner, NOTHING, extensions)
         except Refusal as refusal:
             raise type(refusal)(f"With a cap of {cap:,} rows, which may be chosen: {refusal}") from None
-        each[cap] = replace(made, schema=made.schema or view)
-    releases = compose.one_of([_lifted(made, made.schema or schema) for made in each.values()], label="at the cap")
-    whole = together([choice.guarantee, releases], within, currency)
+        made = replace(made, schema=made.schema or view)
+        each.append(replace(made, guarantee=_lifted(made, made.schema or schema)))
+    rungs = person.ladder.rungs
+    supposed = min(cap for cap in rungs if cap >= min(person.typical or person.ladder.supposed, person.rows))
+    found = priced(choice.guarantee, each, "at the cap", within, currency)
+    return replace(found[rungs.index(supposed)], choice=choice, by_choice=found)
+
+
+def priced(
+    choice: Guarantee, each: Sequence[PreparedRelease], label: str, within: Cost, currency: str
+) -> tuple[PreparedRelease, ...]:
+    """The candidates at one guarantee: the sequence of the choice and ``one_of`` them, whichever is chosen.
+
+    Parameters
+    ----------
+    choice : Guarantee
+        Of the choice.
+    each : sequence of PreparedRelease
+        The release at each candidate, with its own guarantee.
+    label : str
+        Of the candidates in the certificate.
+    within : Cost
+        Total of the release.
+    currency : str
+        Currency of the ledger.
+
+    Returns
+    -------
+    tuple of PreparedRelease
+        In the same order.
+
+    Raises
+    ------
+    PublicParameterError
+        The guarantee is beyond what the total admits.
+    """
+    releases = compose.one_of([made.guarantee for made in each], label=label)
+    whole = together([choice, releases], within, currency)
     within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
-    supposed = min(cap for cap in each if cap >= min(person.typical or person.ladder.supposed, person.rows))
-    by_choice = tuple(replace(made, guarantee=whole) for made in each.values())
-    return replace(each[supposed], guarantee=whole, choice=choice, by_choice=by_choice)
+    return tuple(replace(made, guarantee=whole) for made in each)
 
 
 def at_chosen(prepared: PreparedRelease, table: Table, entropy: Entropy) -> PreparedRelease:

@@ -158,10 +158,8 @@ def kept(schema: Schema, used: Sequence[str], table: str) -> Table:
         size=rows.count().over(group_by=group), nth=ibis.row_number().over(group_by=group, order_by=order)
     )
     if not joined.public:
-        digest = ibis.literal(f"side {place}:{KEY_STAND_IN}:") + rows.nth.cast("string") + ":" + rows.who
-        for name in keys:
-            digest = digest + ":" + rows[name].length().cast("string") + ":" + rows[name]
-        rows = rows.mutate(draw=ibis.ifelse(rows["size"] > joined.rows, digest.hexdigest("sha256"), ""))
+        text = ibis.literal(f"side {place}:{KEY_STAND_IN}:") + rows.nth.cast("string") + ":" + rows.who
+        rows = rows.mutate(draw=ibis.ifelse(rows["size"] > joined.rows, _digest(text, rows, keys), ""))
         rows = rows.mutate(nth=ibis.row_number().over(group_by=group, order_by=[rows.draw, rows.nth]))
     rows = rows.filter(rows.nth < joined.rows)
     if joined.most_keys:
@@ -194,14 +192,19 @@ def _few_owners(rows: Table, joined: JoinedTable, place: int, keys: Sequence[str
     Which keys a person has left depends on that person alone. Whether a key is left depends on all who have it: that is
     the one window over several persons, and ``JoinedTable.moved`` is its price.
     """
-    digest = ibis.literal(f"keys {place}:{KEY_STAND_IN}:") + rows.who
-    for name in keys:
-        digest = digest + ":" + rows[name].length().cast("string") + ":" + rows[name]
-    rows = rows.mutate(draw=digest.hexdigest("sha256"))
+    text = ibis.literal(f"keys {place}:{KEY_STAND_IN}:") + rows.who
+    rows = rows.mutate(draw=_digest(text, rows, keys))
     rows = rows.mutate(nth=ibis.row_number().over(group_by="who", order_by=[rows.draw, *(rows[name] for name in keys)]))
     rows = rows.filter(rows.nth < joined.most_keys)
     rows = rows.mutate(size=rows.count().over(group_by=list(keys)))
     return rows.filter(rows["size"] <= joined.owners)
+
+
+def _digest(text: Expr, rows: Table, keys: Sequence[str]) -> Expr:
+    """The sha256 of a text and of the keys of a row, each after its length: no two lists of keys give one text."""
+    for name in keys:
+        text = text + ":" + rows[name].length().cast("string") + ":" + rows[name]
+    return text.hexdigest("sha256")
 
 
 def owned(schema: Schema, used: Sequence[str], rows: Table) -> Table:
