@@ -108,7 +108,7 @@ def test_a_tour_prints_a_line_for_each_and_a_total() -> None:
     (one,) = [exhibit for exhibit in ALL if exhibit.name == "exact_test"]
     tour = Tour((Attacked(one, one.attack(QUICK), one.withstand(QUICK)),))
     assert str(tour).splitlines()[-1].startswith("1 of 1 broken refuted, 1 of 1 of ours withstood")
-    assert tour.rows()[0][:3] == ("D7", "exact_test", "(1, 0.00492584)")
+    assert tour.rows()[0][:3] == ("D7", "exact_test", "(ε 1, δ 0.00492584)")
     assert all(attacked.told_apart for attacked in tour.attacked)
 
 

@@ -96,7 +96,9 @@ def test_init_writes_keys_that_only_their_owner_reads(study: Path) -> None:
 def test_check_tells_the_odds_of_the_budget(study: Path) -> None:
     done = run("check", str(study))
     assert done.code == 0
-    assert "add_remove with a budget of (3, 1e-8): one person's presence changes any odds by at most ×20.1" in done.out
+    assert (
+        "add_remove with a budget of (ε 3, δ 1e-8): one person's presence changes any odds by at most ×20.1" in done.out
+    )
     assert "×403" in done.out
     assert "columns.cost has no bounds" in done.err
     assert "Values of age that are not integers count as missing" in done.err
@@ -151,7 +153,7 @@ def test_release_prints_answers_and_writes_four_files(study: Path) -> None:
     assert done.code == 0, done.err
     for piece in ("count", "mean(age)", "town a", "95 % interval", "± noise", "± sampling", "guarantee", "1 in 10"):
         assert piece in done.out
-    assert "(2, 1e-8) of (3, 1e-8) is left" in done.said
+    assert "(ε 2, δ 1e-8) of (ε 3, δ 1e-8) is left" in done.said
     assert "reserve … read … draw … commit r-0001" in " ".join(done.err.split())
     assert "unsigned" in done.err
     assert {path.name for path in study.parent.glob("table4.*")} == {

@@ -123,6 +123,6 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 def test_the_folder_lets_one_go_on(shown: tuple[Run, Path, float]) -> None:
     study = str(shown[1] / "rand.toml")
     assert run("check", study).code == 0
-    assert re.search(r"left \(1, 1e-8\)", run("ledger", "show", study).out)
+    assert re.search(r"left \(ε 1, δ 1e-8\)", run("ledger", "show", study).out)
     key = str(shown[1] / "throwaway.pub")
     assert run("verify", str(shown[1] / "table4.json"), "--ledger", study, "--key", key).code == 0

@@ -115,13 +115,13 @@ def test_a_receipt_is_committed_by_the_ledger_that_issued_it(ledger: Ledger) -> 
             eps(3),
             eps(1),
             ApproxDP(Fraction(1), DELTA),
-            "This budget has no δ; (1, 1e-9) needs 1e-9 of it. Nothing was charged.",
+            "This budget has no δ; (ε 1, δ 1e-9) needs 1e-9 of it. Nothing was charged.",
         ),
         (
             ApproxDP(Fraction(3), DELTA),
             ApproxDP(Fraction(2), DELTA),
             ApproxDP(Fraction(2), DELTA),
-            "This needs (2, 1e-9); ε 1 of 3 and δ 0 of 1e-9 are left. Nothing was charged.",
+            "This needs (ε 2, δ 1e-9); ε 1 of 3 and δ 0 of 1e-9 are left. Nothing was charged.",
         ),
         (
             ZCDP(Fraction(1)),
@@ -141,7 +141,7 @@ def test_a_receipt_is_committed_by_the_ledger_that_issued_it(ledger: Ledger) -> 
             ZCDP(Fraction(1)),
             ZCDP(Fraction(1, 2)),
             ApproxDP(Fraction(1), DELTA),
-            "This budget has no δ; (1, 1e-9) needs 1e-9 of it. Nothing was charged.",
+            "This budget has no δ; (ε 1, δ 1e-9) needs 1e-9 of it. Nothing was charged.",
         ),
         (
             ApproxZCDP(Fraction(1), DELTA),

@@ -45,7 +45,7 @@ def test_a_script_is_read_statement_by_statement_and_each_pays_for_itself(study:
     script = f".left\n.plan SELECT AVG(age) FROM clinic;\n{BY_TOWN}.epsilon 0.2\nselect count(*) from study"
     done = run("sql", str(study), "--epsilon", "0.1", typed_in=script)
     assert done.code == 0, done.err
-    assert "(3, 1e-8) is left" in done.out
+    assert "(ε 3, δ 1e-8) is left" in done.out
     assert "mean(age)" in done.out
     assert done.out.index("mean(age)") < done.out.index("count by town") < done.out.index("epsilon 0.2")
     assert rt.open(study).ledger.spent() == rt.PureDP(Fraction(3, 10))

@@ -289,7 +289,7 @@ def test_failures_that_add_up_to_one_promise_nothing() -> None:
     assert promise(lost).loss is None
     assert promise(lost, steps=2).delta == 1
     assert meaning(lost, IN_OUT)[1].startswith("What is promised: nothing.")
-    assert meaning(PureDP(ONE), IN_OUT, spent=lost)[-2].endswith("(coin (1, 0.5) x 2): no limit.")
+    assert meaning(PureDP(ONE), IN_OUT, spent=lost)[-2].endswith("(coin (ε 1, δ 0.5) x 2): no limit.")
 
 
 def test_meaning_holds_at_absurd_losses() -> None:

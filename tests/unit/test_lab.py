@@ -219,7 +219,7 @@ def test_a_certificate_has_the_three_bands() -> None:
     said = [text.get_text() for text in Certificate.of(document()).odds_plot().axes[0].texts]
     assert said[0] == "no change"
     assert "this release and\neverything so far\nε 1\nodds × 2.72 at most\n10 % → 3.92 % to 23.2 %" in said
-    assert "the whole budget\n(3, 1e-8)\nodds × 20.1 at most\nunless a chance of 1 in 100 million" in said[2]
+    assert "the whole budget\n(ε 3, δ 1e-8)\nodds × 20.1 at most\nunless a chance of 1 in 100 million" in said[2]
     assert said[2].endswith("\n10 % → 0.55 % to 69.1 %")
 
 

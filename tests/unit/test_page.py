@@ -187,7 +187,7 @@ def test_the_privacy_label_has_seven_lines(tmp_path: Path) -> None:
     for words in (
         "one person, with at most 5 rows",
         "add or remove one person (at most 5 rows each)",
-        "ε 1 of (3, 1e-8), approved: Ethics board 2026-11-04, minute 7, until 2027-12-31",
+        "ε 1 of (ε 3, δ 1e-8), approved: Ethics board 2026-11-04, minute 7, until 2027-12-31",
         "1 in 10 that you took part could end between 1 in 26 and 1 in 4.3",
         "geometric (6 parts)",
         "nobody: this certificate is unsigned",
@@ -337,7 +337,7 @@ def test_odds_are_drawn_for_the_release_so_far_and_the_whole_budget(tmp_path: Pa
     assert [text.split("\nodds")[0] for text in said] == [
         "no change",
         "this release and\neverything so far\nε 1",
-        "the whole budget\n(3, 1e-8)",
+        "the whole budget\n(ε 3, δ 1e-8)",
     ]
     ET.fromstring((tmp_path / "odds.svg").read_text("utf-8"))
     certificate.odds_plot(tmp_path / "odds.png")

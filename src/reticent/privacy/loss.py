@@ -182,12 +182,12 @@ def _below_one(delta: Fraction) -> None:
 
 
 def words(loss: Loss) -> str:
-    """``ε 1``, ``(1, 1e-9)`` or ``ρ 0.5``: the loss as people read it, long fractions rounded up to 6 digits."""
+    """``ε 1``, ``(ε 1, δ 1e-9)`` or ``ρ 0.5``: the loss as people read it, long fractions rounded up to 6 digits."""
     match loss:
         case PureDP(epsilon):
             return f"ε {about_up(epsilon)}"
         case ApproxDP(epsilon, delta):
-            return f"({about_up(epsilon)}, {about_up(delta)})"
+            return f"(ε {about_up(epsilon)}, δ {about_up(delta)})"
         case ZCDP(rho):
             return f"ρ {about_up(rho)}"
         case ApproxZCDP(rho, delta):

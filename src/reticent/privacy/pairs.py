@@ -187,7 +187,7 @@ def words(pair: Pair) -> str:
     """``geometric ε 0.5``: the pair by its largest loss, or its rho or mu."""
     match pair:
         case Coin(epsilon, delta):
-            return f"coin ε {about_up(epsilon)}" if delta == 0 else f"coin ({about_up(epsilon)}, {about_up(delta)})"
+            return f"coin ε {about_up(epsilon)}" if delta == 0 else f"coin (ε {about_up(epsilon)}, δ {about_up(delta)})"
         case Range(epsilon):
             return f"bounded range ε {about_up(epsilon)}"
         case GeometricShift(scale, shift):
