@@ -18,7 +18,7 @@ from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.mechanisms.registry import axiom_again
-from reticent.privacy import compose, highest, optimal_composition, serialization
+from reticent.privacy import compose, highest, optimal_composition, pld, serialization
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_approx
 from reticent.privacy.explain import outline
@@ -235,7 +235,7 @@ def test_the_law_of_the_highest_profile_is_a_pair_of_laws() -> None:
     """Its masses add up to 1 under P and under Q, and the other direction has the same."""
     ((pair, _),) = compose.in_pld(crossing()).loss.pairs  # type: ignore[union-attr]  # pairs, as the view says
     assert isinstance(pair, Highest)
-    losses, masses = highest.law(pair)
+    losses, masses = highest.law(pair, pld.running)
     assert sum(math.exp(mass) for mass in masses) == pytest.approx(1, abs=1e-9)
     assert sum(math.exp(mass - at) for at, mass in zip(losses, masses, strict=True)) == pytest.approx(1, abs=1e-9)
     assert losses.tolist() == [-at for at in reversed(losses.tolist())]

@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -341,8 +342,9 @@ def _linear(side: DirectedLoss, step: float) -> LatticeLaw:
     )
 
 
-def _one_direction(pair: Pair, edges: discretized_loss.Floats, reach: float) -> tuple[DirectedLoss, ...]:
-    return (lattice_sides(pair, edges, reach)[-1],) * len(lattice_sides(pair, edges, reach))
+def _one_direction(*given: Any) -> tuple[DirectedLoss, ...]:
+    found = lattice_sides(*given)
+    return (found[-1],) * len(found)
 
 
 lattice_sides = discretized_loss.sides

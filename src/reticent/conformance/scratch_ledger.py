@@ -41,7 +41,7 @@ from reticent.statistics.extensions import Extension, axioms_of
 if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
     from reticent.certificate.verify import Verification
-    from reticent.conformance.replay import QueryRunner
+    from reticent.conformance.couplings import QueryRunner
     from reticent.data.table import Table
     from reticent.study.allocation import PreparedRelease
 

@@ -24,7 +24,7 @@ from typing import Final, TypeAlias, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.privacy import highest
+from reticent.errors import CheckError
 from reticent.privacy.pairs import (
     Coin,
     DiscreteGaussianShift,
@@ -39,6 +39,7 @@ from reticent.privacy.pairs import (
 )
 
 Floats: TypeAlias = NDArray[np.float64]
+Listed: TypeAlias = tuple[Floats, Floats]  # losses, and the logarithms of their masses under P
 LEAST_REACH: Final = 12.0
 UNIT: Final = 2.0**-53
 MOST_ATOMS: Final = 1 << 17  # of a discrete Gaussian; beyond, its sums are bounded by integrals
@@ -80,7 +81,7 @@ class LatticeLaw:
     highest: int
 
 
-def laws(pair: Pair, step: float, reach: float) -> tuple[LatticeLaw, ...]:
+def laws(pair: Pair, step: float, reach: float, listed: Listed | None = None) -> tuple[LatticeLaw, ...]:
     """The laws on the lattice: one of a symmetric pair; P against Q and Q against P of a sampled one.
 
     Parameters
@@ -91,13 +92,15 @@ def laws(pair: Pair, step: float, reach: float) -> tuple[LatticeLaw, ...]:
         Above 0; the lattice is its multiples, exactly.
     reach : float
         Mass below e^-reach may be cut off and counted as an infinite loss.
+    listed : tuple of arrays, optional
+        The law of the pair inside, if that is a ``Highest``: composition derives it, which stands above this file.
 
     Returns
     -------
     tuple of LatticeLaw
         One or two laws, whose masses are rounded up.
     """
-    return tuple(_connected(side, step) for side in sides(pair, _edges(pair, step, reach), reach))
+    return tuple(_connected(side, step) for side in sides(pair, _edges(pair, step, reach), reach, listed))
 
 
 def _connected(side: DirectedLoss, step: float) -> LatticeLaw:
@@ -148,7 +151,7 @@ def reach_inside(pair: Pair, reach: float) -> float:
     return max(high, LEAST_REACH)
 
 
-def sides(pair: Pair, edges: Floats, reach: float) -> tuple[DirectedLoss, ...]:
+def sides(pair: Pair, edges: Floats, reach: float, listed: Listed | None = None) -> tuple[DirectedLoss, ...]:
     """Losses of each direction, grouped between ``edges``.
 
     Parameters
@@ -159,6 +162,8 @@ def sides(pair: Pair, edges: Floats, reach: float) -> tuple[DirectedLoss, ...]:
         Rising losses; those of the inner pair, if ``pair`` is sampled.
     reach : float
         Mass below e^-reach may be cut off and counted as an infinite loss.
+    listed : tuple of arrays, optional
+        As of ``laws``.
 
     Returns
     -------
@@ -166,12 +171,12 @@ def sides(pair: Pair, edges: Floats, reach: float) -> tuple[DirectedLoss, ...]:
         One side of a symmetric pair; two of a sampled one, a row removed and a row added.
     """
     if not isinstance(pair, SampledPair):
-        found = losses(pair, edges, reach)
+        found = losses(pair, edges, reach, listed)
         at, log_mass = found.at + found.error, found.log_mass
         if found.log_bottom > -inf:
             at, log_mass = np.append(at, found.bottom), np.append(log_mass, found.log_bottom)
         return (DirectedLoss(at, log_mass, found.log_top),)
-    found = losses(pair.pair, edges, reach_inside(pair, reach))
+    found = losses(pair.pair, edges, reach_inside(pair, reach), listed)
     rate, kept = float(pair.rate), float(1 - pair.rate)
     high, middle, low, ends = (
         _mixed(y, rate, kept)
@@ -281,7 +286,7 @@ def span(pair: Symmetric, reach: float) -> tuple[float, float]:
     return -most, most
 
 
-def losses(pair: Symmetric, edges: Floats, reach: float) -> LossGroups:
+def losses(pair: Symmetric, edges: Floats, reach: float, listed: Listed | None = None) -> LossGroups:
     """Groups of outputs whose losses lie between two neighbouring ``edges``.
 
     Parameters
@@ -292,10 +297,12 @@ def losses(pair: Symmetric, edges: Floats, reach: float) -> LossGroups:
         Rising losses; the first and the last are the span.
     reach : float
         Mass below e^-reach may be cut off.
+    listed : tuple of arrays, optional
+        As of ``laws``.
 
     Returns
     -------
-    Losses
+    LossGroups
         Losses with the logarithms of their masses under P, and the masses beyond the span.
     """
     match pair:
@@ -305,7 +312,9 @@ def losses(pair: Symmetric, edges: Floats, reach: float) -> LossGroups:
             found = _raised(np.array([eps, -eps]), np.array([rest, rest - eps]))
             return LossGroups(found.at, found.log_mass, 0.0, log_bottom_other=lost)  # what P alone does is ``certain``
         case Highest():
-            return _raised(*highest.law(pair))
+            if listed is None:
+                raise CheckError("a highest profile comes with its law")
+            return _raised(*listed)
         case Range(epsilon):
             return _raised(*_band(edges, -float(epsilon) / 2 - log(-expm1(-float(epsilon)))))
         case LaplaceShift(epsilon):

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_up, log_up, round_up
-from reticent.privacy import discretized_loss
+from reticent.privacy import discretized_loss, highest
 from reticent.privacy.discretized_loss import UNIT, Floats
 from reticent.privacy.numbers import about, exact, show
 from reticent.privacy.pairs import (
@@ -136,9 +136,15 @@ def _curves_within(pair: Pair, reach: float) -> tuple[Floats, Floats]:
     low, high = discretized_loss.span(discretized_loss.inside(pair), discretized_loss.reach_inside(pair, reach))
     near = (high - low) * 1.5 ** -np.arange(4.0, 40.0)  # the steeper a tilt, the nearer to the end it looks
     edges = np.sort(np.concatenate([np.linspace(low, high, COARSE + 1), low + near, high - near]))
-    found = discretized_loss.sides(pair, edges, reach)
+    found = discretized_loss.sides(pair, edges, reach, _listed(pair))
     sums = [_sums(side.at, side.log_mass) for side in found]
     return np.array([curve for curve, _ in sums]), np.array([size for _, size in sums])
+
+
+def _listed(pair: Pair) -> discretized_loss.Listed | None:
+    """The law of a highest profile, from the compositions of its branches; None for every other pair."""
+    within = discretized_loss.inside(pair)
+    return highest.law(within, running) if isinstance(within, Highest) else None
 
 
 def _normal_curves(mu_squared: float) -> tuple[Floats, Floats]:
@@ -259,7 +265,7 @@ class TotalLoss:
     def add(self, pair: Pair, times: int) -> TotalLoss:
         """The total with ``times`` more parts: one transform and one product."""
         plan = self.plan
-        found = discretized_loss.laws(pair, plan.step, plan.reach)
+        found = discretized_loss.laws(pair, plan.step, plan.reach, _listed(pair))
         law = found[min(self.direction, len(found) - 1)]
         log_scale, weights = discretized_loss.tilted(law, plan.tilt * plan.step)
         log_beyond, _ = discretized_loss.tilted(law, plan.beyond * plan.step)
