@@ -235,18 +235,28 @@ def ready(
         )
     if ".xlsx" in suffixes:
         workbook.ready()
-    _writable(stem, suffixes, force=force)
+    _writable(stem, suffixes, _inputs(study), force=force)
     changed = None if same_people else source_changed(source_at(identity_of(study.spec.source)))
     if changed is not None:
         again = " Give [study] snapshot another word." if study.spec.snapshot else ""
         raise LedgerError(f"{changed}{again} Nothing was charged.")
 
 
-def _writable(stem: Path, suffixes: Sequence[str], *, force: bool) -> None:
+def _inputs(study: Study) -> list[str]:
+    """Files of the study that a release must leave as they are."""
+    spec = study.spec
+    further = [str(one.path) for one in spec.further.values() if one.path]
+    return [spec.source, *further, *([] if spec.ledger is None else [spec.ledger])]
+
+
+def _writable(stem: Path, suffixes: Sequence[str], inputs: Sequence[str], *, force: bool) -> None:
+    from reticent.ledger.fingerprint import refuse_replacing
+
     try:
         for place in targets(stem, suffixes):
             if place.is_dir():
                 raise SpecError(f"{place} is a folder: choose another name with --out.")
+            refuse_replacing(place, inputs)
             if os.path.lexists(place) and not force:
                 raise SpecError(f"{place} exists. Choose another name with --out, or overwrite it with --force.")
     except (OSError, ValueError):

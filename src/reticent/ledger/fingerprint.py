@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
+from reticent.database_url import is_url
 from reticent.errors import LedgerError, SpecError
 from reticent.ledger.account import Ledger
 from reticent.ledger.events import Committed, Event
@@ -304,6 +305,29 @@ def refuse_claimed(file: Path) -> None:
             f"It is declared public, and {file.name} holds rows of people under {found[0].ledger}. They are asked "
             "about there."
         )
+
+
+def refuse_replacing(file: Path, inputs: Sequence[str | Path] = ()) -> None:
+    """Refuse to write where rows of people are: at a file under a ledger, or at one of ``inputs``.
+
+    Parameters
+    ----------
+    file : Path
+        Where something would be written.
+    inputs : sequence of str or Path
+        Files that are read, patterns among them; a URL is none.
+
+    Raises
+    ------
+    SpecError
+        A file that would be lost.
+    """
+    if not os.path.lexists(file):
+        return
+    given = [Path(place) for place in inputs if not is_url(str(place))]
+    read = [one for place in given if glob.has_magic(str(place)) or place.exists() for one in _files(place)]
+    if _claims(file) or any(_one_file(one, file) for one in read):
+        raise SpecError(f"{file} is a table or a ledger that is read, and is never overwritten. Choose another name.")
 
 
 def _one_file(one: Source, other: Path) -> bool:

@@ -48,6 +48,8 @@ def save(
     ------
     PublicParameterError
         An ending that no file of a release has.
+    SpecError
+        A file that holds rows under a ledger; nothing is written then.
     """
     from reticent import atomic_file
     from reticent.certificate.render.cells import cells
@@ -55,6 +57,7 @@ def save(
     from reticent.certificate.render.page import page
     from reticent.certificate.render.tables import sheet
     from reticent.certificate.render.workbook import workbook
+    from reticent.ledger.fingerprint import refuse_replacing
 
     contents: dict[str, Callable[[], bytes]] = {
         ".csv": lambda: sheet(certificate).encode(),
@@ -68,14 +71,13 @@ def save(
     unknown = [suffix for suffix in suffixes if suffix not in contents]
     if unknown:
         raise PublicParameterError(f"a release is saved as {', '.join(contents)}; got {', '.join(unknown)}")
-    made = {suffix: contents[suffix]() for suffix in suffixes}
+    made = {stem.with_name(stem.name + suffix): contents[suffix]() for suffix in suffixes}
+    for path in made:
+        refuse_replacing(path)
     stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for suffix, content in made.items():
-        path = stem.with_name(stem.name + suffix)
+    for path, content in made.items():
         (put or atomic_file.replace)(path, content)
-        paths.append(path)
-    return tuple(paths)
+    return tuple(made)
 
 
 def table(answers: Sequence[Answer]) -> pa.Table:

@@ -97,16 +97,15 @@ class Synthetic:
         return table.__arrow_c_stream__(requested_schema)  # type: ignore[attr-defined]  # a pyarrow Table has it
 
     def to_parquet(self, path: str | Path) -> Path:
-        """Write the rows as Parquet."""
+        """Write the rows as Parquet; a file of rows under a ledger is never overwritten."""
         import pyarrow.parquet as pq
 
         made = io.BytesIO()
         pq.write_table(self.frame(), made)
-        replace(Path(path), made.getvalue())
-        return Path(path)
+        return _written(Path(path), made.getvalue())
 
     def to_csv(self, path: str | Path) -> Path:
-        """Write the rows as CSV, with a header; missing values are empty."""
+        """Write the rows as CSV, with a header; missing values are empty. Rows under a ledger are never overwritten."""
         whole = [one.whole for one in self.density.axes]
         made = io.StringIO()
         writer = csv.writer(made, lineterminator="\r\n")
@@ -116,8 +115,7 @@ class Synthetic:
                 "" if value != value else int(value) if one else value for value, one in zip(row, whole, strict=True)
             ]
             writer.writerow(texts)
-        replace(Path(path), made.getvalue().encode())
-        return Path(path)
+        return _written(Path(path), made.getvalue().encode())
 
     def fits(self) -> tuple[Discrepancy, ...]:
         """Distance of these rows from the records, table by table, if ``checks`` were bought; free.
@@ -172,6 +170,14 @@ class Synthetic:
         counted = [value for check in density.checks if check.columns == (one.column,) for value in check.atoms]
         listed = [] if density.noticed else [f"{value:g}" for value in counted]
         return f"{told}; {' and '.join(listed)} were counted by themselves" if listed else told
+
+
+def _written(path: Path, content: bytes) -> Path:
+    from reticent.ledger.fingerprint import refuse_replacing
+
+    refuse_replacing(path)
+    replace(path, content)
+    return path
 
 
 def asked_density(columns: str | Sequence[str] | DensityOf | Ask, rows: int | None, delta: Number | None) -> Ask:

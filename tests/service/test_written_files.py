@@ -1,0 +1,60 @@
+"""Files that a release writes: never the table it was made from, under any name, and where --out says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import reticent as rt
+from reticent.errors import SpecError
+from tests.support.cli_kit import clinic, run
+
+ASK = ("--ask", "count", "--epsilon", "0.1")
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return clinic(tmp_path)
+
+
+@pytest.mark.parametrize("out", ["clinic", "other", "link"])
+def test_the_rows_are_never_overwritten_not_even_by_force(out: str, study: Path) -> None:
+    rows = Path("clinic.csv").read_bytes()
+    os.link("clinic.csv", "other.csv")
+    os.symlink("clinic.csv", "link.csv")
+    for force in ((), ("--force",)):  # without it no words may propose it
+        refused = run("release", study.name, *ASK, "--out", out, *force)
+        assert (refused.code, "--force" in refused.said) == (5, False), refused.said
+        assert "never overwritten" in refused.said
+        assert "Nothing was charged" in refused.said
+    assert Path("clinic.csv").read_bytes() == rows
+    assert not Path("clinic.ledger").exists()
+
+
+def test_rows_of_further_tables_and_of_synth_are_kept_too(study: Path) -> None:
+    Path("patients.csv").write_text("pid,sex\ncanary-7731-0,f\n", "utf-8")
+    joined = '\n[tables.patients]\nsource = "patients.csv"\nperson = "pid"\n'
+    joined += '[tables.patients.columns.sex]\nkind = "category"\namong = ["f", "m"]\n'
+    study.write_text(study.read_text("utf-8") + joined, "utf-8")
+    for out in ("patients.csv", "clinic.csv"):
+        refused = run("synth", study.name, "--ask", "density(age)", "--epsilon", "1", "--out", out, "--force")
+        assert (refused.code, "never overwritten" in refused.said) == (5, True), refused.said
+    assert "canary" in Path("patients.csv").read_text("utf-8")
+
+
+def test_save_keeps_rows_that_are_under_a_ledger(study: Path) -> None:
+    rows = Path("clinic.csv").read_bytes()
+    made = rt.open(study).release(["count", rt.density("age")], epsilon="1")
+    for write in (
+        lambda: made.save("clinic"),
+        lambda: made.synthetic(rows=5).to_csv("clinic.csv"),
+        lambda: made.synthetic(rows=5).to_parquet("clinic.csv"),
+    ):
+        with pytest.raises(SpecError, match="never overwritten"):
+            write()
+    assert Path("clinic.csv").read_bytes() == rows
+    assert not Path("clinic.json").exists()  # nothing of it was written
+    assert len(made.save("answers")) == len(made.save("answers")) == 4  # its own files it replaces
