@@ -13,7 +13,7 @@ from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.render import figure as drawing
 from reticent.certificate.render.figure import _apart, bar, figure, pdf, svg
-from reticent.certificate.render.panels import noise_ends, panels
+from reticent.certificate.render.panels import edges_of, noise_ends, panels
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.statistics.answer import Answer, Cell
@@ -110,7 +110,7 @@ def test_effects_are_drawn_from_zero_and_each_slope_has_its_unit() -> None:
     cells = tuple(Cell((("coefficient", key),), reply(value, 0.1)) for key, value in (("intercept", 5), ("age", 3)))
     keys = (Cell((("coefficient", "ward b"),), reply(4, 0.1)), Cell((("coefficient", "ward c"),), reply(2, 0.1)))
     found = panels(made(Answer("regress(cost ~ age + ward)", (*cells, *keys))))
-    assert [panel.scale.label for panel in found] == ["dollars", "dollars per years", "dollars"]
+    assert [panel.scale.label for panel in found] == ["dollars", "dollars per year", "dollars"]
     assert [panel.scale.zero for panel in found] == [False, True, True]
     assert [panel.names for panel in found] == [("intercept",), ("age",), ("ward b", "ward c")]
     drawn = figure(made(Answer("regress(cost ~ age + ward)", (*cells, *keys)))).axes
@@ -205,3 +205,46 @@ def test_ticks_on_a_scale_of_shades_stand_apart() -> None:
     """The shades grow with the root, so that ticks in equal steps ran into each other at the dark end."""
     assert _apart([0.0, 40.0, 80.0, 120.0, 160.0], 123.0) == [0.0, 40.0, 80.0]
     assert _apart([0.0, 0.5, 1.0], 1.0) == [0.0, 0.5, 1.0]
+
+
+def test_a_map_leaves_the_others_their_width_and_has_a_scale_only_where_its_numbers_are_not_written() -> None:
+    """The scale of shades stood beyond the figures of the strips, and took a quarter of the width from all."""
+    strip = one("mean(age)", reply(40))
+    few, many = table("fm", "abc", "ward"), table("fm", "abcdefghijklmnopqr", "ward")
+    alone, beside = (figure(made(*asked)) for asked in ((strip,), (strip, many)))
+    for drawn in (alone, beside):
+        drawn.draw_without_rendering()
+    assert beside.axes[0].get_position().width > 0.97 * alone.axes[0].get_position().width
+    assert [len(figure(made(asked)).axes[0].child_axes) for asked in (few, many)] == [0, 1]
+    (scale,) = beside.axes[1].child_axes
+    assert scale.get_ylabel() == "rows"
+
+
+def test_bars_of_a_scale_have_the_edges_between_them_in_place_of_names() -> None:
+    edges = ("[0, 5)", "[5, 10)", "[10, 15]")
+    axes = figure(made(Answer("histogram(age)", tuple(Cell((("bin", key),), reply(9)) for key in edges)))).axes[0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["0", "5", "10", "15"]
+    assert list(axes.get_xticks()) == [-0.5, 0.5, 1.5, 2.5]
+    assert edges_of(("[0, 5)", "[6, 10)")) == edges_of(("[0, 5)", "a")) == edges_of(()) == []
+
+
+def test_counts_of_weighted_rows_are_not_called_rows() -> None:
+    bins = tuple(Cell((("bin", key),), reply(9)) for key in ("[0, 5)", "[5, 10]"))
+    asked = (one("count", reply(9)), one("count weight cost", reply(90)), Answer("histogram(age) weight cost", bins))
+    plain, weighed, bars = figure(made(*asked)).axes
+    assert (plain.get_xlabel(), weighed.get_xlabel(), bars.get_ylabel()) == ("rows", "weighted rows", "weighted rows")
+
+
+def test_the_effect_of_a_test_has_its_whole_name_and_its_unit() -> None:
+    words = "difference of means (treated less untreated)"
+    cells = tuple(Cell((("test", part),), reply(1)) for part in (words, "statistic", "p-value"))
+    axes = figure(made(Answer("test(age ~ ward, among=a b)", cells))).axes[0]
+    (name,) = axes.get_yticklabels()
+    assert name.get_text().replace("\n", " ") == words
+    assert axes.get_xlabel() == "age (years)"
+
+
+def test_a_long_name_of_a_test_is_cut_only_where_it_would_not_fit() -> None:
+    cells = tuple(Cell((("test", part),), reply(1)) for part in ("correlation r", "statistic", "p-value"))
+    name = "test(age ~ since, kind=correlation)"
+    assert name in figure(made(Answer(name, cells))).axes[0].get_title(loc="left")

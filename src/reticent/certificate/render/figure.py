@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Final
 
 from reticent import calendar
 from reticent.certificate.record import CertificateRecord
-from reticent.certificate.render.panels import Panel, PanelScale, cut, drawable, noise_ends, panels
+from reticent.certificate.render.panels import Panel, PanelScale, cut, drawable, edges_of, noise_ends, panels
 from reticent.certificate.render.tables import number, signed
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.statistics.answer import Cell, printed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
     from matplotlib.ticker import MaxNLocator
@@ -37,6 +38,9 @@ MOST_TICKS: Final = 12
 TICKS_APART: Final = 0.2  # of the height of a scale of shades
 MULTIPLES: Final = 3  # in a row
 SHADES: Final = 32  # of a map: more would be drawn as pixels
+ROOM: Final = 84  # characters below an axis
+SMALL_ROOM: Final = 30  # below one of three beside each other
+TITLE: Final = 76  # characters
 WRITTEN: Final = 16  # columns of a map whose numbers are written into it
 
 
@@ -61,7 +65,7 @@ def figure(certificate: CertificateRecord) -> Figure:
             case "bars":
                 axes = drawn.add_subplot(grid[place])
                 _titled(axes, panel)
-                _bars(axes, panel.cells, panel.names, panel.across)
+                _bars(axes, panel.cells, panel.names, panel.across, panel.up)
                 _small_ticks([axes])
             case "multiples":
                 _multiples(drawn, grid[place], panel)
@@ -141,7 +145,7 @@ def bar(cell: Cell, span: tuple[float, float] | None = None) -> IntervalBar | No
 
 
 def _titled(axes: Axes, panel: Panel) -> None:
-    title = f"{cut(panel.title, 58 - len(panel.note))}   ({panel.note})" if panel.note else panel.title
+    title = f"{cut(panel.title, TITLE - len(panel.note))}   ({panel.note})" if panel.note else panel.title
     if title.strip():
         axes.set_title(
             title, loc="left", fontsize=9, color=INK, pad=4 if panel.density is None else 9, parse_math=False
@@ -235,7 +239,9 @@ def _date(step: int, tick: float, _place: object) -> str:
 # --- counts -----------------------------------------------------------------------------------------------------------
 
 
-def _bars(axes: Axes, cells: Sequence[Cell], names: Sequence[str], across: str, most: int = MOST_TICKS) -> None:
+def _bars(
+    axes: Axes, cells: Sequence[Cell], names: Sequence[str], across: str, up: str, most: int = MOST_TICKS
+) -> None:
     found = list(_estimates(cells))
     xs, seen = [place for place, _ in found], [estimate for _, estimate in found]
     width = 0.86 if len(cells) <= 60 else 1.0
@@ -250,7 +256,7 @@ def _bars(axes: Axes, cells: Sequence[Cell], names: Sequence[str], across: str, 
         _said(axes, place, said if len(cells) <= 40 and most == MOST_TICKS else "×")
     axes.axhline(0, color=GREY, linewidth=0.6)
     axes.set_xlim(-0.6, len(cells) - 0.4)
-    axes.set_ylabel("rows", fontsize=8, color=INK)
+    axes.set_ylabel(up, fontsize=8, color=INK)
     if across:
         axes.set_xlabel(across, fontsize=8, color=INK, labelpad=2, parse_math=False)
     _bin_names(axes, names, most)
@@ -275,7 +281,8 @@ def _multiples(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
         quiet(axes)
         axes.tick_params(labelsize=7, length=2, color=GREY, labelcolor=INK)
         last = at + MULTIPLES >= len(panel.names)
-        _bars(axes, panel.cells[at * bins : (at + 1) * bins], panel.columns, panel.across if last else "", 4)
+        own, across = panel.cells[at * bins : (at + 1) * bins], panel.across if last else ""
+        _bars(axes, own, panel.columns, across, panel.up, 4)
         note = f"   ({panel.note})" if panel.note else ""
         above = f"{panel.title}{note}\n" if at == 0 else ""
         axes.set_title(f"{above}{name}", loc="left", fontsize=8, color=INK, pad=3, parse_math=False)
@@ -302,12 +309,8 @@ def _map(axes: Axes, panel: Panel) -> None:
     norm = PowerNorm(0.5, 0.0, most or 1.0, clip=True)
     shades = colormaps["Blues"].resampled(SHADES)
     drawn = axes.pcolormesh(values, cmap=shades, norm=norm, edgecolors="white", linewidth=0.6)
-    bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=12, shrink=0.9)
-    bar.set_label("rows", fontsize=8)
-    bar.ax.tick_params(labelsize=7, length=2)
-    told = _apart(_few().tick_values(0.0, most or 1.0), most or 1.0)
-    bar.set_ticks(told)
-    bar.ax.yaxis.set_major_formatter(_formatter(told))
+    if bins > WRITTEN:  # else every number is written
+        _shades(axes, drawn, most or 1.0, panel.up)
     for place, cell in enumerate(panel.cells):
         row, column = divmod(place, bins)
         value = values[row, column]
@@ -331,6 +334,17 @@ def _map(axes: Axes, panel: Panel) -> None:
         side.set_visible(False)
 
 
+def _shades(axes: Axes, drawn: QuadMesh, most: float, words: str) -> None:
+    """The scale of the shades of a map, in the margin where other panels have their figures."""
+    beside = axes.inset_axes((1.015, 0.05, 0.02, 0.9))
+    bar = axes.figure.colorbar(drawn, cax=beside)
+    bar.set_label(words, fontsize=8)
+    beside.tick_params(labelsize=7, length=2)
+    told = _apart(_few().tick_values(0.0, most), most)
+    bar.set_ticks(told)
+    beside.yaxis.set_major_formatter(_formatter(told))
+
+
 def _few() -> MaxNLocator:
     from matplotlib.ticker import MaxNLocator
 
@@ -344,14 +358,22 @@ def _said(axes: Axes, place: int, said: str) -> None:
 
 
 def _bin_names(axes: Axes, names: Sequence[str], most: int) -> None:
-    """Names of the bars: every one while they fit, else every so many, slanted where they are long."""
+    """Names of the bars: every one while they fit, else every so many, slanted where they are long.
+
+    Bars of a scale have the edges between them in place of names.
+    """
+    if edges := edges_of(names):
+        step = -(-len(edges) // (most + 1))
+        axes.set_xticks([place - 0.5 for place in range(0, len(edges), step)], edges[::step], parse_math=False)
+        _slanted(axes, edges[::step], ROOM if most == MOST_TICKS else SMALL_ROOM)
+        return
     step = -(-len(names) // most)
     places = list(range(0, len(names), step))
     axes.set_xticks(places, [names[place] for place in places], parse_math=False)
-    _slanted(axes, [names[place] for place in places], 84 if most == MOST_TICKS else 24)
+    _slanted(axes, [names[place] for place in places], ROOM if most == MOST_TICKS else SMALL_ROOM)
 
 
-def _slanted(axes: Axes, names: Sequence[str], room: int = 84) -> None:
+def _slanted(axes: Axes, names: Sequence[str], room: int = ROOM) -> None:
     if max(map(len, names), default=0) * len(names) > room:
         axes.tick_params(axis="x", labelrotation=35)
         for label in axes.get_xticklabels():
@@ -393,6 +415,7 @@ def _density(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
         quiet(one)
         one.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
         one.set_xlabel(panel.across, fontsize=8, labelpad=2, parse_math=False)
+        one.xaxis.set_major_formatter(_formatter([float(tick) for tick in one.get_xticks()]))
         one.yaxis.label.set_fontsize(8)
 
 

@@ -11,8 +11,11 @@ are lists, and small multiples where one side is a scale.
 from __future__ import annotations
 
 import math
+import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from reticent.certificate.record import CertificateRecord
@@ -32,6 +35,11 @@ MOST_BARS: Final = 1000
 MOST_MULTIPLES: Final = 12
 LARGEST: Final = 1e100  # beyond it a number is in the table only
 UNITS_OF: Final = {"share": "share", "rows": "rows", "persons": "persons"}
+BIN: Final = re.compile(r"\[(\S+), (\S+)[)\]]")
+PLURALS: Final = (
+    *("years", "months", "weeks", "days", "hours", "minutes", "seconds", "visits", "persons", "rows"),
+    *("dollars", "euros", "pounds", "miles", "kilometres", "metres"),
+)
 ABOUT_ZERO: Final = "effect"
 
 
@@ -69,12 +77,12 @@ class Panel:
                     0.27
                     + 0.24 * max(len(self.cells), 1)
                     + 0.2 * bool(self.title.strip())
-                    + 0.17 * bool(self.scale.label)
+                    + 0.17 * (bool(self.scale.label) and any(map(drawable, self.cells)))
                 )
             case "bars":
                 return 2.6
             case "multiples":
-                return 0.35 + 1.45 * -(-len(self.names) // 3)
+                return 0.55 + 1.5 * -(-len(self.names) // 3)
             case "map":
                 return 0.95 + 0.24 * max(len(self.names), 3)
             case "density":
@@ -123,6 +131,13 @@ def row_name(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
     return " · ".join(cut(key_words(key), each) for _, key in cell.label)
 
 
+def edges_of(names: Sequence[str]) -> list[str]:
+    """The edges of bins that lie side by side, from names like ``[0, 5)``; empty for other names."""
+    ends = [found.groups() for name in names if (found := BIN.fullmatch(name))]
+    side_by_side = all(one[1] == other[0] for one, other in pairwise(ends))
+    return [ends[0][0], *(high for _, high in ends)] if ends and len(ends) == len(names) and side_by_side else []
+
+
 def cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
@@ -149,11 +164,12 @@ def _panels(answer: Answer, declared: Mapping[str, Any], overall: Mapping[str, f
     if answer.law is not None:
         yield from _laws(answer.name, cast("Density", answer.law), declared)  # an answer knows it by its protocol
     elif answer.name.startswith("test(") and len(answer.cells) == 3:
-        yield _test(answer)
+        yield _test(answer, declared)
     elif asked is not None and asked.axis == ABOUT_ZERO and len(answer.cells) > 1:
         yield from _coefficients(answer, declared)
     elif (answer.name.startswith("histogram") and len(answer.cells) > 1) or _is_product(answer, asked):
-        yield from _counts(answer, asked, declared)
+        rows = _weighed(UNITS_OF["rows"], answer.name)
+        yield from (replace(panel, up=rows) for panel in _counts(answer, asked, declared))
     else:
         yield _strip(answer, _scale(answer.name, asked, declared), overall, _called(declared))
 
@@ -179,7 +195,8 @@ def _scale(name: str, asked: Statistic | None, declared: Mapping[str, Any]) -> P
     if asked is None or not asked.axis:
         return PanelScale(("", name), _named(asked.columns[0], declared) if asked and asked.columns else "")
     if asked.axis in UNITS_OF:
-        return PanelScale((asked.axis, UNITS_OF[asked.axis]), UNITS_OF[asked.axis])
+        unit = _weighed(UNITS_OF[asked.axis], name)
+        return PanelScale((asked.axis, unit), unit)
     column = asked.columns[0]
     before = "spread of " if asked.axis == "spread" else ""
     kind = declared.get(column, {}).get("kind")
@@ -190,9 +207,19 @@ def _scale(name: str, asked: Statistic | None, declared: Mapping[str, Any]) -> P
     return PanelScale((asked.axis, _unit(column, declared) or column), f"{before}{_named(column, declared)}")
 
 
+def _weighed(unit: str, name: str) -> str:
+    """``weighted rows`` of an answer with weights, whose numbers stand for rows that nobody counted."""
+    return f"weighted {unit}" if unit == UNITS_OF["rows"] and " weight " in name else unit
+
+
 def _unit(column: str, declared: Mapping[str, Any]) -> str:
     found = declared.get(column, {}).get("unit")
     return found if isinstance(found, str) else ""
+
+
+def _one(unit: str) -> str:
+    """``year`` for ``years``; symbols and other words stay."""
+    return unit[:-1] if unit in PLURALS else unit
 
 
 def _named(column: str, declared: Mapping[str, Any]) -> str:
@@ -230,7 +257,7 @@ def _by_value(cell: Cell) -> tuple[bool, float]:
             return True, 0.0
 
 
-def _test(answer: Answer) -> Panel:
+def _test(answer: Answer, declared: Mapping[str, Any]) -> Panel:
     """The effect of a test on its own scale; statistic and p-value, which have none, are said beside the name."""
     said = [
         f"{key_words(cell.label[0][1])} {number(cell.outcome.value.value)}"
@@ -238,8 +265,11 @@ def _test(answer: Answer) -> Panel:
         if isinstance(cell.outcome, Reply)
     ]
     name = key_words(answer.cells[0].label[0][1])
-    scale = PanelScale(("test", answer.name), zero=True)
-    return Panel("strip", plain(answer.name), scale, (cut(name, 34),), answer.cells[:1], ", ".join(said))
+    asked = _asked(answer.name)
+    unit = _named(asked.columns[0], declared) if asked is not None and "means" in name.split() else ""
+    scale = PanelScale(("test", answer.name), unit, zero=True)
+    shown = textwrap.fill(name, 28, max_lines=2, placeholder=" …")
+    return Panel("strip", plain(answer.name), scale, (shown,), answer.cells[:1], ", ".join(said))
 
 
 def _coefficients(answer: Answer, declared: Mapping[str, Any]) -> Iterator[Panel]:
@@ -255,7 +285,7 @@ def _coefficients(answer: Answer, declared: Mapping[str, Any]) -> Iterator[Panel
         if key != "intercept" and key not in declared:
             rest.append(cell)
             continue
-        per = "" if key == "intercept" else f" per {_unit(key, declared) or key}"
+        per = "" if key == "intercept" else f" per {_one(_unit(key, declared)) or key}"
         scale = PanelScale(("slope", answer.name, key), plain(f"{unit}{per}"), zero=key != "intercept")
         yield Panel("strip", title, scale, (cut(plain(key), 28),), (cell,))
         title = " "  # said above the first
@@ -338,4 +368,4 @@ def _laws(name: str, found: Density, declared: Mapping[str, Any]) -> Iterator[Pa
         told = f"{plain(name)} · {found.method}" if part is found else f"{plain(part.axes[0].column)} · {found.method}"
         named = [_named(one.column, declared) for one in part.axes]
         across, up = (named[0], named[1] if len(named) > 1 else "")
-        yield Panel("density", cut(told, 80), PanelScale(()), density=part, across=across, up=up)
+        yield Panel("density", cut(told, 96), PanelScale(()), density=part, across=across, up=up)
