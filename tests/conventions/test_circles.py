@@ -1,7 +1,8 @@
 """Import circles between files: a value stands below, and the facade with its methods above.
 
 Imports inside functions count: a circle that is hidden there is still a circle to a reader. Imports under ``if
-TYPE_CHECKING`` are read apart, since none of them runs; they close no circle either. The one exception is ``prepare`` of a statistic: it names the algorithm of the value, which is imported when a step is made.
+TYPE_CHECKING`` are read apart, since none of them runs; they close no circle either. The one exception is ``prepare``
+of a statistic: it names the algorithm of the value, which is imported when a step is made.
 """
 
 from __future__ import annotations

@@ -304,6 +304,11 @@ def losses(pair: Symmetric, edges: Floats, reach: float, listed: Listed | None =
     -------
     LossGroups
         Losses with the logarithms of their masses under P, and the masses beyond the span.
+
+    Raises
+    ------
+    CheckError
+        A highest profile without its law.
     """
     match pair:
         case Coin(epsilon, delta):
