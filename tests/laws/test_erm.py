@@ -163,6 +163,21 @@ def test_the_share_of_the_jacobian_is_reached_by_one_row_and_a_rank_less_is_refu
     assert moved > float(turned(2, made.bend, made.ridge)) * 1.2
 
 
+@pytest.mark.parametrize("classes", [3, 5, 10])
+def test_equal_chances_of_classes_reach_the_jacobian_and_a_tenth_less_is_refuted(classes: int) -> None:
+    line = Scaling(((Fraction(-1), Fraction(1)),))
+    made = ObjectivePerturbation(Logistic(classes), line, price("add_remove"), Fraction(2), Fraction(1)).mechanism
+    problem = ObjectivePerturbation(Logistic(classes), line, price("add_remove"), Fraction(2), Fraction(1)).problem
+    x, y, at, rng = np.array([[1.0]]), np.array([0.0]), np.zeros((classes, 2)), np.random.default_rng(2)
+    none = _volume(problem(x[:0], y[:0]), at, made.ridge)
+    share = float(turned(classes - 1, made.bend, made.ridge))
+    assert _volume(problem(x, y), at, made.ridge) - none == pytest.approx(share, rel=1e-9)
+    assert share > float(turned(classes - 1, made.bend * Fraction(9, 10), made.ridge)) * 1.05
+    apart = [_volume(problem(x, y), rng.normal(0, 2, (classes, 2)), made.ridge) - none for _ in range(50)]
+    assert 0 < max(apart) < share
+    assert made.bend == Fraction(2, classes)
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
 def test_curvature_is_the_derivative_of_the_slopes(loss: Loss) -> None:
     rng = np.random.default_rng(1)
@@ -263,11 +278,12 @@ def test_scale_ridge_and_shares_are_the_theorems() -> None:
     assert plan.guarantee.loss == PureDP(Fraction(1))
     person = Price(Fraction(1), Fraction(0), Adjacency("substitute", 3))
     rows = ObjectivePerturbation(Logistic(3), LINE, person, Fraction(1), Fraction(1)).mechanism
-    assert (rows.sensitivity.bound, rows.turns, rows.bend) == (Fraction(2 * 3 * 2), 3 * 2, Fraction(1, 2))
+    assert (rows.sensitivity.bound, rows.turns, rows.bend) == (Fraction(2 * 3 * 2), 3 * 2, Fraction(1, 3))
     several = ObjectivePerturbation(Logistic(5), LINE, price("substitute"), Fraction(1), Fraction(1, 100))
-    assert several.share == Fraction(4, 23)  # odds of 1 / 19, of two classes, times 2 for their ranks, times 2 for few
-    assert replace(several, scaling=WIDE).share == Fraction(2, 21)
-    assert float(several.ridge) == pytest.approx(0.5 / math.expm1(4 / 23 / 4), rel=1e-9)
+    odds = Fraction(126, 100) / 19  # of two classes, times the root of 8 / 5
+    assert several.share == 2 * odds / (1 + 2 * odds)  # and twice that for few coefficients
+    assert replace(several, scaling=WIDE).share == odds / (1 + odds)
+    assert float(several.ridge) == pytest.approx(0.2 / math.expm1(float(several.share) / 4), rel=1e-9)
     flat = ObjectivePerturbation(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(7))
     assert flat.ridge == 7
     assert "where" not in flat.note

@@ -97,7 +97,8 @@ class Objective:
     turns : int
         >= 0: the rank of what one person's rows can add to the curvature (k).
     bend : Fraction
-        > 0: the greatest eigenvalue of what one row can add to the curvature (B).
+        > 0: with rank k and ridge R, one row multiplies det(H + R) by at most (1 + B / R)^k (B): its greatest
+        eigenvalue, or a bound of the mean of the k.
     ridge : Fraction
         > 0 (R).
     tolerance : Fraction

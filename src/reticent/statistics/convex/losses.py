@@ -189,6 +189,23 @@ def turns(loss: Loss) -> tuple[int, Fraction]:
             assert_never(loss)
 
 
+def stretched(loss: Loss) -> tuple[int, Fraction]:
+    """In how many directions k one row can bend the objective, and a curvature B that bounds its Jacobian.
+
+    The product of 1 + c / R over the curvatures c of one row is at most (1 + B / R)^k, for every ridge R > 0. Of
+    ``classes`` by chances the curvatures sum to 1 - |p|^2 <= 1 - 1 / classes, so that k = classes - 1 and
+    B = 1 / classes: a geometric mean is at most the arithmetic one. Other losses have the greatest curvature in all
+    directions at once.
+    """
+    match loss:
+        case Logistic(classes):
+            return classes - 1, Fraction(1, 4) if classes == 2 else Fraction(1, classes)
+        case Hinge() | HuberLoss() | CheckLoss() | TabulatedLoss():
+            return turns(loss)
+        case _:
+            assert_never(loss)
+
+
 def turnings(loss: Loss, scores: Floats, targets: Floats) -> Floats:
     """The second derivatives of every row in its scores, shape (n, scores, scores); zeros without a target.
 
@@ -420,6 +437,7 @@ __all__ = [
     "shifts",
     "slopes",
     "steepest",
+    "stretched",
     "turnings",
     "turns",
 ]

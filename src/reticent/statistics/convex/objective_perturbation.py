@@ -196,8 +196,8 @@ class ObjectivePerturbation(LeastPoint):
 
     @cached_property
     def bent(self) -> tuple[int, Fraction]:
-        """The rank of what a person's rows add to the curvature, and the most one adds in one direction."""
-        directions, curve = losses.turns(self.loss)
+        """The rank of what a person's rows add to the curvature, and what bounds the Jacobian of one."""
+        directions, curve = losses.stretched(self.loss)
         return directions * self.price.neighbours.rows, curve * self.squared
 
     @cached_property
@@ -205,13 +205,15 @@ class ObjectivePerturbation(LeastPoint):
         """Share of the price for the Jacobian, by the public strength of rows against noise.
 
         A share s of epsilon buys a ridge in proportion to 1 / s, and leaves noise in proportion to 1 / (1 - s). Of k
-        classes by chances the ridge is 2 (k - 1) times that of two, and the noise twice: so s / (1 - s) is the root of
-        k - 1 times as much. Few coefficients are steep, and a ridge pulls these more: there it is twice that.
+        classes by chances the ridge is 4 (k - 1) / k times that of two, and the noise twice: so s / (1 - s) is the root
+        of 2 (k - 1) / k times as much. Few coefficients are steep, and a ridge pulls these more: there it is twice
+        that.
         """
         share = next(share for least, share in SHARES if self.strength(self.people or 0) >= least)
         if not isinstance(self.loss, losses.Logistic) or self.loss.classes == 2:
             return share
-        odds = Fraction(math.isqrt(100 * (self.loss.classes - 1)), 10) * (2 if self.size <= STEEP else 1)
+        classes = self.loss.classes
+        odds = Fraction(math.isqrt(20_000 * (classes - 1) // classes), 100) * (2 if self.size <= STEEP else 1)
         return odds * share / (1 - share + odds * share)
 
     def strength(self, rows: int) -> Fraction:
