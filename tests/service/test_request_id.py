@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sqlite3
 from collections.abc import Callable
@@ -58,7 +59,12 @@ def ask(study: rt.Study, epsilon: str = "0.5", **more: object) -> Release:
 
 def test_the_same_id_gives_the_same_answer_and_is_charged_once(study: rt.Study, tmp_path: Path) -> None:
     first = ask(study)
+    assert not first.stored
+    assert "given again" not in repr(first) + first._repr_html_()
     for again in (ask(study), ask(rt.open(tmp_path / "study.toml"))):
+        assert again.stored
+        for told in (repr(again), again._repr_html_(), repr(pickle.loads(pickle.dumps(again)))):
+            assert "stored answer of r-0001, given again: nothing was charged this time" in told
         assert again.certificate.document == first.certificate.document
         assert [cell.outcome for answer in again.answers for cell in answer] == [
             cell.outcome for answer in first.answers for cell in answer
@@ -211,7 +217,15 @@ def test_a_session_says_which_verbs_take_an_id(study: rt.Study) -> None:
 def test_a_verb_asked_again_under_its_id_is_charged_once(study: rt.Study, typed: tuple[str, ...]) -> None:
     made = [run(*typed, "--epsilon", "0.5", "--request-id", "n", "--yes", "--force") for _ in range(2)]
     assert [one.code for one in made] == [0, 0]
+    assert ["nothing was charged this time" in one.said + one.out for one in made] == [False, True]
+    assert ["is left" in one.said + one.out for one in made] == [True, False]  # what was left then may be spent by now
     assert study.ledger.spent() == eps("0.5")
+
+
+def test_a_selection_given_again_says_that_nothing_was_charged(study: rt.Study) -> None:
+    made = [study.sql("SELECT AVG(x) FROM study", epsilon="0.5", request_id="n") for _ in range(2)]
+    for told in ([repr(one) for one in made], [one._repr_html_() for one in made]):
+        assert ["nothing was charged this time" in text for text in told] == [False, True]
 
 
 def test_a_prompt_takes_no_id(study: rt.Study) -> None:

@@ -355,7 +355,7 @@ def publish(
     from reticent.privacy.loss import words
     from reticent.study.release_files import save
 
-    voice.charged = words(made.certificate.charged)
+    voice.charged = "nothing" if made.stored else words(made.certificate.charged)
     try:
         stem, put = (stem, replace) if force else _free(made, stem, suffixes)
         written = [str(path) for path in save(made.certificate, stem, suffixes, put)]
@@ -363,10 +363,9 @@ def publish(
         written = []
     show(voice, made, written, selection)
     if not written:
-        voice.say(
-            f"The files could not be written. {voice.charged} stays spent: what is printed here is the only copy. "
-            "With --json it holds every number."
-        )
+        spent = "The ledger keeps the answer" if made.stored else f"{voice.charged} stays spent"
+        only = "nothing more was charged." if made.stored else "what is printed here is the only copy."
+        voice.say(f"The files could not be written. {spent}: {only} With --json it holds every number.")
         raise click.exceptions.Exit(exit_codes.FAULT)
     raise click.exceptions.Exit(exit_codes.DONE if made.replied else exit_codes.NO_REPLY)
 
@@ -434,7 +433,9 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
         ending.append(("audit", audit_words(document["audit"])))
     if written:
         ending.append(("wrote", ", ".join(written)))
-    ending.append(("ledger", f"{left} of {approved} is left"))
+    if made.stored:
+        ending.append(("charged", made.given_again))
+    ending.append(("ledger", f"{left} of {approved} {'was left then' if made.stored else 'is left'}"))
     title = " · ".join(text for text in (document["name"], document["study"]["title"]) if text)
     voice.say(f"   {made.receipt}")
     voice.result(
@@ -443,6 +444,7 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
             "release": made.receipt,
             "name": document["name"],
             "charged": document["charged"],
+            "stored": made.stored,
             "left": document["budget"]["left"],
             "guarantee": as_data(made.guarantee.loss, made.guarantee.adjacency),
             "replied": made.replied,

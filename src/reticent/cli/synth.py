@@ -139,7 +139,7 @@ def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
     from reticent.privacy.loss import words
     from reticent.study.release_files import save
 
-    voice.charged = words(made.certificate.charged)
+    voice.charged = "nothing" if made.stored else words(made.certificate.charged)
     written: list[str] = []
     good: tuple[str, ...] = ()
     drawn, (asked,) = 0, made.keys()
@@ -151,7 +151,8 @@ def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
             written.append(str(out))
         written += [str(path) for path in save(made.certificate, out.with_suffix(""), BESIDE)]
     except OSError:
-        voice.say(f"Not every file could be written. {voice.charged} stays spent; --json holds the certificate.")
+        spent = "Nothing more was charged" if made.stored else f"{voice.charged} stays spent"
+        voice.say(f"Not every file could be written. {spent}; --json holds the certificate.")
     promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
     budget = made.certificate.document["budget"]
     left, approved = (words(loss) for loss in (made.certificate.left, made.certificate.approved))
@@ -159,7 +160,9 @@ def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
     ending = [*layout.under("note", once), *layout.under("good for", good[:-1]), *layout.under("", good[-1:])]
     if not made.replied:
         ending.append(("no reply", layout.ASK_WHY))
-    ending += [("guarantee", promised), ("wrote", ", ".join(written)), ("ledger", f"{left} of {approved} is left")]
+    ending += [("guarantee", promised), ("wrote", ", ".join(written))]
+    ending += [("charged", made.given_again)] if made.stored else []
+    ending.append(("ledger", f"{left} of {approved} {'was left then' if made.stored else 'is left'}"))
     voice.say(f"   {made.receipt}")
     voice.result(
         {
@@ -167,6 +170,7 @@ def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
             "release": made.receipt,
             "rows": drawn,
             "replied": made.replied,
+            "stored": made.stored,
             "charged": made.certificate.document["charged"],
             "left": budget["left"],
             "guarantee": as_data(made.guarantee.loss, made.guarantee.adjacency),

@@ -55,14 +55,18 @@ class Release(Comparisons):
     ``release["mean(mdvis)"]`` is an ``Answer``. Arrow data frames come from ``frame()`` and from any library that reads
     ``__arrow_c_stream__``. ``save`` writes csv, json (the certificate), html and svg.
     ``difference``, ``ratio``, ``total``, ``simultaneous`` and ``discoveries`` compare answers, at no charge.
+    ``stored`` is true where an earlier answer is given again, for which nothing is charged.
     """
 
-    __slots__ = ("_answers", "caveats", "certificate")
+    __slots__ = ("_answers", "caveats", "certificate", "stored")
 
-    def __init__(self, answers: tuple[Answer, ...], caveats: tuple[str, ...], certificate: Certificate) -> None:
+    def __init__(
+        self, answers: tuple[Answer, ...], caveats: tuple[str, ...], certificate: Certificate, *, stored: bool = False
+    ) -> None:
         self._answers = {answer.name: answer for answer in answers}
         self.caveats = caveats
         self.certificate = certificate
+        self.stored = stored
 
     def __getitem__(self, name: str | Statistic | Ask) -> Answer:
         """The answer of a name, of a question, or of another spelling of its text."""
@@ -105,6 +109,11 @@ class Release(Comparisons):
     def receipt(self) -> str:
         """The id of the ledger entry that paid for this release."""
         return str(self.certificate.document["release"])
+
+    @property
+    def given_again(self) -> str:
+        """Words of a stored answer: it was charged once, and not again; empty where this is the first time."""
+        return f"stored answer of {self.receipt}, given again: nothing was charged this time" if self.stored else ""
 
     @property
     def replied(self) -> bool:
@@ -185,19 +194,21 @@ class Release(Comparisons):
     def __repr__(self) -> str:
         from reticent.certificate.render.listing import listing
 
-        return listing(self.certificate)
+        return "\n".join(filter(None, (self.given_again, listing(self.certificate))))
 
     def _repr_html_(self) -> str:
         from reticent.certificate.render.page import fragment
 
-        return fragment(self.certificate)
+        return fragment(self.certificate, self.given_again)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_reopened, (self._answers, self.caveats, self.certificate))
+        return (_reopened, (self._answers, self.caveats, self.certificate, self.stored))
 
 
-def _reopened(answers: dict[str, Answer], caveats: tuple[str, ...], certificate: Certificate) -> Release:
-    return Release(tuple(answers.values()), caveats, certificate)
+def _reopened(
+    answers: dict[str, Answer], caveats: tuple[str, ...], certificate: Certificate, stored: bool = False
+) -> Release:
+    return Release(tuple(answers.values()), caveats, certificate, stored=stored)
 
 
 def charge(prepared: PreparedRelease, ledger: Ledger, about: ReleaseMetadata) -> Receipt:
@@ -233,7 +244,7 @@ def released_before(ledger: Ledger, line: Line) -> Release:
     from reticent.study.stored_answer import stored
 
     found = stored(ledger, line)
-    return Release(found.answers, tuple(found.document["caveats"]), found)
+    return Release(found.answers, tuple(found.document["caveats"]), found, stored=True)
 
 
 def run(

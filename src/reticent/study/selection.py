@@ -112,7 +112,7 @@ class Selection:
         return render(
             "selection_table",
             {
-                "notes": (*self.notes, *notes_of(self.release.certificate)),
+                "notes": (*filter(None, (self.release.given_again,)), *self.notes, *notes_of(self.release.certificate)),
                 "heads": [name for name, _ in self.statement.outputs],
                 "rows": _cells(self.statement, self.rows),
                 "promise": sentence(guarantee.loss, guarantee.adjacency),

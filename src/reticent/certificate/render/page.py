@@ -101,13 +101,13 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
     )
 
 
-def fragment(certificate: CertificateRecord) -> str:
-    """The table for a notebook: a bar for every interval, the caveats above, one line of guarantee below."""
+def fragment(certificate: CertificateRecord, *first: str) -> str:
+    """The table for a notebook: a bar for every interval, notes above, the ``first`` of them in these words."""
     guarantee = certificate.guarantee
     return render(
         "release_table",
         {
-            "notes": notes_of(certificate),
+            "notes": (*filter(None, first), *notes_of(certificate)),
             "level": _level(certificate),
             "rows": [row for answer in certificate.answers for row in _bar_rows(answer, labels_of(certificate))],
             "columns": column_words(certificate),
