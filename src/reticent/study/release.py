@@ -24,14 +24,13 @@ from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Line, Receipt
 from reticent.ledger.faults import note_fault, protected_log
-from reticent.outcome import Estimate, Outcome, Reply
+from reticent.outcome import Reply
 from reticent.privacy.explain import outline
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.statistics.dates import dated
-from reticent.statistics.shares import idle
 from reticent.study.allocation import PreparedRelease, View
 from reticent.study.comparisons import Comparisons
 
@@ -360,8 +359,8 @@ def draw(
         if view.caveat is not None:
             capped = view.caveat.answer([results[query] for query in view.caveat.queries], entropy)
             noted += [text + view.words for text in capped.caveats]
-            words_of_rows = cast("CapStep", view.caveat).words_of_rows  # the one caveat that is bought
-            answers = [beside_cap(answer, capped.outcome, words_of_rows) for answer in answers]
+            cap = cast("CapStep", view.caveat)  # the one caveat that is bought
+            answers = [cap.beside(answer, capped.outcome) for answer in answers]
         shares = view.beside.draw(results, answers, entropy)
         noted += view.beside.caveats(answers, shares)
         for place, answer in zip(view.places, view.beside.stand(answers, shares), strict=True):
@@ -387,27 +386,6 @@ def _read(table: Table, steps: Sequence[Step], key: bytes, schema: Schema | None
     queries: list[Query] = list(dict.fromkeys(query for step in steps for query in step.queries))
     found = table.run(queries, key, schema)
     return dict(zip(queries, found, strict=True))
-
-
-def beside_cap(answer: Answer, share: Outcome[Estimate], words: str) -> Answer:
-    """The answer with the share of capped persons; ``words`` of a cap that is shown to change nothing are left out.
-
-    Parameters
-    ----------
-    answer : Answer
-        The answer.
-    share : Outcome of Estimate
-        Released share of capped persons, or no reply.
-    words : str
-        Start of the caveat about the cap.
-
-    Returns
-    -------
-    Answer
-        The answer with the share.
-    """
-    kept = tuple(text for text in answer.caveats if not (idle(share) and text.startswith(words)))
-    return replace(answer, capped=share, caveats=kept)
 
 
 def answered(step: Step, answer: Answer) -> Answer:

@@ -7,7 +7,7 @@ Persons above the cap and persons not above it are protected together: adding or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,11 @@ class CapStep:
     def words_of_rows(self) -> str:
         """Beginning of the caveats about the cap, of other answers."""
         return at_most(self.setting.schema.person)
+
+    def beside(self, answer: Answer, share: Outcome[Estimate]) -> Answer:
+        """The answer with the released share; words of a cap that is shown to change nothing are left out."""
+        kept = tuple(text for text in answer.caveats if not (idle(share) and text.startswith(self.words_of_rows)))
+        return replace(answer, capped=share, caveats=kept)
 
     @property
     def queries(self) -> tuple[Query, ...]:
