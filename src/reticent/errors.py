@@ -25,7 +25,14 @@ TOLD: Final = ("charged", "spent", "Nothing was read", "No row was read")  # wor
 
 
 class ReticentError(Exception):
-    """Base of every exception this package raises on purpose."""
+    """Base of every exception this package raises on purpose.
+
+    Its words are whole: a traceback shows no exception that was handled on the way, unless ``from`` names it.
+    """
+
+    def __init__(self, *words: object) -> None:
+        super().__init__(*words)
+        self.__suppress_context__ = True
 
 
 class Refusal(ReticentError):
@@ -92,12 +99,13 @@ def bare(cause: BaseException) -> BaseException:
 
 
 class Fault(ReticentError):
-    """An internal fault after the charge. The charge stays; the text is constant but for the reference."""
+    """A limit or an internal fault after the charge. The charge stays; the text is constant but for the reference."""
 
     def __init__(self, reference: str, charged: str) -> None:
         self.reference = reference
         self.charged = charged
         super().__init__(
-            f"Internal fault after the charge. {charged} stays spent: part of an answer may have existed. "
-            f"Reference {reference}. The cause is in the curator's protected log, if one was set up."
+            f"A limit on time or memory, or a fault, ended this after the charge; which one is private. {charged} "
+            f"stays spent: part of an answer may have existed. Reference {reference}. The cause is in the curator's "
+            "protected log, if one was set up."
         )

@@ -251,7 +251,8 @@ def test_a_fault_after_the_charge_says_what_stays_spent(study: Path, monkeypatch
     monkeypatch.setattr(release, "draw", broken)
     done = run("release", str(study), *ASK)
     assert done.code == 70
-    assert "Internal fault after the charge. ε 0.1 stays spent" in done.said
+    assert "A limit on time or memory, or a fault, ended this after the charge; which one is private." in done.said
+    assert "ε 0.1 stays spent" in done.said
     assert leaks([done.said]) == []
     assert states(study) == ["failed"]
     told = run("release", str(study), *ASK, "--json").document["error"]

@@ -19,6 +19,7 @@ from reticent.data.format import Limits
 from reticent.data.query import PresentValues
 from reticent.data.schema import Integer, Person, Schema
 from reticent.data.table import EngineFailure, Table, open_table
+from tests.support.cli_kit import clinic, run
 from tests.support.ledger_kit import eps
 
 STUDY = """
@@ -119,10 +120,26 @@ def test_what_takes_too_long_draws_nothing_and_stays_charged(study: rt.Study, mo
     told = replace(study, on_stage=noted)
     with pytest.raises(rt.Fault) as fault:
         told.release(["mean(x)"], epsilon="0.5", timeout=0.5)
-    assert "0.5" in str(fault.value)
-    assert "time" not in str(fault.value)
+    broken = rt.Fault(fault.value.reference, fault.value.charged)
+    assert str(fault.value) == str(broken)  # the same words for a limit and for a fault
+    assert "ε 0.5 stays spent" in str(fault.value)
     assert stages[-1] == "read"
     assert study.ledger.spent() == eps(1)
+
+
+def test_the_command_line_has_the_limit_on_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, release = list[Any](), rt.Study.release
+
+    def seen(self: rt.Study, *asked: Any, **named: Any) -> Any:
+        given.append(named["timeout"])
+        return release(self, *asked, **named)
+
+    monkeypatch.setattr(rt.Study, "release", seen)
+    asked = ("release", str(clinic(tmp_path, people=40)), "--ask", "count", "--epsilon", "0.5", "--timeout")
+    assert run(*asked, "0").code == 5
+    assert not (tmp_path / "clinic.ledger").exists()
+    assert run(*asked, "600").code == 0
+    assert given == [0, 600]
 
 
 def test_the_time_of_all_readings_counts_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,9 +57,7 @@ extensions = click.option(
     help="Statistics and mechanisms of your own: a module, or a path FILE.py. Its code is run. May be repeated.",
 )
 try_anyway = click.option("--try-anyway", is_flag=True, help="Go on where an answer would most likely be no reply.")
-request_id = click.option(
-    "--request-id", metavar="ID", help="Ask again under this id: the stored answer, no second charge."
-)
+request_id = click.option("--request-id", metavar="ID", help="Ask again under this id: the stored answer, unpaid.")
 quiet = click.option("--quiet", is_flag=True, expose_value=False, help="Tell no stages and draw no progress.")
 yes = click.option("--yes", is_flag=True, help="Do not ask at a terminal.")
 

@@ -15,7 +15,7 @@ from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.exit_codes import UserAbort
 from reticent.cli.options import Request, confirm, stem_of, study_of
-from reticent.cli.parser import PATH, PLACE, Verb
+from reticent.cli.parser import NUMBER, PATH, PLACE, Verb
 from reticent.cli.plan import plan_parts
 from reticent.errors import LedgerError, QuestionError, SpecError
 
@@ -46,6 +46,12 @@ RECEIPT = "{receipt}"
 @options.try_anyway
 @options.request_id
 @click.option("--audit", is_flag=True, help="Audit the plan on made-up rows first.")
+@click.option(
+    "--timeout",
+    type=NUMBER,
+    metavar="SECONDS",
+    help="End a longer reading; the charge stays.",
+)
 @click.option("--ledger", type=PLACE, metavar="LEDGER", help="Charge this ledger instead.")
 @click.option("--same-people", is_flag=True, help="The file changed, the people did not.")
 @click.option("--force", is_flag=True, help="Overwrite the files of an earlier release.")
@@ -68,6 +74,7 @@ def release(
     try_anyway: bool,
     request_id: str | None,
     audit: bool,
+    timeout: float | None,
     ledger: str | None,
     same_people: bool,
     force: bool,
@@ -98,6 +105,7 @@ def release(
             record=Record(item.name, who, key, reason, try_anyway or item.try_anyway),
             audit="quick" if audit else None,
             request_id=request_id or item.request_id,
+            timeout=timeout,
         )
     publish(voice, made, received(stem, made.receipt), suffixes, force=force)
 
