@@ -127,8 +127,10 @@ def test_a_question_that_cannot_be_asked_is_refused(study: Path, ask: str, said:
 def test_an_unknown_release_lists_the_known(study: Path) -> None:
     done = run("release", str(study), "--release", "table 5")
     assert done.code == 5
-    assert 'The study file has: "table 4", "tail". Name one with --release. Nothing was charged.' in done.said
-    assert run("release", str(study)).code == 5
+    assert "There is no release 'table 5'. Did you mean table 4?" in done.said
+    assert 'The study file has: "table 4", "tail". Nothing was charged.' in done.said
+    none = run("release", str(study))
+    assert (none.code, "Name one with --release" in none.said) == (5, True)
 
 
 def hostile(folder: Path, kind: str) -> Path:

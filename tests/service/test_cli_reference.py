@@ -16,7 +16,7 @@ import pytest
 from reticent.cli import glossary
 from reticent.cli.app import FILES, GROUPS, Commands, app
 from reticent.cli.options import Request
-from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH
+from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, STEM
 from tests.support.cli_kit import run
 from tests.support.cli_reference import PAGE, VERBS, renewed
 
@@ -80,7 +80,7 @@ def test_a_verb_takes_the_parameters_that_it_declares() -> None:
             taken |= {field.name: str(field.type) for field in fields(Request)}
         assert set(taken) == set(declared), verb
         for name, one in declared.items():
-            kind = {PATH: "Path", AT_LEAST_ONE: "int", NUMBER: "float"}.get(one.type, "str")
+            kind = {PATH: "Path", STEM: "Path", AT_LEAST_ONE: "int", NUMBER: "float"}.get(one.type, "str")
             kind = "bool" if isinstance(one, click.Option) and one.is_flag else kind
             several = one.multiple or one.nargs == -1
             given = several or one.required or kind == "bool" or isinstance(one.default, (str, int, float, Path))

@@ -178,3 +178,16 @@ def test_doctor_lists_each_problem_of_a_study_file_on_a_line_of_its_own(tmp_path
     assert done.out.count("FAILED") > 2
     found = run("doctor", str(file), "--json").document["findings"]
     assert len(found) == done.out.count("FAILED")
+
+
+def test_doctor_says_that_a_source_has_changed_as_a_release_would(released: Path) -> None:
+    assert "rows" not in states(released)
+    with (released.parent / "clinic.csv").open("a", encoding="utf-8") as rows:
+        rows.write("new,1,2,a,b\n")
+    assert states(released)["rows"] == "warning"
+    assert "The source has changed since r-0001" in run("doctor", str(released)).said
+
+
+def test_registry_names_the_folder_it_looked_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("registry").out == "There is no ledger below this folder.\n"  # and not "..", its parent

@@ -58,3 +58,28 @@ def test_save_keeps_rows_that_are_under_a_ledger(study: Path) -> None:
     assert Path("clinic.csv").read_bytes() == rows
     assert not Path("clinic.json").exists()  # nothing of it was written
     assert len(made.save("answers")) == len(made.save("answers")) == 4  # its own files it replaces
+
+
+def test_an_ending_of_out_is_no_part_of_the_stem(study: Path) -> None:
+    done = run("release", study.name, *ASK, "--out", "t.csv", "--xlsx")
+    assert done.code == 0, done.said
+    assert {path.name for path in Path().glob("t.*")} == {"t.csv", "t.json", "t.html", "t.svg", "t.xlsx"}
+    done = run("sql", study.name, "SELECT COUNT(*) FROM study", "--epsilon", "0.1", "--out", "v1.2")
+    assert Path("v1.2.csv").exists(), done.said  # no ending of ours
+
+
+@pytest.mark.parametrize("verb", [("release", *ASK), ("sql", "SELECT COUNT(*) FROM study", "--epsilon", "0.1")])
+def test_a_folder_that_is_not_there_is_refused_before_the_charge(verb: tuple[str, ...], study: Path) -> None:
+    refused = run(verb[0], study.name, *verb[1:], "--out", "new/")
+    assert (refused.code, "There is no folder new/" in refused.said) == (5, True), refused.said
+    assert not Path("clinic.ledger").exists()
+    Path("new").mkdir()
+    assert run(verb[0], study.name, *verb[1:], "--out", "new/").code == 0
+    assert {path.name for path in Path("new").iterdir()} == {f"r-0001.{x}" for x in ("csv", "json", "html", "svg")}
+
+
+def test_quiet_leaves_the_receipt_alone_on_its_line(study: Path) -> None:
+    assert run("release", study.name, *ASK, "--out", "a", "--quiet").err.splitlines()[0] == "r-0001"
+    assert (
+        run("release", study.name, *ASK, "--out", "b").err.splitlines()[0] == "reserve … read … draw … commit   r-0002"
+    )

@@ -43,3 +43,75 @@ def test_the_command_line_is_told_its_own_options(tmp_path: Path) -> None:
     said = run("release", str(clinic(tmp_path)), "--ask", "count").said
     assert "--epsilon 1" in said
     assert 'epsilon="1"' not in said
+
+
+@pytest.mark.parametrize("verb", ["release", "plan", "rehearse"])
+def test_a_word_for_a_release_is_told_to_be_an_option(verb: str, tmp_path: Path) -> None:
+    study = str(clinic(tmp_path))
+    extra = run(verb, study, "table 4")
+    assert (extra.code, "--release 'table 4'" in extra.said) == (2, True), extra.said
+    unknown = run(verb, study, "--release", "tables 4")
+    assert unknown.code == 5
+    assert "There is no release 'tables 4'. Did you mean table 4?" in unknown.said
+    assert "--release" not in run("check", study, "more").said  # which has no such option
+
+
+def test_one_check_tells_all_problems(tmp_path: Path) -> None:
+    study = clinic(tmp_path)
+    text = study.read_text("utf-8")
+    for right, wrong in (
+        ("title =", "colour = 3\ntitle ="),
+        ('"add_remove"', '"add"'),
+        ("at_most = 3", "at_most = 0"),
+        ("high = 100", "high = -1"),
+        ("[columns.cost]", "[columns.costs]"),
+        ("mean(age)", "mean(agee)"),
+        ("persons by town", "maen(age)"),
+        ("quantile(cost, 0.99)", "mean(age"),
+    ):
+        assert right in text
+        text = text.replace(right, wrong)
+    study.write_text(text, "utf-8")
+    words = (
+        "unknown key 'colour'",
+        "Choose adjacency",
+        "[person]",
+        "low must be below high",
+        "no column is called costs",
+        "'table 4': There is no column 'agee'. Did you mean age?",
+        "'table 4': There is no statistic 'maen'",
+        "'tail': 'mean(age' cannot be read",
+    )
+    problems = run("check", str(study), "--json").document["error"]["problems"]
+    assert len(problems) == len(words), problems
+    for found in (problems, [one["words"] for one in run("doctor", str(study), "--json").document["findings"]]):
+        assert all(any(word in one for one in found) for word in words), found
+
+
+@pytest.mark.parametrize(
+    ("name", "begin", "hint"),
+    [
+        ("a.csv", "id,age\n1,2\n".encode("utf-16"), "Save it as UTF-8"),
+        ("b.csv", b"PK\x03\x04rest", "end in .xlsx"),
+        ("c.csv", b"\x1f\x8b\x08rest", "end in .gz"),
+        ("d.csv.bz2", b"BZh91AY&SY", "compressed by bzip2"),
+        ("e.csv", b"\x28\xb5\x2f\xfdrest", "end in .zst"),
+        ("f.csv", b"PAR1\x15\x04", "end in .parquet"),
+    ],
+)
+def test_a_file_of_another_kind_is_told_by_how_it_begins(name: str, begin: bytes, hint: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(begin)
+    refused = run("init", str(tmp_path / name))
+    assert (refused.code, hint in refused.said) == (5, True), refused.said
+
+
+def test_a_column_may_be_called_as_another_kind_begins(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("PAR1,BZh\n1,2\n", "utf-8")
+    assert run("init", str(tmp_path / "a.csv"), "--header-is-names").code == 0
+
+
+def test_an_unknown_encoding_is_refused_before_a_file_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x\n1\n", "utf-8")
+    for encoding in ("foo", "utf-16", "rot13"):
+        refused = run("init", str(tmp_path / "a.csv"), "--encoding", encoding)
+        assert (refused.code, "encoding is utf-8" in refused.said) == (5, True), refused.said

@@ -121,7 +121,7 @@ def test_a_hundred_thousand_columns(tmp_path: Path) -> None:
     assert refused(wide, X) == "the table has more than 4,096 columns. Keep the ones you need."
 
 
-@pytest.mark.parametrize("content", [b"x,\xff\xfe\n1,2\n", b"\xff\xfex\x00,\x00y\x00\n\x00"])
+@pytest.mark.parametrize("content", [b"x,\xff\xfe\n1,2\n", b"x,\xe9\n1,2\n"])
 def test_a_header_that_is_not_utf8(content: bytes, tmp_path: Path) -> None:
     assert refused(file(tmp_path, content), X) == (
         "The header of t.csv is not UTF-8 text. Save the file as UTF-8, or say its encoding: "

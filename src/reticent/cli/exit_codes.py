@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -150,7 +152,11 @@ def _usage(error: click.ClickException) -> str:
     words = error.format_message().rstrip(".")
     if isinstance(error, click.exceptions.NoArgsIsHelpError):  # the words are the help
         return words
-    verb = getattr(getattr(error, "ctx", None), "command_path", "reticent")
+    context = getattr(error, "ctx", None)
+    verb = getattr(context, "command_path", "reticent")
+    extra = re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", words, re.DOTALL)
+    if extra and context is not None and any("--release" in given.opts for given in context.command.params):
+        words += f". A release is named by an option: --release {shlex.quote(extra[1])}"
     return f"{words}{'' if words.endswith(('?', '?)')) else '.'} See: {verb} --help"
 
 

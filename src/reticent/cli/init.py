@@ -71,6 +71,7 @@ def init(
         return
     if out is None and glob.has_magic(file.name):
         raise click.BadParameter("Several files have no one name: say --out STUDY.toml.")
+    encoding = None if encoding is None else Format(encoding).encoding  # refused before a file is opened with it
     seen = delimiter_in(file, encoding or "utf-8")
     target = out or _beside(file)
     if target.exists():  # before anything is asked

@@ -55,7 +55,7 @@ def _parts(found: Sequence[Holding], folder: Path) -> list[Passage]:
     from reticent.privacy.loss import words
 
     if not found:
-        return [f"There is no ledger below {folder}."]
+        return [f"There is no ledger below {'this folder' if folder == Path() else folder}."]
     rows, broken = [], []
     for one in found:
         place = _seen(one.path, folder)

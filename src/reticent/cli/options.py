@@ -14,7 +14,7 @@ import click
 
 from reticent.cli.exit_codes import UserAbort
 from reticent.cli.output import clean
-from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, argument
+from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, STEM, argument
 from reticent.errors import QuestionError, SpecError
 
 if TYPE_CHECKING:
@@ -55,6 +55,13 @@ extensions = click.option(
     multiple=True,
     metavar="MODULE",
     help="Statistics and mechanisms of your own: a module, or a path FILE.py. Its code is run. May be repeated.",
+)
+
+out_stem = click.option(
+    "--out",
+    type=STEM,
+    metavar="STEM",
+    help="Write STEM.csv, .json, .html, .svg; by receipt where it is a folder.",
 )
 try_anyway = click.option("--try-anyway", is_flag=True, help="Go on where an answer would most likely be no reply.")
 request_id = click.option("--request-id", metavar="ID", help="Ask again under this id: the stored answer, unpaid.")

@@ -95,6 +95,11 @@ class Voice:
             warnings.showwarning = said
             yield
 
+    def receipt(self, name: str) -> None:
+        """The receipt of what was charged, behind the stages where they were told."""
+        self.rest()
+        self.say(f"   {name}" if self._midline else name)
+
     def stage(self, name: str) -> None:
         """The stage that begins, all on one line: ``reserve … read … draw … commit``."""
         words = clean(name) if name == "commit" else f"{clean(name)} … "

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
+
+from reticent.errors import SpecError
+
+ENDINGS: Final = (".csv", ".json", ".html", ".svg", ".xlsx", ".pdf")  # of the files of a release
 
 Declared = TypeVar("Declared", bound=Callable[..., Any] | click.Command)
 
@@ -34,6 +39,41 @@ class TypedPath(click.Path):
         return Path(value)
 
 
+class TypedStem(TypedPath):
+    """Path of several files without their endings, or a folder for them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Turn a typed text into a path: an ending of the files is no part of it.
+
+        Parameters
+        ----------
+        value : object
+            Text of the command line.
+        param : Parameter or None
+            Parameter that it is for.
+        ctx : Context or None
+            Context of the command.
+
+        Returns
+        -------
+        object
+            Path.
+
+        Raises
+        ------
+        SpecError
+            A folder, by the sign at its end, that is not there.
+        """
+        path, ended = Path(value), str(value).endswith(("/", os.sep))
+        try:
+            folder = path.is_dir()
+        except (OSError, ValueError):  # a name that no file can have is refused where files are looked for
+            folder = False
+        if ended and not folder:
+            raise SpecError(f"There is no folder {value}. Make it first; without its last sign it names files.")
+        return path if folder or path.suffix.lower() not in ENDINGS else path.with_suffix("")
+
+
 class TypedPlace(click.types.StringParamType):
     """Path or URL as it was typed."""
 
@@ -56,6 +96,7 @@ class Number(click.types.FloatParamType):
 
 
 PATH: Final = TypedPath()
+STEM: Final = TypedStem()
 PLACE: Final = TypedPlace()
 AT_LEAST_ONE: Final = AtLeastOne()
 NUMBER: Final = Number()

@@ -34,7 +34,13 @@ def check(voice: Voice, study: Path, extensions: tuple[str, ...]) -> None:
     """Read the study file and the names of columns: what is wrong, what to know. No row is read."""
     from reticent.data.spec import warnings
 
-    opened = study_of(study, extensions)
+    try:
+        opened = study_of(study, extensions)
+    except SpecError as refused:
+        from reticent.cli.extensions import modules_of
+        from reticent.study.file_problems import more_problems
+
+        raise SpecError(*refused.problems, *more_problems(study, modules_of(extensions))) from None
     doubts, problems = _askable(opened)
     problems += _header_problems(opened.spec)
     if problems:

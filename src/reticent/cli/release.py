@@ -34,9 +34,7 @@ RECEIPT = "{receipt}"
 @click.command("release", cls=Verb)
 @options.study
 @options.request
-@click.option(
-    "--out", type=PATH, metavar="STEM", help="Write STEM.csv, .json, .html, .svg; by receipt where it is a folder."
-)
+@options.out_stem
 @click.option("--xlsx", is_flag=True, help="Write STEM.xlsx too, an Excel workbook.")
 @click.option("--pdf", is_flag=True, help="Write STEM.pdf too, the figure in vectors.")
 @click.option("--key", type=PATH, metavar="FILE", help="Sign the certificate with this private key.")
@@ -445,7 +443,7 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
         ending.append(("charged", made.given_again))
     ending.append(("ledger", f"{left} of {approved} {'was left then' if made.stored else 'is left'}"))
     title = " · ".join(text for text in (document["name"], document["study"]["title"]) if text)
-    voice.say(f"   {made.receipt}")
+    voice.receipt(made.receipt)
     voice.result(
         {
             "verb": "release" if selection is None else "sql",

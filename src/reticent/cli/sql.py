@@ -9,7 +9,7 @@ import click
 
 from reticent.cli import options
 from reticent.cli.options import study_of
-from reticent.cli.parser import PATH, Verb, argument
+from reticent.cli.parser import Verb, argument
 from reticent.cli.sql_release import SqlOptions, answer
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 @options.people
 @options.rows
 @options.passing
-@click.option(
-    "--out", type=PATH, metavar="STEM", help="Write STEM.csv, .json, .html, .svg; by receipt where it is a folder."
-)
+@options.out_stem
 @click.option("--purpose", default="", show_default=False, metavar="TEXT", help="What for; printed in the certificate.")
 @click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
 @options.try_anyway

@@ -163,7 +163,7 @@ def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
     ending += [("guarantee", promised), ("wrote", ", ".join(written))]
     ending += [("charged", made.given_again)] if made.stored else []
     ending.append(("ledger", f"{left} of {approved} {'was left then' if made.stored else 'is left'}"))
-    voice.say(f"   {made.receipt}")
+    voice.receipt(made.receipt)
     voice.result(
         {
             "verb": "synth",

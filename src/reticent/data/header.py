@@ -23,6 +23,17 @@ from reticent.errors import SpecError
 LONGEST_HEADER: Final = 1 << 20  # characters
 DELIMITERS: Final = ",;\t|"  # as programs write them, the usual one first
 MONTHS: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+MARKS: Final = {  # how files of other kinds begin, the ending by which one is read, and what to do
+    b"\xff\xfe": ("", "is UTF-16 text. Save it as UTF-8 (in Excel: CSV UTF-8)."),
+    b"\xfe\xff": ("", "is UTF-16 text. Save it as UTF-8 (in Excel: CSV UTF-8)."),
+    b"\x1f\x8b": (".gz", "is compressed by gzip. Let its name end in .gz."),
+    b"\x28\xb5\x2f\xfd": (".zst", "is compressed by zstd. Let its name end in .zst."),
+    b"BZh91AY&": ("", "is compressed by bzip2. Unpack it, or compress it as .gz."),
+    b"\xfd7zXZ\x00": ("", "is compressed by xz. Unpack it, or compress it as .gz."),
+    b"PK\x03\x04": ("", "is a zip archive or a workbook. Unpack it, or let its name end in .xlsx."),
+    b"PAR1\x15": ("", "is a Parquet file. Let its name end in .parquet."),
+    b"\xd0\xcf\x11\xe0": ("", "is an old Excel workbook. Save it as .xlsx."),
+}
 WORDS: Final = frozenset(["true", "false", "yes", "na", "n/a", "nan", "nil", "none", "null", "inf", "infinity"])
 DATA: Final = re.compile(
     r"[+-]?[.,]?[0-9].*"  # begins as a number, a date or a time does
@@ -100,10 +111,23 @@ def delimiter_of(line: str) -> str:
     return max(DELIMITERS, key=outside.count)
 
 
+def _check_marks(path: Path) -> None:
+    """Refuse a file that begins as one of another kind does; its first eight bytes are looked at."""
+    try:
+        with open(path, "rb") as opened:
+            begin = opened.read(8)
+    except OSError:
+        return  # refused in its words where the header is read
+    for mark, (ending, words) in MARKS.items():
+        if begin.startswith(mark) and path.suffix.lower() != ending:
+            raise SpecError(f"{path.name} {words} No row was read.")
+
+
 def first_line(path: Path, encoding: str) -> str:
     """The first line of a text file, without its end; nothing behind it is looked at."""
     from reticent.data.compression import DAMAGED, text_of
 
+    _check_marks(path)
     try:
         stream, below = text_of(path, encoding)
         with below, stream:

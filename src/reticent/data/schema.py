@@ -402,7 +402,7 @@ class Schema:
                 "charged."
             )
         if name not in self.columns:
-            raise _unknown(name, list(self.columns))
+            raise unknown_column(name, list(self.columns))
         return self.columns[name]
 
     def text(self, name: str) -> Text:
@@ -414,7 +414,7 @@ class Schema:
                 f"The keys of {name} are public: the study file lists them, or has their range. Only a column of texts "
                 "has keys to find. Nothing was charged."
             )
-        raise _unknown(name, list(self.texts))
+        raise unknown_column(name, list(self.texts))
 
     def bounded(self, name: str, asked: str) -> tuple[Fraction, Fraction]:
         """The public bounds of a numeric column, or the refusal that tells how to declare them."""
@@ -798,7 +798,8 @@ def _check_moments(low: int | None, high: int | None, calendar: Calendar) -> Non
         raise PublicParameterError(f"low must be below high, got {ends}")
 
 
-def _unknown(name: str, known: list[str]) -> QuestionError:
+def unknown_column(name: str, known: list[str]) -> QuestionError:
+    """The refusal of a name that no declared column has, with the nearest one."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     parts = [part for part in re.split(r"\W+", name) if part != "and"]

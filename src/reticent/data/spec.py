@@ -169,6 +169,9 @@ class Spec:
         name = next(iter(known)) if name is None and len(known) == 1 else name
         if name is None or name not in known:
             listed = ", ".join(f'"{title}"' for title in known) or "none"
+            if name is not None:
+                meant = _meant(name, tuple(known))
+                raise QuestionError(f"There is no release '{name}'.{meant} The study file has: {listed}.")
             raise QuestionError(f"Which release? The study file has: {listed}. Name one with --release.")
         return known[name]
 
@@ -390,9 +393,20 @@ def _person(tables: Tables) -> Person:
             'Choose adjacency: "add_remove" hides whether someone is in the file; "substitute" hides what their record '
             "says and makes the number of people public. There is no default."
         )
+    if problems.found:
+        problems.of(_rows_alone, column, rows)
     problems.refuse()
     try:
         return replace(person_of(adjacency, column, rows, people), unit=_text(table, "unit", "[person]") or "")
+    except PublicParameterError as error:
+        raise SpecError(f"[person] {error}") from None
+
+
+def _rows_alone(column: str | None, rows: object) -> None:
+    """Refuse rows that no person has under any adjacency."""
+    try:
+        if rows is not None:
+            person_of("add_remove", column, rows, None)
     except PublicParameterError as error:
         raise SpecError(f"[person] {error}") from None
 

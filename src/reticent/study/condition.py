@@ -3,7 +3,8 @@
     examined(study)   one ``Diagnosis`` for each thing looked at, in order
 
 A finding is "ok", a "warning" that the curator should know, or "failed": a release would be refused, or would protect
-less than it says. Nothing about rows is looked at: sizes and times of the source are not.
+less than it says. No row is looked at. If size or time of the source are not those of the last release, that is said:
+it is for the curator alone, as it is where a release asks for --same-people.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def examined(study: Path) -> tuple[Diagnosis, ...]:
     try:
         spec = read_spec(study)
     except SpecError as problem:
-        return tuple(Diagnosis("study file", "failed", one) for one in problem.problems)
+        from reticent.study.file_problems import more_problems
+
+        return tuple(Diagnosis("study file", "failed", one) for one in (*problem.problems, *more_problems(study)))
     found = [Diagnosis("study file", "ok", f"{study.name} can be read")]
     found += _shared(study, "study file", WRITERS, "others may change it: chmod go-w")
     found += _table(spec) if in_database(spec.source) else _source(Path(spec.source), spec)
@@ -92,7 +95,7 @@ def _source(source: Path, spec: Spec) -> Iterator[Diagnosis]:
         yield Diagnosis(
             "source",
             "warning",
-            f"{source.name} has more than one name (hard links): under another name it could get a second budget",
+            f"{source.name} has hard links: under another name another user could open a second budget",
         )
     yield from _shared(source, "source", OTHERS, "other users of this machine can read the rows: chmod go-r")
     yield from _header(source, spec)
@@ -172,13 +175,16 @@ def _now() -> datetime:
 
 def _claim(place: str, ledger: Ledger) -> Iterator[Diagnosis]:
     from reticent.data.source import identity_of
-    from reticent.ledger.fingerprint import claimed_by, source_at
+    from reticent.ledger.fingerprint import claimed_by, source_at, source_changed
 
     try:
-        if claimed_by(source_at(identity_of(place)), ledger):
-            yield Diagnosis("claim", "ok", "the source names this ledger, and the ledger has every entry it names")
-        else:
+        source = source_at(identity_of(place))
+        if not claimed_by(source, ledger):
             yield Diagnosis("claim", "warning", "the source names no ledger yet: the first release records it")
+            return
+        yield Diagnosis("claim", "ok", "the source names this ledger, and the ledger has every entry it names")
+        if changed := source_changed(source):
+            yield Diagnosis("rows", "warning", changed)
     except (LedgerError, SpecError) as problem:
         yield Diagnosis("claim", "failed", str(problem))
 

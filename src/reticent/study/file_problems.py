@@ -1,0 +1,97 @@
+"""Problems of a study file that cannot be opened: questions and names of columns, beside what keeps it from opening.
+
+    more_problems(path, extensions)   what can be said although other parts of the file are wrong
+
+So one ``check`` tells them all. No row is read: questions are parsed, and the names of columns are looked at.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TypeAlias
+
+from reticent.errors import Refusal
+
+Tables: TypeAlias = dict[str, object]
+
+
+def more_problems(path: Path, extensions: Sequence[ModuleType] = ()) -> tuple[str, ...]:
+    """Refusals of questions, and declared columns that the source has not; none of a file that is not TOML.
+
+    Parameters
+    ----------
+    path : Path
+        The study file.
+    extensions : sequence of module
+        Modules with statistics of their own.
+
+    Returns
+    -------
+    tuple of str
+        In the words that they have in a file that can be opened.
+    """
+    try:
+        tables = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return ()
+    return (*_of_questions(tables, extensions), *_of_header(tables, path.resolve().parent))
+
+
+def _part(tables: Tables, name: str) -> Tables:
+    found = tables.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _of_questions(tables: Tables, extensions: Sequence[ModuleType]) -> Iterator[str]:
+    """Each question that cannot be read, or that names a column which no table declares."""
+    from reticent.data.schema import unknown_column
+    from reticent.statistics.extensions import kinds_of, read_extensions
+    from reticent.statistics.grammar import parse
+
+    kinds = kinds_of(read_extensions(extensions))
+    further = [_part(one, "columns") for one in _part(tables, "tables").values() if isinstance(one, dict)]
+    known = [name for columns in (_part(tables, "columns"), *further) for name in columns]
+    releases = tables.get("release")
+    for item in releases if isinstance(releases, list) else ():
+        asked = item.get("ask") if isinstance(item, dict) else None
+        for text in asked if isinstance(asked, list) else ():
+            if not isinstance(text, str):
+                continue
+            where = f"[[release]] '{item.get('name')}'"
+            try:
+                columns = parse(text, kinds).statistic.columns
+            except Refusal as problem:
+                yield f"{where}: {problem}"
+                continue
+            yield from (
+                f"{where}: {unknown_column(name, known)}"
+                for name in columns
+                if known and name.isidentifier() and name not in known
+            )
+
+
+def _of_header(tables: Tables, folder: Path) -> Iterator[str]:
+    """The declared columns that the names in the source lack, where it can be said how to read them."""
+    from reticent.data.format import in_database
+    from reticent.data.source import names_of
+
+    study = _part(tables, "study")
+    source, delimiter, encoding, sheet = (
+        str(study.get(name, usual))
+        for name, usual in (("source", ""), ("delimiter", ","), ("encoding", "utf-8"), ("sheet", ""))
+    )
+    try:
+        if in_database(source) or not (folder / source).is_file():
+            return
+        names = names_of(folder / source, delimiter=delimiter, encoding=encoding, sheet=sheet)
+    except (Refusal, LookupError, OSError, ValueError):  # of the source or of how it is read: told with the rest
+        return
+    stored = [
+        name for name, column in _part(tables, "columns").items() if not (isinstance(column, dict) and "from" in column)
+    ]
+    missing = [name for name in stored if names and name not in names]
+    if missing:
+        yield f"no column is called {', '.join(missing)}, which the study file declares"
