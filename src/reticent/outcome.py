@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
@@ -132,16 +132,6 @@ def shown(estimate: Estimate) -> EstimateText:
         number(estimate.high, places, ROUND_CEILING) + unit,
         *(_half(part, places) + unit * (part > 0) for part in parts),
     )
-
-
-def outwards(estimate: Estimate) -> Estimate:
-    """The estimate with its ends as ``shown`` prints them, for programs that round what they show by themselves."""
-    places = decimals(estimate)
-    if places is None or not all(map(math.isfinite, (estimate.low, estimate.high))):
-        return estimate
-    low = float(_rounded(Decimal(repr(estimate.low)), max(places, 0), ROUND_FLOOR))
-    high = float(_rounded(Decimal(repr(estimate.high)), max(places, 0), ROUND_CEILING))
-    return replace(estimate, low=low, high=high)
 
 
 def decimals(estimate: Estimate) -> int | None:

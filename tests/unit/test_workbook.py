@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import csv
 import io
 import os
 from pathlib import Path
@@ -12,13 +13,17 @@ import numpy as np
 import pytest
 
 import reticent as rt
+from reticent.certificate.render.tables import sheet
 from reticent.certificate.render.workbook import workbook
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import Reply
-from reticent.outcome import shown as printed
 from reticent.study.release import Release
 from tests.support.cli_kit import clinic, run
 
+NUMBERS_OF_CSV = (
+    *("outcome", "value", "low", "high", "noise", "sampling", "level"),
+    *("incomplete", "incomplete_low", "incomplete_high"),
+)
 QUESTIONS = ["count", "mean(x)", "median(y)", "mean(x) by g", "histogram(x, edges=0:100:25)", "histogram(g)"]
 
 
@@ -41,24 +46,28 @@ def book(release: Release) -> Any:
     return openpyxl.load_workbook(io.BytesIO(workbook(release.certificate)))
 
 
-def test_every_number_is_there_and_ends_are_rounded_outwards(release: Release, book: Any) -> None:
+def test_every_cell_holds_the_number_of_the_csv(release: Release, book: Any) -> None:
+    """Ends once stood rounded beside a value with every digit; nothing of the CSV is left out."""
+    held = {row["name"]: row for row in csv.DictReader(io.StringIO(sheet(release.certificate))) if not row["g"]}
     heads, *rows = book["Answers"].values
-    assert heads == ("answer", "estimates", "outcome", "value", "low", "high", "noise", "sampling", "level")
-    for row in rows:
-        answer = release[row[0]]
-        assert row[1] == answer.estimand
-        match answer.outcome:
-            case Reply(e):
-                assert row[2] == "reply"
-                value, low, high, *parts = row[3:]
-                assert (value, *parts) == pytest.approx((e.value, e.noise, e.sampling, e.level), rel=1e-14)
-                assert low <= e.low
-                assert high >= e.high
-                assert [float(end.replace(",", "")) for end in (printed(e).low, printed(e).high)] == [low, high]
-            case _:
-                assert row[2] == "no reply"
-                assert not any(row[3:])
+    assert heads[2:] == (*NUMBERS_OF_CSV[:7], "printed", *NUMBERS_OF_CSV[7:])
     assert {row[0] for row in rows} == {"count", "mean(x)", "median(y)"}
+    for row in rows:
+        of = dict(zip(heads, row, strict=True))
+        assert of["outcome"] == held[row[0]]["outcome"].replace("_", " ")
+        assert of["estimates"] == release[row[0]].estimand
+        for name in NUMBERS_OF_CSV[1:]:
+            text = held[row[0]][name]
+            assert of[name] == (pytest.approx(float(text), rel=1e-14) if text else None), name
+    assert any(dict(zip(heads, row, strict=True))["incomplete_high"] is not None for row in rows)
+
+
+def test_the_printed_column_rounds_ends_outwards_as_the_page_does(release: Release, book: Any) -> None:
+    heads, *rows = book["Answers"].values
+    for row in rows:
+        outcome = release[row[0]].outcome
+        printed = row[heads.index("printed")]
+        assert printed == (str(outcome.value) if isinstance(outcome, Reply) else None)
 
 
 def test_each_table_is_a_sheet_and_its_labels_are_columns(release: Release, book: Any) -> None:

@@ -124,13 +124,18 @@ def sheet(certificate: CertificateRecord) -> str:
     return out.getvalue()
 
 
-def _share(answer: Answer) -> list[str]:
-    """The share of incomplete rows; empty where none is told."""
+def share_of(answer: Answer) -> Estimate | None:
+    """The share of incomplete rows beside an answer; None where none is told."""
     match None if answer.incomplete is None else answer.incomplete.outcome:
         case Reply(estimate):
-            return [_digits(number) for number in (estimate.value, estimate.low, estimate.high)]
+            return estimate
         case _:
-            return ["" for _ in INCOMPLETE]
+            return None
+
+
+def _share(answer: Answer) -> list[str]:
+    share = share_of(answer)
+    return ["" for _ in INCOMPLETE] if share is None else [_digits(x) for x in (share.value, share.low, share.high)]
 
 
 def _numbers(answer: Answer, cell: Cell) -> list[str]:

@@ -4,10 +4,9 @@
     (a table)   one line for each cell of a histogram or of an answer by group, its labels in columns of their own
     Notes       the guarantee, caveats, receipt and digest, so that the numbers never travel without them
 
-Text that somebody typed is written as text, never as a formula. Numbers are shown with as many digits as their interval
-is worth; dates are text, since Excel has none before 1900. The ends of an interval are rounded outwards to these
-digits, as on the page: Excel itself would round them to the nearest, and narrow the interval. The other numbers keep 15
-digits; the CSV and the certificate have every one.
+Text that somebody typed is written as text, never as a formula; dates are text, since Excel has none before 1900. A
+cell holds 15 digits of a number, and shows as many as its interval is worth. Excel rounds the ends it shows to the
+nearest; the column "printed" has them rounded outwards, as on the page. The CSV and the certificate have every digit.
 """
 
 from __future__ import annotations
@@ -18,20 +17,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.record import CertificateRecord
-from reticent.certificate.render.tables import NUMBERS, column_words, label_names
+from reticent.certificate.render.tables import INCOMPLETE, NUMBERS, column_words, label_names, share_of
 from reticent.data.format import plain
 from reticent.errors import SpecError
-from reticent.outcome import MOST_PLACES, NoReply, Reply, decimals, outwards
+from reticent.outcome import MOST_PLACES, Estimate, NoReply, Reply, decimals
 from reticent.privacy.explain import sentence
 from reticent.statistics.answer import Answer, Cell
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
+    from openpyxl.cell import Cell as SheetCell
     from openpyxl.worksheet.worksheet import Worksheet
 
 LONGEST: Final = 31  # characters of the name of a sheet, which Excel sets
 WIDEST: Final = 60  # characters of a column
 MISSING: Final = "A workbook needs openpyxl: pip install 'reticent[files]'. Nothing was charged."
+
+HEADS: Final = ("outcome", *NUMBERS, "printed", *INCOMPLETE)
 
 Entry = str | int | float | bool | None
 
@@ -60,13 +62,13 @@ def workbook(certificate: CertificateRecord) -> bytes:
     answers = certificate.answers
     single = [answer for answer in answers if len(answer.cells) == 1 and not answer.cells[0].label]
     if single:
-        sheet = _sheet(book, "Answers", ["answer", "estimates", "outcome", *NUMBERS])
+        sheet = _sheet(book, "Answers", ["answer", "estimates", *HEADS])
         for answer in single:
             _line(sheet, [answer.name, answer.estimand], answer, answer.cells[0])
     for answer in answers:
         if answer not in single:
             names = label_names([answer])
-            sheet = _sheet(book, answer.name, [*names, "outcome", *NUMBERS])
+            sheet = _sheet(book, answer.name, [*names, *HEADS])
             for cell in answer.cells:
                 labels = dict(cell.label)
                 _line(sheet, [labels.get(name) for name in names], answer, cell)
@@ -121,20 +123,34 @@ def _name(title: str, taken: set[str]) -> str:
 
 
 def _line(sheet: Worksheet, labels: Sequence[Entry], answer: Answer, cell: Cell) -> None:
+    share = share_of(answer)
+    told: list[Entry] = [None] * len(INCOMPLETE) if share is None else [share.value, share.low, share.high]
+    _append(sheet, [*labels, *_entries(answer, cell), *told])
+    written = sheet[sheet.max_row][len(labels) + 1 :]
+    if isinstance(cell.outcome, Reply) and answer.has_interval(cell):
+        _show(written[: len(NUMBERS) - 1], cell.outcome.value)
+    if share is not None:
+        _show(written[-len(INCOMPLETE) :], share)
+
+
+def _entries(answer: Answer, cell: Cell) -> list[Entry]:
+    """Outcome, numbers and their printed words of one cell."""
     match cell.outcome:
         case NoReply():
-            _append(sheet, [*labels, "no reply"])
+            return ["no reply", *(None for _ in NUMBERS), None]
         case Reply(estimate) if not answer.has_interval(cell):
-            _append(sheet, [*labels, "reply", estimate.dates[0] or estimate.value])
-        case Reply(estimate) if estimate.step:
-            _append(sheet, [*labels, "reply", *estimate.dates, estimate.noise, estimate.sampling, estimate.level])
+            return ["reply", estimate.dates[0] or estimate.value, *(None for _ in NUMBERS)]
         case Reply(estimate):
-            found = outwards(estimate)
-            _append(sheet, [*labels, "reply", *(getattr(found, name) for name in NUMBERS)])
-            places = decimals(estimate)
-            shown = "#,##0" + ("." + "0" * places if places and places > 0 else "")
-            for entry in sheet[sheet.max_row][len(labels) + 1 : -1]:
-                entry.number_format = shown if places is not None and places <= MOST_PLACES else "General"
+            found: list[Entry] = [getattr(estimate, name) for name in NUMBERS]
+            return ["reply", *(estimate.dates if estimate.step else found[:3]), *found[3:], str(estimate)]
+
+
+def _show(cells: Sequence[SheetCell], estimate: Estimate) -> None:
+    """Show numbers with as many digits as the interval of an estimate is worth."""
+    places = None if estimate.step else decimals(estimate)
+    shown = "#,##0" + ("." + "0" * places if places and places > 0 else "")
+    for cell in cells:
+        cell.number_format = shown if places is not None and places <= MOST_PLACES else "General"
 
 
 def _append(sheet: Worksheet, entries: Sequence[Entry]) -> None:
