@@ -10,6 +10,15 @@ import pytest
 from tests.conventions.tree import Module, broken, functions, parsed
 
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "manager", "managers", "misc"}
+AT_A_DOT = re.compile(r"""\b(r?partition|r?split)\(["']\.["']""")
+NO_COLUMNS = {  # what they divide is a module, the type of a cast, a table of a database, or how a name is written
+    "data/compression.py",
+    "data/expression.py",
+    "data/joined_table.py",
+    "data/memory.py",
+    "data/spark_table.py",
+    "sql/scalar.py",
+}
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|NotImplementedError)\b")
 
 
@@ -53,6 +62,14 @@ def unexplained(module: Module) -> list[str]:
     return [] if module.text.strip() == "" or ast.get_docstring(module.tree) else ["no docstring"]
 
 
+def divided_names(module: Module) -> list[str]:
+    """Names of columns that are divided at a dot without the tables there are: ``joined_table.parted`` knows them."""
+    if not module.path.startswith(("data/", "study/", "sql/")) or module.path in NO_COLUMNS:
+        return []
+    lines = enumerate(module.text.splitlines(), start=1)
+    return [f"{number}: {line.strip()}" for number, line in lines if AT_A_DOT.search(line)]
+
+
 def misplaced(module: Module) -> list[str]:
     """More than two folders deep, or a name that says nothing."""
     parts = module.path.removesuffix(".py").split("/")
@@ -89,6 +106,10 @@ def test_nothing_is_left_unfinished() -> None:
 
 def test_signatures_say_what_they_take() -> None:
     assert broken(loose_parameters) == {}
+
+
+def test_a_dot_divides_a_name_of_a_column_in_one_place() -> None:
+    assert broken(divided_names) == {}
 
 
 def test_casts_and_ignored_errors_give_a_reason() -> None:

@@ -627,3 +627,36 @@ def test_a_select_in_a_study_with_weights_has_its_rows() -> None:
     )
     found = opened.sql("SELECT g, COUNT(*) AS n FROM study GROUP BY g ORDER BY g", epsilon=9).columns()["n"]
     assert all(abs(float(str(n)) - size) < 100 for n, size in zip(found, (500, 1_000), strict=True))
+
+
+@pytest.mark.parametrize("person", ["Pat.No", "Patient No.", ".no", "a.b.c", "wards.", "visit.wards.no"])
+def test_a_dot_divides_a_name_only_behind_a_table(person: str, tmp_path: Path) -> None:
+    """One name of the person in both tables, and one of the key of a public one, in Python and in a study file."""
+    ward = person.replace("o", "u").replace("a", "e").replace("r", "l") + "."
+    visits = {person: [*range(500)] * 2, "cost": [1.0] * 1_000, ward: ["n"] * 1_000}
+    patients = {person: [*range(500)], "age": [40] * 500}
+    wards = {ward: ["n", "s"], "beds": [7, 9]}
+    study = rt.study(
+        visits,
+        person=person,
+        rows_each=2,
+        adjacency="add_remove",
+        budget=10,
+        columns={"cost": rt.real(0, 2)},
+        tables={
+            "patients": rt.table(patients, columns={"age": rt.integer(0, 110)}),
+            "wards": rt.table(wards, public=True, key=ward),
+        },
+    )
+    found = study.release(["mean(patients.age)", "mean(wards.beds)"], epsilon=10)
+    assert [round(answer.value) for answer in found.answers[:2]] == [40, 7]
+    assert found.certificate.verify(allow_unsigned=True).ok
+    for name, table in (("visits", visits), ("patients", patients), ("wards", wards)):
+        pyarrow.csv.write_csv(pyarrow.table(table), tmp_path / f"{name}.csv")
+    text = FILE.partition("[columns]")[0].replace('column = "patient"', f'column = "{person}"')
+    text += '[columns.cost]\nkind = "real"\nlow = 0\nhigh = 2\n[tables.patients]\nsource = "patients.csv"\n'
+    text += '[tables.patients.columns]\nage = { kind = "integer", low = 0, high = 110 }\n'
+    text += f'[tables.wards]\nsource = "wards.csv"\npublic = true\nkey = "{ward}"\n'
+    (tmp_path / "study.toml").write_text(text, "utf-8")
+    assert rt.open(tmp_path / "study.toml").schema.tables == study.schema.tables
+    assert run("check", str(tmp_path / "study.toml")).code == 0

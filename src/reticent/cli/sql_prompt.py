@@ -225,9 +225,11 @@ def completer(study: Study) -> Completer:
 
     from prompt_toolkit.completion import WordCompleter
 
+    from reticent.data.joined_table import own_name
+
     columns = columns_of(study.schema)
     words_of_help = [word.partition(" ")[0] for word in HELP if word.startswith(".")]
-    own = [name.partition(".")[2] for name in columns if study.schema.table_of(name)]
+    own = [own_name(study.schema.tables, name) for name in columns if study.schema.table_of(name)]
     return WordCompleter(
         [*columns, *own, *tables_of(study), *KEYWORDS, *words_of_help],
         ignore_case=True,

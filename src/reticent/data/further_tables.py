@@ -10,14 +10,14 @@ that nobody declared are those of its cells. A private table is read by releases
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reticent.data.format import Format, exact, in_database
-from reticent.data.joined_table import JoinedTable
+from reticent.data.joined_table import JoinedTable, before_dot, own_name, parted
 from reticent.data.joins import source_of, with_tables
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
 from reticent.errors import PublicParameterError, SpecError
@@ -51,8 +51,14 @@ class TableSource:
         return path_of(self.rows)
 
 
-def pairs_of(key: Keys) -> tuple[tuple[str, str], ...]:
+def pairs_of(key: Keys, tables: Collection[str]) -> tuple[tuple[str, str], ...]:
     """The pairs of columns that a declared key means.
+
+    Parameters
+    ----------
+    key : str, sequence of str, or mapping
+    tables : collection of str
+        Names of further tables: ``patients.ward`` is the ward of patients, and ``Pat.No`` is one name.
 
     Raises
     ------
@@ -60,7 +66,9 @@ def pairs_of(key: Keys) -> tuple[tuple[str, str], ...]:
         What is no name, list of names, or mapping of them.
     """
     listed = [key] if isinstance(key, str) else key
-    found: list[Any] = list(listed.items()) if isinstance(listed, Mapping) else [(one, _own(one)) for one in listed]
+    found: list[Any] = (
+        list(listed.items()) if isinstance(listed, Mapping) else [(one, _own(one, tables)) for one in listed]
+    )
     found = [  # { patients.ward = "ward" } of a study file is a table within a table
         pair
         for ours, theirs in found
@@ -75,10 +83,36 @@ def pairs_of(key: Keys) -> tuple[tuple[str, str], ...]:
     return tuple((exact(ours), exact(theirs)) for ours, theirs in found)
 
 
-def _own(key: object) -> object:
+def _own(key: object, tables: Collection[str]) -> object:
     """The column of a table by whose key it is reached: ``ward`` of ``patients.ward``."""
-    words = key.split(".") if isinstance(key, str) else []
-    return words[1] if len(words) == 2 and all(map(str.isidentifier, words)) else key
+    return own_name(tables, key) if isinstance(key, str) else key
+
+
+def tables_meant(key: Keys, rows: object, form: Format, delimiter: str) -> set[str]:
+    """The tables that dotted keys mean where tables have no names yet: none in a name that the table has itself.
+
+    Parameters
+    ----------
+    key : str, sequence of str, or mapping
+    rows : path, or table in memory
+        Whose names of columns alone are looked at.
+    form : Format
+    delimiter : str
+        Of a CSV file.
+
+    Returns
+    -------
+    set of str
+    """
+    listed = [key] if isinstance(key, str) else [*key]
+    dotted = [exact(one) for one in listed if isinstance(one, str) and "." in one]
+    if not dotted:
+        return set()
+    try:
+        own = _names(rows, form, delimiter)
+    except SpecError:  # a file that is not there yet
+        own = []
+    return {before_dot(one) for one in dotted if one not in own}
 
 
 def declared_table(
@@ -145,9 +179,9 @@ def declared_table(
 def joined_schema(schema: Schema, tables: Mapping[str, TableSource]) -> Schema:
     """The schema with further tables, whose person column is called as that of the main table where none is named."""
     found = {}
-    named = (schema.person.column or "person").rpartition(".")[2]
-    parts = [ours.partition(".") for one in tables.values() if one.joined.most_keys for ours, _ in one.joined.keys]
-    linked = {name: column for name, _, column in parts if name in tables and tables[name].joined.most_keys}
+    named = own_name(tables, schema.person.column or "person")
+    parts = [parted(tables, ours) for one in tables.values() if one.joined.most_keys for ours, _ in one.joined.keys]
+    linked = {name: column for name, column in parts if name and tables[name].joined.most_keys}
     for name, one in tables.items():
         joined = one.joined
         if joined.person == OWN:

@@ -105,10 +105,28 @@ class JoinedTable:
         return each * steps + 2 * self.most_keys * self.owners
 
 
+def parted(tables: Iterable[str], column: str) -> tuple[str, str]:
+    """The further table and its own name of a column such as ``patients.ward``; ("", the name) of the main table.
+
+    A dot divides a name only behind the name of a table: ``Pat.No`` is one name where no table is called Pat.
+    """
+    table, dot, own = column.partition(".")
+    return (table, own) if dot and own and table in tables else ("", column)
+
+
 def table_at(tables: Iterable[str], key: str) -> str:
     """The further table that a key such as ``patients.ward`` is a column of; empty of one of the main table."""
-    name, dot, _ = key.partition(".")
-    return name if dot and name in tables else ""
+    return parted(tables, key)[0]
+
+
+def before_dot(column: str) -> str:
+    """The part of a name that would be its table, if there were one of that name."""
+    return column.partition(".")[0]
+
+
+def own_name(tables: Iterable[str], column: str) -> str:
+    """The name of a column in its own table: ``ward`` of ``patients.ward``."""
+    return parted(tables, column)[1]
 
 
 def chain(tables: Mapping[str, JoinedTable], person: str | None) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from reticent.data.expression import quoted
-from reticent.data.joined_table import Join, JoinedTable, chain, table_at
+from reticent.data.joined_table import Join, JoinedTable, chain, own_name, table_at
 from reticent.data.schema import Column, Person, Schema, Text
 from reticent.errors import SpecError
 
@@ -62,7 +62,7 @@ def with_tables(schema: Schema, tables: Mapping[str, Parts]) -> Schema:
     for name, (table, own_columns, own_texts) in tables.items():
         if not _NAME.fullmatch(name) or quoted(name) != name:
             raise SpecError(f"[tables.{name}] is named by one plain word, such as [tables.patients].")
-        if taken := [column for column in (*columns, *texts) if column.partition(".")[0] == name]:
+        if taken := [column for column in (*columns, *texts) if column == name or table_at([name], column)]:
             raise SpecError(f"The column '{taken[0]}' and the table [tables.{name}] have one name.")
         if not table.public and person.column is None:
             raise SpecError(
@@ -117,7 +117,7 @@ def _check_public_column(tables: Mapping[str, Parts], name: str, key: str) -> No
     if not (at := table_at(tables, key)):
         return
     content = tables[at][0].content
-    if content is not None and key.partition(".")[2] not in content.column_names:
+    if content is not None and own_name(tables, key) not in content.column_names:
         raise SpecError(f"[tables.{name}] has the key {key}. Name that column in [tables.{at}.columns].")
 
 
@@ -204,7 +204,7 @@ def links(schema: Schema, name: str, read: Iterable[str]) -> list[tuple[str, str
     inside = link_names(schema)
     used = {ours for one in read for ours, _ in schema.tables[one].keys}
     return [
-        (full.partition(".")[2], plain)
+        (own_name(schema.tables, full), plain)
         for full, plain in inside.items()
         if full in used and table_at(schema.tables, full) == name
     ]
@@ -241,11 +241,13 @@ def flat(schema: Schema) -> Schema:
 def write(name: str, tables: Mapping[str, JoinedTable]) -> str:
     """The join in one line: ``left join wards on ward = wards.ward public sha256:…``, or ``… on person``."""
     table = tables[name]
-    on = [f"{quoted(ours)} = {name}.{quoted(theirs)}" for ours, theirs in table.keys]
+    on = [f"{quoted(ours)} = {name}.{_one_word(theirs)}" for ours, theirs in table.keys]
     linked = f"{name}.{table.person}"
-    whose = next((f"{one}.{quoted(key)}" for one, of in tables.items() for ours, key in of.keys if ours == linked), "")
+    whose = next(
+        (f"{one}.{_one_word(key)}" for one, of in tables.items() for ours, key in of.keys if ours == linked), ""
+    )
     person = [] if table.person is None else [f"{whose if table.most_keys and whose else 'person'} = "]
-    person = [f"{first}{name}.{quoted(table.person or '')}" for first in person]
+    person = [f"{first}{name}.{_one_word(table.person or '')}" for first in person]
     if table.most_keys:
         last = f"keys at most {table.most_keys} owners at most {table.owners}"
         return f"inner join {name} on {' and '.join([*person, *on])} {last}"
@@ -285,6 +287,11 @@ _LINE: Final = re.compile(
     r"keys at most (?P<most>[0-9]{1,3}) owners at most (?P<owners>[0-9]{1,3}))"
 )
 _PAIR: Final = re.compile(rf"(?P<ours>{_WORD}(?:\.{_WORD})?) = (?P<table>\w+)\.(?P<theirs>{_WORD})")
+
+
+def _one_word(own: str) -> str:
+    """A name behind that of its table, where a dot of its own would divide it once more."""
+    return f"`{own.replace('`', '``')}`" if "." in own else quoted(own)
 
 
 def _bare(word: str) -> str:

@@ -18,7 +18,7 @@ from reticent.calendar import text as calendar_text
 from reticent.data.expression_tree import Key as Key
 from reticent.data.expression_tree import Tree
 from reticent.data.format import PLAIN, Format, check_plain_names, exact, exact_key, is_text, on_one_line
-from reticent.data.joined_table import JoinedTable, chain
+from reticent.data.joined_table import JoinedTable, chain, own_name, table_at
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
@@ -357,8 +357,7 @@ class Schema:
 
     def table_of(self, name: str) -> str:
         """The further table that a column stands in; empty for a column of the main one, or one that is computed."""
-        table = name.partition(".")[0]
-        return table if table in self.tables and name not in self.computed and "." in name else ""
+        return "" if name in self.computed else table_at(self.tables, name)
 
     @property
     def owner(self) -> str:
@@ -385,7 +384,7 @@ class Schema:
         """
         if not self.tables or name in self.columns or name in self.texts:
             return name
-        found = [full for full in self.cells if self.table_of(full) and full.partition(".")[2] == name]
+        found = [full for full in self.cells if self.table_of(full) and own_name(self.tables, full) == name]
         if len(found) > 1:
             raise QuestionError(f"'{name}' is a column of several tables. Say {' or '.join(found)}.")
         return found[0] if found else name

@@ -594,12 +594,14 @@ def read_tables(tables: Tables, folder: Path, study: Tables) -> Mapping[str, Tab
         With the problems of every table.
     """
     problems = Problems()
-    found = {name: problems.of(with_name, name, _further, table, folder, study) for name, table in tables.items()}
+    found = {
+        name: problems.of(with_name, name, _further, table, folder, study, [*tables]) for name, table in tables.items()
+    }
     problems.refuse()
     return MappingProxyType({name: table for name, table in found.items() if table is not None})
 
 
-def _further(table: object, folder: Path, study: Tables) -> TableSource:
+def _further(table: object, folder: Path, study: Tables, names: Sequence[str]) -> TableSource:
     if not isinstance(table, dict):
         raise SpecError('must be a table: source = "…", and how it is reached')
     _known(table, "table", "")
@@ -617,7 +619,7 @@ def _further(table: object, folder: Path, study: Tables) -> TableSource:
             for name, one in _table(table, "columns").items()
         },
         public=public,
-        keys=pairs_of(key),
+        keys=pairs_of(key, names),
         person=_text(table, "person", ""),
         join=_text(table, "join", "") or "left",
         most=most,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.expression_tree import ColumnName, Tree
+from reticent.data.joined_table import own_name
 from reticent.sql.syntax import TABLE, name_of, parts, refusal
 from reticent.sql.view import RowView, narrowed
 
@@ -63,7 +64,11 @@ def rows_of_table(name: str, schema: Schema, tables: Sequence[str], *, alone: bo
     """
     for further in schema.tables:
         if further.lower() == name.lower():
-            own = {one.partition(".")[2]: ColumnName(one) for one in schema.columns if schema.table_of(one) == further}
+            own = {
+                own_name(schema.tables, one): ColumnName(one)
+                for one in schema.columns
+                if schema.table_of(one) == further
+            }
             return RowView(own, keys=_keys_of(schema, further), table=further)
     if name.lower() not in [one.lower() for one in tables]:
         known = f" Its tables: {', '.join([tables[-1], *schema.tables])}." if schema.tables else ""
@@ -243,7 +248,7 @@ def _keys_of(schema: Schema, table: str) -> dict[str, str]:
         return {name: name for name in own}
     joined = schema.tables[table]
     theirs = [*([] if joined.person is None else [joined.person]), *(name for _, name in joined.keys)]
-    theirs += [ours.partition(".")[2] for ours in of if schema.table_of(ours) == table]
+    theirs += [own_name(schema.tables, ours) for ours in of if schema.table_of(ours) == table]
     return {name: f"{table}.{name}" for name in theirs}
 
 
@@ -299,7 +304,7 @@ def _shown(schema: Schema, table: str, words: Mapping[str, str]) -> str:
 
     def column(full: str) -> str:
         at = schema.table_of(full)
-        return f"{words.get(at, at)}.{full.partition('.')[2] if at else full}"
+        return f"{words.get(at, at)}.{own_name(schema.tables, full)}"
 
     return " AND ".join(f"{column(ours)} = {column(f'{table}.{theirs}')}" for ours, theirs in _pairs(schema, table))
 

@@ -263,7 +263,7 @@ def table(
     SpecError, PublicParameterError
         A declaration that cannot be used; of a public table a key that is not unique.
     """
-    from reticent.data.further_tables import declared_table, pairs_of
+    from reticent.data.further_tables import declared_table, pairs_of, tables_meant
 
     told = dict(notation or {})
     if unknown := told.keys() - {"delimiter", "encoding", "decimal", "thousands", "na", "sheet"}:
@@ -281,7 +281,7 @@ def table(
         rows,
         given,
         public=public,
-        keys=pairs_of(key),
+        keys=pairs_of(key, tables_meant(key, rows, form, delimiter)),
         person=person,
         join=join,
         most=rows_each,

@@ -17,7 +17,7 @@ import ibis
 from reticent.data.columns import Storage
 from reticent.data.engines.casts import DTYPES, engine_type, known_text, parsed, typed
 from reticent.data.engines.formula_levels import Names
-from reticent.data.joined_table import JoinedTable
+from reticent.data.joined_table import JoinedTable, own_name
 from reticent.data.joins import joined_of, keys_of, link_names, links
 from reticent.data.schema import Category, Schema, Text
 from reticent.data.transformations import needed
@@ -77,7 +77,7 @@ def stream_names(schema: Schema, used: Sequence[str], table: str) -> list[tuple[
         Pairs of a name inside the engine and a name in the source; keys are called k0, k1, and so on.
     """
     names, joined = Names(schema, used), schema.tables[table]
-    found = [(names[name], name.partition(".")[2]) for name in columns_read(schema, used, table)]
+    found = [(names[name], own_name(schema.tables, name)) for name in columns_read(schema, used, table)]
     found += [(inside, own) for own, inside in links(schema, table, tables_read(schema, used))]
     found += [(f"k{place}", theirs) for place, (_, theirs) in enumerate(joined.keys)]
     return found if joined.person is None else [*found, ("who", joined.person)]
