@@ -85,10 +85,12 @@ def release(
     """
     voice.spends = True
     opened = with_ledger(study_of(study, extensions), study, ledger)
+    if same_people:
+        opened = opened.same_people()
     item = request.release(opened)
     stem = stem_for(out, item)
     suffixes = (*SUFFIXES, *([".xlsx"] if xlsx else []), *([".pdf"] if pdf else []))
-    ready(opened, item, stem, force=force, same_people=same_people, suffixes=suffixes)
+    ready(opened, item, stem, force=force, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
     if not yes:
         ask_first(voice, opened, item, reason)
@@ -203,7 +205,6 @@ def ready(
     stem: Path,
     *,
     force: bool,
-    same_people: bool,
     suffixes: Sequence[str] = SUFFIXES,
 ) -> None:
     """Refuse, before the charge, everything that would be too late to find after it.
@@ -218,8 +219,6 @@ def ready(
         Path of the files without suffix.
     force : bool
         True if files that exist are replaced.
-    same_people : bool
-        True if the curator says that a changed source has the same people.
     suffixes : sequence of str
         Endings of the files that will be written.
 
@@ -231,8 +230,6 @@ def ready(
         A file that exists or cannot be written, or a source that changed.
     """
     from reticent.certificate.render import workbook
-    from reticent.data.source import identity_of
-    from reticent.ledger.fingerprint import source_at, source_changed
 
     if item.want:
         raise QuestionError(
@@ -242,10 +239,7 @@ def ready(
     if ".xlsx" in suffixes:
         workbook.ready()
     _writable(stem, suffixes, _inputs(study), force=force)
-    changed = None if same_people else source_changed(source_at(identity_of(study.spec.source)))
-    if changed is not None:
-        again = " Give [study] snapshot another word." if study.spec.snapshot else ""
-        raise LedgerError(f"{changed}{again} Nothing was charged.")
+    study._refuse_changed("--same-people")
 
 
 def _inputs(study: Study) -> list[str]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
 @options.try_anyway
 @options.request_id
+@click.option("--same-people", is_flag=True, help="The file changed, the people did not.")
 @click.option("--force", is_flag=True, help="Overwrite the files of an earlier release.")
 @options.yes
 @options.quiet
@@ -52,6 +53,7 @@ def sql(
     who: str,
     try_anyway: bool,
     request_id: str | None,
+    same_people: bool,
     force: bool,
     yes: bool,
 ) -> None:
@@ -62,7 +64,21 @@ def sql(
     """
     opened = study_of(study)
     typed = SqlOptions(
-        epsilon, delta, rho, planned, people, rows, passing, out, purpose, who, try_anyway, force, yes, request_id
+        epsilon,
+        delta,
+        rho,
+        planned,
+        people,
+        rows,
+        passing,
+        out,
+        purpose,
+        who,
+        try_anyway,
+        force,
+        yes,
+        request_id,
+        same_people,
     )
     if statement is not None:
         answer(voice, opened, study, statement, typed)

@@ -37,6 +37,7 @@ class SqlOptions:
     force: bool = False
     yes: bool = False
     request_id: str | None = None
+    same_people: bool = False
 
 
 def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOptions) -> None:
@@ -72,9 +73,9 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
         voice.result({"verb": "sql", "release": "", **made.to_json()}, *plan_parts(made, ""))
         return
     voice.spends = True
-    opened = with_ledger(opened, path, None)
+    opened = with_ledger(opened.same_people() if typed.same_people else opened, path, None)
     stem = stem_for(typed.out, item)
-    ready(opened, item, stem, force=typed.force, same_people=False)
+    ready(opened, item, stem, force=typed.force)
     if not typed.yes:
         ask_first(voice, opened, item, "", people=typed.people, rows=typed.rows)
     with voice.warning(), spending(voice, opened):

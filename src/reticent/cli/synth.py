@@ -92,8 +92,10 @@ def synth(
     if out.suffix.lower() not in FORMATS:
         raise click.BadParameter("--out needs a file that ends in .csv or .parquet.")
     opened = with_ledger(study_of(study), study, ledger)
+    if same_people:
+        opened = opened.same_people()
     item, stem = _item(asked, epsilon, delta), out.with_suffix("")
-    ready(opened, item, stem, force=force, same_people=same_people, suffixes=(out.suffix, *BESIDE))
+    ready(opened, item, stem, force=force, suffixes=(out.suffix, *BESIDE))
     reason = override or opened.spec.budget.override
     if not yes:
         ask_first(voice, opened, item, reason)

@@ -445,6 +445,8 @@ def bought(
     Fault
         After the charge, whatever went wrong; its text is constant but for the reference.
     """
+    if here.shelf is not None:
+        here.shelf.ready()
     charge = compose.in_zcdp(guarantee).loss if here.ledger.currency == "zcdp" else guarantee.loss
     receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=what, purpose=purpose, who=who)
     try:

@@ -67,6 +67,10 @@ class Shelf(Protocol):
         """Tell if it is public that no row lacks one of these columns."""
         ...
 
+    def ready(self) -> None:
+        """Refuse, before the charge, a source that is not there, lacks a column, or has changed."""
+        ...
+
     def read(self, columns: Sequence[str]) -> Floats:
         """Rows of shape (n, columns), NaN throughout where a value is missing or no key. Only after the charge."""
         ...

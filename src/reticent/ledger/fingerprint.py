@@ -396,10 +396,10 @@ class SourceWitness:
                                 _write(place, replace(found, head=noted, file=here, seen=seen))
 
 
-def source_changed(source: Source) -> str | None:
+def source_changed(source: Source, word: str = "--same-people") -> str | None:
     """The curator's note that the source looks different since the last release; None when it does not.
 
-    It depends on the data, so it must reach nobody but the curator.
+    It depends on the data, so it must reach nobody but the curator. ``word`` is how he says that the people stayed.
     """
     looks = {file: [found.seen for found in _claims(file) if found.seen is not None] for file in _files(source)}
     noted = [seen for each in looks.values() for seen in each]
@@ -410,7 +410,7 @@ def source_changed(source: Source) -> str | None:
     release = (*changed, *added)[0].release
     return (
         f"The source has changed since {release}. Releases on old and new rows of the same people still add up. "
-        "Continue with --same-people, or start a new study with new people."
+        f"Continue with {word}, or start a new study with new people."
     )
 
 

@@ -120,6 +120,10 @@ class Columns:
         power = width.numerator.bit_length() - width.denominator.bit_length()
         return Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
 
+    def ready(self) -> None:
+        if self.place:
+            self.rows().close()
+
     def read(self, columns: Sequence[str]) -> Floats:
         """Rows of shape (n, columns); a row that lacks a value is NaN throughout. Values are the middles of steps.
 

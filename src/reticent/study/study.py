@@ -74,6 +74,14 @@ class Study(StudyTerms):
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
+    def same_people(self) -> Study:
+        """The study, of whose changed source the curator says that its rows are of the same people.
+
+        A source that looks different since its last release is refused. Releases on old and new rows of the same people
+        add up in one ledger. New people need a study of their own.
+        """
+        return replace(self, _same_people=True)
+
     def by(
         self,
         *columns: str | Expression,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from reticent.data.format import in_database
 from reticent.data.schema import Schema
-from reticent.errors import BudgetError, QuestionError, Refusal, SpecError
+from reticent.errors import BudgetError, LedgerError, QuestionError, Refusal, SpecError
 from reticent.privacy.loss import Loss
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
@@ -45,6 +45,7 @@ class StudyTerms:
     on_rows: Callable[[int, float], None] | None = None  # called with the rows read, and the share that is done
     extensions: tuple[Extension, ...] = ()  # statistics and mechanisms of third parties that were passed by hand
     _passing: Fraction | None = None  # the share of rows that plans suppose to pass a filter
+    _same_people: bool = False  # the curator says so of a source that changed since its last release
     _handles: dict[str, Ledger] = field(default_factory=dict)  # on the ledger, by its path; shared with what is derived
 
     @property
@@ -131,7 +132,20 @@ class StudyTerms:
 
         return private_files(self.schema, self.spec.further)
 
+    def _refuse_changed(self, word: str = "study.same_people()") -> None:
+        """Refuse a source that looks different since its last release, unless the curator says whose rows it has."""
+        if self._same_people or not self._place:
+            return
+        from reticent.data.source import identity_of
+        from reticent.ledger.fingerprint import source_at, source_changed
+
+        changed = source_changed(source_at(identity_of(self._place)), word)
+        if changed is not None:
+            again = " Give [study] snapshot another word." if self.spec.snapshot else ""
+            raise LedgerError(f"{changed}{again} Nothing was charged.")
+
     def _table(self, timeout: float | None = None) -> Table:
+        self._refuse_changed()
         from reticent.data.further_tables import sources
         from reticent.data.table import open_table
         from reticent.ledger.faults import protected_log
