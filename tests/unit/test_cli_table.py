@@ -87,3 +87,18 @@ def test_a_terminal_shows_styles_and_its_width_is_kept(quiet: dict[str, str], es
     assert ("\x1b[2mnote" in shown) is escapes
     plain = shown.replace("\x1b[2m", "").replace("\x1b[0m", "").splitlines()
     assert (max(map(len, plain)), len(plain)) == (40, 5)
+
+
+def test_a_number_stays_with_its_sign_and_its_percent() -> None:
+    """``10`` ended a line and ``% to at most`` began the next."""
+    for text in (
+        "factor 54.6; 10 % to at most",
+        "loss of ε 2 in all of it",
+        "noise is ± 38 here",
+        "all of (3, 1e-8) is",
+    ):
+        for width in range(12, len(text)):
+            lines = fold(text, width)
+            assert " ".join(lines) == text
+            assert not any(line.endswith(("±", "ε", "(3,")) or line.startswith("%") for line in lines)
+    assert fold("1 % 2 % 3 %", 5) == ["1 %", "2 %", "3 %"]

@@ -6,7 +6,9 @@ import random
 
 import pytest
 
-from reticent.certificate.render.cross import CrossTable
+from reticent.certificate.render.cross import CrossTable, crossed
+from reticent.outcome import Estimate, Reply
+from reticent.statistics.answer import Answer, Cell
 
 WIDTH = 78
 
@@ -41,3 +43,16 @@ def test_turned_twice_it_is_itself() -> None:
 def test_a_column_wider_than_a_line_stands_alone() -> None:
     made = CrossTable("a", "b", ("x" * 90, "y"), (("r", "1", "2"),))
     assert [len(line) for line in made.lines(WIDTH)][1:3] == [93, 93]
+
+
+def test_a_count_moved_to_zero_is_not_shown_as_known() -> None:
+    """Noise of 7 took a count of few rows below zero: both ends of its interval are 0, and ``0 ± 0`` was printed."""
+    groups = [(row, column) for row in (1, 2) for column in ("a", "b")]
+    ends = [(0, 0, 0), (9, 2, 16), (40, 33, 47), (8, 1, 15)]
+    cells = tuple(
+        Cell((("site", row), ("sex", column)), Reply(Estimate(value, low, high, 7, 0)))
+        for (row, column), (value, low, high) in zip(groups, ends, strict=True)
+    )
+    table = crossed(Answer("count by site, sex", cells, discrete=True))
+    assert table is not None
+    assert table.rows == (("1", "0 ± 7", "9 ± 7"), ("2", "40 ± 7", "8 ± 7"))

@@ -19,6 +19,7 @@ from reticent.certificate.certificate import Certificate
 from reticent.certificate.keys import load_private, make_keys
 from reticent.certificate.record import NOT_DURABLE
 from reticent.certificate.render.figure import bar, figure, svg
+from reticent.certificate.render.notes import Notes, lines_of, notes
 from reticent.certificate.render.page import NO_REPLY_WORDS, fragment, page
 from reticent.certificate.render.tables import number, sheet, shown
 from reticent.data.format import plain
@@ -154,13 +155,46 @@ def picture_of(certificate: Certificate) -> str:
 
 
 @pytest.mark.wide
-def test_a_page_says_every_caveat_above_the_table() -> None:
+def test_a_page_says_the_caveats_of_a_release_above_the_table() -> None:
     certificate, _ = released(None)
     text = text_of(certificate)
-    assert len(certificate.caveats) == 2
-    for caveat in (*certificate.caveats, NOT_DURABLE):
+    whole = notes(certificate).whole
+    assert whole
+    for caveat in (*whole, NOT_DURABLE):
         assert text.index(caveat) < text.index("<table")
     assert NOT_DURABLE not in text_of(EXAMPLE)
+
+
+def test_a_caveat_of_one_answer_stands_with_it_once_and_short() -> None:
+    """Sixteen bullets stood before the table, each after the name of its answer."""
+    several = (Cell((("site", 1),), estimate(3, 1, 1)), Cell((("site", 2),), estimate(4, 1, 1)))
+    asked = (
+        Answer("mean(age)", (Cell((), estimate(3, 1, 1)),), ("only of ages", "of two")),
+        Answer("mean(cost) by site", several, ("only of costs",)),
+        Answer("count", (Cell((), estimate(9, 1, 0)),), ("of two",)),
+    )
+    for text in (page(made(*asked)), fragment(made(*asked))):
+        assert [text.count(words) for words in ("only of ages", "only of costs", "of two")] == [1, 1, 1]
+        assert "mean(age), count: of two" in text
+        assert "mean(age): only" not in text.split("<table")[0]
+    text = page(made(*asked))
+    assert text.index("of two") < text.index("<table") < text.index("mean(cost) by site") < text.index("only of costs")
+    assert text.index("only of costs") < text.index("site 1") < text.index("site 2")
+
+
+def test_a_note_that_the_estimand_says_is_not_said_again() -> None:
+    bounds = "values of age outside [0, 90] count as the nearer bound"
+    told = "population mean of age, values cut to [0, 90], among rows with a readable age"
+    one, other = estimate(3, 1, 1), estimate(4, 1, 1)
+    mean = Answer("mean(age)", (Cell((), one),), (bounds,), estimand=told)
+    slope = Answer("regress(age ~ x)", (Cell((("coefficient", "x"),), other),), (bounds,), estimand="coefficients")
+    whole = tuple(document()["caveats"])
+    assert notes(made(mean)) == Notes(whole, ((),))
+    assert notes(made(mean, slope)) == Notes(whole, ((), (bounds,)))
+    assert lines_of(made(mean, slope)) == (("mean(age)", told), ("regress(age ~ x)", f"coefficients; {bounds}"))
+    assert bounds in made(mean).caveats  # the certificate keeps it
+    far = Answer("mean(age)", (Cell((), one),), (bounds.replace("90", "99"),), estimand=told)
+    assert notes(made(far)).whole == (*whole, *far.caveats)
 
 
 @pytest.mark.wide

@@ -16,6 +16,7 @@ import reticent as rt
 from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.render.listing import listing
+from reticent.certificate.render.notes import lines_of, notes
 from reticent.certificate.render.page import fragment, page
 from reticent.certificate.render.tables import sheet
 from reticent.certificate.render.workbook import workbook
@@ -89,7 +90,9 @@ def test_a_caveat_names_its_answers_and_stands_once(made: Release) -> None:
         for text in answer.caveats:
             (line,) = [one for one in found if one.endswith(text)]
             assert answer.name in line.removesuffix(text)
-    assert all(line in " ".join(str(made).split()) for line in found)
+    printed = " ".join(str(made).split())
+    assert all(f"{name}: {text}" in printed for name, text in lines_of(made.certificate))
+    assert all(text in printed for text in notes(made.certificate).whole)
 
 
 def test_no_name_stands_before_a_caveat_of_every_answer_or_of_the_release() -> None:
@@ -182,7 +185,7 @@ def test_a_release_is_printed_as_a_table_under_its_groups() -> None:
     assert {len(line) for line in lines[3:43]} == {len(lines[3])}  # columns stand under one another
     assert lines[43:45] == ["  … 10 more: frame() has all", silent.name]
     assert lines[45].split() == ["no", "reply"]
-    assert all(len(line) <= 100 for line in lines)
+    assert all(len(line) <= 80 for line in lines)
 
 
 def test_a_label_forges_no_line() -> None:

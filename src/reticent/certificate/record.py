@@ -101,7 +101,7 @@ class CertificateRecord:
             for text in dict.fromkeys(answer.caveats):
                 of.setdefault(text, []).append(answer.name)
         return tuple(
-            text if len(names) in (0, len(answers)) else f"{_listed(names)}: {text}" for text, names in of.items()
+            text if len(names) in (0, len(answers)) else f"{listed(names)}: {text}" for text, names in of.items()
         )
 
     @property
@@ -113,7 +113,7 @@ class CertificateRecord:
         return bool(self.document["ledger"]["durable"])
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
     """``mean(age), mean(cost)``, and the number of those left out."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(names[:MOST_NAMES]) + more

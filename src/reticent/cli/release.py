@@ -412,19 +412,19 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
     selection : Selection, optional
         Rows of a SELECT, printed in place of the answers.
     """
+    from reticent.certificate.render.notes import lines_of, notes
     from reticent.certificate.render.tables import column_words, labels_of
     from reticent.certificate.verify import audit_words
     from reticent.privacy.explain import as_data, sentence
     from reticent.privacy.loss import words
-    from reticent.statistics.answer import estimates
 
     document = made.certificate.document
     promised, called = sentence(made.guarantee.loss, made.guarantee.adjacency), labels_of(made.certificate)
     left, approved = (words(loss) for loss in (made.certificate.left, made.certificate.approved))
     ending = [
-        *layout.under("estimates", estimates(made.answers)),
+        *layout.under("estimates", [f"{name}: {text}" for name, text in lines_of(made.certificate)]),
         *layout.under("columns", column_words(made.certificate)),
-        *layout.under("note", (*(() if selection is None else selection.notes), *made.certificate.caveats)),
+        *layout.under("note", (*(() if selection is None else selection.notes), *notes(made.certificate).whole)),
     ]
     if not made.replied:
         ending.append(("no reply", layout.ASK_WHY))

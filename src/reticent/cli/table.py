@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -10,6 +11,7 @@ from unicodedata import combining, east_asian_width
 GAP: Final = 2  # blanks between columns
 LEAST: Final = 10  # columns of a terminal that a folded column keeps
 MARKS: Final = "(,/."  # signs in a name behind which it may be broken
+TIED: Final = re.compile(r"\d %$|[±εδρ] [\d.]$|\([\d.]+, \d$")  # up to a blank and what follows it
 STYLES: Final = {"dim": "\x1b[2m", "bold": "\x1b[1m", "yellow": "\x1b[33m"}
 PLAIN: Final = "\x1b[0m"
 
@@ -92,7 +94,8 @@ def _size(line: str) -> int:
 def fold(text: str, width: int) -> Sequence[str]:
     """Lines of at most ``width`` columns, broken at blanks; a longer word is cut, behind a mark if it has one.
 
-    An indented line goes on further in, so that what follows does not look like a line of its own.
+    An indented line goes on further in, so that what follows does not look like a line of its own. A number stays with
+    its sign and with its per cent.
     """
     found = []
     for line in text.split("\n"):
@@ -100,7 +103,7 @@ def fold(text: str, width: int) -> Sequence[str]:
         further = _further(line, width)
         while _size(rest) > width:
             most = next(end for end in range(len(rest), 0, -1) if end == 1 or _size(rest[:end]) <= width)
-            blank = rest.rfind(" ", 0, most + 1)
+            blank = _blank(rest, most)
             stop = blank if rest[: max(blank, 0)].strip() else _behind_a_mark(rest, most)
             found.append(rest[:stop].rstrip(" "))
             rest = further + rest[stop:].lstrip(" ")
@@ -112,6 +115,13 @@ def _further(line: str, width: int) -> str:
     """Blanks before what an indented line goes on with; none where they would leave little room."""
     blanks = len(line) - len(line.lstrip(" "))
     return " " * (blanks + GAP) if blanks > 0 and 2 * (blanks + GAP) < width else ""
+
+
+def _blank(line: str, most: int) -> int:
+    """The last blank before ``most`` at which a line may end, or the last of all; -1 without one."""
+    blanks = [place for place, sign in enumerate(line[: most + 1]) if sign == " "]
+    loose = [place for place in blanks if not TIED.search(line[max(place - 8, 0) : place + 2])]
+    return max(loose or blanks, default=-1)
 
 
 def _behind_a_mark(word: str, most: int) -> int:

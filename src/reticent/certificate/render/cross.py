@@ -85,5 +85,5 @@ def _half_width(cell: Cell, *, bare: bool) -> str:
     if text is None or not isinstance(cell.outcome, Reply):
         return "no reply"
     e = cell.outcome.value
-    arm = max(e.high - e.value, e.value - e.low)
+    arm = max(e.high - e.value, e.value - e.low) or e.noise  # both ends were moved to the same possible value
     return text.value if bare or cell.as_it_is else f"{text.value} ± {number(arm, decimals(e), ROUND_CEILING)}"

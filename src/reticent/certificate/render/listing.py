@@ -8,15 +8,15 @@ from typing import Final, TypeAlias
 
 from reticent.certificate.record import CertificateRecord
 from reticent.certificate.render.cross import crossed
+from reticent.certificate.render.notes import lines_of, notes
 from reticent.certificate.render.tables import column_words, labels_of, row_words
 from reticent.data.format import plain
 from reticent.outcome import Reply
 from reticent.privacy.explain import sentence
-from reticent.statistics.answer import Answer, estimates, printed
+from reticent.statistics.answer import Answer, printed
 
-WIDTH: Final = 100  # characters of a line of words
-NARROW: Final = 80  # characters of a line of a cross table
-NAME: Final = 44  # characters of a name beside a number
+WIDTH: Final = 80  # characters of a line
+NAME: Final = 24  # characters of a name that always stands beside its number
 MOST: Final = 40  # numbers of one answer that are printed; the frame and the files have all
 HANGING: Final = 11
 HEADS: Final = ("answer", "interval", "± noise", "± sampling")
@@ -33,9 +33,9 @@ def listing(certificate: CertificateRecord) -> str:
     guarantee = certificate.guarantee
     lines = list(_table(answers, labels_of(certificate)))
     for word, texts in (
-        ("estimates", estimates(answers)),
+        ("estimates", [f"{name}: {text}" for name, text in lines_of(certificate)]),
         ("columns", column_words(certificate)),
-        ("note", certificate.caveats),
+        ("note", notes(certificate).whole),
         ("guarantee", (sentence(guarantee.loss, guarantee.adjacency),)),
     ):
         for place, text in enumerate(texts):
@@ -49,11 +49,22 @@ def _table(answers: Sequence[Answer], called: Mapping[str, str]) -> Iterator[str
         return
     numbers = [found for _, found in rows if found] or [("",) * len(HEADS)]
     heads = (HEADS[0], f"{_level(answers)}{HEADS[1]}", *HEADS[2:])
-    name = max(len(text) for text, found in rows if found or len(text) <= NAME)
     widths = [max(len(row[place]) for row in (heads, *numbers)) for place in range(len(HEADS))]
-    for text, found in (("", heads), *rows):
+    most = max(WIDTH - sum(widths) - 2 * len(widths), NAME)
+    name = max((len(text) for text, found in rows if found and len(text) <= most), default=0)
+    for text, found in (("", heads), *(part for row in rows for part in _beside(row, most))):
         parts = (f"{part:>{width}}" for part, width in zip(found, widths, strict=False))
         yield "  ".join([f"{text:<{name}}", *parts]).rstrip()
+
+
+def _beside(row: Line, most: int) -> Iterator[Line]:
+    """A name beside its numbers; one of more than ``most`` characters has a line of its own."""
+    text, found = row
+    if found and len(text) > most:
+        yield _cut(text, WIDTH), ()
+        yield "", found
+    else:
+        yield row
 
 
 def _rows(answer: Answer, called: Mapping[str, str]) -> Iterator[Line]:
@@ -67,9 +78,7 @@ def _rows(answer: Answer, called: Mapping[str, str]) -> Iterator[Line]:
         text = printed(cell, bare=answer.bare)
         name = plain(answer.name if single else f"  {row_words(answer, cell, called)}")
         found = ("no reply", "", "", "") if text is None else (text.value, text.interval, text.noise, text.sampling)
-        if len(name) > NAME:  # on a line of its own
-            yield _cut(name, WIDTH), ()
-        yield name if len(name) <= NAME else "", found
+        yield name, found
     if len(answer.cells) > MOST:
         yield f"  … {len(answer.cells) - MOST:,} more: frame() has all", ()
 
@@ -79,7 +88,7 @@ def _cross_lines(answer: Answer, called: Mapping[str, str]) -> list[str]:
     table = crossed(answer, called)
     if table is None or max(len(table.rows), len(table.heads)) > MOST:
         return []
-    ways = [(one, one.lines(NARROW - 2)) for one in (table, table.turned())]
+    ways = [(one, one.lines(WIDTH - 2)) for one in (table, table.turned())]
     whole = [lines for one, lines in ways if len(lines) == len(one.rows) + 2]  # every column beside the others
     made = whole[0] if whole else min((lines for _, lines in ways), key=len)
     return [f"  {line}".rstrip() for line in made] if len(made) <= 2 * MOST else []

@@ -1,7 +1,8 @@
 """The public page of a release, a model or a session: one HTML file without scripts or anything to load.
 
-Caveats stand above the table, since a number that is read first is quoted first. Then the table, the figure, the
-privacy label in seven lines, and the outline of the proof. This module says what stands on the page; the templates
+Caveats stand above the numbers they are about, since a number that is read first is quoted first: those of the release
+above the table, and those of one answer beside its estimand. Then the figure, the privacy label in seven lines, and the
+outline of the proof. This module says what stands on the page; the templates
 ``release`` and ``release_table`` say where, and escape every word.
 """
 
@@ -15,6 +16,7 @@ from reticent.certificate.record import NOT_DURABLE, CertificateRecord
 from reticent.certificate.render.card import card
 from reticent.certificate.render.cross import crossed
 from reticent.certificate.render.figure import IntervalBar, alternative, bar, svg
+from reticent.certificate.render.notes import lines_of, notes
 from reticent.certificate.render.tables import column_words, label_words, labels_of, row_words, signed
 from reticent.certificate.summary import found, methods, parameters, subject
 from reticent.certificate.verify import audit_words, source_of
@@ -46,12 +48,13 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The rows of one answer; ``single`` where the answer is one number and its row has its name."""
+    """The rows of one answer and its notes; ``single`` where it is one number, and its row has its name."""
 
     name: str
     estimand: str
     single: bool
     rows: tuple[AnswerRow, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
     title = document["name"] or study["title"] or document["release"]
     parts = ("" if study["title"] == title else study["title"], document["release"], document["when"][:10])
     silent = any(isinstance(cell.outcome, NoReply) for answer in answers for cell in answer)
+    told = notes(certificate)
     return render(
         "release",
         {
@@ -78,11 +82,13 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
             "about": " · ".join(part for part in parts if part),
             "purpose": document["purpose"],
             "withdrawn": [withdrawn] if withdrawn else [],
-            "notes": notes_of(certificate),
+            "notes": (*told.whole, *_beyond(certificate)),
             "let_out": _let_out(certificate),
             "card": card(certificate),
             "level": _level(certificate),
-            "answers": [_block(answer, labels_of(certificate)) for answer in answers],
+            "answers": [
+                _block(answer, own, labels_of(certificate)) for answer, own in zip(answers, told.each, strict=True)
+            ],
             "crosses": [
                 (answer.name, cross)
                 for answer in answers
@@ -103,11 +109,12 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
 
 def fragment(certificate: CertificateRecord, *first: str) -> str:
     """The table for a notebook: a bar for every interval, notes above, the ``first`` of them in these words."""
-    guarantee = certificate.guarantee
+    guarantee, told = certificate.guarantee, notes(certificate)
     return render(
         "release_table",
         {
-            "notes": (*filter(None, first), *notes_of(certificate)),
+            "notes": (*filter(None, first), *told.whole, *_beyond(certificate)),
+            "each": lines_of(certificate),
             "level": _level(certificate),
             "rows": [row for answer in certificate.answers for row in _bar_rows(answer, labels_of(certificate))],
             "columns": column_words(certificate),
@@ -117,10 +124,15 @@ def fragment(certificate: CertificateRecord, *first: str) -> str:
 
 
 def notes_of(certificate: CertificateRecord) -> tuple[str, ...]:
-    """The caveats, with those of the study and of the ledger."""
+    """Every caveat, with the notes on the study and on the ledger: for a table that says no estimand."""
+    return (*certificate.caveats, *_beyond(certificate))
+
+
+def _beyond(certificate: CertificateRecord) -> tuple[str, ...]:
+    """The notes on the study and on the ledger."""
     reason = certificate.document.get("override")
     lifted = [f"The limit on the loss of one release was lifted, with this reason: {reason}"] if reason else []
-    return (*certificate.caveats, *lifted, *([] if certificate.durable else [NOT_DURABLE]))
+    return (*lifted, *([] if certificate.durable else [NOT_DURABLE]))
 
 
 def _level(certificate: CertificateRecord) -> str:
@@ -144,10 +156,10 @@ def _let_out(certificate: CertificateRecord) -> LetOut | None:
     )
 
 
-def _block(answer: Answer, called: Mapping[str, str]) -> Block:
+def _block(answer: Answer, own: tuple[str, ...], called: Mapping[str, str]) -> Block:
     single = len(answer.cells) == 1 and not answer.cells[0].label
     rows = (AnswerRow(row_words(answer, cell, called), _numbers(answer, cell)) for cell in answer.shown)
-    return Block(answer.name, answer.estimand, single, tuple(rows))
+    return Block(answer.name, answer.estimand, single, tuple(rows), own)
 
 
 def _numbers(answer: Answer, cell: Cell) -> tuple[str, ...]:

@@ -1,0 +1,73 @@
+"""Notes beside the numbers of a release: each once, with the answer that it is about.
+
+    notes(certificate)     notes of the whole, and notes of each answer
+    lines_of(certificate)  a line for each answer: its name, what it estimates, its notes
+
+A note that only says again what the estimand beside it says is left out. Certificates hold every one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from reticent.certificate.record import CertificateRecord, listed
+from reticent.statistics.answer import Answer
+
+BOUNDS: Final = re.compile(r"values of (.+) outside (\[.+\]) count as the nearer bound")
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Notes of the release, or of several answers; and, in the order of the answers, those of each alone."""
+
+    whole: tuple[str, ...]
+    each: tuple[tuple[str, ...], ...]
+
+
+def notes(certificate: CertificateRecord) -> Notes:
+    """The caveats of a release, each where it belongs: of one answer with that, of others above all."""
+    answers = certificate.answers
+    each: list[list[str]] = [[] for _ in answers]
+    whole = []
+    for text, places in _told(certificate):
+        if len(places) == 1 and len(answers) > 1:
+            each[places[0]].append(text)
+        else:
+            whole.append(_attributed(text, places, answers))
+    return Notes(tuple(whole), tuple(map(tuple, each)))
+
+
+def lines_of(certificate: CertificateRecord) -> tuple[tuple[str, str], ...]:
+    """The name of each answer with its estimand and the notes of it alone; none for an answer without either."""
+    each = zip(certificate.answers, notes(certificate).each, strict=True)
+    lines = ((answer.name, "; ".join((*filter(None, [answer.estimand]), *own))) for answer, own in each)
+    return tuple((name, text) for name, text in lines if text)
+
+
+def _told(certificate: CertificateRecord) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Each text with the places of its answers; none for a text of the whole release."""
+    answers = certificate.answers
+    every = dict.fromkeys([*certificate.document["caveats"], *(text for one in answers for text in one.caveats)])
+    for text in every:
+        of = [place for place, answer in enumerate(answers) if text in answer.caveats]
+        places = tuple(place for place in of if not _said(text, answers[place].estimand))
+        if places or not of:
+            yield text, places
+
+
+def _said(text: str, estimand: str) -> bool:
+    """True if the estimand tells already to which bounds values are cut."""
+    found = BOUNDS.fullmatch(text)
+    return found is not None and found[1] in estimand and f"values cut to {found[2]}" in estimand
+
+
+def _attributed(text: str, places: tuple[int, ...], answers: tuple[Answer, ...]) -> str:
+    if len(places) in (0, len(answers)):
+        return text
+    return f"{listed([answers[place].name for place in places])}: {text}"
+
+
+__all__ = ["Notes", "lines_of", "notes"]
