@@ -70,6 +70,12 @@ def divided_names(module: Module) -> list[str]:
     return [f"{number}: {line.strip()}" for number, line in lines if AT_A_DOT.search(line)]
 
 
+def bare_sections(module: Module) -> list[str]:
+    """Sections of columns that are written without the quotes which TOML wants: ``format.section`` has them."""
+    lines = enumerate(module.text.splitlines(), start=1)
+    return [f"{number}: {line.strip()}" for number, line in lines if re.search(r"columns\.\{(?!toml_key\()", line)]
+
+
 def misplaced(module: Module) -> list[str]:
     """More than two folders deep, or a name that says nothing."""
     parts = module.path.removesuffix(".py").split("/")
@@ -110,6 +116,10 @@ def test_signatures_say_what_they_take() -> None:
 
 def test_a_dot_divides_a_name_of_a_column_in_one_place() -> None:
     assert broken(divided_names) == {}
+
+
+def test_a_section_of_a_column_can_be_pasted() -> None:
+    assert broken(bare_sections) == {}
 
 
 def test_casts_and_ignored_errors_give_a_reason() -> None:

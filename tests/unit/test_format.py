@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import reticent as rt
-from reticent.data.format import ENCODINGS, THOUSANDS, WINDOWS, Format
+from reticent.data.format import ENCODINGS, THOUSANDS, WINDOWS, Format, section
 from reticent.data.order_statistics import RunLength
 from reticent.data.query import Incomplete, Keys, OrderedValues, Query, Ranks, Rows, Tally
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.data.spec import parse_spec
 from reticent.data.table import open_table
-from reticent.errors import PublicParameterError, SpecError
+from reticent.errors import PublicParameterError, QuestionError, SpecError
 
 ALL = Person("add_remove")
 KEY = bytes(32)
@@ -210,3 +211,13 @@ def test_a_single_text_for_na_is_not_taken_letter_by_letter() -> None:
 )
 def test_numbers_are_those_that_people_write(decimal: Any, thousands: str, text: str, value: float | None) -> None:
     assert Format(decimal=decimal, thousands=thousands).number(text) == value
+
+
+@pytest.mark.parametrize("name", ["age", "Total cost €", "Age (years)", "Pat.No", 'say "hi"', "a\\b", "x\x7f", "Größe"])
+def test_the_section_that_a_refusal_names_can_be_pasted(name: str) -> None:
+    """The words of the refusal, put into TOML, declare that column."""
+    if name.isprintable():  # others are no name of a column
+        with pytest.raises(QuestionError) as refused:
+            Schema({name: real()}, Person("add_remove")).bounded(name, "mean")
+        assert section(name) in str(refused.value)
+    assert tomllib.loads(f"{section(name)}\nlow = 0")["columns"] == {name: {"low": 0}}

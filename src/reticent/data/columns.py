@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never
 
 from reticent.calendar import DAY, Calendar
+from reticent.data.format import section
 from reticent.data.schema import Category, Column, Integer, Schema
 from reticent.errors import SpecError
 
@@ -165,7 +166,7 @@ def moments_storage(schema: Schema, name: str, *, aware: bool) -> Storage:
     if calendar is None or not calendar.zone:
         raise SpecError(
             f"column {name} holds times of a zone. Say by whose clocks they count: "
-            f'[columns.{name}] kind = "datetime", zone = "Europe/Berlin". Nothing was read.'
+            f'{section(name)} kind = "datetime", zone = "Europe/Berlin". Nothing was read.'
         )
     return "instants"
 

@@ -17,6 +17,7 @@ another for the print, so that names are kept as plain str.
 from __future__ import annotations
 
 import codecs
+import json
 import math
 import re
 import unicodedata
@@ -251,6 +252,18 @@ def exact_key(key: object) -> object:
     if isinstance(key, str):
         return exact(key)
     return int.__index__(key) if isinstance(key, int) and not isinstance(key, bool) else key
+
+
+def toml_key(name: str) -> str:
+    """A name as TOML writes it: in quotes unless it is made of ASCII letters, digits, _ and -."""
+    if re.fullmatch("[A-Za-z0-9_-]+", name):
+        return name
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def section(column: str) -> str:
+    """The section of a study file that declares a column, to be pasted: ``[columns.age]``, ``[columns."Age (y)"]``."""
+    return f"[columns.{toml_key(column)}]"
 
 
 def check_plain_names(names: Sequence[str], where: str) -> None:

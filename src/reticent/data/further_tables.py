@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from reticent.data.format import Format, exact, in_database
+from reticent.data.format import Format, exact, in_database, toml_key
 from reticent.data.joined_table import JoinedTable, before_dot, own_name, parted
 from reticent.data.joins import source_of, with_tables
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
@@ -227,7 +227,9 @@ def without_partners(schema: Schema) -> list[str]:
             lost = _lost(schema.columns.get(here), there, joined.content)
             if lost:
                 shown = ", ".join(lost[:MOST_SHOWN]) + (", …" if len(lost) > MOST_SHOWN else "")
-                said.append(f"[tables.{name}] has no {there} {shown}, which columns.{here} lists: such rows {rows}.")
+                said.append(
+                    f"[tables.{name}] has no {there} {shown}, which columns.{toml_key(here)} lists: such rows {rows}."
+                )
     return said
 
 

@@ -17,7 +17,17 @@ from reticent.calendar import FIRST, LAST, Calendar
 from reticent.calendar import text as calendar_text
 from reticent.data.expression_tree import Key as Key
 from reticent.data.expression_tree import Tree
-from reticent.data.format import PLAIN, Format, check_plain_names, exact, exact_key, is_text, on_one_line
+from reticent.data.format import (
+    PLAIN,
+    Format,
+    check_plain_names,
+    exact,
+    exact_key,
+    is_text,
+    on_one_line,
+    section,
+    toml_key,
+)
 from reticent.data.joined_table import JoinedTable, chain, own_name, table_at
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
@@ -425,7 +435,7 @@ class Schema:
                     f"{asked} needs numbers, and {name} is a category. Ask for proportion or histogram."
                 )
             raise QuestionError(
-                f"{asked} needs a range known without looking at the file: [columns.{name}] low = …, high = …. "
+                f"{asked} needs a range known without looking at the file: {section(name)} low = …, high = …. "
                 f"If you know none, use median({name}), trimmed_mean({name}) or mean({name}, method=clipped): they may "
                 "give no reply. Nothing was charged."
             )
@@ -712,7 +722,9 @@ def _check_listed(name: str, column: Category, form: Format) -> None:
     for key in column.among:
         spelled = str(key).lower() if isinstance(key, bool) else str(key)
         if spelled in form.na or (type(key) is int and float(key) in form.missing_numbers):
-            raise SpecError(f"columns.{name} lists {key!r}, and na says that it is missing. It is one of the two.")
+            raise SpecError(
+                f"columns.{toml_key(name)} lists {key!r}, and na says that it is missing. It is one of the two."
+            )
 
 
 def _ends(low: End, high: End, *, whole: bool) -> tuple[Fraction | None, Fraction | None, BoundsLadder | None]:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, assert_never
 
 from reticent.data import expression_text
 from reticent.data.dates import from_table
-from reticent.data.format import Format, Limits, check_title, in_database, in_spark, spark_name
+from reticent.data.format import Format, Limits, check_title, in_database, in_spark, section, spark_name, toml_key
 from reticent.data.further_tables import (
     Declared,
     TableSource,
@@ -479,7 +479,7 @@ def _schema(tables: Tables, person: Person, study: Tables, further: Mapping[str,
     )
     schema = joined_schema(schema, further)
     for name, table in given.items():
-        where = f"[columns.{name}]"
+        where = section(name)
         _known(table, str(table.get("kind", "computed")), where)
         text = _text(table, "from", where) or ""
         rest = {key: value for key, value in table.items() if key != "from"}
@@ -649,7 +649,7 @@ def _public_column(name: str, table: object) -> Declared:
 
 
 def _column(name: str, table: object) -> Column | Text:
-    where = f"[columns.{name}]"
+    where = section(name)
     if not isinstance(table, dict):
         raise SpecError(f'{where} must be a table: {where} kind = "real", "integer", "date" or "category"')
     kind = table.get("kind")
@@ -914,15 +914,15 @@ def warnings(spec: Spec) -> tuple[str, ...]:
             continue
         if column.low is None:
             said.append(
-                f"columns.{name} has no bounds: mean and sum will be refused; "
+                f"columns.{toml_key(name)} has no bounds: mean and sum will be refused; "
                 "median, iqr, trimmed mean may give no reply."
             )
         for key, bound in (("low", column.low), ("high", column.high)):
             dated = isinstance(column, Integer) and column.calendar is not None
             if bound is not None and not column.why and not dated and _oddly_exact(Fraction(bound)):
                 said.append(
-                    f"columns.{name}: {key} = {show(bound)} is oddly exact. If it is the file's {key}est value, it is "
-                    "one person's value. Say in 'why' where it comes from."
+                    f"columns.{toml_key(name)}: {key} = {show(bound)} is oddly exact. If it is the file's "
+                    f"{key}est value, it is one person's value. Say in 'why' where it comes from."
                 )
         if not typed[spec.schema.table_of(name)]:
             kind = "integers" if isinstance(column, Integer) else "numbers"

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from reticent.data.compression import bare
 from reticent.data.file_kinds import FileKind, kind_of
-from reticent.data.format import PLAIN, Format
+from reticent.data.format import PLAIN, Format, toml_key
 from reticent.data.header import check_header
 from reticent.data.source import fields_of
 from reticent.errors import SpecError
@@ -184,7 +184,7 @@ def _written(delimiter: str, form: Format) -> str:
 
 
 def _skeleton_column(name: str, kind: str, labels: str, where: str = "columns") -> str:
-    title = f"\n[{where}.{name if re.fullmatch('[A-Za-z0-9_-]+', name) else _quoted(name)}]\n{labels}"
+    title = f"\n[{where}.{toml_key(name)}]\n{labels}"
     bounds = '# low  = …                   # known without looking at the file\n# high = …\n# why  = "…"\n'
     if kind.startswith(("int", "uint")):
         return f'{title}kind = "integer"\n{bounds}'

@@ -25,6 +25,7 @@ from reticent.data.expression import bind, renamed
 from reticent.data.expression_text import column_text, divided
 from reticent.data.expression_tree import Application, ColumnName, Tree
 from reticent.data.expression_types import MOST_CELLS, Labels, part_keys, refusal
+from reticent.data.format import section
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Integer, Key, Schema
 from reticent.data.transformations import computed
@@ -268,7 +269,7 @@ def keys_of(
     for tree in trees:
         if isinstance(tree, ColumnName) and not _listed(schema, tree.column):
             raise QuestionError(
-                f"The groups of '{tree.column}' might name someone. List them: [columns.{tree.column}] kind = "
+                f"The groups of '{tree.column}' might name someone. List them: {section(tree.column)} kind = "
                 f'"category", among = [...]. Numbers are cut: by cut({tree.column}, 0:100:10).'
             )
     whole = trees[0] if len(trees) == 1 else Application(CROSS, tuple(trees))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from reticent.data.format import section
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Integer, Key
 from reticent.errors import QuestionError
@@ -56,7 +57,7 @@ def among_of(column: str, named: tuple[Key, ...], setting: Setting) -> tuple[Key
         case _:
             raise QuestionError(
                 f"the groups of {column} must be known without looking at the file: "
-                f'[columns.{column}] kind = "category", among = [...]. Nothing was charged.'
+                f'{section(column)} kind = "category", among = [...]. Nothing was charged.'
             )
     if len(set(found)) < max(2, len(named)):
         raise QuestionError(f"a test needs two groups of {column} or more, each named once. Nothing was charged.")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from reticent.data.format import section
 from reticent.data.query import PresentValues, Query, Tally
 from reticent.data.schema import Category, Column, Key
 from reticent.errors import QuestionError
@@ -197,7 +198,7 @@ def chosen(asked: Proportion, declared: Column) -> Key:
     """
     if not isinstance(declared, Category):
         raise QuestionError(
-            f'{asked.name} needs a category: [columns.{asked.column}] kind = "category", among = [...]. '
+            f'{asked.name} needs a category: {section(asked.column)} kind = "category", among = [...]. '
             "Nothing was charged."
         )
     listed = ", ".join(map(str, declared.among))

@@ -22,6 +22,7 @@ from functools import partial
 from typing import Final
 
 from reticent.data.candidates import cells_of
+from reticent.data.format import section
 from reticent.data.order_statistics import INFINITE, LARGEST, Order
 from reticent.data.query import OrderedValues, Per, PresentValues, Ranks, kept_rows
 from reticent.data.schema import Category, Integer, Real
@@ -397,7 +398,7 @@ def _terms(asked: Column, setting: Setting, epsilon: Fraction) -> tuple[int, Ptr
     if n is None and price.mode == "paper":
         raise QuestionError(
             f"{asked.name}: mode paper has thresholds made from a public number of values. Substitution has one where "
-            f"every row has a value ([columns.{asked.column}] missing = …), add_remove where [person] people is "
+            f"every row has a value ({section(asked.column)} missing = …), add_remove where [person] people is "
             "declared too. Nothing was charged."
         )
     if n is not None and n != setting.units:

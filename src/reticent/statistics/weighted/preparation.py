@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from reticent.data.design import DECLARE, OfKeys, SampleDesign
 from reticent.data.expression_tree import key_text
+from reticent.data.format import section
 from reticent.data.query import Keys, Weighing, WeightedMoments, WeightedTally
 from reticent.data.schema import Category, Integer, Real, Schema, grid_by_width
 from reticent.errors import QuestionError
@@ -53,7 +54,7 @@ def weighing(column: str, schema: Schema) -> Weighing:
     if not (isinstance(declared, Real | Integer) and _of_weights(declared)):
         raise QuestionError(
             f"weight {column}: weights are numbers of at least 0, with a largest one known without the file: "
-            f"[columns.{column}] low = 0, high = …. Nothing was charged."
+            f"{section(column)} low = 0, high = …. Nothing was charged."
         )
     return Weighing(column, schema.bounded(column, f"weight {column}")[1])
 
@@ -196,7 +197,7 @@ def _groups_of(column: str, told: OfKeys, word: str, setting: Setting) -> tuple[
     declared = setting.schema.column(column)
     if not isinstance(declared, Category):
         raise QuestionError(
-            f'{word} are of a category: [columns.{column}] kind = "category", among = [...]. Nothing was charged.'
+            f'{word} are of a category: {section(column)} kind = "category", among = [...]. Nothing was charged.'
         )
     numbers, among = dict(told), [key_text(key) for key in declared.among]
     if told and sorted(numbers) != sorted(among):
