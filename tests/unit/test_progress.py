@@ -13,7 +13,9 @@ import reticent as rt
 from reticent.cli import progress
 from reticent.cli.output import Voice
 from reticent.cli.progress import Progress, clock, line
+from reticent.cli.release import watched as watched_by
 from reticent.data.columns import Reading
+from reticent.data.format import Format
 from reticent.data.query import Rows
 from reticent.data.schema import Person, Schema, real
 from reticent.data.table import open_table
@@ -103,3 +105,48 @@ def test_the_demonstration_tells_its_stages_and_rows(tmp_path: Path) -> None:
     publish(prepare(tmp_path / "demo"), watched)
     assert stages == ["reserve", "read", "draw", "commit"]
     assert shares[-1] == 1.0
+
+
+QUOTED = '2,"two\nlines",5\n'
+MANY = '3,"' + "line\n" * 200 + '",6\n'
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso8859-1"])
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ("1,a,2\n" * 300, False),
+        ("1,a,2\n" * 300 + "4,b,3", False),  # no end of its last line
+        (QUOTED * 300, False),
+        (QUOTED * 300 + '5,"closed",1', False),
+        (QUOTED + "1,a,2\n" * 50 + '5,"open,1\n' + "1,a,2\n" * 3, True),
+        (QUOTED + '5,"open', True),
+        ("1,a,2\n" + MANY + "1,a,2\n", True),
+        ('5,"' + "long" * 50_000 + "\n", True),
+        ('5,"' + "long" * 50_000 + '",3\n', False),
+    ],
+)
+def test_the_curator_is_told_of_a_quote_that_takes_in_lines(
+    rows: str, told: bool, encoding: str, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text("k,note,x\n" + rows, "utf-8")
+    seen: list[bool] = []
+    schema = Schema({"x": real()}, Person("add_remove"), format=Format(encoding))
+    table = open_table(tmp_path / "t.csv", schema, swallowed=lambda: seen.append(True))
+    table.run([Rows()], bytes(32))
+    assert bool(seen) is told
+
+
+def test_only_a_terminal_is_told_of_a_quote_and_a_quiet_one_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = rt.study({"x": [1.0]}, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget=2)
+    for stream, told in ((io.StringIO(), False), (Terminal(), True)):
+        monkeypatch.setattr("sys.stderr", stream)
+        for voice in (Voice(), Voice(quiet=True)):
+            callback = watched_by(study, voice).on_swallowed
+            assert (callback is not None) is told
+            if callback is not None:
+                callback()
+            voice.receipt("r-0001")
+        assert stream.getvalue().count("never closed") == 2 * told

@@ -23,6 +23,11 @@ WIDEST: Final = 120  # columns of a terminal used at most: longer lines are hard
 NARROW: Final = 80  # columns of a terminal that does not say how many it has
 UNBROKEN: Final = 4000  # columns assumed where the output is a file or a pipe, so that no line is broken
 
+SWALLOWED: Final = (
+    "A quoted cell of the source has more than 100 lines, or its quote is never closed: rows may have been read as one "
+    "cell, and the answers leave them out. Look at its quotes. This line is for you alone: it tells of rows."
+)
+
 # C0 but tab and newline, DEL, C1, and the characters that reorder the text around them
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -54,11 +59,17 @@ class Voice:
     quiet: bool = False
     _midline: bool = False
     _progress: Progress | None = None
+    _swallowed: bool = False
 
     @property
     def at_terminal(self) -> bool:
-        """True if somebody watches standard error, who may see how many rows there are."""
-        return not self.quiet and sys.stderr.isatty()
+        """True if somebody watches the progress on standard error, who may see how many rows there are."""
+        return not self.quiet and self.curator
+
+    @property
+    def curator(self) -> bool:
+        """True if standard error is a terminal, so that the one who reads it may know facts about rows."""
+        return sys.stderr.isatty()
 
     def result(self, document: Mapping[str, object], *parts: Passage) -> None:
         """The result of a verb: ``document`` for programs, ``parts`` for people."""
@@ -99,6 +110,12 @@ class Voice:
         """The receipt of what was charged, behind the stages where they were told."""
         self.rest()
         self.say(f"   {name}" if self._midline else name)
+        if self._swallowed:
+            self.say(f"warning  {SWALLOWED}")
+
+    def swallowed(self) -> None:
+        """A quoted cell took in many lines: told when the release has ended, on the curator's terminal alone."""
+        self._swallowed = True
 
     def stage(self, name: str) -> None:
         """The stage that begins, all on one line: ``reserve … read … draw … commit``."""

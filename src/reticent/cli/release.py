@@ -126,7 +126,12 @@ def received(stem: Path, receipt: str) -> Path:
 
 def watched(study: Study, voice: Voice) -> Study:
     """The study with its stages told, and its rows where somebody sits at a terminal."""
-    return replace(study, on_stage=voice.stage, on_rows=voice.rows if voice.at_terminal else None)
+    return replace(
+        study,
+        on_stage=voice.stage,
+        on_rows=voice.rows if voice.at_terminal else None,
+        on_swallowed=voice.swallowed if voice.curator else None,
+    )
 
 
 @contextlib.contextmanager

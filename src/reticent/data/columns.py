@@ -27,9 +27,18 @@ BATCH: Final = 1 << 16
 
 @dataclass(slots=True, repr=False)
 class Reading:
-    """Share of a source that was read; 0 where the whole is not known. It is private where the number of rows is."""
+    """Facts about a source that is read, which depend on its rows: for the curator alone.
+
+    Attributes
+    ----------
+    share : float
+        Part of the source that was read; 0 where the whole is not known.
+    swallowed : bool
+        True if a quoted cell took in many lines, or all lines to the end of the file.
+    """
 
     share: float = 0.0
+    swallowed: bool = False
 
 
 def wanted(schema: Schema) -> tuple[str, ...]:

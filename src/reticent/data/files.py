@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 LONGEST_CELL: Final = 131_072  # characters
 NO_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows without a value
 BLOCK: Final = 1 << 24  # characters
+MOST_LINES: Final = 100  # of a record, beyond which the curator is told of its quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class CsvFile:
                     yield from empty_batches(len(columns[0]))
                 elif len(columns[0]):
                     yield pa.RecordBatch.from_arrays(columns, names=list(names))
+            self.reading.swallowed |= records.swallowed
 
     def _by_records(self, names: Sequence[str], where: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """The rows of a file in another encoding than UTF-8, record by record."""
@@ -106,6 +108,7 @@ class CsvFile:
             for rows in records.blocks(lambda: False):
                 self.reading.share = below.tell() / max(size, 1)
                 yield from _batch_of(rows, names, where)
+            self.reading.swallowed |= records.swallowed
 
 
 def _batch_of(rows: list[list[str]], names: Sequence[str], where: Sequence[int]) -> Iterator[pa.RecordBatch]:
@@ -142,6 +145,7 @@ class _Records:
         self._lines: list[str] = []  # of the record under way
         self._read = self._start = 0  # characters: in all, and before the record under way
         self._ahead = ""
+        self.swallowed = False  # True if a record has many lines, or a quote is open at the end of the file
         self._reader = csv.reader(self._taking(), delimiter=delimiter)
 
     @property
@@ -184,9 +188,11 @@ class _Records:
                 line = self._whole_end(line)
             lines.append(line)
             self._read += len(line)
+            self.swallowed |= len(lines) > MOST_LINES
             if self._read - self._start > LONGEST_CELL:
                 raise _LongRecord
             yield line
+        self.swallowed |= bool(lines)  # a record that is not over asks for more
 
     def _line(self) -> str:
         """A line with its end, or a part of one that is too long; empty at the end of the file."""
@@ -238,6 +244,7 @@ class _Records:
                     cell, size = [], 0
                 if state == "end":
                     return cells
+        self.swallowed |= state == "quoted"
         if len(cells) < self._width:
             cells.append("".join(cell) if size <= LONGEST_CELL else "")
         return cells

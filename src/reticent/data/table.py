@@ -157,6 +157,7 @@ class Table:
         "_seen",
         "_source",
         "_stopped",
+        "_swallowed",
         "schema",
     )
 
@@ -168,6 +169,7 @@ class Table:
         log: Log | None,
         seen: Seen | None = None,
         *,
+        swallowed: Callable[[], None] | None = None,
         engine: Engine | None = None,
         further: Mapping[str, Source] | None = None,
     ) -> None:
@@ -177,7 +179,7 @@ class Table:
         self._further = dict(further or {})
         if any(isinstance(one, SourceInPlace) and one.engine != self._engine for one in self._further.values()):
             raise SpecError("A further table stays in another database than the main one. Export one of them first.")
-        self._limits, self._log, self._seen = limits, log, seen
+        self._limits, self._log, self._seen, self._swallowed = limits, log, seen, swallowed
         self._stopped = False
         self._lock = threading.Lock()
         self._ends: float | None = None
@@ -373,6 +375,8 @@ class Table:
                 if self._seen is not None:
                     self._seen(rows, source.reading.share)
                 yield pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
+            if self._swallowed is not None and source.reading.swallowed:
+                self._swallowed()
         except KeyboardInterrupt:
             self._stopped = True
             raise
@@ -474,6 +478,7 @@ def open_table(
     limits: Limits | None = None,
     log: Log | None = None,
     seen: Seen | None = None,
+    swallowed: Callable[[], None] | None = None,
     further: Mapping[str, Source] | None = None,
 ) -> Table:
     """A table over a path (CSV, Parquet, glob) or a table in memory. No row is read.
@@ -490,6 +495,8 @@ def open_table(
         Told the reference of a failure and the engine's words, for the curator alone.
     seen : Seen, optional
         Told the number of rows read and their share, for the curator alone.
+    swallowed : function, optional
+        Called where a quoted cell took in many lines, for the curator alone.
     further : mapping of name to Source, optional
         The sources of the schema's further tables.
 
@@ -506,7 +513,8 @@ def open_table(
     limits = limits or Limits()
     if limits.temp and not (Path(limits.temp).is_dir() and os.access(limits.temp, os.W_OK)):
         raise SpecError("[engine] temp must be a folder that this program may write to. Nothing was read.")
-    return Table(open_source(source, schema, delimiter=delimiter), schema, limits, log, seen, further=further)
+    found = open_source(source, schema, delimiter=delimiter)
+    return Table(found, schema, limits, log, seen, swallowed=swallowed, further=further)
 
 
 def _reference() -> str:

@@ -43,6 +43,7 @@ class StudyTerms:
     _groups: Keys | None = None
     on_stage: Callable[[str], None] | None = None  # called with the name of each stage of a release as it begins
     on_rows: Callable[[int, float], None] | None = None  # called with the rows read, and the share that is done
+    on_swallowed: Callable[[], None] | None = None  # called where a quoted cell took in many lines; of rows, as on_rows
     extensions: tuple[Extension, ...] = ()  # statistics and mechanisms of third parties that were passed by hand
     _passing: Fraction | None = None  # the share of rows that plans suppose to pass a filter
     _same_people: bool = False  # the curator says so of a source that changed since its last release
@@ -159,6 +160,7 @@ class StudyTerms:
             log=protected_log,
             limits=replace(self.spec.limits, timeout=timeout),
             seen=self.on_rows,
+            swallowed=self.on_swallowed,
             further=further,
         )
 
