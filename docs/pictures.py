@@ -336,6 +336,45 @@ def reply(folder: Path) -> None:
     keep(figure, "reply")
 
 
+BEFORE: Final = "c865540"  # the last commit whose pages began with every note
+PAINTED: Final = """
+import sys
+from pathlib import Path
+from reticent.certificate.certificate import Certificate
+from reticent.certificate.render import figure, page
+made = Certificate(Path(sys.argv[1]).read_text("utf-8"))
+figure.figure(made).savefig(f"{sys.argv[2]}.png", dpi=75, facecolor="white")
+Path(f"{sys.argv[2]}.html").write_text(page.page(made), "utf-8")
+"""
+
+
+def beside(folder: Path) -> None:
+    """Draw one certificate by the program of ``BEFORE`` and by this one: its figure, and the top of its page."""
+    from PIL import Image
+
+    import reticent as rt
+
+    study = page("how-to/no_reply", folder, 0) or rt.open("rand.toml")
+    asked = ["count", "mean(mdvis)", "mean(mdvis) by site", "count by site, female", "histogram(xage, edges=0:70:10)"]
+    made = study.release([*asked, "median(xage)", "mean(xage)", "sd(income)"], epsilon="2")
+    made.save(folder / "made", files=(".json",))
+    old = folder / "old"
+    subprocess.run(["git", "-C", DOCS.parent, "worktree", "add", "--detach", old, BEFORE], check=True)
+    for tree, name in ((old, "before"), (DOCS.parent, "after")):
+        told = os.environ | {"PYTHONPATH": str(tree / "src")}
+        subprocess.run([sys.executable, "-c", PAINTED, folder / "made.json", folder / name], env=told, check=True)
+        shot = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=800,1000"]
+        target = f"file://{folder / name}.html"
+        subprocess.run([*shot, f"--screenshot={folder / name}_page.png", target], check=True, capture_output=True)
+    subprocess.run(["git", "-C", DOCS.parent, "worktree", "remove", "--force", old], check=True)
+    for name, ending in (("figures_map", ""), ("figures_page", "_page")):
+        pair = [Image.open(folder / f"{side}{ending}.png").convert("RGB") for side in ("before", "after")]
+        whole = Image.new("RGB", (sum(one.width for one in pair) + 20, max(one.height for one in pair)), "white")
+        whole.paste(pair[0], (0, 0))
+        whole.paste(pair[1], (pair[0].width + 20, 0))
+        whole.quantize(32).save(STATIC / f"{name}.png", optimize=True)
+
+
 def keep(figure: Figure, name: str) -> None:
     """Write a figure as an SVG without a date, its text as text."""
     from reticent.certificate.render.figure import as_svg
@@ -367,6 +406,7 @@ PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "own_mechanism": own_mechanism,
     "reply": reply,
     "found_groups": found_groups,
+    "beside": beside,
 }
 
 
