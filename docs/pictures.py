@@ -364,7 +364,7 @@ def beside(folder: Path) -> None:
         told = os.environ | {"PYTHONPATH": str(tree / "src")}
         subprocess.run([sys.executable, "-c", PAINTED, folder / "made.json", folder / name], env=told, check=True)
         shot = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=800,1000"]
-        target = f"file://{folder / name}.html"
+        target = (folder / f"{name}.html").as_uri()
         subprocess.run([*shot, f"--screenshot={folder / name}_page.png", target], check=True, capture_output=True)
     subprocess.run(["git", "-C", DOCS.parent, "worktree", "remove", "--force", old], check=True)
     for name, ending in (("figures_map", ""), ("figures_page", "_page")):
