@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import attrs
 import pytest
 
 from reticent.data.query import Keys, Tally
-from reticent.data.schema import Person, Schema, category, integer, real
+from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.adjacency import Kind
@@ -16,6 +17,7 @@ from reticent.privacy.rederivation import rederive
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
+from reticent.statistics.registry import ALL
 
 ASKED = [
     "count",
@@ -28,7 +30,8 @@ ASKED = [
     "variance(x)",
     "sd(n)",
     "proportion(g, value=2)",
-    "proportion(yes)",
+    "proportion(yes, value=yes)",
+    "proportion(n, value=3)",
     "histogram(x, edges=0:100:10)",
     "histogram(g)",
     "median(x)",
@@ -116,7 +119,9 @@ def test_few_integers_have_a_bin_each_and_more_need_edges() -> None:
         ("mean(g)", "g is a category. Ask for proportion or histogram."),
         ("median(g)", "g is a category"),
         ("mean(xx)", "There is no column 'xx'. Did you mean x? Columns: x, n, free, g, yes."),
-        ("proportion(x)", "needs a category"),
+        ("proportion(x)", "needs a category or whole numbers"),
+        ("proportion(n)", "Which share? proportion(n, value=…) with a whole number"),
+        ("proportion(n, value=1.5)", "'1.5' is no whole number"),
         ("proportion(g, value=9)", "'9' is not one of the values of g: 1, 2, 3."),
         ("histogram(x)", "needs edges known without looking at the file"),
         ("histogram(g, edges=0 1)", "has no edges"),
@@ -133,8 +138,36 @@ def test_a_share_needs_one_value_that_means_yes() -> None:
     unclear = Schema({"g": category([2, 3])}, Person("add_remove"))
     with pytest.raises(QuestionError, match="Which share"):
         prepare(parse("proportion(g)"), Setting(unclear, None), Fraction(1))
-    plain = Schema({"g": category([0, 1])}, Person("add_remove"))
-    assert prepare(parse("proportion(g)"), Setting(plain, None), Fraction(1)).name == "proportion(g)"
+    for among in ([1, 2], [1], [0, 1, 2], ["a", "1"]):  # codes: 1 says nothing there
+        coded = Schema({"g": category(among)}, Person("add_remove"))
+        with pytest.raises(QuestionError, match="Which share"):
+            prepare(parse("proportion(g)"), Setting(coded, None), Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        (category([0, 1]), "1"),
+        (category([True, False]), "True"),
+        (category(["no", "Yes"]), "Yes"),
+        (category(["yes", "no", "unknown"]), "yes"),
+        (integer(0, 1), "1"),
+    ],
+)
+def test_a_share_that_nobody_named_is_named_by_its_answer(declared: Column, value: str) -> None:
+    plain = Setting(Schema({"g": declared, "h": category(["a", "b"])}, Person("add_remove")), None)
+    share = prepare(parse("proportion(g)"), plain, Fraction(1))
+    assert share.name == f"proportion(g, value={value})"
+    assert f"of g = {value} among" in share.estimand
+    assert parse(share.name).name == share.name
+    compared = prepare(parse("test(g ~ h, kind=proportions)"), plain, Fraction(1))
+    assert compared.name == f"test(g ~ h, kind=proportions, value={value})"
+
+
+def test_every_share_of_one_value_is_settled_by_the_schema() -> None:
+    shares = [kind for kind in ALL if "value" in attrs.fields_dict(kind)]
+    assert {kind.verb for kind in shares} == {"proportion", "test"}
+    assert all("value" in kind.settles for kind in shares)
 
 
 @pytest.mark.parametrize("text", ["quantile(x, 0.999)", "median(x)", "iqr(x)"])

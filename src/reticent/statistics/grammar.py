@@ -99,9 +99,21 @@ def spelt(text: str, names: Collection[str]) -> str:
     except Refusal:
         return text
     same = [name for name, one in known.items() if _normal(one) == _normal(asked)]
-    if not same and asked.weights is None:  # the study has a weight, and the text names none
-        same = [name for name, one in known.items() if _normal(attrs.evolve(one, weights=None)) == _normal(asked)]
+    if not same:
+        same = [name for name, one in known.items() if _normal(_as_open_as(asked, one)) == _normal(asked)]
     return same[0] if len(same) == 1 else text
+
+
+def _as_open_as(asked: Ask, one: Ask) -> Ask:
+    """A question without what the study says of it and another leaves open: its weight, and options of its schema."""
+    if asked.weights is None:
+        one = attrs.evolve(one, weights=None)
+    if type(one.statistic) is not type(asked.statistic):
+        return one
+    fields = attrs.fields_dict(type(one.statistic))
+    left = {name: fields[name].default for name in one.statistic.settles}
+    same = {name: value for name, value in left.items() if getattr(asked.statistic, name) == value}
+    return attrs.evolve(one, statistic=attrs.evolve(one.statistic, **same))
 
 
 def _normal(asked: Ask) -> str:

@@ -30,6 +30,7 @@ from reticent.privacy.numbers import Number, positive, show
 from reticent.statistics.options import KeySource, Words, check_per, read_delta, read_epsilon, shown, unknown
 
 if TYPE_CHECKING:
+    from reticent.data.schema import Schema
     from reticent.statistics.context import Setting, Step
 
 T = TypeVar("T")
@@ -95,6 +96,8 @@ class Statistic(ABC):
         effect for coefficients, which are compared with 0; empty for numbers of their own.
     takes_dates : bool
         True if it means something of a column of dates; else it is refused there.
+    settles : tuple of str
+        Options that the schema settles where the question leaves them open; names of answers always have them.
     examples : tuple of str
         Texts, the first of them typical; docs and audits use them.
     """
@@ -109,6 +112,7 @@ class Statistic(ABC):
     counts_rows: ClassVar[bool] = True
     axis: ClassVar[str] = ""
     takes_dates: ClassVar[bool] = False
+    settles: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[str, ...]]
 
     if not TYPE_CHECKING:  # type checkers go by the fields
@@ -185,6 +189,10 @@ class Statistic(ABC):
 
     def renamed(self, of: Callable[[str], str]) -> Statistic:
         """The same statistic with each name of a column replaced; one without columns is itself."""
+        return self
+
+    def settled(self, schema: Schema) -> Statistic:
+        """The same statistic with the options written out that only the schema settles; see ``settles``."""
         return self
 
     @property
@@ -362,6 +370,8 @@ class Ask:
         The column by which rows are weighted; "1" where they are not, whatever the study says.
     source : KeySource or None
         Where the keys of the groups come from, if not from the schema, and how many of them a person may be in.
+    as_asked : Statistic or None
+        The statistic as it was before the schema settled an option; a request that is repeated is known by it.
     """
 
     statistic: Statistic = attrs.field(converter=read_statistic)
@@ -373,6 +383,7 @@ class Ask:
     totals: bool = False
     weights: str | None = None
     source: KeySource | None = None
+    as_asked: Statistic | None = attrs.field(default=None, eq=False, repr=False, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         check_per(self.unit)

@@ -70,7 +70,16 @@ def resolved(asked: Ask, schema: Schema, folder: Callable[[], KeyFolder] | None 
     condition = asked.condition
     if condition is not None and schema.tables:
         condition = renamed(condition, schema.canonical)
-    return attrs.evolve(asked, statistic=statistic, groups=groups, condition=condition, weights=weights, source=source)
+    told = attrs.evolve(asked, statistic=statistic, groups=groups, condition=condition, weights=weights, source=source)
+    return _settled(told, schema)
+
+
+def _settled(asked: Ask, schema: Schema) -> Ask:
+    """The question with the options written out that the declarations of its columns settle."""
+    if all(getattr(asked.statistic, name) is not None for name in asked.statistic.settles):
+        return asked
+    seen = extended(schema, [attrs.evolve(asked, weights=None)])
+    return attrs.evolve(asked, statistic=asked.statistic.settled(seen), as_asked=asked.as_asked or asked.statistic)
 
 
 def _groups(asked: Ask, schema: Schema, folder: Callable[[], KeyFolder] | None) -> Keys | str | None:

@@ -18,7 +18,7 @@ from reticent.statistics.comparison import SEPARATOR, read_comparison
 from reticent.statistics.context import Step
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.error_law import ErrorLaw, combined
-from reticent.statistics.grammar import parse
+from reticent.statistics.grammar import spelt
 from reticent.statistics.least_epsilon import GRID, MOST
 
 NORMAL: Final = 1.959963984540054
@@ -86,8 +86,8 @@ def planned_widths(want: Mapping[str, float], steps: Sequence[Step], people: int
     for name, width in want.items():
         comparison = linked_width(name, width)
         if comparison is not None:
-            spelt = comparison.of([one if one in named else parse(one).name for one in comparison.answers])
-            found.append((name, _half_width(spelt, named, people)))
+            told = comparison.of([spelt(one, named) for one in comparison.answers])
+            found.append((name, _half_width(told, named, people)))
     return tuple(found)
 
 

@@ -120,17 +120,15 @@ class Plan:
         QuestionError
             The plan has no such test, or was saved and read again.
         """
-        from reticent.statistics.grammar import parse
+        from reticent.statistics.grammar import spelt
         from reticent.statistics.hypotheses.power import power_curve
         from reticent.statistics.hypotheses.step import HypothesisStep
 
         tests = [step for step in self._steps() if isinstance(step, HypothesisStep)]
-        for name in (test, parse(test).name):
-            for step in tests:
-                if step.name == name:
-                    return power_curve(
-                        step, effects=effects, people=self.people if people is None else people, level=level
-                    )
+        name = spelt(test, [step.name for step in tests])
+        for step in tests:
+            if step.name == name:
+                return power_curve(step, effects=effects, people=self.people if people is None else people, level=level)
         known = ", ".join(step.name for step in tests) or "none"
         raise QuestionError(f"This plan has no test '{test}'. Its tests: {known}.")
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+import attrs
+
 from reticent.certificate.certificate import Certificate, read_certificate
 from reticent.data.expression_text import write
 from reticent.data.joins import lines
@@ -121,4 +123,5 @@ def stored(ledger: Ledger, line: Line) -> Certificate:
 def _ask(ask: Ask) -> list[object]:
     groups = ask.groups
     named = [groups.column, *map(str, groups.among)] if isinstance(groups, Keys) else [groups or ""]
-    return [ask.name, named, str(ask.epsilon), str(ask.delta), ask.unit, str(ask.totals), ask.weights or ""]
+    name = attrs.evolve(ask, statistic=ask.as_asked or ask.statistic).name
+    return [name, named, str(ask.epsilon), str(ask.delta), ask.unit, str(ask.totals), ask.weights or ""]

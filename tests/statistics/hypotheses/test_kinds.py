@@ -104,7 +104,7 @@ def test_the_answer_says_which_kind_auto_took() -> None:
         ("test(edu ~ income, kind=independence)", "must be known without looking"),
         ("test(income ~ sex, kind=proportions)", "shares of a category"),
         ("test(edu ~ sex, kind=proportions)", "Which share"),
-        ("test(edu ~ sex, kind=proportions, value=none)", "Which share"),
+        ("test(edu ~ sex, kind=proportions, value=none)", "is not one of the values of edu"),
         ("test(income ~ sex, among=f x)", "'x' is not one of the values of sex"),
         ("test(income ~ age, among=20 x)", "no integer"),
         ("test(income ~ one)", "two groups"),

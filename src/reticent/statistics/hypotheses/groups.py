@@ -6,12 +6,13 @@ from fractions import Fraction
 
 from reticent.data.format import section
 from reticent.data.query import Keys
-from reticent.data.schema import Category, Integer, Key
+from reticent.data.schema import Integer, Key
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
+from reticent.statistics.moments.proportion import listed_in
 
 
 def keys_of(asked: HypothesisTest, setting: Setting) -> Keys:
@@ -49,11 +50,13 @@ def among_of(column: str, named: tuple[Key, ...], setting: Setting) -> tuple[Key
         Where there is no public list, or it lacks a value that is named.
     """
     declared = setting.schema.column(column)
+    listed = listed_in(declared)
+    found: tuple[Key, ...]
     match declared:
-        case Category(among=listed):
-            found = tuple(_spelled(column, key, listed) for key in named) or listed
         case Integer() if named:
             found = tuple(_whole(column, key) for key in named)
+        case _ if listed:
+            found = tuple(_spelled(column, key, listed) for key in named) or listed
         case _:
             raise QuestionError(
                 f"the groups of {column} must be known without looking at the file: "

@@ -25,7 +25,7 @@ from reticent.data.expression_text import divided
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, positive, read, show
-from reticent.statistics.moments.proportion import bare
+from reticent.statistics.moments.proportion import OF_VALUE, chosen_of, listed_in
 from reticent.statistics.options import (
     Words,
     check_bounds,
@@ -41,6 +41,7 @@ from reticent.statistics.options import (
 from reticent.statistics.statistic import Dice, Statistic, seldom_bounds
 
 if TYPE_CHECKING:
+    from reticent.data.schema import Schema
     from reticent.statistics.context import Setting, Step
 
 OfTest: TypeAlias = Literal["auto", "means", "proportions", "independence", "ranks", "correlation", "normal", "density"]
@@ -150,6 +151,7 @@ class HypothesisTest(Statistic):
         *("t_test", "ttest", "chisq", "chi_square", "mann_whitney", "kruskal", "wilcoxon", "correlation", "cor", "ks"),
     )
     positions: ClassVar[tuple[str, ...]] = ("formula",)
+    settles: ClassVar[tuple[str, ...]] = ("value",)
     examples: ClassVar[tuple[str, ...]] = (
         "test(x ~ g)",
         "test(g ~ h, kind=independence)",
@@ -161,7 +163,7 @@ class HypothesisTest(Statistic):
     formula: Comparison = attrs.field(converter=read_comparison)
     kind: OfTest = attrs.field(default="auto", kw_only=True)
     among: tuple[Key, ...] = attrs.field(default=(), converter=read_keys, kw_only=True)
-    value: Key | None = attrs.field(default=None, kw_only=True, metadata={"build": lambda texts: bare(texts["value"])})
+    value: Key | None = attrs.field(default=None, kw_only=True, metadata=OF_VALUE)
     edges: tuple[Fraction, ...] = attrs.field(
         default=(), converter=read_edges, kw_only=True, metadata={"show": edges_text}
     )
@@ -220,6 +222,12 @@ class HypothesisTest(Statistic):
 
     def renamed(self, of: Callable[[str], str]) -> HypothesisTest:
         return attrs.evolve(self, formula=Comparison(of(self.column), None if self.on is None else of(self.on)))
+
+    def settled(self, schema: Schema) -> HypothesisTest:
+        among = listed_in(schema.columns[self.column]) if self.column in schema.columns else ()
+        if self.kind != "proportions" or self.value is not None or not among:
+            return self
+        return attrs.evolve(self, value=chosen_of(among, None, self))
 
     @property
     def arguments(self) -> tuple[str, ...]:

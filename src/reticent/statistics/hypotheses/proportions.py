@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from reticent.data.query import Tally
-from reticent.data.schema import Category, Key
+from reticent.data.schema import Key
 from reticent.data.table import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
@@ -36,6 +36,7 @@ from reticent.statistics.intervals import (
     plausible,
     too_few,
 )
+from reticent.statistics.moments.proportion import chosen_of, listed_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +172,8 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     QuestionError
         Where the column is no category, the value is none of it or not named, or there are not two groups.
     """
-    declared = setting.schema.column(asked.column)
-    if not isinstance(declared, Category):
+    asked = asked.settled(setting.schema)
+    if not listed_in(setting.schema.column(asked.column)):
         raise QuestionError(
             f"{asked.name} compares shares of a category: declare {asked.column} as one. Nothing was charged."
         )
@@ -181,21 +182,10 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
         raise QuestionError(
             f"{asked.name} compares two groups: name them by among, or ask kind=independence. Nothing was charged."
         )
-    place = _place(asked, rows)
+    place = rows.index(chosen_of(rows, asked.value, asked))
     mechanism = counting(setting, epsilon)
     query = Tally(asked.column, among=rows, keys=keys)
     law = TableLaw(float(mechanism.scale), setting.schema.person.rows)
     test = Proportions((keys.among[0], keys.among[1]), place, law)
     words = (f"the share is that of {asked.column} = {rows[place]}", *several_rows(setting))
     return HypothesisStep(public_facts.name_of(asked.name, setting), (query,), mechanism, test, setting, words)
-
-
-def _place(asked: HypothesisTest, rows: tuple[Key, ...]) -> int:
-    """Place of the value that is meant: the one named, or the only one of True, 1 and "yes"."""
-    named = [place for place, key in enumerate(rows) if str(key).lower() == str(asked.value).lower()]
-    usual = [place for place, key in enumerate(rows) if str(key).lower() in ("yes", "true", "1")]
-    found = usual if asked.value is None else named
-    if len(found) == 1 and len(rows) > 1:
-        return found[0]
-    listed = ", ".join(map(str, rows))
-    raise QuestionError(f"Which share? test({asked.formula}, value=…) with one of: {listed}. Nothing was charged.")

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 from reticent.data.format import section
 from reticent.data.query import PresentValues, Query, Tally
-from reticent.data.schema import Category, Column, Key
-from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
@@ -169,7 +167,8 @@ def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> Proportio
     -------
     ProportionStep
     """
-    value = chosen(asked, setting.schema.column(asked.column))
+    asked = asked.settled(setting.schema)
+    value = asked.value_in(setting.schema.column(asked.column))
     queries = (Tally(asked.column, among=(value,), keys=setting.keys), PresentValues(asked.column, setting.keys))
     rows = setting.schema.person.rows
     in_place = setting.neighbours.kind == "substitute" and setting.keys is None
@@ -186,6 +185,7 @@ def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> Proportio
         public_facts.labels(setting.keys),
         public_facts.caveats_of(asked.column, None, setting, "row"),
     )
+<<<<<<< HEAD
 
 
 def chosen(asked: Proportion, declared: Column) -> Key:
@@ -217,3 +217,5 @@ def chosen(asked: Proportion, declared: Column) -> Key:
             f"Which share? proportion({asked.column}, value=…) with one of: {listed}. Nothing was charged."
         )
     return found[0]
+=======
+>>>>>>> f91b737 (Write the value of a share into its name and estimand)

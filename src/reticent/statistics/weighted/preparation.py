@@ -22,7 +22,6 @@ from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.total import Sum
 from reticent.statistics.estimand import among_groups, cut, kept
-from reticent.statistics.moments import proportion_step
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
@@ -266,8 +265,8 @@ def _mean(asked: Mean, weight: Weighing, setting: Setting, epsilon: Fraction) ->
 
 
 def _share(asked: Proportion, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
-    declared = setting.schema.column(asked.column)
-    value = proportion_step.chosen(asked, declared)
+    asked = asked.settled(setting.schema)
+    value = asked.value_in(setting.schema.column(asked.column))
     design, person = WeightDesign(SHARE), setting.schema.person
 
     def of(keys: Keys | None) -> tuple[Query, ...]:
