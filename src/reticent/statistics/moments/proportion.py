@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import attrs
 
+from reticent.data.format import section
 from reticent.data.schema import Category, Column, Integer, Key, Schema
 from reticent.errors import QuestionError
 from reticent.statistics.estimand import kept
@@ -73,7 +74,7 @@ class Proportion(OfColumn):
             return _whole(self, declared)
         if not isinstance(declared, Category):
             raise QuestionError(
-                f'{self.name} needs a category or whole numbers: [columns.{self.column}] kind = "category", '
+                f'{self.name} needs a category or whole numbers: {section("columns", self.column)} kind = "category", '
                 "among = [...]. Nothing was charged."
             )
         return chosen_of(declared.among, self.value, self)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from reticent.data.format import section
 from reticent.data.query import PresentValues, Query, Tally
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
@@ -185,37 +184,3 @@ def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> Proportio
         public_facts.labels(setting.keys),
         public_facts.caveats_of(asked.column, None, setting, "row"),
     )
-<<<<<<< HEAD
-
-
-def chosen(asked: Proportion, declared: Column) -> Key:
-    """The value asked for, or the only one of True, 1 and "yes" in the category.
-
-    Raises
-    ------
-    QuestionError
-        A column that is no category; a value that is not listed, or none where several could be meant.
-    """
-    if not isinstance(declared, Category):
-        raise QuestionError(
-            f'{asked.name} needs a category: {section(asked.column)} kind = "category", among = [...]. '
-            "Nothing was charged."
-        )
-    listed = ", ".join(map(str, declared.among))
-    if asked.value is not None:
-        asked_for = str(asked.value)
-        by_spelling = [key for key in declared.among if key == asked.value or str(key) == asked_for]
-        by_letters = [key for key in declared.among if str(key).lower() == asked_for.lower()]
-        if by_spelling or len(by_letters) == 1:
-            return (by_spelling or by_letters)[0]
-        raise QuestionError(
-            f"'{asked.value}' is not one of the values of {asked.column}: {listed}. Nothing was charged."
-        )
-    found = [key for key in declared.among if (isinstance(key, str) and key.lower() == "yes") or key == 1]
-    if len(found) != 1:
-        raise QuestionError(
-            f"Which share? proportion({asked.column}, value=…) with one of: {listed}. Nothing was charged."
-        )
-    return found[0]
-=======
->>>>>>> f91b737 (Write the value of a share into its name and estimand)
