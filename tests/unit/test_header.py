@@ -15,7 +15,7 @@ import pytest
 
 import reticent as rt
 from reticent.data.format import LONGEST_NAME
-from reticent.data.header import delimiter_of, looks_like_data
+from reticent.data.header import delimiter_hint, delimiter_of, looks_like_data
 from reticent.data.schema import Column, Person, Schema
 from reticent.data.source import names_of, open_source
 from reticent.data.spec import parse_spec
@@ -263,3 +263,44 @@ def test_no_verb_says_a_name_of_the_source_that_is_not_declared(tmp_path: Path) 
         found = run(*words)
         assert found.code == 5
         assert not any(token in found.out + found.err for token in TOKENS)
+
+
+@pytest.mark.parametrize(
+    ("sign", "shown"), [(";", "';' in it: delimiter = \";\""), ("\t", 'a tab in it: delimiter = "\\t"')]
+)
+def test_another_delimiter_in_the_header_is_told_wherever_a_column_is_missing(
+    sign: str, shown: str, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text(f"age{sign}sex{sign}x\n44{sign}f{sign}1\n", "utf-8")
+    with pytest.raises(SpecError) as refused:
+        rt.study(tmp_path / "t.csv", adjacency="add_remove", columns={"age": rt.integer(0, 9)}, budget=1)
+    assert shown in str(refused.value)
+    (tmp_path / "t.toml").write_text(
+        '[study]\nsource = "t.csv"\n[person]\nrows = "one_each"\nadjacency = "add_remove"\n[budget]\nepsilon = "1"\n'
+        '[columns.age]\nkind = "integer"\nlow = 0\nhigh = 9\n[[release]]\nname = "a"\nepsilon = "1"\nask = ["count"]\n',
+        "utf-8",
+    )
+    for verb in ("check", "doctor"):
+        found = run(verb, str(tmp_path / "t.toml"))
+        assert found.code != 0
+        assert shown in found.out + found.err
+    (tmp_path / "broken.toml").write_text((tmp_path / "t.toml").read_text().replace("add_remove", "none"), "utf-8")
+    assert (shown in run("check", str(tmp_path / "broken.toml")).err) is (sign == ";")  # names of a tab file are none
+
+
+@pytest.mark.parametrize(
+    ("line", "delimiter"), [("a,b", ","), ("a,b;c", ","), ("a", ","), ('"a;b;c",d', ","), ("a|b|c", "|")]
+)
+def test_a_header_of_the_declared_delimiter_raises_no_question(line: str, delimiter: str) -> None:
+    assert delimiter_hint(line, delimiter) == ""
+
+
+def test_a_title_a_repeated_name_and_a_row_have_one_answer_that_names_each(tmp_path: Path) -> None:
+    """The words do not depend on the line, which may be a person's; each case is told what to do."""
+    said = set()
+    for line in ("a,b,a", "Table 1,,", "1,2,3"):
+        (tmp_path / "t.csv").write_text(f"{line}\n1,2,3\n", "utf-8")
+        said.add(run("init", str(tmp_path / "t.csv"), "--out", str(tmp_path / "t.toml")).err)
+    (words,) = said
+    for advice in ("twice, or empty? Rename", "a title above the names? Delete", "a row? Write a header"):
+        assert advice in words.replace("\n", " ")

@@ -78,11 +78,12 @@ def _header_problems(spec: Spec) -> list[str]:
     if kind_of(Path(spec.source)) == "parquet" and not spec.further:
         return []
     from reticent.data.further_tables import check_further
-    from reticent.data.source import absent_columns
+    from reticent.data.source import absence, absent_columns
 
     try:
         if missing := absent_columns(Path(spec.source), spec.schema, spec.delimiter):
-            return [f"no column is called {', '.join(missing)}, which the study file declares"]
+            form = spec.schema.format
+            return [absence(missing, Path(spec.source), delimiter=spec.delimiter, encoding=form.encoding)]
         check_further(spec.schema, spec.further)
     except SpecError as error:
         return list(error.problems)

@@ -48,7 +48,7 @@ def wanted(schema: Schema) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*schema.stored, *schema.stored_texts, *person, *keys]))
 
 
-def check_names(found: Sequence[str], schema: Schema, where: str) -> None:
+def check_names(found: Sequence[str], schema: Schema, where: str, hint: str = "") -> None:
     """Refuse a source without the declared columns. Only declared names are ever said: others may be values.
 
     Parameters
@@ -58,6 +58,8 @@ def check_names(found: Sequence[str], schema: Schema, where: str) -> None:
     schema : Schema
     where : str
         Name of the source, for the message.
+    hint : str
+        What may be the cause, from the header alone.
 
     Raises
     ------
@@ -70,7 +72,7 @@ def check_names(found: Sequence[str], schema: Schema, where: str) -> None:
         if name not in found:
             raise SpecError(
                 f"There is no column '{name}' in {where}: names agree letter by letter, capitals and spaces too. Those "
-                "that are there are not shown: they may be values. Nothing was read."
+                f"that are there are not shown: they may be values. Nothing was read.{hint}"
             )
 
 

@@ -35,7 +35,7 @@ from reticent.data.columns import (
     wanted,
 )
 from reticent.data.csv_blocks import CsvBlocks, plain_columns
-from reticent.data.header import check_form, delimiter_of, first_line
+from reticent.data.header import check_form, delimiter_hint, delimiter_of, first_line
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
@@ -342,7 +342,8 @@ def open_files(
         return open_json_lines(path.resolve(), schema)
     encoding = schema.format.encoding
     header = header_of(path, delimiter, encoding)
-    check_names(header, schema, f"the header of {path.name}")
+    hint = delimiter_hint(first_line(path, encoding), delimiter)
+    check_names(header, schema, f"the header of {path.name}", hint)
     return CsvFile(path.resolve(), header, delimiter, encoding, dict.fromkeys(wanted(schema), "text"))
 
 
@@ -447,5 +448,8 @@ def header_of(path: Path, delimiter: str, encoding: str = "utf-8") -> tuple[str,
     names, after = tuple(records.next() or ()), records.next()
     if after != ["end"]:
         raise SpecError(f"The header of {path.name} leaves a quote open: a name has no line end. No row was read.")
-    check_form(names, path.name, encoding)
+    try:
+        check_form(names, path.name, encoding)
+    except SpecError as error:  # a tab between names is a control character in a name
+        raise SpecError(f"{error}{delimiter_hint(line, delimiter)}") from None
     return names

@@ -11,6 +11,7 @@ closed cannot take rows into the header, and no refusal here repeats what the li
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from reticent.errors import SpecError
 
 LONGEST_HEADER: Final = 1 << 20  # characters
 DELIMITERS: Final = ",;\t|"  # as programs write them, the usual one first
+TAB: Final = "\t"
 MONTHS: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 MARKS: Final = {  # how files of other kinds begin, the ending by which one is read, and what to do
     b"\xff\xfe": ("", "is UTF-16 text. Save it as UTF-8 (in Excel: CSV UTF-8)."),
@@ -85,9 +87,10 @@ def check_header(names: Sequence[str], where: str) -> None:
     """
     if looks_like_data(names):
         raise SpecError(
-            f"{where} looks like data: a name is empty, there twice, without a letter, or looks like a number, a date, "
-            "an identifier or an address. Where there is no header, write one: this line may be a person's, so it is "
-            "not shown, and no study file was written. Where these are the names, say so: --header-is-names"
+            f"{where} looks like data. It may be a person's, so it is not shown, and no study file was written. Look "
+            "at it. Is a name there twice, or empty? Rename it. Is it a title above the names? Delete it. Is it a row? "
+            "Write a header above it. Does a name only look like a number, a date, an identifier or an address? Say "
+            "so: --header-is-names"
         )
 
 
@@ -109,6 +112,15 @@ def delimiter_of(line: str) -> str:
     """The sign that stands most often between the names of a header line, outside quotes; a comma where none does."""
     outside = "".join(line.split('"')[::2])
     return max(DELIMITERS, key=outside.count)
+
+
+def delimiter_hint(line: str, delimiter: str) -> str:
+    """A question for a delimiter that the header line has more often than the declared one; else empty."""
+    seen, outside = delimiter_of(line), "".join(line.split('"')[::2])
+    if outside.count(seen) <= outside.count(delimiter):
+        return ""
+    written = json.dumps(seen)
+    return f" The first line has {'a tab' if seen == TAB else repr(seen)} in it: delimiter = {written}?"
 
 
 def _check_marks(path: Path) -> None:

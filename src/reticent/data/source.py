@@ -200,6 +200,29 @@ def absent_columns(path: Path, schema: Schema, delimiter: str) -> list[str]:
     return [name for name in wanted(schema) if names and name not in names]
 
 
+def absence(missing: Sequence[str], path: Path, *, delimiter: str, encoding: str) -> str:
+    """Words for declared columns that a file has not, with its likely delimiter where that is another one.
+
+    Parameters
+    ----------
+    missing : sequence of str
+        Declared names.
+    path : Path
+        The file, of which the header line is read and no row.
+    delimiter, encoding : str
+        Of a CSV file, as declared.
+
+    Returns
+    -------
+    str
+    """
+    from reticent.data.file_kinds import kind_of
+    from reticent.data.header import delimiter_hint, first_line
+
+    said = f"no column is called {', '.join(missing)}, which the study file declares."
+    return said + (delimiter_hint(first_line(path, encoding), delimiter) if kind_of(path) == "csv" else "")
+
+
 def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = "") -> list[tuple[str, str]]:
     """Names with types as ``names_of`` has them, a name that is there twice included; none for JSON lines.
 

@@ -690,6 +690,8 @@ def _numeric(table: Tables, where: str, kind: str) -> Real | Integer:
 
 def _category(table: Tables, where: str) -> Category:
     among = table.get("among")
+    if isinstance(among, str):
+        raise SpecError(f'{where} among is a list: among = ["…", "…"], got {_shown(among)}')
     if not isinstance(among, list) or not among:
         raise SpecError(
             f"{where} among = […] is missing: the public list of values. Values found in the file are not public, "

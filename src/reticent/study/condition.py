@@ -105,7 +105,7 @@ def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     """Findings about the names of columns: no other part of the source is read."""
     from reticent.data.file_kinds import kind_of
     from reticent.data.further_tables import check_further
-    from reticent.data.source import absent_columns
+    from reticent.data.source import absence, absent_columns
 
     try:
         missing = absent_columns(source, spec.schema, spec.delimiter)
@@ -116,7 +116,9 @@ def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
         yield Diagnosis("header", "ok", "names of fields stand in the rows: they are not looked at")
         return
     if missing:
-        yield Diagnosis("header", "failed", f"no column is called {', '.join(missing)}, which the study file declares")
+        yield Diagnosis(
+            "header", "failed", absence(missing, source, delimiter=spec.delimiter, encoding=spec.schema.format.encoding)
+        )
         return
     yield Diagnosis("header", "ok", "every declared column is there")
     try:

@@ -76,7 +76,7 @@ def _of_questions(tables: Tables, extensions: Sequence[ModuleType]) -> Iterator[
 def _of_header(tables: Tables, folder: Path) -> Iterator[str]:
     """The declared columns that the names in the source lack, where it can be said how to read them."""
     from reticent.data.format import in_database
-    from reticent.data.source import names_of
+    from reticent.data.source import absence, names_of
 
     study = _part(tables, "study")
     source, delimiter, encoding, sheet = (
@@ -94,4 +94,4 @@ def _of_header(tables: Tables, folder: Path) -> Iterator[str]:
     ]
     missing = [name for name in stored if names and name not in names]
     if missing:
-        yield f"no column is called {', '.join(missing)}, which the study file declares"
+        yield absence(missing, folder / source, delimiter=delimiter, encoding=encoding)
