@@ -74,7 +74,7 @@ class Proportion(OfColumn):
             return _whole(self, declared)
         if not isinstance(declared, Category):
             raise QuestionError(
-                f'{self.name} needs a category or whole numbers: {section("columns", self.column)} kind = "category", '
+                f'{self.name} needs a category or whole numbers: {section(self.column)} kind = "category", '
                 "among = [...]. Nothing was charged."
             )
         return chosen_of(declared.among, self.value, self)
