@@ -9,6 +9,7 @@ import pytest
 
 import reticent as rt
 from reticent.errors import SpecError
+from reticent.study.release_files import CELLS, KNOWN
 from tests.support.cli_kit import clinic, run
 
 ASK = ("--ask", "count", "--epsilon", "0.1")
@@ -66,6 +67,28 @@ def test_an_ending_of_out_is_no_part_of_the_stem(study: Path) -> None:
     assert {path.name for path in Path().glob("t.*")} == {"t.csv", "t.json", "t.html", "t.svg", "t.xlsx"}
     done = run("sql", study.name, "SELECT COUNT(*) FROM study", "--epsilon", "0.1", "--out", "v1.2")
     assert Path("v1.2.csv").exists(), done.said  # no ending of ours
+    assert run("release", study.name, *ASK, "--out", "b.XLSX").code == 0
+    assert {path.name for path in Path().glob("b.*")} == {"b.csv", "b.json", "b.html", "b.svg", "b.xlsx"}
+
+
+@pytest.mark.parametrize("ending", [one for one in KNOWN if one != CELLS])
+def test_a_name_with_an_ending_is_the_file_that_is_saved(ending: str, study: Path, tmp_path: Path) -> None:
+    """``save("out.xlsx")`` wrote out.xlsx.csv and three more, and no workbook."""
+    made = rt.open(study).release(["count"], epsilon="0.1")
+    assert made.save(tmp_path / f"one{ending}") == (tmp_path / f"one{ending}",)
+    assert made.save(f"{tmp_path}/two", files=ending.removeprefix(".")) == (tmp_path / f"two{ending}",)
+    assert {path.name for path in tmp_path.glob("*o*") if path.stem in ("one", "two")} == {
+        f"one{ending}",
+        f"two{ending}",
+    }
+
+
+def test_a_name_with_one_ending_and_files_of_others_is_refused(study: Path, tmp_path: Path) -> None:
+    made = rt.open(study).release(["count"], epsilon="0.1")
+    with pytest.raises(rt.PublicParameterError, match=r"out\.xlsx names one file"):
+        made.save(tmp_path / "out.xlsx", files=[".csv", ".json"])
+    assert not [*tmp_path.glob("out*")]
+    assert made.save(tmp_path / ".csv")[0] == tmp_path / ".csv.csv"  # an ending alone is a name
 
 
 @pytest.mark.parametrize("verb", [("release", *ASK), ("sql", "SELECT COUNT(*) FROM study", "--epsilon", "0.1")])

@@ -122,8 +122,7 @@ def _used(
 
 
 def _saved(read: Certificate, stem: Path) -> object:
-    from reticent.study.release import FILES
-    from reticent.study.release_files import save
+    from reticent.study.release_files import FILES, save
 
     return save(read, stem, FILES)
 

@@ -11,8 +11,6 @@ import click
 
 from reticent.errors import SpecError
 
-ENDINGS: Final = (".csv", ".json", ".html", ".svg", ".xlsx", ".pdf")  # of the files of a release
-
 Declared = TypeVar("Declared", bound=Callable[..., Any] | click.Command)
 
 
@@ -43,7 +41,7 @@ class TypedStem(TypedPath):
     """Path of several files without their endings, or a folder for them."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Turn a typed text into a path: an ending of the files is no part of it.
+        """Turn a typed text into a path.
 
         Parameters
         ----------
@@ -71,7 +69,7 @@ class TypedStem(TypedPath):
             folder = False
         if ended and not folder:
             raise SpecError(f"There is no folder {value}. Make it first; without its last sign it names files.")
-        return path if folder or path.suffix.lower() not in ENDINGS else path.with_suffix("")
+        return path
 
 
 class TypedPlace(click.types.StringParamType):

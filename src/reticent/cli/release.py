@@ -88,8 +88,7 @@ def release(
     if same_people:
         opened = opened.same_people()
     item = request.release(opened)
-    stem = stem_for(out, item)
-    suffixes = (*SUFFIXES, *([".xlsx"] if xlsx else []), *([".pdf"] if pdf else []))
+    stem, suffixes = files_for(out, item, (*([".xlsx"] if xlsx else []), *([".pdf"] if pdf else [])))
     ready(opened, item, stem, force=force, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
     if not yes:
@@ -110,14 +109,31 @@ def release(
     publish(voice, made, received(stem, made.receipt), suffixes, force=force)
 
 
-def stem_for(out: Path | None, item: ReleaseSpec) -> Path:
-    """The stem of the files: as told, else the release's name; the receipt for no name or in a folder told."""
+def files_for(out: Path | None, item: ReleaseSpec, more: Sequence[str] = ()) -> tuple[Path, tuple[str, ...]]:
+    """The stem and endings of the files: as told, else by the release's name; by receipt for no name or in a folder.
+
+    Parameters
+    ----------
+    out : Path or None
+        Stem or file that was typed. The ending of a file is one of those written.
+    item : ReleaseSpec
+        Release, with its name.
+    more : sequence of str
+        Endings wanted beside the usual ones.
+
+    Returns
+    -------
+    pair of Path and tuple of str
+    """
+    from reticent.study.release_files import ALWAYS, parted
+
     if out is None:
-        return Path(stem_of(item.name) if item.name else RECEIPT)
+        return Path(stem_of(item.name) if item.name else RECEIPT), (*SUFFIXES, *more)
     try:
-        return out / RECEIPT if out.is_dir() else out
+        stem, ending = (out / RECEIPT, "") if out.is_dir() else parted(out, ALWAYS)
     except (OSError, ValueError):
-        return out  # refused with its words where files are looked for
+        stem, ending = out, ""  # refused with its words where files are looked for
+    return stem, tuple(dict.fromkeys((*SUFFIXES, *more, *([ending] if ending else []))))
 
 
 def received(stem: Path, receipt: str) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.particulars import Record
-from reticent.cli.release import SUFFIXES, ask_first, publish, ready, received, spending, stem_for, watched, with_ledger
+from reticent.cli.release import ask_first, files_for, publish, ready, received, spending, watched, with_ledger
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -74,8 +74,8 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
         return
     voice.spends = True
     opened = with_ledger(opened.same_people() if typed.same_people else opened, path, None)
-    stem = stem_for(typed.out, item)
-    ready(opened, item, stem, force=typed.force)
+    stem, suffixes = files_for(typed.out, item)
+    ready(opened, item, stem, force=typed.force, suffixes=suffixes)
     if not typed.yes:
         ask_first(voice, opened, item, "", people=typed.people, rows=typed.rows)
     with voice.warning(), spending(voice, opened):
@@ -89,7 +89,7 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
             request_id=typed.request_id,
         )
     publish(
-        voice, release, received(stem, release.receipt), SUFFIXES, force=typed.force, selection=selected(found, release)
+        voice, release, received(stem, release.receipt), suffixes, force=typed.force, selection=selected(found, release)
     )
 
 

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from reticent.study.synthetic import Synthetic
 
 VERSION: Final = 1
-FILES: Final = (".csv", ".json", ".html", ".svg")
 
 
 class Release(Comparisons):
@@ -179,16 +178,16 @@ class Release(Comparisons):
 
         return figure(self.certificate)
 
-    def save(self, stem: str | Path, *, files: Sequence[str] = FILES) -> tuple[Path, ...]:
+    def save(self, stem: str | Path, *, files: str | Sequence[str] | None = None) -> tuple[Path, ...]:
         """Write ``stem`` .csv, .json (the certificate), .html and .svg; returns the paths.
 
-        ``files`` names the suffixes wanted. ".xlsx" is an Excel workbook, which needs ``reticent[files]``, ".pdf" the
-        figure for a paper, and ".cells.csv" has the cells of the one density released. Each file is put in place all at
-        once, and a link of that name is replaced, not followed.
+        ``"table.xlsx"`` names that one file, and ``files`` the endings wanted. ".xlsx" is an Excel workbook, which
+        needs ``reticent[files]``, ".pdf" the figure for a paper, and ".cells.csv" has the cells of the one density
+        released. Each file is put in place all at once, and a link of that name is replaced, not followed.
         """
-        from reticent.study.release_files import save
+        from reticent.study.release_files import named, save
 
-        return save(self.certificate, Path(stem), files)
+        return save(self.certificate, *named(Path(stem), files))
 
     def __repr__(self) -> str:
         from reticent.certificate.render.listing import listing

@@ -16,8 +16,37 @@ if TYPE_CHECKING:
 
     from reticent.certificate.certificate import Certificate
 
+FILES: Final = (".csv", ".json", ".html", ".svg")
 WORKBOOK: Final = ".xlsx"
 CELLS: Final = ".cells.csv"
+ALWAYS: Final = (*FILES, ".pdf", WORKBOOK)  # whatever was released
+KNOWN: Final = (CELLS, *ALWAYS)  # the longest first
+
+
+def parted(path: Path, among: Sequence[str] = KNOWN) -> tuple[Path, str]:
+    """The stem of a path and the ending of a release's file that it has; no ending where it has none of them."""
+    for ending in among:
+        if path.name.lower().endswith(ending) and len(path.name) > len(ending):
+            return path.with_name(path.name[: -len(ending)]), ending
+    return path, ""
+
+
+def named(path: Path, files: str | Sequence[str] | None) -> tuple[Path, tuple[str, ...]]:
+    """The stem and the endings of the files wanted; a path with an ending names that one file.
+
+    Raises
+    ------
+    PublicParameterError
+        A path with one ending, and a list of others.
+    """
+    stem, ending = parted(path)
+    if files is None:
+        return stem, (ending,) if ending else FILES
+    listed = (files,) if isinstance(files, str) else tuple(files)
+    endings = tuple(one if one.startswith(".") else f".{one}" for one in listed)
+    if ending and ending not in endings:
+        raise PublicParameterError(f"{path.name} names one file: leave files out, or {ending} out of the name")
+    return stem, endings
 
 
 def save(
@@ -70,7 +99,7 @@ def save(
     }
     unknown = [suffix for suffix in suffixes if suffix not in contents]
     if unknown:
-        raise PublicParameterError(f"a release is saved as {', '.join(contents)}; got {', '.join(unknown)}")
+        raise PublicParameterError(f"a release is saved as {', '.join(KNOWN)}; got {', '.join(unknown)}")
     made = {stem.with_name(stem.name + suffix): contents[suffix]() for suffix in suffixes}
     for path in made:
         refuse_replacing(path)
