@@ -14,7 +14,7 @@ import reticent as rt
 from reticent.calendar import Calendar
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer
-from reticent.data.spec import read_spec
+from reticent.data.spec import read_spec, warnings
 from reticent.outcome import Estimate, Reply
 from reticent.study.release import Release
 
@@ -211,3 +211,31 @@ def test_odd_cells_and_stand_ins_are_those_of_integers() -> None:
             dict(cell.label)["y"]: round(cell.outcome.value.value) for cell in found if isinstance(cell.outcome, Reply)
         }
         assert counts == {year: years.count(year) for year in range(2020, 2026)}
+
+
+@pytest.mark.parametrize(
+    ("source", "of_in", "of_out", "told"),
+    [
+        ("t.csv", 'kind = "date", format = "%d.%m.%Y"', 'kind = "date"', ["out has no format", 'in has "%d.%m.%Y"']),
+        ("t.csv", 'kind = "date", format = "%d.%m.%Y"', 'kind = "date", format = "%d/%m/%Y"', []),
+        ("t.csv", 'kind = "date"', 'kind = "date"', []),
+        ("t.csv", 'kind = "date"', 'kind = "datetime"', ["columns.out has no zone"]),
+        ("t.csv", 'kind = "date"', 'kind = "datetime", zone = "UTC"', []),
+        ("t.csv", 'kind = "date"', 'kind = "datetime", format = "%d.%m.%Y %H:%M"', ["in has no format"]),
+        ("t.parquet", 'kind = "date", format = "%d.%m.%Y"', 'kind = "datetime"', []),
+    ],
+)
+def test_check_doubts_a_spelling_of_dates_that_was_perhaps_forgotten(
+    source: str, of_in: str, of_out: str, told: list[str], tmp_path: Path
+) -> None:
+    """By the declarations alone: the file is not there."""
+    ends = "low = 2024-01-01, high = 2024-12-31"
+    (tmp_path / "t.toml").write_text(
+        f'[study]\nsource = "{source}"\n[person]\nrows = "one_each"\nadjacency = "add_remove"\n'
+        f'[budget]\nepsilon = "1"\n[columns]\nin = {{ {of_in}, {ends} }}\nout = {{ {of_out}, {ends} }}\n'
+        'month = { from = "month(`in`)" }\n',
+        "utf-8",
+    )
+    said = " ".join(warnings(read_spec(tmp_path / "t.toml")))
+    assert all(words in said for words in told)
+    assert (" has no format" in said or " has no zone" in said) is bool(told)

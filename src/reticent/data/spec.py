@@ -14,7 +14,7 @@ import difflib
 import json
 import math
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -931,7 +931,32 @@ def warnings(spec: Spec) -> tuple[str, ...]:
             if isinstance(column, Integer) and column.calendar is not None:
                 kind = "dates" if column.calendar.kind == "date" else "times"
             said.append(f"Values of {name} that are not {kind} {_instead(column)}.")
+    read = {name: column for name, column in asked.items() if name not in spec.schema.computed}
+    said += _about_notation({name: column for name, column in read.items() if not typed[spec.schema.table_of(name)]})
     return (*said, *without_partners(spec.schema))
+
+
+def _about_notation(columns: Mapping[str, Column]) -> Iterator[str]:
+    """Doubts about the spelling of dates and times in text, by the declarations alone."""
+    dated = {
+        name: column.calendar
+        for name, column in columns.items()
+        if isinstance(column, Integer) and column.calendar is not None
+    }
+    spelt = [name for name, calendar in dated.items() if calendar.format]
+    bare = [name for name, calendar in dated.items() if not calendar.format]
+    if spelt and bare:
+        format_ = dated[spelt[0]].format
+        yield (
+            f"{', '.join(bare)} {'have' if len(bare) > 1 else 'has'} no format, so cells are read as 2024-02-29; "
+            f"{spelt[0]} has {_shown(format_)}. Where they are spelt alike, say format in each."
+        )
+    for name, calendar in dated.items():
+        if calendar.kind == "datetime" and not calendar.zone and not calendar.format:
+            yield (
+                f"columns.{toml_key(name)} has no zone: cells with an offset, 2024-02-29T13:05:00Z, cannot be read. "
+                'Say zone = "UTC", or the zone whose clocks count.'
+            )
 
 
 def _instead(column: Real | Integer) -> str:
