@@ -174,7 +174,7 @@ def test_several_questions_state_what_one_person_tells_in_all(here: Path) -> Non
     done("design", "both", "--join", "one.survey.toml", "--join", "two.survey.toml", "--epsilon", "2.2")
     both = survey.read("both.survey.toml")
     assert isinstance(both, survey.Questionnaire)
-    rows = "answer_1,answer_2\n" + "yes,no\nno,no\n" * 50
+    rows = "answer_1,answer_2\n" + "yes,no\nno,yes\nno,no\n" * 34
     (here / "answers.csv").write_text(rows, "utf-8")
     files = ("-o", "kept.json", "--html", "page.html")
     said = done("estimate", "answers.csv", "--design", "both.survey.toml", *files).said
@@ -185,6 +185,15 @@ def test_several_questions_state_what_one_person_tells_in_all(here: Path) -> Non
     text = (here / "kept.json").read_text("utf-8")
     (here / "kept.json").write_text(text.replace('"2.19722457734"', '"1.5"'), "utf-8")
     assert run("survey", "check", "kept.json").code == 6
+
+
+def test_answers_that_contradict_the_design_end_with_code_6(here: Path) -> None:
+    done("design", "affair", "--question", QUESTION)
+    (here / "answers.csv").write_text("answer\n" + "Yes\nno\nno\n" * 40, "utf-8")
+    refused = run("survey", "estimate", "answers.csv", "--design", "affair.survey.toml", "-o", "kept.json")
+    assert refused.code == 6
+    assert "Did you mean 'yes'?" in refused.said
+    assert (refused.out, (here / "kept.json").exists()) == ("", False)
 
 
 @pytest.mark.wide
@@ -198,7 +207,8 @@ def test_several_questions_share_a_budget_and_are_estimated_one_by_one(here: Pat
     both = survey.read("both.survey.toml")
     assert isinstance(both, survey.Questionnaire)
     codes = [design.code for design in both.designs]
-    rows = [f"{codes[0]},yes,{codes[1]},red", f"{codes[0]},no,{codes[1]},blue"] * 40
+    rows = [f"{codes[0]},yes,{codes[1]},red", f"{codes[0]},no,{codes[1]},blue"] * 27
+    rows += [f"{codes[0]},no,{codes[1]},green"] * 26
     (here / "answers.csv").write_text("\n".join(["design_1,answer_1,design_2,answer_2", *rows]), "utf-8")
     found = done("estimate", "answers.csv", "--design", "both.survey.toml", "--json").document
     assert [record["design"]["question"] for record in found["estimates"]] == [QUESTION, "Which?"]

@@ -12,7 +12,7 @@ import pytest
 
 from reticent import survey
 from reticent.entropy import Replayed
-from reticent.errors import PublicParameterError, QuestionError, SpecError
+from reticent.errors import CheckError, PublicParameterError, QuestionError, SpecError
 from reticent.survey import Design, device
 from reticent.survey.estimate import simplex
 from reticent.survey.tally import tally
@@ -57,7 +57,28 @@ def test_shares_below_the_least_possible_are_said_to_be_suspect() -> None:
     assert any("more than the 750 expected" in line for line in COINS.estimate({"yes": 810, "no": 190}).caveats)
     assert not any("expected" in line for line in COINS.estimate({"yes": 235, "no": 765}).caveats)  # p 0.15
     one_sided = survey.one_sided("x", truth="1/2")
-    assert any("fewer" in line for line in one_sided.estimate({"yes": 400, "no": 600}).caveats)
+    assert any("fewer" in line for line in one_sided.estimate({"yes": 440, "no": 560}).caveats)
+
+
+def test_answers_that_contradict_the_design_have_no_estimate() -> None:
+    """A column of Yes and no gave "0.0 %" with an interval: every yes was left out."""
+    with pytest.raises(CheckError, match=r"no estimate.*contradicts the design.*Did you mean 'yes'\? Capitals count\."):
+        COINS.estimate(["Yes"] * 320 + ["no"] * 680)
+    with pytest.raises(CheckError, match="contradicts the design"):
+        COINS.estimate({"yes": 1000, "no": 0})
+    assert COINS.estimate(["Yes"] * 3 + ["yes"] * 40 + ["no"] * 60).caveats[-1].endswith("Capitals count.")
+    with pytest.raises(PublicParameterError, match="Did you mean 'yes' or 'no'"):
+        COINS.estimate(["YES", "No"])
+
+
+@pytest.mark.parametrize("share", [0.25, 0.75])
+def test_a_survey_that_follows_its_design_has_an_estimate(share: float) -> None:
+    """At nobody's and everybody's truth: the counts of 1e-5 tails are noted, and estimated."""
+    from scipy.stats import binom
+
+    for tail in (1e-5, 1 - 1e-5):
+        heard = int(binom.ppf(tail, 5000, share))
+        assert COINS.estimate({"yes": heard, "no": 5000 - heard}).answers == 5000
 
 
 def test_json_has_what_the_result_has() -> None:
@@ -82,7 +103,7 @@ def test_subgroups_are_estimates_of_their_own() -> None:
 
 def test_several_answers_are_consistent_and_hold_together() -> None:
     design = survey.choice("Which?", FIVE, epsilon=1)
-    result = design.estimate({"a": 700, "b": 250, "c": 250, "d": 130, "e": 270})
+    result = design.estimate({"a": 640, "b": 250, "c": 250, "d": 190, "e": 270})
     assert sum(share.value for share in result) == pytest.approx(1)
     assert sum(share.consistent for share in result) == pytest.approx(1)
     assert result["d"].value < 0 <= result["d"].consistent

@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import PublicParameterError
+from reticent.errors import CheckError, PublicParameterError
 from reticent.mechanisms.local_mean import LocalMean
 from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
@@ -29,6 +29,7 @@ from reticent.survey.tally import Answers, ReportTally, tally
 
 Interval: TypeAlias = Literal["wilson", "exact"]
 SUSPECT: Final = 0.01  # of a check that nothing is wrong with
+IMPOSSIBLE: Final = 1e-6  # likewise: below it there is no estimate
 MOST_GROUPS: Final = 1000
 
 
@@ -145,12 +146,15 @@ def of_tally(
     ------
     PublicParameterError
         Another interval, or no answer to estimate from.
+    CheckError
+        Answers that contradict the design: of a survey that follows it, one in a million does.
     """
     if interval not in ("wilson", "exact"):
         raise PublicParameterError('interval is "wilson" or "exact"')
     checked_level(level)
     if heard.answers == 0:
         raise PublicParameterError(" ".join(("there is no answer to estimate from.", *_counts(heard))).rstrip("."))
+    cheating = _cheating(design, heard)
     shares: tuple[Share, ...]
     if isinstance(design.mechanism, LocalMean):
         shares, limits = (_mean(design, design.mechanism, heard, interval, level),), _limits(design)
@@ -167,7 +171,7 @@ def of_tally(
         )
         for name, parts in (groups or {}).items()
     )
-    caveats = (*_clipping(shares, limits), *_counts(heard), *_cheating(design, heard))
+    caveats = (*_clipping(shares, limits), *_counts(heard), *cheating)
     return Result(design.question, shares, heard.answers, heard.missing, heard.off_list, caveats, level, limits, found)
 
 
@@ -323,9 +327,16 @@ def _counts(heard: ReportTally) -> tuple[str, ...]:
     if heard.off_list:
         found.append(
             f"{heard.off_list:,} of {_all(heard):,} answers are none this design can give: counted here, not guessed, "
-            "not in the estimate."
+            f"not in the estimate.{_meant(heard)}"
         )
     return tuple(found)
+
+
+def _meant(heard: ReportTally) -> str:
+    """A question where answers off the list are some of the list, but for capitals."""
+    if not heard.meant:
+        return ""
+    return f" Did you mean {' or '.join(map(repr, heard.meant[:3]))}? Capitals count."
 
 
 def _all(heard: ReportTally) -> int:
@@ -345,7 +356,18 @@ def _cheating(design: Design, heard: ReportTally) -> tuple[str, ...]:
     tests = 2 * len(labels)
     found = []
     for label, count, low, high in zip(labels, support.tolist(), few.tolist(), many.tolist(), strict=True):
-        if min(low, high) * tests < SUSPECT:
+        chance = min(low, high) * tests
+        if chance < IMPOSSIBLE:
+            raise CheckError(
+                " ".join(
+                    (
+                        f"There is no estimate. '{label}' was heard {count:,} times of {n:,}, which contradicts the "
+                        f"design: with its coins that is rarer than one in a million, whatever the truth.",
+                        *_counts(heard),
+                    )
+                )
+            )
+        if chance < SUSPECT:
             side, chance, share = ("fewer", low, miss) if low < high else ("more", high, hit)
             truth = "nobody's" if side == "fewer" else "everybody's"
             found.append(

@@ -36,13 +36,15 @@ Answers: TypeAlias = Sequence[object] | Mapping[str, int] | NDArray[np.generic]
 class ReportTally:
     """Tally of the reports.
 
-    It has the ``support`` of each answer, or the count of each place of a number, among ``answers`` messages.
+    It has the ``support`` of each answer, or the count of each place of a number, among ``answers`` messages. ``meant``
+    are the answers of the design that some of those off its list are, but for capitals.
     """
 
     answers: int
     support: NDArray[np.int64]
     missing: int = 0
     off_list: int = 0
+    meant: tuple[str, ...] = ()
 
 
 def tally(design: Design, answers: Answers) -> ReportTally:
@@ -68,7 +70,9 @@ def of_counts(design: Design, counts: Mapping[str, int]) -> ReportTally:
     kept = [(number, count) for number, count in found if number is not None]
     off = sum(count for number, count in found if number is None)
     total = sum(count for _, count in kept)
-    return ReportTally(total, _support(design, kept), missing, off)
+    others = {text.strip().casefold() for text in counts if off and heard(design, text.strip()) is None}
+    meant = tuple(label for label in design.among if str(label).casefold() in others)
+    return ReportTally(total, _support(design, kept), missing, off, meant)
 
 
 def _empty(token: object) -> bool:
