@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import reticent as rt
-from reticent.errors import Refusal
+from reticent.data import expression_text
+from reticent.data.spec import read_spec
+from reticent.errors import QuestionError, Refusal, SpecError
 from tests.support.cli_kit import clinic, run
 
 
@@ -115,3 +117,65 @@ def test_an_unknown_encoding_is_refused_before_a_file_is_opened(tmp_path: Path) 
     for encoding in ("foo", "utf-16", "rot13"):
         refused = run("init", str(tmp_path / "a.csv"), "--encoding", encoding)
         assert (refused.code, "encoding is utf-8" in refused.said) == (5, True), refused.said
+
+
+STUDY = """[study]
+source = "t.csv"
+[person]
+rows = "one_each"
+adjacency = "add_remove"
+[budget]
+epsilon = "1"
+[columns.age]
+kind = "integer"
+low = 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("low = 0", "low = 01.01.2024", "A date is written 2024-02-29, without quotes."),
+        ("low = 0", "low = 1/2/24", "A date is written 2024-02-29, without quotes."),
+        ("columns.age", "columns.Age (years)", 'stands in quotes: [columns."Age (years)"].'),
+        ("columns.age", "columns.Größe", 'stands in quotes: [columns."Größe"].'),
+        ("columns.age", "columns.hours.per", 'A name with a dot stands in quotes: [columns."hours.per"].'),
+        ('"integer"', "integer", 'A text stands in quotes: kind = "integer".'),
+        ("low = 0", "low = [", None),
+    ],
+)
+def test_a_line_that_is_no_toml_is_told_how_it_is_written(old: str, new: str, told: str | None, tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text(STUDY.replace(old, new), "utf-8")
+    with pytest.raises(SpecError) as refused:
+        read_spec(tmp_path / "t.toml")
+    if told is None:
+        assert "written" not in str(refused.value)
+        assert "quotes" not in str(refused.value)
+    else:
+        assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            " seen >= 01.02.2024",
+            "'seen >= 01.02.2024' cannot be read before .2024: the expression should end. A date is",
+        ),
+        ("hours.per.week > 40", "backticks: `hours.per.week`."),
+        ("not hours per > 40", "backticks: `hours per`."),
+        ("x > 1 and Patient No. = 3", "backticks: `Patient No.`."),
+        ("a > 1 &", "Write and."),
+    ],
+)
+def test_a_condition_that_cannot_be_read_is_told_how_names_and_dates_are_written(text: str, told: str) -> None:
+    with pytest.raises(QuestionError) as refused:
+        expression_text.read(text)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["x >", "x between 1 or 2", "case when x then y", "`a b c` > > 1", "x = 'a b c' )"])
+def test_a_condition_without_such_names_has_no_such_hint(text: str) -> None:
+    with pytest.raises(QuestionError) as refused:
+        expression_text.read(text)
+    assert "backticks" not in str(refused.value)

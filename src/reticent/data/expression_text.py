@@ -38,6 +38,12 @@ _TOKEN: Final = re.compile(
 _PIECE: Final = re.compile(
     r"""(?<!\w)"(?:[^"\\]|\\.)*"|(?<!\w)'(?:[^'\\]|\\.)*'|`[^`]*`|.""", re.DOTALL
 )  # an apostrophe within a word is no quote
+_QUOTED: Final = re.compile(r"""`(?:[^`]|``)*`|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
+_WORDS: Final = f"(?:{'|'.join(sorted(WORDS))})"
+DATE_OTHERWISE: Final = re.compile(
+    r"(?<![\w.])(?:[0-9]{1,2}([./])[0-9]{1,2}\1[0-9]{2,4}|[0-9]{4}([./])[0-9]{1,2}\2[0-9]{1,2})(?!\w)"
+)
+_ODD_NAME: Final = re.compile(rf"(?<!\w)(?!{_WORDS}\b)[^\W\d]\w*(?:(?:\.\w+){{2,}}|(?: (?!{_WORDS}\b)[^\W\d]\w*\.?)+)")
 _HINTS: Final = {
     "&": "Write and.",
     "|": "Write or.",
@@ -129,7 +135,7 @@ class _Reader:
 
     def stop(self, why: str) -> Exception:
         where = f"before {self.tokens[self.place][1]}" if self.place < len(self.tokens) else "at its end"
-        return refusal(f"'{self.text}' cannot be read {where}: {why}.")
+        return refusal(f"'{self.text.strip()}' cannot be read {where}: {why}.{_hint(self.text)}")
 
     # --- from loose to tight ------------------------------------------------------------------------------------------
 
@@ -334,12 +340,22 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         if match is None or match.lastgroup is None:
             rest = text[place:].strip()
             hint = next((f" {words}" for sign, words in _HINTS.items() if rest.startswith(sign)), "")
-            raise refusal(f"'{text}' cannot be read at {rest[:12]!r}.{hint}")
+            raise refusal(f"'{text.strip()}' cannot be read at {rest[:12]!r}.{hint or _hint(text)}")
         found.append((match.lastgroup, match.group(match.lastgroup)))
         if len(found) > 4 * WIDEST:
             raise refusal(f"An expression has at most {WIDEST:,} parts.")
         place = match.end()
     return found
+
+
+def _hint(text: str) -> str:
+    """What people mean by a text that cannot be read: a date of another spelling, or a name of several words."""
+    bare = _QUOTED.sub(" ", text)
+    if DATE_OTHERWISE.search(bare):
+        return " A date is written 2024-02-29."
+    if found := _ODD_NAME.search(bare):
+        return f" A name with other signs stands in backticks: `{found.group().strip()}`."
+    return ""
 
 
 def _date(token: str) -> DateLiteral:

@@ -13,6 +13,7 @@ import datetime
 import difflib
 import json
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -192,7 +193,7 @@ def read_spec(path: str | Path) -> Spec:
     except (OSError, UnicodeDecodeError):
         raise SpecError(f"{path.name} cannot be read as UTF-8 text.") from None
     except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{path.name} is not TOML: {error}.") from None
+        raise SpecError(f"{path.name} is not TOML: {error}.{_toml_hint(path, str(error))}") from None
     except ValueError:  # a number of more digits than Python reads, a month that is none
         raise SpecError(f"{path.name} holds a number or a date that cannot be read.") from None
     except RecursionError:
@@ -201,6 +202,20 @@ def read_spec(path: str | Path) -> Spec:
         return parse_spec(tables, path.resolve().parent)
     except RecursionError:
         raise SpecError(f"{path.name} is nested too deeply.") from None
+
+
+def _toml_hint(path: Path, error: str) -> str:
+    """What people mean by a line that is no TOML: a date of another spelling, a name or a text without quotes."""
+    found = re.search(r"at line ([0-9]+)", error)
+    lines = path.read_text("utf-8").split("\n")
+    line = lines[int(found[1]) - 1].strip() if found and int(found[1]) <= len(lines) else ""
+    if expression_text.DATE_OTHERWISE.search(line):
+        return " A date is written 2024-02-29, without quotes."
+    if name := re.fullmatch(r"\[((?:tables\.\w+\.)?columns)\.([^\"'\]]+)\]", line):
+        return f" A name with other signs stands in quotes: [{name[1]}.{toml_key(name[2])}]."
+    if pair := re.fullmatch(r"([A-Za-z_]+)\s*=\s*([^\W\d][\w ]*)", line):
+        return f" A text stands in quotes: {pair[1]} = {_shown(pair[2])}."
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -655,6 +670,9 @@ def _column(name: str, table: object) -> Column | Text:
     kind = table.get("kind")
     if kind not in KINDS:
         kinds = ", ".join(f'"{one}"' for one in KINDS[:-1])
+        if kind is None and (below := [key for key, one in table.items() if isinstance(one, dict)]):
+            whole = section(f"{name}.{below[0]}")
+            raise SpecError(f"{where} has no kind. A name with a dot stands in quotes: {whole}.")
         raise SpecError(f'{where} kind must be {kinds} or "text", got {_shown(kind)}.{_meant(str(kind), KINDS)}')
     _known(table, str(kind), where)
     try:
