@@ -193,6 +193,11 @@ def read_spec(path: str | Path) -> Spec:
     except (OSError, UnicodeDecodeError):
         raise SpecError(f"{path.name} cannot be read as UTF-8 text.") from None
     except tomllib.TOMLDecodeError as error:
+        if path.suffix.lower() not in ("", ".toml"):
+            raise SpecError(
+                f"{path.name} is no study file, which is TOML. A table has one by reticent init {path.name}, or is "
+                f"opened by rt.study({str(path)!r}, columns=…)."
+            ) from None
         raise SpecError(f"{path.name} is not TOML: {error}.{_toml_hint(path, str(error))}") from None
     except ValueError:  # a number of more digits than Python reads, a month that is none
         raise SpecError(f"{path.name} holds a number or a date that cannot be read.") from None

@@ -157,6 +157,8 @@ def study(
             "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "
             "reported in every release."
         )
+    if not isinstance(columns, Mapping):
+        raise SpecError('columns says of each name what is public about it: columns={"age": rt.integer(0, 110)}.')
     formulas = {exact(name): column.tree for name, column in columns.items() if isinstance(column, Expression)}
     plain = {exact(name): column for name, column in columns.items() if not isinstance(column, Expression)}
     check_plain_names([*plain], "The list of columns")

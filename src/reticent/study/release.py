@@ -70,6 +70,12 @@ class Release(Comparisons):
         """The answer of a name, of a question, or of another spelling of its text."""
         from reticent.statistics.grammar import spelt
 
+        if isinstance(name, int | tuple | slice | list):
+            raise QuestionError(
+                'An answer is found by its name, release["mean(age)"], and its groups by going through it: for cell in '
+                'release["mean(age) by ward"]. By place: release.answers[0]. All cells: release.frame().to_pandas(), '
+                'and release.save("table") for files.'
+            )
         found = spelt(name if isinstance(name, str) else name.name, self._answers)
         if found not in self._answers:
             raise QuestionError(f"This release has no answer '{name}'. It has: {', '.join(self._answers)}.")

@@ -230,7 +230,7 @@ class StudyTerms:
 
     def _refuse(self, *_: object) -> NoReturn:
         raise QuestionError(
-            "X is a handle on private rows. Its length is a statistic: study.release([rt.count()], epsilon=…)."
+            "A study is a handle on private rows. Its length is a statistic: study.release([rt.count()], epsilon=…)."
         )
 
     __len__ = __iter__ = __contains__ = __getitem__ = _refuse
