@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from reticent.statistics.answer import Answer, Cell
     from reticent.study.selection import Selection
 
-ASK_WHY: Final = "It could not be shown that no one person matters. See: reticent explain no-reply"
+ASK_WHY: Final = (
+    "It could not be shown that no one person matters. How probable a reply is, plan says beforehand: --people N. "
+    "See: reticent explain no-reply"
+)
 AGAIN: Final = (
     "Asking again is a new release and is charged again. Bounds known without the file, or a larger ε or δ, help more "
     "than asking twice."

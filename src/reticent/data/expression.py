@@ -46,7 +46,7 @@ from reticent.data.expression_types import (
     nearest_double,
     refusal,
 )
-from reticent.data.format import exact, exact_key, is_text
+from reticent.data.format import exact, exact_key, is_text, nearest
 from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Key, Real
 from reticent.errors import PublicParameterError
 
@@ -591,8 +591,8 @@ def _count(operation: Operation) -> str:
 def _column(name: str, columns: Mapping[str, Column]) -> Column:
     if name in columns:
         return columns[name]
-    near = difflib.get_close_matches(name, columns, n=1) or [one for one in columns if one.startswith(name + "-")]
-    hint = f" Did you mean {quoted(near[0])}?" if near else ""
+    near = nearest(name, columns)
+    hint = f" Did you mean {quoted(near)}?" if near else ""
     raise refusal(f"There is no column '{name}'.{hint} A text stands in quotes. Columns: {', '.join(columns)}.")
 
 

@@ -17,12 +17,14 @@ another for the print, so that names are kept as plain str.
 from __future__ import annotations
 
 import codecs
+import difflib
 import json
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from reticent.errors import PublicParameterError, SpecError
@@ -259,6 +261,29 @@ def toml_key(name: str) -> str:
     if re.fullmatch("[A-Za-z0-9_-]+", name):
         return name
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def nearest(word: str, known: Iterable[str], same: Mapping[str, str] = MappingProxyType({})) -> str | None:
+    """The known word that a mistyped one most likely means, whatever its capitals; None where none is near.
+
+    Parameters
+    ----------
+    word : str
+    known : iterable of str
+    same : mapping of str to str, optional
+        Words of other tools, in small letters, with the known one.
+
+    Returns
+    -------
+    str or None
+    """
+    if word.lower() in same:
+        return same[word.lower()]
+    listed = list(known)
+    small = {one.lower(): one for one in reversed(listed)}
+    near = difflib.get_close_matches(word.lower(), small, n=1)
+    begun = [one for one in listed if re.match(rf"{re.escape(word.lower())}\b", one.lower())]
+    return small[near[0]] if near else begun[0] if word and len(begun) == 1 else None
 
 
 def section(column: str) -> str:

@@ -24,6 +24,7 @@ from reticent.data.format import (
     exact,
     exact_key,
     is_text,
+    nearest,
     on_one_line,
     section,
     toml_key,
@@ -811,8 +812,8 @@ def _check_moments(low: int | None, high: int | None, calendar: Calendar) -> Non
 
 def unknown_column(name: str, known: list[str]) -> QuestionError:
     """The refusal of a name that no declared column has, with the nearest one."""
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    near = nearest(name, known)
+    hint = f" Did you mean {near}?" if near else ""
     parts = [part for part in re.split(r"\W+", name) if part != "and"]
     if len(parts) > 1 and all(part in known for part in parts):
         hint = f" Several columns stand with commas: {', '.join(parts)}."

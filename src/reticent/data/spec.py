@@ -10,7 +10,6 @@ for editors; a test keeps the two in agreement.
 from __future__ import annotations
 
 import datetime
-import difflib
 import json
 import math
 import re
@@ -25,7 +24,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, assert_never
 
 from reticent.data import expression_text
 from reticent.data.dates import from_table
-from reticent.data.format import Format, Limits, check_title, in_database, in_spark, section, spark_name, toml_key
+from reticent.data.format import (
+    Format,
+    Limits,
+    check_title,
+    in_database,
+    in_spark,
+    nearest,
+    section,
+    spark_name,
+    toml_key,
+)
 from reticent.data.further_tables import (
     Declared,
     TableSource,
@@ -879,8 +888,12 @@ def _known(table: Tables, kind: str, where: str) -> None:
 
 
 def _meant(word: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(word, known, n=1)
-    return f" Did you mean {near[0]}?" if near else ""
+    same = {one: key for one, key in OTHER_KEYS.items() if key in known}
+    near = nearest(word, known, same)
+    return f" Did you mean {near}?" if near else ""
+
+
+OTHER_KEYS: Final = {"min": "low", "minimum": "low", "max": "high", "maximum": "high", "values": "among"}
 
 
 def _text(table: Tables, key: str, where: str) -> str | None:

@@ -148,7 +148,8 @@ def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Frac
     declared = setting.schema.column(name)
     if isinstance(declared, Category):
         raise QuestionError(
-            f"{name} is a category: histogram({name}) releases the count of each value. Nothing was charged."
+            f"{name} is a category, and a density with its made-up rows has numbers only: leave {name} out. "
+            f"histogram({name}) releases the count of each value. Nothing was charged."
         )
     low, high = public_facts.bounds(asked.name, setting, name, asked.low, asked.high)
     return low, high, isinstance(declared, Integer)

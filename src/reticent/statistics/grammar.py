@@ -26,7 +26,10 @@ from reticent.statistics.registry import ALL
 from reticent.statistics.statistic import Ask, Statistic, options_of
 
 KINDS: Final[Mapping[str, type[Statistic]]] = {kind.verb: kind for kind in ALL}
-SYNONYMS: Final[Mapping[str, str]] = {word: kind.verb for kind in ALL for word in kind.synonyms}
+SYNONYMS: Final[Mapping[str, str]] = {word: kind.verb for kind in ALL for word in kind.synonyms} | dict.fromkeys(
+    ("correlation", "cor", "corr", "pearson"), "test(x ~ y, kind=correlation)"
+)
+EXTREMES: Final = {"min": "0.01", "minimum": "0.01", "max": "0.99", "maximum": "0.99"}
 LISTS: Final = ("levels", "edges", "atoms", "among", "reference")
 SEVERAL: Final = ("of", "names")  # positions that take all that stands without a name
 _VERB: Final = re.compile(r"\s*([A-Za-z_]+)\s*")
@@ -59,6 +62,9 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         )
     verb, inner, found, totals = parts
     condition, by = found.get("where"), found.get("by")
+    if verb not in kinds and verb in EXTREMES:
+        level = EXTREMES[verb]
+        raise QuestionError(f"The {verb} is one person's value. Ask quantile({(inner or 'x').strip()}, {level}).")
     if verb not in kinds:
         raise QuestionError(unknown("statistic", verb, kinds, SYNONYMS.get(verb)))
     kind = kinds[verb]

@@ -8,7 +8,6 @@ Each converter takes a number or its text, so that Python, the study file and th
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -18,7 +17,7 @@ from typing import Any, ClassVar, Final, Literal, SupportsIndex, TypeAlias, get_
 
 import attrs
 
-from reticent.data.format import on_one_line
+from reticent.data.format import nearest, on_one_line
 from reticent.data.query import Per
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
@@ -244,8 +243,8 @@ def unknown(what: str, word: str, known: Iterable[str], meant: str | None = None
     str
     """
     listed = list(known)
-    near = [meant] if meant else difflib.get_close_matches(word, listed, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    near = meant or nearest(word, listed)
+    hint = f" Did you mean {near}?" if near else ""
     return f"There is no {what} '{word}'.{hint} Known: {', '.join(listed)}."
 
 

@@ -30,8 +30,9 @@ from reticent.statistics.answer import Answer, Cell, printed
 NO_REPLY_WORDS: Final = (
     "The method first checks, in a way that protects everyone, whether a safe answer can be given. Here it could not "
     "be sure. That is itself a protected answer, and it was charged. It does not say which value or person is the "
-    "cause. What may help: bounds that are known without the file, more people, or a larger ε or δ. Asking again is a "
-    "new release and is charged again."
+    "cause. What may help: bounds that are known without the file, more people, or a larger ε or δ. A plan for a "
+    "public number of people says beforehand how probable a reply is. Asking again is a new release and is charged "
+    "again."
 )
 
 MOST_ACROSS: Final = 40  # columns of a cross table on a page
