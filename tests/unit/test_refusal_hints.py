@@ -8,8 +8,8 @@ import pytest
 
 import reticent as rt
 from reticent.data import expression_text
-from reticent.data.spec import read_spec
-from reticent.errors import QuestionError, Refusal, SpecError
+from reticent.data.spec import read_spec, warnings
+from reticent.errors import LedgerError, QuestionError, Refusal, SpecError
 from tests.support.cli_kit import clinic, run
 
 
@@ -179,3 +179,20 @@ def test_a_condition_without_such_names_has_no_such_hint(text: str) -> None:
     with pytest.raises(QuestionError) as refused:
         expression_text.read(text)
     assert "backticks" not in str(refused.value)
+
+
+def test_a_misspelt_source_is_said_before_the_ledger_of_another(tmp_path: Path) -> None:
+    text = STUDY.replace('"t.csv"', '"t.csv"\nledger = "t.ledger"') + "high = 9\n"
+    (tmp_path / "t.csv").write_text("age\n1\n", "utf-8")
+    (tmp_path / "t.toml").write_text(text, "utf-8")
+    assert rt.open(tmp_path / "t.toml").left() is not None  # the ledger is made
+    (tmp_path / "t.toml").write_text(text.replace('"t.csv"', '"tt.csv"'), "utf-8")
+    with pytest.raises(
+        LedgerError, match=r"^There is no file tt\.csv: is the source misspelt\? .*t\.ledger is the ledger"
+    ):
+        rt.open(tmp_path / "t.toml").left()
+    (tmp_path / "t.toml").write_text(text.replace("t.ledger", "u.ledger").replace('"t.csv"', '"tt.csv"'), "utf-8")
+    assert warnings(read_spec(tmp_path / "t.toml"))[0] == "There is no file tt.csv where the source should be."
+    (tmp_path / "t.csv").unlink()  # a study whose rows are elsewhere
+    (tmp_path / "t.toml").write_text(text, "utf-8")
+    assert rt.open(tmp_path / "t.toml").left() is not None

@@ -1023,7 +1023,7 @@ def _about_the_study(spec: Spec) -> list[str]:
         said.append(f'No ledger is named. Add [study] ledger = "{stem_of(spec.source)}.ledger": a release needs one.')
     named = any(mark in spec.source for mark in "*?[") or in_database(spec.source)
     if not named and not Path(spec.source).exists():
-        said.append(f"There is no file {Path(spec.source).name} where the source should be.")
+        said.insert(0, f"There is no file {Path(spec.source).name} where the source should be.")
     for name, one in spec.further.items():
         if not any(mark in one.path for mark in "*?[") and not Path(one.path).exists():
             said.append(f"There is no file {Path(one.path).name} where [tables.{name}] should be.")

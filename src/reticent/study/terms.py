@@ -78,19 +78,25 @@ class StudyTerms:
         from reticent.data.source import identity_of
         from reticent.ledger.fingerprint import open_for, source_at
 
-        self._handles[self.spec.ledger] = open_for(
-            source_at(identity_of(self._place)),
-            self._declared,
-            self.spec.ledger,
-            further=self._further_files(),
-            title=self.spec.title,
-            adjacency=self.schema.person.protected,
-            person=self.schema.person.column,
-            budget=self.spec.budget.loss,
-            approved=self.spec.budget.approved or None,
-            ends=self.spec.budget.ends,
-            handle=self._handles.get(self.spec.ledger),
-        )
+        try:
+            self._handles[self.spec.ledger] = open_for(
+                source_at(identity_of(self._place)),
+                self._declared,
+                self.spec.ledger,
+                further=self._further_files(),
+                title=self.spec.title,
+                adjacency=self.schema.person.protected,
+                person=self.schema.person.column,
+                budget=self.spec.budget.loss,
+                approved=self.spec.budget.approved or None,
+                ends=self.spec.budget.ends,
+                handle=self._handles.get(self.spec.ledger),
+            )
+        except LedgerError as problem:
+            missing = self._missing()
+            if not missing:
+                raise
+            raise LedgerError(f"{missing} {problem}") from None
         return self._handles[self.spec.ledger]
 
     @property
@@ -112,6 +118,15 @@ class StudyTerms:
         from reticent.data.source import path_of
 
         return self.spec.source if self._rows is None else path_of(self._rows)
+
+    def _missing(self) -> str:
+        """Words for a source that is a file and is not there; empty where it is."""
+        import glob
+
+        if not self._place or in_database(self._place):
+            return ""
+        there = glob.has_magic(self._place) or Path(self._place).exists()
+        return "" if there else f"There is no file {Path(self._place).name}: is the source misspelt?"
 
     def _file(self) -> Path | None:
         """The source, if it is a file."""
