@@ -361,11 +361,11 @@ def test_a_study_file_declares_what_it_did(name: str) -> None:
 
 
 def test_a_study_whose_ledger_was_begun_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The claim beside the source is by its path, so the copy is told to be in the old place."""
+    """The claim is by path and time, so the copy is told to be in the old place, and its later time to be no change."""
     folder = copied("studies", tmp_path)
     claim = json.loads((folder / "clinic.csv.reticent").read_text("ascii"))
     monkeypatch.setattr(fingerprint, "place_of", lambda _: claim["fingerprint"].split()[0])
-    of = rt.open(folder / "add_remove.toml")
+    of = rt.open(folder / "add_remove.toml").same_people()
     assert to_json(of.left()) == FIGURES["studies"]["add_remove"]["left"]
     release = of.release(["count"], epsilon="0.1")
     assert release.certificate.verify(of.ledger, allow_unsigned=True).ok
