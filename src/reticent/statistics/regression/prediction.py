@@ -214,7 +214,7 @@ def _noise(fit: Fit) -> float:
     if isinstance(fit, Descent):
         return deviation(fit.price.noise(fit.slope, Fraction(1))) / UNIT**2
     assert isinstance(fit, objective_perturbation.ObjectivePerturbation)
-    return math.sqrt(2.0) * float(fit.mechanism.scale)
+    return fit.mechanism.deviation
 
 
 __all__ = ["PlainSquares"]
