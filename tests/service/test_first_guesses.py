@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import reticent as rt
+from tests.support.cli_kit import clinic, run
 
 ROWS = {"age": [31, 62] * 50}
 
@@ -43,3 +44,13 @@ def test_a_table_opened_as_a_study_file_is_told_from_broken_toml(tmp_path: Path)
     (tmp_path / "rand.toml").write_text("age,cost")
     with pytest.raises(rt.SpecError, match="is not TOML"):
         rt.open(tmp_path / "rand.toml")
+
+
+def test_a_refusal_is_told_in_the_words_of_who_asks(study: rt.Study, tmp_path: Path) -> None:
+    """In Python an argument, on the command line an option."""
+    with pytest.raises(rt.BudgetError, match='With epsilon="1" the noise') as python:
+        study.release(["count"], epsilon=2)
+    assert "--" not in str(python.value)
+    told = run("release", str(clinic(tmp_path, people=40)), "--ask", "count", "--epsilon", "9")
+    assert told.code == 4
+    assert "With --epsilon" in told.said

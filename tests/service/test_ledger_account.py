@@ -96,20 +96,20 @@ def test_a_receipt_is_committed_by_the_ledger_that_issued_it(ledger: Ledger) -> 
             eps("1.4"),
             eps(2),
             "This needs ε 2; 1.6 of 3 is left. Nothing was charged. "
-            "With --epsilon 1.6 the noise would be a quarter wider.",
+            'With epsilon="1.6" the noise would be a quarter wider.',
         ),
         (eps(3), eps(3), eps("0.1"), "This needs ε 0.1; 0 of 3 is left. Nothing was charged."),
         (
             ApproxDP(Fraction(3), DELTA),
             eps(2),
             ApproxDP(Fraction(2), DELTA),
-            "This needs ε 2; 1 of 3 is left. Nothing was charged. With --epsilon 1 the noise would be twice as wide.",
+            'This needs ε 2; 1 of 3 is left. Nothing was charged. With epsilon="1" the noise would be twice as wide.',
         ),
         (
             ApproxDP(Fraction(3), DELTA),
             ApproxDP(Fraction(1), DELTA / 2),
             ApproxDP(Fraction(1), DELTA),
-            "This needs δ 1e-9; 5e-10 of 1e-9 is left. Nothing was charged. With --delta 5e-10 it would fit.",
+            'This needs δ 1e-9; 5e-10 of 1e-9 is left. Nothing was charged. With delta="5e-10" it would fit.',
         ),
         (
             eps(3),
@@ -128,14 +128,14 @@ def test_a_receipt_is_committed_by_the_ledger_that_issued_it(ledger: Ledger) -> 
             ZCDP(Fraction(7, 8)),
             ZCDP(Fraction(1, 2)),
             "This needs ρ 0.5; 0.125 of 1 is left. Nothing was charged. "
-            "With --rho 0.125 the noise would be twice as wide.",
+            'With rho="0.125" the noise would be twice as wide.',
         ),
         (
             ZCDP(Fraction(1)),
             ZCDP(Fraction(1, 2)),
             eps(2),
             "This needs ρ 2, which is ε 2 squared and halved; 0.5 of 1 is left. Nothing was charged. "
-            "With --epsilon 1 the noise would be twice as wide.",
+            'With epsilon="1" the noise would be twice as wide.',
         ),
         (
             ZCDP(Fraction(1)),
@@ -148,13 +148,13 @@ def test_a_receipt_is_committed_by_the_ledger_that_issued_it(ledger: Ledger) -> 
             ApproxZCDP(Fraction(1, 2), DELTA / 2),
             ApproxDP(Fraction(2), DELTA / 2),
             "This needs (ρ 2, δ 5e-10), which is ε 2 squared and halved; 0.5 of 1 is left. Nothing was charged. "
-            "With --epsilon 1 the noise would be twice as wide.",
+            'With epsilon="1" the noise would be twice as wide.',
         ),
         (
             ApproxZCDP(Fraction(1), DELTA),
             ApproxZCDP(Fraction(1, 2), DELTA / 2),
             ApproxZCDP(Fraction(1, 2), DELTA),
-            "This needs δ 1e-9; 5e-10 of 1e-9 is left. Nothing was charged. With --delta 5e-10 it would fit.",
+            'This needs δ 1e-9; 5e-10 of 1e-9 is left. Nothing was charged. With delta="5e-10" it would fit.',
         ),
         (
             ApproxZCDP(Fraction(1), DELTA),
@@ -189,7 +189,7 @@ def test_what_a_refusal_advises_fits() -> None:
         charge(ledger, eps(spent))
         with pytest.raises(BudgetError) as refusal:
             charge(ledger, eps(4))
-        charge(ledger, eps(str(refusal.value).split("--epsilon ")[1].split()[0]))
+        charge(ledger, eps(str(refusal.value).split('epsilon="')[1].split('"')[0]))
 
 
 @pytest.mark.few(2)

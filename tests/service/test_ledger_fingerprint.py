@@ -51,7 +51,7 @@ def test_a_second_ledger_for_one_source_is_refused_and_not_made(source: Path) ->
     assert Path("randhie.csv.reticent").exists()
     words = (
         "This source is already under rand.ledger (fingerprint of its path and schema). Two ledgers for one file would "
-        "promise twice what is true. Use --ledger rand.ledger."
+        "promise twice what is true. Use that ledger: rand.ledger."
     )
     for second in ("second.ledger", None):
         with pytest.raises(LedgerError) as refusal:

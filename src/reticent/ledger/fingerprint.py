@@ -439,7 +439,7 @@ def _same(claims: Sequence[Claim], ledger: Ledger) -> None:
 def _taken(claimed: Claim) -> LedgerError:
     return LedgerError(
         f"This source is already under {claimed.ledger} (fingerprint of its path and schema). Two ledgers for one file "
-        f"would promise twice what is true. Use --ledger {claimed.ledger}."
+        f"would promise twice what is true. Use that ledger: {claimed.ledger}."
     )
 
 

@@ -116,8 +116,8 @@ def agree(
         raise LedgerError(_changed(name, f"ends {_day(replay.ends)}", _day(ends)))
     if _place(replay.source) != _place(source):
         raise LedgerError(
-            f"{name} is the ledger of another source. One ledger counts for one source: name another file with "
-            "--ledger. Nothing was charged."
+            f"{name} is the ledger of another source. One ledger counts for one source: name another file. "
+            "Nothing was charged."
         )
 
 
@@ -190,8 +190,8 @@ def _today(replay: Replay) -> date:
 
 def _changed(name: str, mine: str, theirs: str) -> str:
     return (
-        f"{name} {mine}, the study says {theirs}. A change is an entry of its own, with its reason: amend the ledger, "
-        "or put the study back. Nothing was charged."
+        f"{name} {mine}, the study says {theirs}. A change is an entry of its own, with its reason: "
+        "Ledger.amend, or reticent ledger amend. Else put the study back. Nothing was charged."
     )
 
 

@@ -141,7 +141,8 @@ def refuse_weak(epsilon: Fraction, override: str) -> None:
         digits = str(power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
         raise SpecError(
             f"ε {about(epsilon)} lets odds change by {leading:.0f} × 10{digits}: this protects no one. Above 10 a "
-            'release needs --override and a reason (override = "…" in the study file), which the certificate prints.'
+            'release needs a reason, which the certificate prints: override = "…" in the study file, --override or '
+            'rt.Record(override="…").'
         )
 
 

@@ -59,7 +59,7 @@ def too_little(charge: Loss, budget: Loss, spent: Loss) -> str:
     if asked > free > 0 and asked_delta <= free_delta:
         said.append(_smaller(charge, price, free))
     elif asked <= free and free_delta > 0:
-        said.append(f"With --delta {_at_most(free_delta)} it would fit.")
+        said.append(f'With delta="{_at_most(free_delta)}" it would fit.')
     return " ".join(said)
 
 
@@ -93,14 +93,14 @@ def _smaller(charge: Loss, price: Loss, free: Fraction) -> str:
     asked, _ = parts(price)
     match charge, price:
         case ((ZCDP() | ApproxZCDP()), _):
-            option, ratio = f"--rho {_at_most(free)}", _root(asked / free)
+            option, ratio = f'rho="{_at_most(free)}"', _root(asked / free)
         case ((PureDP(epsilon) | ApproxDP(epsilon)), (ZCDP() | ApproxZCDP())):
             fits = _root(2 * free)
-            option, ratio = f"--epsilon {_at_most(fits)}", epsilon / fits if fits else Fraction(0)
+            option, ratio = f'epsilon="{_at_most(fits)}"', epsilon / fits if fits else Fraction(0)
         case GaussianDP(), _:
             return f"A μ of {_at_most(_root(2 * free))} would fit."
         case _:
-            option, ratio = f"--epsilon {_at_most(free)}", asked / free
+            option, ratio = f'epsilon="{_at_most(free)}"', asked / free
     return f"With {option} the noise would be {widening(ratio)}." if ratio else ""
 
 
