@@ -196,3 +196,12 @@ def test_a_misspelt_source_is_said_before_the_ledger_of_another(tmp_path: Path) 
     (tmp_path / "t.csv").unlink()  # a study whose rows are elsewhere
     (tmp_path / "t.toml").write_text(text, "utf-8")
     assert rt.open(tmp_path / "t.toml").left() is not None
+
+
+def test_a_study_of_a_file_that_is_not_there_shows_it(tmp_path: Path) -> None:
+    def shown() -> str:
+        return repr(rt.study(tmp_path / "n.csv", adjacency="add_remove", columns={"age": rt.integer(0, 9)}, budget=1))
+
+    assert "There is no file n.csv: is the source misspelt?" in shown()
+    (tmp_path / "n.csv").write_text("age\n1\n", "utf-8")
+    assert "no file" not in shown()

@@ -236,7 +236,9 @@ class StudyTerms:
     def __repr__(self) -> str:
         from reticent.study.allocation import description
 
-        return description(self.title, self.schema, self.spec.budget.loss, self._groups)
+        told = description(self.title, self.schema, self.spec.budget.loss, self._groups)
+        missing = self._missing()
+        return f"{told}\n  source   {missing}" if missing else told
 
     def _repr_html_(self) -> str:
         from reticent.pages.markup import render
