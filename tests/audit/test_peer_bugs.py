@@ -396,7 +396,7 @@ def reads_a_row(monkeypatch: pytest.MonkeyPatch) -> bool:
 @pytest.mark.wide
 def test_what_has_no_price_reads_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant takes the price of the first answer where that of all cannot be derived."""
-    honest_settle, in_sequence = preparation.settle, compose.in_sequence
+    honest_settle, in_sequence = settle, compose.in_sequence
     with monkeypatch.context() as patched:
         assert not reads_a_row(patched)
 

@@ -26,7 +26,7 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
-from reticent.study import preparation, release
+from reticent.study import allocation, preparation, release
 from tests.support.cli_kit import Run, clinic, run
 
 Patch = pytest.MonkeyPatch
@@ -145,7 +145,7 @@ def half_of_a_sum(patch: Patch) -> None:
 
 
 def half_of_the_root(patch: Patch) -> None:
-    honest = preparation.settle
+    honest = allocation.settle
 
     def settle(*given: Any) -> Any:
         made = honest(*given)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import reticent as rt
@@ -15,7 +17,7 @@ ROWS = {"b": ["yes", "no", "no", "no"] * 500, "z": [0, 1, 1, 9] * 500, "sex": [1
 
 
 def study() -> rt.Study:
-    columns = {"b": rt.category(["yes", "no"]), "z": rt.integer(0, 1), "sex": rt.category([1, 2])}
+    columns: dict[str, Any] = {"b": rt.category(["yes", "no"]), "z": rt.integer(0, 1), "sex": rt.category([1, 2])}
     return rt.study(ROWS, columns=columns, adjacency="add_remove", budget=10)
 
 

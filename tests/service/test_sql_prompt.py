@@ -173,7 +173,7 @@ def test_at_a_terminal_the_price_is_shown_and_agreed_to(study: Path, library: bo
     shell.expect("y/N")
     shell.send("y\r")
     shell.expect("r-0001")
-    shell.expect("2.5, 1e-8\\) of")
+    shell.expect("ε 2.5, δ 1e-8\\) of")
     shell.expect("sql>")
     shell.sendeof()
     shell.expect(pexpect.EOF)
