@@ -128,6 +128,13 @@ def test_a_share_that_passes_widens_filtered_answers_alone() -> None:
     assert "as if 0.1 of the rows passed" in some[1].expected.note
     (whole,) = study.where("k >= 2667").passing("0.1").plan(["mean(y)"], epsilon=1, people=5_000).lines[:1]
     assert whole.expected.noise == pytest.approx(some[1].expected.noise, rel=0.05)
+    medians = ["median(y) where k >= 2667"]
+    (unknown, known) = (study.passing(share).plan(medians, epsilon=1, people=2_000).lines[0] for share in (None, 1))
+    replies = dict(unknown.expected.replies)
+    assert {name.split(", ")[-1] for name in replies} == {"if every row passes", "if a tenth does"}
+    assert max(replies.values()) == max(chance for _, chance in known.expected.replies) > 0.9
+    assert min(replies.values()) < 0.5  # a plan once said .999 of cells of which none was answered
+    assert "no reply if a tenth does" in unknown.expected.note
     for wrong in ("0", "1.5", "-1"):
         with pytest.raises(PublicParameterError, match="above 0 and at most 1"):
             study.passing(wrong)

@@ -349,7 +349,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 def _hint(text: str) -> str:
-    """What people mean by a text that cannot be read: a date of another spelling, or a name of several words."""
+    """A hint for a text that cannot be read: a date of another spelling, or a name of several words."""
     bare = _QUOTED.sub(" ", text)
     if DATE_OTHERWISE.search(bare):
         return " A date is written 2024-02-29."

@@ -219,7 +219,7 @@ def read_spec(path: str | Path) -> Spec:
 
 
 def _toml_hint(path: Path, error: str) -> str:
-    """What people mean by a line that is no TOML: a date of another spelling, a name or a text without quotes."""
+    """A hint for a line that is no TOML: a date of another spelling, a name or a text without quotes."""
     found = re.search(r"at line ([0-9]+)", error)
     lines = path.read_text("utf-8").split("\n")
     line = lines[int(found[1]) - 1].strip() if found and int(found[1]) <= len(lines) else ""

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from reticent.data.expression_tree import key_text
 from reticent.statistics.counts.cap_share import CapShare
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
@@ -81,9 +82,9 @@ def _numbers(asked: Ask, rows: pa.Table) -> list[float]:
             return [_number(pc.variance(_each(rows, column, per), ddof=1))]
         case Sd(column=column):
             return [_number(pc.stddev(_each(rows, column, per), ddof=1))]
-        case Proportion(column=column, value=value):
+        case Proportion(column=column, value=value) if value is not None:
             known = rows[column].drop_null()
-            return [_number(pc.mean(pc.cast(pc.equal(known, 1 if value is None else value), "float64")))]
+            return [_number(pc.mean(pc.cast(pc.equal(pc.cast(known, "string"), key_text(value)), "float64")))]
         case RankStatistic(column=column, levels=levels):
             shares = [float(level) for level in levels]
             return [float(found) for found in pc.quantile(_each(rows, column, per), shares).to_pylist()]

@@ -44,6 +44,7 @@ from reticent.statistics.dates import calendar_told
 from reticent.statistics.grammar import parse
 from reticent.statistics.incomplete_rows import IncompleteStep
 from reticent.statistics.prepare import prepare
+from reticent.statistics.replies import joined
 from reticent.statistics.statistic import Ask, Statistic, ask, ours
 from reticent.study.formulas import extended, resolved
 from reticent.study.incomplete_shares import NO_SHARES, ReleaseShares, beside, place_of_count
@@ -62,9 +63,7 @@ DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
 Question: TypeAlias = Statistic | Ask | str
 NO_TOTAL: Final = 'Say what the release may cost: epsilon="1".'
-EVERY_ROW: Final = (
-    "as if every row passed the filter: fewer rows give wider intervals and fewer replies (passing states their share)"
-)
+FEWER: Final = 10  # a plan without a share tells what follows where one row of so many passes a filter
 LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
 
 
@@ -164,15 +163,23 @@ class PreparedRelease:
         ExpectedAccuracy
             Half-widths at 95 %, in the unit of the answer.
         """
-        step = self.all_steps[place]
-        chosen = where or self._is_filtered(place)
-        found = step.expected(max(round(people * (passing or 1)), 1) if chosen else people)
-        view, nth = self._view_of(place)
+        step, (view, nth) = self.all_steps[place], self._view_of(place)
+        if not (where or self._is_filtered(place)):
+            found = step.expected(people)
+            return found if view is None else view.beside.expected(nth, found)
+        found = step.expected(max(round(people * (passing or 1)), 1))
         if view is None:
             return found
-        told = EVERY_ROW if passing is None else f"as if {show(passing)} of the rows passed the filter"
         found = view.beside.expected(nth, found)
-        return replace(found, note="; ".join(text for text in (found.note, told) if text)) if chosen else found
+        told = f"as if {show(passing or 1)} of the rows passed the filter"
+        if passing is None:
+            fewer = view.beside.expected(nth, step.expected(max(people // FEWER, 1)))
+            found = replace(
+                found, replies=joined(found.replies, "if every row passes", fewer.replies, "if a tenth does")
+            )
+            tenth = "no reply" if fewer.noise is None else f"noise ± {fewer.noise:,.3g}"
+            told = f"as if every row passed the filter, {tenth} if a tenth does; passing states their share"
+        return replace(found, note="; ".join(text for text in (found.note, told) if text))
 
     def _is_filtered(self, place: int) -> bool:
         """Tell if a step of ``all_steps`` is about rows that a condition of a question chose."""

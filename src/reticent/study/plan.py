@@ -293,7 +293,7 @@ def _note(expected: ExpectedAccuracy) -> str:
     """The note, with the probability of a reply for each public shape where they differ."""
     if len({shown(chance) for _, chance in expected.replies}) < 2:
         return expected.note
-    told = ", ".join(f"{shape} {shown(chance)}" for shape, chance in expected.replies)
+    told = " · ".join(f"{shape} {shown(chance)}" for shape, chance in expected.replies)
     return f"{expected.note}; P(reply): {told}" if expected.note else f"P(reply): {told}"
 
 

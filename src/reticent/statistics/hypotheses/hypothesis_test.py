@@ -148,7 +148,8 @@ class HypothesisTest(Statistic):
     verb: ClassVar[str] = "test"
     declines: ClassVar[str] = "where a test of the density has too few values; other tests always reply"
     synonyms: ClassVar[tuple[str, ...]] = (
-        *("t_test", "ttest", "chisq", "chi_square", "mann_whitney", "kruskal", "wilcoxon", "correlation", "cor", "ks"),
+        *("t_test", "ttest", "chisq", "chi_square", "mann_whitney", "kruskal", "wilcoxon", "ks"),
+        *("correlation", "cor", "corr", "pearson"),
     )
     positions: ClassVar[tuple[str, ...]] = ("formula",)
     settles: ClassVar[tuple[str, ...]] = ("value",)
