@@ -73,11 +73,13 @@ def test_tables_for_programs_leave_the_ends_empty(made: Release) -> None:
 
 def test_a_workbook_leaves_them_empty_too(made: Release) -> None:
     openpyxl = pytest.importorskip("openpyxl")
-    _, *rows = openpyxl.load_workbook(io.BytesIO(workbook(made.certificate)))["Answers"].values
-    assert {row[0] for row in rows} == {*BARE[:2], "median(x)"}
+    heads, *found = openpyxl.load_workbook(io.BytesIO(workbook(made.certificate)))["Answers"].values
+    rows = [dict(zip(heads, row, strict=True)) for row in found]
+    assert {row["answer"] for row in rows} == {*BARE[:2], "median(x)"}
     for row in rows:
-        assert row[3] is not None
-        assert all((number is None) == (row[0] in BARE) for number in row[4:])
+        assert row["value"] is not None
+        assert all((row[name] is None) == (row["answer"] in BARE) for name in NUMBERS)
+        assert (" to " in row["printed"]) == (row["answer"] not in BARE)
 
 
 def test_the_certificate_keeps_its_form(made: Release) -> None:

@@ -489,7 +489,7 @@ def test_shares_that_are_no_law_are_refused(shares: list[str]) -> None:
 
 def test_the_record_can_be_checked_again(tmp_path: Path) -> None:
     file = tmp_path / "answers.csv"
-    file.write_text("answer,region\n" + "yes,a\nno,b\nno,a\n" * 100, "utf-8")
+    file.write_text("answer,region\n" + "yes,a\nno,b\nno,a\nyes,b\nno,a\nno,b\n" * 50, "utf-8")
     result = AFFAIR.estimate_table(file, "answer", groups=["region"])
     record = report.record(AFFAIR, result, report.AnswerSource(file, "answer"))
     kept = json.loads(json.dumps(record, allow_nan=False))
