@@ -134,5 +134,5 @@ ROW: Final = Adjacency("substitute")
 AXIOMS: Final[Axioms] = ((THEOREM, again), (BY_SPREAD, again_by_spread))
 SPECIMENS: Final = (
     _specimen("exponential, four candidates", Linf(Fraction(1), ROW), [1, 0, 0, 1], [0, 1, 1, 2]),
-    _specimen("exponential by spread, four candidates", Spread(Fraction(1), ROW), [0, 1, 0, 0], [0, 0, 0, 0]),
+    _specimen("exponential by spread, four candidates", Spread(Fraction(1), ROW), [0, 0, 0, 1], [0, 0, 0, 0]),
 )
