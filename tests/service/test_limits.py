@@ -135,10 +135,11 @@ def test_the_command_line_has_the_limit_on_time(tmp_path: Path, monkeypatch: pyt
         return release(self, *asked, **named)
 
     monkeypatch.setattr(rt.Study, "release", seen)
-    asked = ("release", str(clinic(tmp_path, people=40)), "--ask", "count", "--epsilon", "0.5", "--timeout")
-    assert run(*asked, "0").code == 5
+    asked = ("release", str(clinic(tmp_path, people=40)), "--ask", "count", "--epsilon", "0.5")
+    out = ("--out", str(tmp_path / "out"), "--timeout")
+    assert run(*asked, *out, "0").code == 5
     assert not (tmp_path / "clinic.ledger").exists()
-    assert run(*asked, "600").code == 0
+    assert run(*asked, *out, "600").code == 0
     assert given == [0, 600]
 
 
