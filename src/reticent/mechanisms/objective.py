@@ -314,29 +314,24 @@ class SlopeTerms:
 
     def independent(self, neighbours: Adjacency) -> Guarantee:
         """The guarantee of independent coordinates, whose cells are exact."""
-        return axiom(
-            self.loss,
-            neighbours,
-            THEOREM,
-            bend=show(self.bend),
-            ridge=show(self.ridge),
-            scale=show(self.scale),
-            sensitivity=show(self.sensitivity),
-            turns=str(self.turns),
-        )
+        return self._by(THEOREM, neighbours)
 
     def by_blocks(self, neighbours: Adjacency) -> Guarantee:
         """The guarantee of blocks."""
+        return self._by(BLOCKS, neighbours, cells=show(self.cells))
+
+    def _by(self, theorem: Theorem, neighbours: Adjacency, **more: str) -> Guarantee:
         return axiom(
             self.loss,
             neighbours,
-            BLOCKS,
+            theorem,
+            pair=None,
             bend=show(self.bend),
-            cells=show(self.cells),
             ridge=show(self.ridge),
             scale=show(self.scale),
             sensitivity=show(self.sensitivity),
             turns=str(self.turns),
+            **more,
         )
 
     @classmethod
