@@ -6,6 +6,7 @@ A source that cannot be used is refused here, with words. Rows are read later, b
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -130,6 +131,11 @@ def name_of(place: str) -> str:
 
 
 @lru_cache(maxsize=16)
+def is_there(source: Path) -> bool:
+    """Tell if a file is there, or a pattern of files is given; a missing one is refused by its reader."""
+    return glob.has_magic(str(source)) or source.expanduser().exists()
+
+
 def identity_of(place: str) -> str:
     """The place by which a ledger knows a source: a path as it is, a table by its server's identity. No row is read."""
     if in_spark(place):

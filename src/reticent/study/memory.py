@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -295,23 +294,23 @@ def table(
 
 def _fits(rows: object, schema: Schema, delimiter: str) -> None:
     """Refuse a table without the declared columns, or of types that cannot hold them, by its names and types alone."""
-    from reticent.data.source import open_source, path_of
+    from reticent.data.source import is_there, open_source, path_of
 
     path = path_of(rows)
-    if not path or in_database(path) or _found(Path(path)):
+    if not path or in_database(path) or is_there(Path(path)):
         open_source(rows, schema, delimiter=delimiter)
 
 
 def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[str, Path]) -> Ledger:
     """The ledger of ``spec``; of a file the one that counts for it, as for a study file: one file, one ledger."""
-    from reticent.data.source import identity_of, path_of
+    from reticent.data.source import identity_of, is_there, path_of
     from reticent.ledger import Ledger
     from reticent.ledger.fingerprint import claim, claimed_by, open_for, source_at
     from reticent.ledger.places import ledger_at
 
     near, person, budget = spec.schema.person.protected, spec.schema.person.column, spec.budget.loss
     path = path_of(rows)
-    known = path and (in_database(path) or _found(Path(path)))
+    known = path and (in_database(path) or is_there(Path(path)))
     source = source_at(identity_of(path)) if known else None
     bare = spec.ledger is not None and ledger_at(spec.ledger) and Ledger.open(spec.ledger).source is None
     if source is not None and not bare:
@@ -341,21 +340,16 @@ def _check_public(spec: Spec, rows: object) -> None:
     if not spec.further:
         return
     from reticent.data.further_tables import private_files, public_files
-    from reticent.data.source import identity_of, path_of
+    from reticent.data.source import identity_of, is_there, path_of
     from reticent.ledger.fingerprint import refuse_public, source_at
 
     if not (files := public_files(spec.schema, spec.further)):
         return
     place = path_of(rows)
-    known = place and (in_database(place) or _found(Path(place)))
+    known = place and (in_database(place) or is_there(Path(place)))
     main = [source_at(identity_of(place))] if known else []
     named = {f"[tables.{name}]": file for name, file in files.items()}
     refuse_public(named, [*main, *private_files(spec.schema, spec.further).values()])
-
-
-def _found(source: Path) -> bool:
-    """Tell if a file, or a pattern of files, can be claimed; a missing file is refused by its reader."""
-    return glob.has_magic(str(source)) or source.expanduser().exists()
 
 
 def read_certificate(source: str | Path) -> Certificate:

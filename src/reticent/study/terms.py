@@ -121,12 +121,13 @@ class StudyTerms:
 
     def _missing(self) -> str:
         """Words for a source that is a file and is not there; empty where it is."""
-        import glob
+        from reticent.data.source import is_there
 
         if not self._place or in_database(self._place):
             return ""
-        there = glob.has_magic(self._place) or Path(self._place).exists()
-        return "" if there else f"There is no file {Path(self._place).name}: is the source misspelt?"
+        return (
+            "" if is_there(Path(self._place)) else f"There is no file {Path(self._place).name}: is the source misspelt?"
+        )
 
     def _file(self) -> Path | None:
         """The source, if it is a file."""
