@@ -130,12 +130,12 @@ def name_of(place: str) -> str:
     return Path(place).name
 
 
-@lru_cache(maxsize=16)
 def is_there(source: Path) -> bool:
     """Tell if a file is there, or a pattern of files is given; a missing one is refused by its reader."""
     return glob.has_magic(str(source)) or source.expanduser().exists()
 
 
+@lru_cache(maxsize=16)
 def identity_of(place: str) -> str:
     """The place by which a ledger knows a source: a path as it is, a table by its server's identity. No row is read."""
     if in_spark(place):
