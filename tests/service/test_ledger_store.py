@@ -211,6 +211,18 @@ def test_any_flipped_byte_of_the_file_is_harmless_or_noticed(file: Path) -> None
     assert noticed > 25
 
 
+@pytest.mark.parametrize("cell", [None, "x", b"\0", 1.5], ids=["none", "text", "bytes", "fraction"])
+@pytest.mark.parametrize("read", ["rows", "named", "names"])
+def test_a_damaged_number_of_an_entry_is_refused_in_words(read: str, cell: object) -> None:
+    def run(statement: str, *_: object) -> list[tuple[object, ...]]:
+        return [("x", cell)] if statement.startswith("SELECT name") else [(cell, "{}", "")]
+
+    view = store.SqlExtract(run, lambda: store.NAMED)
+    asked = {"rows": lambda: view.rows(1), "named": lambda: view.named("x"), "names": view.names}
+    with pytest.raises(LedgerError, match="the number of an entry cannot be read"):
+        asked[read]()
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize("length", [0, 1, 99, 100, 4095, 4096, 6000])
 def test_a_file_cut_short_is_refused_in_words(file: Path, length: int) -> None:

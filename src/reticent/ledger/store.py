@@ -169,7 +169,7 @@ class SqlExtract:
     def names(self) -> set[tuple[str, int]] | None:
         if self.form() < NAMED:
             return None
-        return {(str(name), int(number)) for name, number in self.run("SELECT name, number FROM @names")}
+        return {(str(name), _whole(number)) for name, number in self.run("SELECT name, number FROM @names")}
 
     def answer(self, name: str) -> str | None:
         if self.form() < NAMED:
@@ -197,7 +197,14 @@ class SqlExtract:
 
     def _rows(self, clause: str, value: object) -> tuple[Row, ...]:
         found = self.run(f"SELECT number, body, digest {clause}", value)
-        return tuple(Row(int(number), str(body), str(digest)) for number, body, digest in found)
+        return tuple(Row(_whole(number), str(body), str(digest)) for number, body, digest in found)
+
+
+def _whole(value: object) -> int:
+    """The number of a row; a damaged page may hold anything in its place."""
+    if type(value) is not int:
+        raise LedgerError("The ledger is damaged: the number of an entry cannot be read. Run verify.")
+    return value
 
 
 @dataclass(slots=True)
