@@ -72,10 +72,10 @@ def _geometric(size: int, entropy: Entropy) -> list[int]:
 
 def _sizes(person: Person, people: int, entropy: Entropy) -> NDArray[np.int64]:
     """Rows of each person: from 1 to ``rows`` alike, or about the typical number where one is declared."""
-    if person.typical is None:
+    if person.usual_rows is None:
         most = person.rows if person.ladder is None else min(person.ladder.supposed, person.rows)
         return 1 + _below(most, people, entropy)
-    whole, rest = divmod(person.typical, 1)
+    whole, rest = divmod(person.usual_rows, 1)
     reach = min(int(whole) - 1, person.rows - int(whole) - (1 if rest else 0))
     around = int(whole) - reach + _below(2 * reach + 1, people, entropy)
     return around + (_uniform(people, entropy) < float(rest))

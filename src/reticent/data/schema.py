@@ -233,7 +233,9 @@ class Person:
 
     ``column`` names the person, or is None where every row is another person. ``rows`` is the most rows kept per
     person. ``people`` is the declared public number of persons, if any. ``typical`` is a public guess of the average
-    number of kept rows: plans and made-up rows follow it, and nothing that is drawn, charged or compared does.
+    number of kept rows: plans, made-up rows and the choice of shares of incomplete rows follow it, and no number that
+    is drawn does. One plan may suppose another number, ``supposed``, which a release does not know: nothing that is
+    bought depends on it.
     ``filtered``: a condition chose the rows, so that a person may have none. ``ceiling`` is the most rows of a person
     that the ledger speaks of, where the cap is below it. ``ladder`` has the candidates of a cap that each release is to
     choose privately; ``rows`` is the largest of them until then. ``moved`` is by how many steps of one person's rows
@@ -251,6 +253,7 @@ class Person:
     ladder: CapLadder | None = None
     moved: int = 1
     unit: str = ""
+    supposed: Fraction | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -273,10 +276,11 @@ class Person:
             raise PublicParameterError(f"rows of one person must be < {WIDEST}, got {self.rows}")
         if self.people is not None and self.people < 1:
             raise PublicParameterError(f"people must be >= 1, got {self.people}")
-        if self.typical is not None and not 1 <= self.typical <= self.rows:
-            raise PublicParameterError(
-                f"typical rows of a person lie between 1 and at_most, {self.rows}; got {show(self.typical)}"
-            )
+        for each in (self.typical, self.supposed):
+            if each is not None and not 1 <= each <= self.rows:
+                raise PublicParameterError(
+                    f"typical rows of a person lie between 1 and at_most, {self.rows}; got {show(each)}"
+                )
 
     def neighbours(self) -> Adjacency:
         """The neighbours of the rows that are kept."""
@@ -309,8 +313,21 @@ class Person:
 
     def capped_at(self, rows: int) -> Person:
         """The same person with a chosen cap; the neighbours stay those of the ceiling."""
-        typical = None if self.typical is None else min(self.typical, Fraction(rows))
-        return replace(self, rows=rows, typical=typical, ceiling=self.ceiling or self.rows, ladder=None)
+        typical, supposed = (
+            None if each is None else min(each, Fraction(rows)) for each in (self.typical, self.supposed)
+        )
+        ceiling = self.ceiling or self.rows
+        return replace(self, rows=rows, typical=typical, supposed=supposed, ceiling=ceiling, ladder=None)
+
+    @property
+    def usual_rows(self) -> Fraction | None:
+        """The average number of kept rows that a plan follows; None where nobody said one."""
+        return self.typical if self.supposed is None else self.supposed
+
+    @property
+    def as_declared(self) -> Person:
+        """The same person as a release knows it, without what one plan supposes."""
+        return replace(self, supposed=None)
 
     @property
     def size_public(self) -> bool:

@@ -128,14 +128,14 @@ def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: i
     rows : int
         The most values of one person in one answer.
     person : Person
-        Whose ``typical`` rows are the public guess.
+        Whose ``usual_rows`` are the public guess.
 
     Returns
     -------
     ExpectedAccuracy
         Half-widths at 95 %, in the unit of the answer.
     """
-    if person.typical is not None:
+    if person.usual_rows is not None:
         return expected(values_of(people, rows, person))
     found = expected(people)
     if rows == 1:
@@ -165,7 +165,7 @@ def values_of(people: int, rows: int, person: Person) -> int:
     -------
     int
     """
-    return round(people * min(person.typical or Fraction(1), Fraction(rows)))
+    return round(people * min(person.usual_rows or Fraction(1), Fraction(rows)))
 
 
 class Step(Protocol):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -139,6 +139,12 @@ class IncompleteStep:
     @property
     def guarantee(self) -> Guarantee:
         return guarantee_of(self.share.mechanism, self.setting, self.name)
+
+    @property
+    def as_declared(self) -> IncompleteStep:
+        """The same step as a release knows it, without what one plan supposes of the rows of a person."""
+        schema = replace(self.setting.schema, person=self.setting.schema.person.as_declared)
+        return replace(self, setting=replace(self.setting, schema=schema))
 
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         return self.answer_by(results, entropy, None)

@@ -101,7 +101,7 @@ def settle_capped(
         made = replace(made, schema=made.schema or view)
         each.append(replace(made, guarantee=_lifted(made, made.schema or schema)))
     rungs = person.ladder.rungs
-    supposed = min(cap for cap in rungs if cap >= min(person.typical or person.ladder.supposed, person.rows))
+    supposed = min(cap for cap in rungs if cap >= min(person.usual_rows or person.ladder.supposed, person.rows))
     found = priced(choice.guarantee, each, "at the cap", within, currency)
     return replace(found[rungs.index(supposed)], choice=choice, by_choice=found)
 

@@ -262,7 +262,7 @@ def beside(
     for of in dict.fromkeys(one for one, wants in zip(columns, wanting, strict=True) if wants):
         amount = SHARE * sum((paid for paid, one in zip(amounts, columns, strict=True) if one == of), Fraction(0))
         made = step(IncompleteShare(of), amount)
-        width = made.expected(ASSUMED if units is None else units).noise
+        width = made.as_declared.expected(ASSUMED if units is None else units).noise
         if width is None or width > WIDEST:
             left_out.append(of)
         else:

@@ -360,7 +360,7 @@ def plan_of(
         )
         for place, step in enumerate(prepared.all_steps)
     )
-    reason, typical = _refused(prepared.guarantee, ledger, left), schema.person.typical
+    reason, typical = _refused(prepared.guarantee, ledger, left), schema.person.usual_rows
     made = (
         prepared,
         schema,

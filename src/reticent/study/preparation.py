@@ -49,9 +49,9 @@ def cost_of_plan(study: StudyTerms, given: Written, override: str, people: int |
     return Cost.read(*given, override, study.schema.person.people if people is None else people)
 
 
-def with_typical(study: S, rows: Fraction) -> S:
-    """The same study, with another guess of the rows of a person."""
-    person = replace(study.schema.person, typical=rows)
+def supposing(study: S, rows: Fraction) -> S:
+    """The same study for a plan that supposes so many rows of a person; what it buys stays the same."""
+    person = replace(study.schema.person, supposed=rows)
     return replace(study, spec=replace(study.spec, schema=replace(study.schema, person=person)))
 
 
@@ -113,7 +113,8 @@ def ask_for_widths(
     def read(texts: Sequence[Question]) -> tuple[Ask, ...]:
         return read_questions(study, texts)
 
-    return wanted(questions, want, study.schema, read, people, within, known, in_rho=in_rho)
+    schema = replace(study.schema, person=study.schema.person.as_declared)
+    return wanted(questions, want, schema, read, people, within, known, in_rho=in_rho)
 
 
 def settle_plan(

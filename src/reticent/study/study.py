@@ -179,7 +179,7 @@ class Study(StudyTerms):
             How many people to assume; by default the declared number, else 10,000, and the plan says so.
         rows : number, optional
             How many kept rows a person has on average. By default it is the declared typical number, else one, with
-            the other end in the notes.
+            the other end in the notes. It moves widths alone: a release buys the same at the same price.
         want : mapping of name to half-width, optional
             Accuracy first: each named answer gets the least epsilon, on a grid of 1/1000, whose noise half-width
             at 95 % is at most that. The answers of a difference or a total, ``difference(mean(x), mean(y))``, get the
@@ -199,7 +199,7 @@ class Study(StudyTerms):
         from reticent.study.plan import plan_of
 
         joined, questions = preparation.join(self, questions)
-        of = joined if rows is None else preparation.with_typical(joined, read(rows, "rows"))
+        of = joined if rows is None else preparation.supposing(joined, read(rows, "rows"))
         within = preparation.cost_of_plan(self, (epsilon, rho, delta), override, people)
         prepared, size = preparation.settle_plan(of, questions, within, people, want)
         assumed = people is None and self.schema.person.people is None
@@ -255,7 +255,7 @@ class Study(StudyTerms):
 
         at_least_one(people)
         joined, questions = preparation.join(self, questions)
-        of = joined if rows is None else preparation.with_typical(joined, read(rows, "rows"))
+        of = joined if rows is None else preparation.supposing(joined, read(rows, "rows"))
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
         prepared = preparation.prepare(of, questions, Cost.read(epsilon, rho, delta, override), public)
         return rehearse(prepared, of.schema, people)
