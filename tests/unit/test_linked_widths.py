@@ -62,7 +62,7 @@ def test_a_plan_tells_the_width_that_it_gives(study: Study) -> None:
     made = study.release(want={DIFFERENCE: 1.0, cells: 3.0, "count": 50})
     assert made.compare(DIFFERENCE).noise == pytest.approx(noise, rel=0.1)
     assert made.compare(cells).noise == pytest.approx(total, rel=0.1)
-    assert f"± {noise:.3g}" in next(line for line in repr(planned).split("\n") if line.startswith(DIFFERENCE))
+    assert f"{DIFFERENCE} ± {noise:.3g}" in " ".join(repr(planned).split())
     assert planned.to_json()["comparisons"] == {DIFFERENCE: noise, cells: total}
     assert pickle.loads(pickle.dumps(planned)) == planned
     assert study.plan(["count"], epsilon=1).comparisons == ()
@@ -172,7 +172,7 @@ def test_a_width_is_met_within_a_total_in_rho(want: dict[str, float]) -> None:
 
 def test_answers_without_a_width_share_the_rest_of_a_total_in_rho() -> None:
     made = in_rho().plan(["count", "sum(cost)"], rho="1/2", want={"mean(age)": 1.0})
-    spent = {line.name: float(line.loss.epsilon) ** 2 / 2 for line in made.lines if isinstance(line.loss, rt.PureDP)}
+    spent = {line.name: float(line.loss.rho) for line in made.lines if isinstance(line.loss, rt.ZCDP)}
     assert spent["count"] == pytest.approx(spent["sum(cost)"], rel=0.01)
     assert sum(spent.values()) == pytest.approx(0.5, rel=0.01)
 

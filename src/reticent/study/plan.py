@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 from reticent.data.schema import Schema
 from reticent.errors import QuestionError, Refusal
 from reticent.outcome import restore
-from reticent.privacy import filters
+from reticent.privacy import compose, filters
 from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
@@ -38,6 +39,7 @@ RANGES: Final = (
     "wide or narrow columns of a model, many equal values, every cap or bounds that may be chosen"
 )
 ALIKE: Final = 1.1  # half-widths of two shapes that a plan does not tell apart
+WIDTH: Final = 80  # characters of a line of a plan that is printed
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 
 
@@ -248,19 +250,13 @@ class Plan:
 
     def __repr__(self) -> str:
         rows, notes = self.marked()
-        table = [HEADS, *rows]
-        wide = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join([f"{row[0]:<{wide[0]}}", *(f"{row[i]:>{wide[i]}}" for i in range(1, 5)), row[5]]).rstrip()
-            for row in table
-        ]
         return "\n".join(
             [
-                f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}",
-                *lines,
-                *(f"{mark} {note}" for mark, note in notes),
-                self.footnote(),
-                *(f"{names}: {text}" for names, text in self.estimands()),
+                *_folded("", f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}"),
+                *_table([HEADS, *rows]),
+                *(line for mark, note in notes for line in _folded(f"{mark} ", note)),
+                *_folded("* ", self.footnote().removeprefix("* ")),
+                *(line for names, text in self.estimands() for line in _folded("", f"{names}: {text}")),
             ]
         )
 
@@ -276,6 +272,32 @@ class Plan:
                 "told": (self.footnote(), *(f"{names}: {text}" for names, text in self.estimands())),
             },
         )
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows of text below each other; a long name is above its numbers, and no line is longer than ``WIDTH``."""
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    room = WIDTH - sum(wide[1:]) - 2 * (len(wide) - 1)
+    name = max((len(row[0]) for row in rows if len(row[0]) <= room), default=0)
+    lines: list[str] = []
+    for row in rows:
+        if len(row[0]) > room:
+            lines += _folded("", row[0])
+        told = "" if len(row[0]) > room else row[0]
+        cells = (f"{text:>{width}}" for text, width in zip(row[1:-1], wide[1:-1], strict=True))
+        lines.append("  ".join([f"{told:<{name}}", *cells, row[-1]]).rstrip())
+    return lines
+
+
+def _folded(mark: str, text: str) -> list[str]:
+    """A text in lines of at most ``WIDTH``, which hang behind its mark."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=mark,
+        subsequent_indent=" " * (len(mark) or 2),
+        break_on_hyphens=False,
+    )
 
 
 def _is_in(name: str, text: str) -> bool:
@@ -314,6 +336,7 @@ def plan_of(
     assumed: bool,
     left: Loss,
     ledger: Ledger | None,
+    in_rho: bool = False,
     passing: Fraction | None = None,
     want: Mapping[str, float] | None = None,
     source: Path | None = None,
@@ -332,6 +355,8 @@ def plan_of(
         Rest of the budget.
     ledger : Ledger or None
         None where there is none yet.
+    in_rho : bool
+        The price of each answer is told in ρ, in which the release is shared out.
     passing : Fraction or None
         Share of rows that is supposed to pass a filter.
     want : mapping of name to half-width, or None
@@ -348,7 +373,7 @@ def plan_of(
     lines = tuple(
         PlanLine(
             step.name,
-            step.guarantee.loss,
+            (compose.in_zcdp(step.guarantee) if in_rho else step.guarantee).loss,
             _at_candidates(
                 prepared,
                 place,

@@ -211,6 +211,7 @@ class Study(StudyTerms):
             assumed=assumed,
             left=left,
             ledger=ledger,
+            in_rho=self._currency == "zcdp" or within.rho is not None,
             passing=self._passing,
             want=want,
             source=self._file(),
