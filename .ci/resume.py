@@ -1,7 +1,8 @@
-"""A pytest plugin: leave out what already passed at this commit, so that a long run can be stopped and taken up.
+"""A pytest plugin: leave out what already passed at this code, so that a long run can be stopped and taken up.
 
-Each passed test is a line of JSON in the file named by ``AUDIT_LOG``. A line counts only for the commit it was
-written at, and nothing is left out while tracked files are changed. Delete the file to start again.
+Each passed test is a line of JSON in the file named by ``AUDIT_LOG``. A line counts only for the code it was written
+at: the trees of ``src`` and ``tests`` and the versions of what they use; a commit of pages leaves it good. Nothing is
+left out while tracked files are changed. Delete the file to start again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+CODE = ("src", "tests", "pyproject.toml", "constraints.txt")
+
 
 class Resume:
     """Knows what passed, and writes down what passes."""
@@ -21,10 +24,11 @@ class Resume:
     def __init__(self, log: Path) -> None:
         self.log = log
         self.commit = _git("rev-parse", "HEAD")
+        self.code = _git("rev-parse", *(f"HEAD:{part}" for part in CODE)).split()
         self.clean = self.commit != "" and _git("status", "--porcelain", "--untracked-files=no") == ""
         lines = log.read_text().splitlines() if log.exists() and self.clean else []
         records = [json.loads(line) for line in lines if line.endswith("}")]  # a kill can leave half a line
-        self.passed = {record["test"] for record in records if record["commit"] == self.commit}
+        self.passed = {record["test"] for record in records if record["code"] == self.code}
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         done = [item for item in items if item.nodeid in self.passed]
@@ -35,13 +39,19 @@ class Resume:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" and report.passed and self.clean:
             when = datetime.now(UTC).isoformat(timespec="seconds")
-            record = {"test": report.nodeid, "commit": self.commit, "when": when, "seconds": round(report.duration, 1)}
+            record = {
+                "test": report.nodeid,
+                "commit": self.commit,
+                "code": self.code,
+                "when": when,
+                "seconds": round(report.duration, 1),
+            }
             with self.log.open("a") as file:
                 file.write(json.dumps(record) + "\n")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.passed:
-            terminalreporter.write_line(f"{len(self.passed)} passed earlier at this commit: {self.log}")
+            terminalreporter.write_line(f"{len(self.passed)} passed earlier at this code: {self.log}")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
