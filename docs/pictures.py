@@ -1,6 +1,8 @@
 """Pictures of the documentation, drawn by the package: ``make pictures``, or ``python docs/pictures.py NAME ...``.
 
 A picture of a release is of one real run, so the next run draws another. Name the pictures that are to be made again.
+The certificate of each run stays in ``_static/certificates``: ``again`` draws them anew, and a test holds that they are
+drawn as the package draws them now.
 """
 
 from __future__ import annotations
@@ -23,16 +25,38 @@ if TYPE_CHECKING:
 
 DOCS: Final = Path(__file__).resolve().parent
 STATIC: Final = DOCS / "_static"
+CERTIFICATES: Final = STATIC / "certificates"
+README: Final = DOCS.parent / "README.md"
 DOT: Final = "#0b4f85"
+LINES: Final[tuple[dict[str, Any], ...]] = (  # apart in grey and on a screen
+    {"color": DOT, "linestyle": "-", "marker": "o"},
+    {"color": "#7db8e8", "linestyle": "-", "marker": "s"},
+    {"color": "#1f2328", "linestyle": "--", "marker": "^"},
+    {"color": "#6b7280", "linestyle": ":", "marker": "D"},
+)
 
 
 def demo(folder: Path) -> None:
-    """Keep what ``reticent demo`` prints, and the figure of its release."""
+    """Keep what ``reticent demo`` prints, with the figure and the certificate of its release; show it in the README."""
     command = [sys.executable, "-m", "reticent", "demo"]
     wide = os.environ | {"COLUMNS": "100"}
     done = subprocess.run(command, cwd=folder, env=wide, stdout=subprocess.PIPE, text=True, check=True)
     (STATIC / "demo.txt").write_text(done.stdout, "utf-8")
-    (STATIC / "demo.svg").write_bytes((folder / "reticent-demo" / "table4.svg").read_bytes())
+    for ending, kept in ((".svg", STATIC), (".json", CERTIFICATES)):
+        shutil.copy(folder / "reticent-demo" / f"table4{ending}", kept / f"demo{ending}")
+    table = done.stdout.partition("\nstatistic ")[2].partition("\n\n")[0]
+    shown = "".join(f"    {line}\n" for line in f"statistic {table}".splitlines())
+    before, command_line, rest = README.read_text("utf-8").partition("    $ reticent demo\n")
+    README.write_text(f"{before}{command_line}{shown}\n{rest.partition(chr(10) * 2)[2]}", "utf-8")
+
+
+def again(_folder: Path) -> None:
+    """Draw the figure of every certificate that is kept as the package draws it now."""
+    from reticent.certificate.certificate import Certificate
+    from reticent.certificate.render.figure import svg
+
+    for kept in sorted(CERTIFICATES.glob("*.json")):
+        (STATIC / f"{kept.stem}.svg").write_text(svg(Certificate(kept.read_text("utf-8"))), "utf-8")
 
 
 ROOMS: Final = ("study", "statistics", "data", "mechanisms", "privacy", "exact", "ledger", "certificate", "other")
@@ -155,7 +179,7 @@ def learning(folder: Path) -> None:
         axes.plot([float(epsilon)] * 10, shares, ".", color=DOT, alpha=0.5)
     best = float(np.mean((0.05 * (rows[:, 0] - 50) + 0.2 * (rows[:, 1] - 12) > 0) == labels))
     axes.axhline(best, color="#6b7280", linewidth=1)
-    axes.annotate("the law the rows are drawn from", (0.01, best), (0, 4), textcoords="offset points", fontsize=8)
+    axes.annotate("the law of the rows", (0.55, best), (0, -10), textcoords="offset points", fontsize=8, ha="center")
     axes.set_xscale("log")
     keep(figure, "learning")
 
@@ -255,7 +279,7 @@ def no_reply(folder: Path) -> None:
 
     study = page("how-to/no_reply", folder, 0) or rt.open("rand.toml")
     asked = [rt.quantile("meddol", level) for level in (0.5, 0.75, 0.9, 0.999)]
-    release(study.release(asked, epsilon="4/10"), folder, "no_reply")
+    release(study.release(asked, epsilon=1), folder, "no_reply")
 
 
 def robust(folder: Path) -> None:
@@ -263,9 +287,10 @@ def robust(folder: Path) -> None:
 
 
 def release(made: Any, folder: Path, name: str) -> None:
-    """Keep the figure that a release writes itself."""
-    made.save(folder / name, files=(".svg",))
+    """Keep the figure that a release writes itself, and its certificate."""
+    made.save(folder / name, files=(".svg", ".json"))
     shutil.copy(folder / f"{name}.svg", STATIC)
+    shutil.copy(folder / f"{name}.json", CERTIFICATES)
 
 
 def sessions(folder: Path) -> None:
@@ -276,8 +301,8 @@ def sessions(folder: Path) -> None:
     )
     counts = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
     found = [study.session_prices(questions=count, positives=10, width=0.05, people=5_000) for count in counts]
-    for line in found[0].lines:
-        axes.plot(counts, [prices[line.way].epsilon for prices in found], marker=".", label=line.way)
+    for style, line in zip(LINES, found[0].lines, strict=True):
+        axes.plot(counts, [prices[line.way].epsilon for prices in found], markersize=4, label=line.way, **style)
     axes.set(xscale="log", yscale="log")
     axes.legend(frameon=False)
     keep(figure, "sessions")
@@ -289,8 +314,9 @@ def chances(_folder: Path) -> None:
 
     figure, axes = plain("Seen at least once in so many draws", "probability of the failure in one draw", "chance")
     rare = np.logspace(-7, -2, 200)
-    for draws, words in ((2_000, "2,000: the kit"), (20_000, "20,000: --deep"), (1_000_000, "1,000,000")):
-        axes.plot(rare, 1 - (1 - rare) ** draws, label=words)
+    told = ((2_000, "2,000: the kit"), (20_000, "20,000: --deep"), (1_000_000, "1,000,000"))
+    for style, (draws, words) in zip(LINES, told, strict=False):
+        axes.plot(rare, 1 - (1 - rare) ** draws, label=words, **style, markevery=20, markersize=4)
     axes.set_xscale("log")
     axes.legend(frameon=False)
     keep(figure, "chances")
@@ -315,11 +341,12 @@ def found_groups(_folder: Path) -> None:
     from reticent.mechanisms.key_selection import key_list
 
     figure, axes = plain("Probability that a key is listed, at list ε 1 and δ 1e-6", "persons of the key", "P(listed)")
-    for groups, color in ((1, DOT), (5, "#c8552b")):
+    styles: tuple[tuple[int, dict[str, Any]], ...] = ((1, {"color": DOT}), (5, {"color": "#1f2328", "linestyle": "--"}))
+    for groups, style in styles:
         made = key_list(Adjacency("add_remove"), Fraction(1), Fraction(1, 10**6), groups=groups)
         persons = range(101)
         words = "one key" if groups == 1 else f"up to {groups} keys"
-        axes.step(persons, [float(made.chance(n)) for n in persons], where="mid", color=color, label=f"{words} each")
+        axes.step(persons, [float(made.chance(n)) for n in persons], where="mid", label=f"{words} each", **style)
     axes.legend(frameon=False)
     keep(figure, "found_groups")
 
@@ -384,6 +411,7 @@ def keep(figure: Figure, name: str) -> None:
 
 PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "demo": demo,
+    "again": again,
     "release_trace": release_trace,
     "survey": first_survey,
     "learning": learning,
@@ -411,7 +439,7 @@ PICTURES: Final[dict[str, Callable[[Path], None]]] = {
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or PICTURES:
+    for name in sys.argv[1:] or [name for name in PICTURES if name != "again"]:
         with tempfile.TemporaryDirectory() as place:
             os.environ["XDG_STATE_HOME"] = str(Path(place) / "state")
             PICTURES[name](Path(place))

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import reticent as rt
+from reticent import calendar
 from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.render import figure as drawing
-from reticent.certificate.render.figure import _apart, bar, figure, pdf, svg
+from reticent.certificate.render.figure import _apart, bar, date_ticks, figure, pdf, svg
 from reticent.certificate.render.panels import edges_of, noise_ends, panels
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
@@ -248,3 +249,45 @@ def test_a_long_name_of_a_test_is_cut_only_where_it_would_not_fit() -> None:
     cells = tuple(Cell((("test", part),), reply(1)) for part in ("correlation r", "statistic", "p-value"))
     name = "test(age ~ since, kind=correlation)"
     assert name in figure(made(Answer(name, cells))).axes[0].get_title(loc="left")
+
+
+def test_ticks_of_dates_are_firsts_of_periods_and_their_texts_stand_apart() -> None:
+    day = calendar.DAY
+    june = calendar.count("2023-06-10", day)
+    assert [calendar.text(tick, day) for tick in date_ticks(june - 40, june, day)] == ["2023-05-01", "2023-06-01"]
+    for width in (1.0, 5.5, 40.0, 300.0, 5_000.0, 10.0**7):
+        for step in (day, 3_600, 60, 1):
+            ticks = date_ticks(june * day / step - width, june * day / step + width, step)
+            assert 1 <= len(ticks) <= (4 if step == day else 3)
+            assert all(abs(tick - june * day / step) <= width for tick in ticks)
+
+
+def test_groups_of_a_scale_keep_its_order() -> None:
+    years = tuple(Cell((("year(since)", year),), reply(value)) for year, value in ((2020, 3), (2021, 9), (2022, 1)))
+    (panel,) = panels(made(Answer("mean(age) by year(since)", years)))
+    assert panel.names == ("year(since) 2020", "year(since) 2021", "year(since) 2022")
+    (both,) = panels(made(Answer("mean(age) by year(since), ward", years)))
+    assert [float(name.rpartition(" ")[2]) for name in both.names] == [2021, 2020, 2022]
+
+
+def test_a_long_name_has_two_lines_and_long_keys_stand_alone() -> None:
+    long = "mean(cost) where age >= 50 and ward = 'b'"
+    keys: dict[str, Outcome[Estimate]] = {"a": reply(1), "Frontier Airlines Incorporated": reply(2)}
+    first, second = panels(made(one(long, reply(1)), by("sum(cost)", keys)))
+    assert first.names == ("mean(cost)\nwhere age >= 50 and ward = 'b'",)
+    assert second.names == ("Frontier Airlines Incorpora…", "a")
+    (axes,) = figure(made(one(long, reply(1)))).axes
+    assert [label.get_fontsize() for label in axes.get_yticklabels()] == [6.8]  # two lines within one row
+
+
+def test_a_figure_of_no_replies_explains_no_dots() -> None:
+    assert "dot: answer" not in svg(made(one("median(cost)", NO_REPLY)))
+    assert "dot: answer" in svg(made(one("median(cost)", reply(1))))
+
+
+def test_clips_are_named_by_what_is_written_of_them() -> None:
+    def drawn(name: str, width: str) -> str:
+        return f'<path clip-path="url(#{name})"/><clipPath id="{name}"><rect width="{width}"/></clipPath>'
+
+    assert drawing._same_names(drawn("pa3", "1.5"), "x") == drawing._same_names(drawn("pb4", "1.5"), "x")
+    assert drawing._same_names(drawn("pa3", "1.5"), "x") != drawing._same_names(drawn("pa3", "1.6"), "x")

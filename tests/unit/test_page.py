@@ -423,7 +423,7 @@ def test_the_sheet_holds_every_cell_with_every_digit() -> None:
     rows = list(csv.DictReader(io.StringIO(sheet(EXAMPLE))))
     assert list(rows[0]) == [
         *("name", "mdvis", "site", "outcome", "value", "low", "high", "noise", "sampling", "level", "estimand"),
-        *("incomplete", "incomplete_low", "incomplete_high"),
+        *("incomplete", "incomplete_low", "incomplete_high", "printed"),
     ]
     cells = [(answer, cell) for answer in answers() for cell in answer]
     assert len(rows) == len(cells)

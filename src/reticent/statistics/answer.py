@@ -318,11 +318,17 @@ def printed(cell: Cell, *, bare: bool = False) -> CellText | None:
             return CellText(text.value, interval, text.noise, text.sampling)
 
 
+def on_a_line(cell: Cell, *, bare: bool = False) -> str:
+    """``2.79 (95 % 2.61 to 2.97)``, the value alone where no interval was bought, or ``no reply``."""
+    match cell.outcome:
+        case Reply(estimate):
+            text = shown(estimate)
+            return text.value if bare or cell.as_it_is else str(estimate)
+        case NoReply():
+            return "no reply"
+
+
 def _line(name: str, cell: Cell, *, bare: bool) -> str:
     where = " · ".join(str(key) if column == "test" else f"{column} {key}" for column, key in cell.label)
     title = plain(f"{name} [{where}]" if where else name)
-    match cell.outcome:
-        case Reply(estimate):
-            return f"{title}: {str(estimate).partition(' (')[0] if bare or cell.as_it_is else str(estimate)}"
-        case NoReply():
-            return f"{title}: no reply"
+    return f"{title}: {on_a_line(cell, bare=bare)}"

@@ -54,6 +54,7 @@ NAMES: Final = {
     "piecewise": "a place on a scale",
 }
 MOST_LINES: Final = 60  # of a figure
+EVERYBODY: Final = "everybody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ def figure(results: Sequence[tuple[Design, Result]]) -> Figure:
         for design, result in results
     ]
     heights = [0.9 + 0.28 * len(rows) for _, _, rows in panels]
-    drawn = Figure(figsize=(7.2, sum(heights)), layout="constrained")
+    drawn = Figure(figsize=(7.2, sum(heights) + 0.25), layout="constrained")
     grid = drawn.subplots(len(panels), 1, squeeze=False, height_ratios=heights)
     for (design, limits, rows), (axes,) in zip(panels, grid, strict=True):
         scale = 100 if limits == (0.0, 1.0) else 1
@@ -182,7 +183,12 @@ def figure(results: Sequence[tuple[Design, Result]]) -> Figure:
             low, high = (scale * clipped(end, limits) for end in ends(part, share))
             axes.plot([low, high], [place, place], color="#3f4750", linewidth=2.2, solid_capstyle="butt")
             axes.plot([scale * clipped(shown(part, share), limits)], [place], "o", color="#0b4f85", markersize=5)
-        names = [" · ".join(text for text in (plain(name), plain(share.label)) if text) for name, _, share in rows]
+            told = _numbers(share, clipped(shown(part, share), limits), low / scale, high / scale)
+            margin = axes.get_yaxis_transform()
+            axes.text(1.01, place, f"{told[0]} ({told[1]})", transform=margin, fontsize=7.5, va="center")
+        grouped = any(name for name, _, _ in rows)
+        whole = EVERYBODY if grouped else ""
+        names = [" · ".join(filter(None, (plain(name) or whole, plain(share.label)))) for name, _, share in rows]
         axes.set_yticks(range(len(rows)), names, fontsize=8, parse_math=False)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(scale * limits[0], scale * limits[1])
@@ -191,6 +197,10 @@ def figure(results: Sequence[tuple[Design, Result]]) -> Figure:
         axes.set_title(plain(design.question), loc="left", fontsize=9.5, parse_math=False, wrap=True)
         for side in ("top", "right", "left"):
             axes.spines[side].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+    levels = {f"{100 * result.level:g} %" for _, result in results}
+    legend = f"dot: estimate · line: {' or '.join(sorted(levels))} interval, of chance answers and sampling together"
+    drawn.supxlabel(legend, x=0.02, ha="left", fontsize=7.5, color="#6b7280")
     return drawn
 
 

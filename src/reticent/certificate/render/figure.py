@@ -8,6 +8,7 @@ inside, so that one certificate always gives the same file.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 import re
@@ -35,6 +36,8 @@ DOT, NOISE, BOTH, GREY, INK, BAR = "#0b4f85", "#7db8e8", "#3f4750", "#6b7280", "
 WIDTH: Final = 7.2  # inches
 MOST_PANELS: Final = 40
 MOST_TICKS: Final = 12
+MOST_DATES: Final = 4  # on an axis: their texts are long
+MOST_TIMES: Final = 3
 TICKS_APART: Final = 0.2  # of the height of a scale of shades
 MULTIPLES: Final = 3  # in a row
 SHADES: Final = 32  # of a map: more would be drawn as pixels
@@ -107,7 +110,15 @@ def as_svg(drawn: Figure, salt: str) -> str:
         drawn.savefig(out, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = _same_names(text, salt)
     return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, system-ui, sans-serif")
+
+
+def _same_names(text: str, salt: str) -> str:
+    """Name each clip by what is written of it: its last digits differ from one process to the next, and so its name."""
+    for place, (name, clip) in enumerate(re.findall(r'<clipPath id="(\w+)">(.*?)</clipPath>', text, flags=re.DOTALL)):
+        text = text.replace(name, "p" + hashlib.sha256(f"{salt} {place} {clip}".encode()).hexdigest()[:10])
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +191,13 @@ def _strip(axes: Axes, panel: Panel) -> None:
     axes.hlines(ys, [e.low for e in seen], [e.high for e in seen], color=BOTH, linewidth=1.3, zorder=3)
     axes.plot([e.value for e in seen], ys, "o", color=DOT, markersize=4.5, zorder=4)
     drawn = {place for place, _ in found}
-    beside = axes.get_yaxis_transform()
-    for place, cell in enumerate(panel.cells):
+    margin = axes.get_yaxis_transform()
+    for place, (cell, told) in enumerate(zip(panel.cells, beside(panel), strict=True)):
         if place in drawn:
-            axes.text(1.01, -place, _figures(cell), transform=beside, fontsize=7.5, color=INK, va="center")
+            axes.text(1.01, -place, told, transform=margin, fontsize=7.5, color=INK, va="center")
         else:
             said = "no reply" if isinstance(cell.outcome, NoReply) else "see the table"
-            axes.text(0.01, -place, said, transform=beside, fontsize=8, color=GREY, va="center")
+            axes.text(0.01, -place, said, transform=margin, fontsize=8, color=GREY, va="center")
     axes.set_ylim(-max(len(panel.cells), 1) + 0.4, 0.6)
     axes.spines["left"].set_visible(False)
     if not found:
@@ -196,13 +207,19 @@ def _strip(axes: Axes, panel: Panel) -> None:
         axes.set_xlabel(panel.scale.label, fontsize=8, color=INK, labelpad=2, parse_math=False)
     axes.set_yticks([-place for place in range(len(panel.names))], panel.names, parse_math=False)
     axes.tick_params(axis="y", length=0)
+    for name in axes.get_yticklabels():
+        if "\n" in name.get_text():
+            name.set(fontsize=6.8, linespacing=1.0)
 
 
-def _figures(cell: Cell) -> str:
-    text = printed(cell)
-    if text is None or text.interval == "–":
-        return "" if text is None else signed(text.value)
-    return f"{signed(text.value)} ({signed(text.interval)})"
+def beside(panel: Panel) -> Iterator[str]:
+    """The numbers of each row of a strip, in figures; nothing beside a no reply."""
+    for place, cell in enumerate(panel.cells):
+        text = printed(cell, bare=place in panel.bare)
+        if text is None or text.interval == "–":
+            yield "" if text is None else signed(text.value)
+        else:
+            yield f"{signed(text.value)} ({signed(text.interval)})"
 
 
 def _same_ends(together: Sequence[tuple[Panel, Axes]]) -> None:
@@ -223,12 +240,27 @@ def _same_ends(together: Sequence[tuple[Panel, Axes]]) -> None:
             axes.axvline(panel.reference, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         axes.set_xlim(low - room, high + room)
         if any(True for _ in _estimates(panel.cells)):
-            if seen[0].step:
-                axes.locator_params(axis="x", nbins=5, integer=True)
-                axes.xaxis.set_major_formatter(partial(_date, seen[0].step))
+            if step := seen[0].step:
+                axes.set_xticks(date_ticks(low, high, step))
+                axes.xaxis.set_major_formatter(partial(_date, step))
                 continue
             axes.locator_params(axis="x", nbins=7)
             axes.xaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_xticks()]))
+
+
+def date_ticks(low: float, high: float, step: int) -> list[int]:
+    """Ticks between two dates: firsts of the longest period that has two, so few that their texts stand apart."""
+    first = max(math.ceil(low), calendar.FIRST // step)
+    last = min(math.floor(high), calendar.LAST // step)
+    if first > last:
+        return []
+    most = MOST_DATES if step == calendar.DAY else MOST_TIMES
+    for period in calendar.PERIODS[::-1]:
+        days = calendar.firsts(first, last, step, period)
+        found = [place for day in days if (place := day * calendar.DAY // step) >= first]
+        if len(found) > 1:
+            return found[:: -(-len(found) // most)]
+    return sorted({first, last})
 
 
 def _date(step: int, tick: float, _place: object) -> str:
@@ -441,14 +473,15 @@ def _formatter(ticks: Sequence[float]) -> Callable[[float, float], str]:
 
 
 def _legend(shown: Sequence[Panel], left_out: int) -> str:
-    levels = {e.level for panel in shown for _, e in _estimates(panel.cells)}
+    drawn = [panel for panel in shown if panel.density is not None or any(True for _ in _estimates(panel.cells))]
+    levels = {e.level for panel in drawn for _, e in _estimates(panel.cells)}
     level = f"{100 * max(levels, default=0.95):g} %"
     told = []
-    if any(panel.form in ("strip", "bars", "multiples") for panel in shown):
+    if any(panel.form in ("strip", "bars", "multiples") for panel in drawn):
         told.append(f"dot: answer · thick: privacy noise · thin: noise and sampling together, {level}")
     if any(panel.reference is not None for panel in shown):
         told.append("dashed: all groups together")
-    if any(panel.form == "map" for panel in shown):
+    if any(panel.form == "map" for panel in drawn):
         told.append("shade: number of rows")
     if any(panel.density is not None for panel in shown):
         told.append("line: density or distribution · band: privacy noise, lighter: noise and sampling, 95 %")

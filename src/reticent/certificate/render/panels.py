@@ -41,6 +41,9 @@ PLURALS: Final = (
     *("dollars", "euros", "pounds", "miles", "kilometres", "metres"),
 )
 ABOUT_ZERO: Final = "effect"
+ROW_NAME: Final = 28  # characters
+LINE: Final = 36
+SCALE_OF_GROUPS: Final = re.compile(r"(cut|year|quarter|month|week|day|weekday|hour|minute)\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Panel:
     across: str = ""  # words at the horizontal axis of bars, and of a map
     up: str = ""
     density: Density | None = None
+    bare: frozenset[int] = frozenset()  # places of cells without an interval, whose ends say nothing
 
     @property
     def height(self) -> float:
@@ -126,9 +130,18 @@ def row_name(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
     if not cell.label:
         return "total"
     if len(cell.label) == 1:
-        return cut(label_words(cell, called), 28)
+        return cut(label_words(cell, called), ROW_NAME)
     each = max(34 // len(cell.label) - 3, 6)
     return " · ".join(cut(key_words(key), each) for _, key in cell.label)
+
+
+def in_lines(name: str) -> str:
+    """A name in at most two lines, broken before its condition or where it fits, and cut where they do not hold it."""
+    for word in (" where ", " by "):
+        before, found, after = name.partition(word)
+        if found and len(name) > LINE and len(before) <= LINE and len(word + after) <= LINE:
+            return f"{before}\n{word.lstrip()}{after}"
+    return "\n".join(textwrap.wrap(name, LINE, max_lines=2, placeholder=" …", break_on_hyphens=False))
 
 
 def edges_of(names: Sequence[str]) -> list[str]:
@@ -154,7 +167,9 @@ def _joins(one: Panel, other: Panel) -> bool:
 def _joined(one: Panel, other: Panel) -> Panel:
     same = one.scale.label == other.scale.label
     scale = one.scale if same else replace(one.scale, label=one.scale.key[-1])  # several columns of one unit
-    return replace(one, names=(*one.names, *other.names), cells=(*one.cells, *other.cells), scale=scale)
+    bare = one.bare | {len(one.cells) + place for place in other.bare}
+    names, cells = (*one.names, *other.names), (*one.cells, *other.cells)
+    return replace(one, names=names, cells=cells, scale=scale, bare=bare)
 
 
 def _panels(answer: Answer, declared: Mapping[str, Any], overall: Mapping[str, float]) -> Iterator[Panel]:
@@ -238,14 +253,29 @@ def _strip(
     answer: Answer, scale: PanelScale, overall: Mapping[str, float], called: Mapping[str, str] = UNCALLED
 ) -> Panel:
     cells, name = answer.shown, plain(answer.name)
+    bare = frozenset(range(len(cells))) if answer.bare else frozenset[int]()
     if len(cells) == 1 and not cells[0].label:
-        return Panel("strip", "", scale, (cut(name, 36),), cells)
+        return Panel("strip", "", scale, (in_lines(name),), cells, bare=bare)
     every, _, group = answer.name.rpartition(" by ")
-    if every and group:
+    if every and group and not _ordered(group):
         cells = tuple(sorted(cells, key=_by_value))
     note = f"{len(cells) - MOST_ROWS} more in the table" if len(cells) > MOST_ROWS else ""
-    names = tuple(row_name(cell, called) for cell in cells[:MOST_ROWS])
-    return Panel("strip", cut(name, 60), scale, names, cells[:MOST_ROWS], note, overall.get(every))
+    names = _row_names(cells[:MOST_ROWS], called)
+    return Panel("strip", cut(name, 60), scale, names, cells[:MOST_ROWS], note, overall.get(every), bare=bare)
+
+
+def _row_names(cells: Sequence[Cell], called: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the rows of one answer: the keys alone where a name would be cut, since the title names their column."""
+    long = any(len(label_words(cell, called)) > ROW_NAME for cell in cells if len(cell.label) == 1)
+    return tuple(
+        cut(key_words(cell.label[0][1]), ROW_NAME) if long and len(cell.label) == 1 else row_name(cell, called)
+        for cell in cells
+    )
+
+
+def _ordered(group: str) -> bool:
+    """True for groups of one scale, such as years or ages in steps: they keep its order."""
+    return SCALE_OF_GROUPS.match(group) is not None and ", " not in re.sub(r"\([^()]*\)", "", group)
 
 
 def _by_value(cell: Cell) -> tuple[bool, float]:

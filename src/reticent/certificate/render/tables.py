@@ -1,7 +1,7 @@
 """The cells of a release as text: the numbers as a journal prints them, and the CSV.
 
-The CSV holds every digit; the printed numbers as many as their interval is worth. Labels and titles were typed by
-someone, so they are shown without control characters and are never a formula to a spreadsheet.
+The CSV holds every digit; the printed numbers, which are its last column, as many as their interval is worth. Labels
+and titles were typed by someone, so they are shown without control characters and are never a formula to a spreadsheet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reticent.certificate.record import CertificateRecord
 from reticent.data.format import plain
 from reticent.data.schema import Key
 from reticent.outcome import Estimate, EstimateText, NoReply, Reply
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Answer, Cell, on_a_line
 
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 INCOMPLETE: Final = ("incomplete", "incomplete_low", "incomplete_high")
@@ -101,15 +101,15 @@ def label_names(answers: Sequence[Answer]) -> tuple[str, ...]:
 def sheet(certificate: CertificateRecord) -> str:
     """The answers as CSV (RFC 4180).
 
-    Its columns are name, one column per label, outcome, value, low, high, noise, sampling and level. The last are the
-    estimand and the share of incomplete rows beside the answer with its interval.
+    Its columns are name, one column per label, outcome, value, low, high, noise, sampling and level. Then follow the
+    estimand, the share of incomplete rows beside the answer with its interval, and the numbers as the page prints them.
 
     A no reply has empty numbers, and an answer without an interval its value alone. Text that a spreadsheet would take
     for a formula is preceded by an apostrophe.
     """
     answers = certificate.answers
     names = label_names(answers)
-    after = ("outcome", *NUMBERS, "estimand", *INCOMPLETE)
+    after = ("outcome", *NUMBERS, "estimand", *INCOMPLETE, "printed")
     taken = {"name", *after}
     header = ["name", *(f"{name} (group)" if name in taken else name for name in names), *after]
     out = io.StringIO()
@@ -117,10 +117,11 @@ def sheet(certificate: CertificateRecord) -> str:
     writer.writerow([safe(name) for name in header])
     for answer in answers:
         share = _share(answer)
-        for cell in answer:
+        for cell in answer.shown:
             labels = dict(cell.label)
             found = [_entry(labels[name]) if name in labels else "" for name in names]
-            writer.writerow([safe(answer.name), *found, *_numbers(answer, cell), safe(answer.estimand), *share])
+            numbers, told = _numbers(answer, cell), safe(on_a_line(cell, bare=answer.bare))
+            writer.writerow([safe(answer.name), *found, *numbers, safe(answer.estimand), *share, told])
     return out.getvalue()
 
 

@@ -22,7 +22,7 @@ from reticent.data.format import plain
 from reticent.errors import SpecError
 from reticent.outcome import MOST_PLACES, Estimate, NoReply, Reply, decimals
 from reticent.privacy.explain import sentence
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Answer, Cell, on_a_line
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -64,12 +64,12 @@ def workbook(certificate: CertificateRecord) -> bytes:
     if single:
         sheet = _sheet(book, "Answers", ["answer", "estimates", *HEADS])
         for answer in single:
-            _line(sheet, [answer.name, answer.estimand], answer, answer.cells[0])
+            _line(sheet, [answer.name, answer.estimand], answer, answer.shown[0])
     for answer in answers:
         if answer not in single:
             names = label_names([answer])
             sheet = _sheet(book, answer.name, [*names, *HEADS])
-            for cell in answer.cells:
+            for cell in answer.shown:
                 labels = dict(cell.label)
                 _line(sheet, [labels.get(name) for name in names], answer, cell)
     notes = _sheet(book, "Notes", ["about", "words"])
@@ -139,10 +139,11 @@ def _entries(answer: Answer, cell: Cell) -> list[Entry]:
         case NoReply():
             return ["no reply", *(None for _ in NUMBERS), None]
         case Reply(estimate) if not answer.has_interval(cell):
-            return ["reply", estimate.dates[0] or estimate.value, *(None for _ in NUMBERS)]
+            ends = (None for _ in NUMBERS[1:])
+            return ["reply", estimate.dates[0] or estimate.value, *ends, on_a_line(cell, bare=answer.bare)]
         case Reply(estimate):
             found: list[Entry] = [getattr(estimate, name) for name in NUMBERS]
-            return ["reply", *(estimate.dates if estimate.step else found[:3]), *found[3:], str(estimate)]
+            return ["reply", *(estimate.dates if estimate.step else found[:3]), *found[3:], on_a_line(cell)]
 
 
 def _show(cells: Sequence[SheetCell], estimate: Estimate) -> None:
