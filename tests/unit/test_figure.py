@@ -13,7 +13,7 @@ from reticent import calendar
 from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.render import figure as drawing
-from reticent.certificate.render.figure import _apart, bar, date_ticks, figure, pdf, svg
+from reticent.certificate.render.figure import _apart, bar, _date_ticks, figure, pdf, svg
 from reticent.certificate.render.panels import edges_of, noise_ends, panels
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
@@ -254,10 +254,10 @@ def test_a_long_name_of_a_test_is_cut_only_where_it_would_not_fit() -> None:
 def test_ticks_of_dates_are_firsts_of_periods_and_their_texts_stand_apart() -> None:
     day = calendar.DAY
     june = calendar.count("2023-06-10", day)
-    assert [calendar.text(tick, day) for tick in date_ticks(june - 40, june, day)] == ["2023-05-01", "2023-06-01"]
+    assert [calendar.text(tick, day) for tick in _date_ticks(june - 40, june, day)] == ["2023-05-01", "2023-06-01"]
     for width in (1.0, 5.5, 40.0, 300.0, 5_000.0, 10.0**7):
         for step in (day, 3_600, 60, 1):
-            ticks = date_ticks(june * day / step - width, june * day / step + width, step)
+            ticks = _date_ticks(june * day / step - width, june * day / step + width, step)
             assert 1 <= len(ticks) <= (4 if step == day else 3)
             assert all(abs(tick - june * day / step) <= width for tick in ticks)
 

@@ -241,14 +241,14 @@ def _same_ends(together: Sequence[tuple[Panel, Axes]]) -> None:
         axes.set_xlim(low - room, high + room)
         if any(True for _ in _estimates(panel.cells)):
             if step := seen[0].step:
-                axes.set_xticks(date_ticks(low, high, step))
+                axes.set_xticks(_date_ticks(low, high, step))
                 axes.xaxis.set_major_formatter(partial(_date, step))
                 continue
             axes.locator_params(axis="x", nbins=7)
             axes.xaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_xticks()]))
 
 
-def date_ticks(low: float, high: float, step: int) -> list[int]:
+def _date_ticks(low: float, high: float, step: int) -> list[int]:
     """Ticks between two dates: firsts of the longest period that has two, so few that their texts stand apart."""
     first = max(math.ceil(low), calendar.FIRST // step)
     last = min(math.floor(high), calendar.LAST // step)
