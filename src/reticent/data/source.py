@@ -69,7 +69,7 @@ class Source(Protocol):
         ...
 
 
-def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
+def open_source(source: Any, schema: Schema, *, delimiter: str = ",", engine: str = "") -> Source:
     """The source behind a path (a file, or a glob of Parquet files) or a table in memory. No row is read.
 
     Parameters
@@ -78,6 +78,8 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
     schema : Schema
     delimiter : str
         Of a CSV file.
+    engine : str
+        Name of the engine that is to read it; "spark" reads Parquet files where they lie.
 
     Returns
     -------
@@ -97,6 +99,12 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
         from reticent.data.database import open_database
 
         return open_database(source, schema)
+    if engine == "spark" and (path := path_of(source)):
+        from reticent.data.file_kinds import kind_of
+        from reticent.data.spark_table import open_parquet
+
+        if kind_of(Path(path)) == "parquet":
+            return open_parquet(Path(path), schema)
     if isinstance(source, str | os.PathLike):
         return open_files(Path(os.fspath(source)), schema, delimiter)
     if isinstance(source, Mapping):

@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import Reading, Storage, storage_of, unfit, wanted
 from reticent.data.engines.spark import Spark
+from reticent.data.files import parquet_files, parquet_schema
 from reticent.data.format import spark_name
 from reticent.data.joins import keys_of
 from reticent.data.schema import Category, Schema
@@ -132,6 +134,55 @@ def open_catalog_table(source: str, schema: Schema) -> SparkTable:
         raise SpecError(
             f"Spark has no table {name} that can be read ({type(cause).__name__}). Nothing was read."
         ) from None
+
+
+def open_parquet(path: Path, schema: Schema) -> SparkTable:
+    """The source of a Parquet file, or of a pattern of them, that Spark reads: every node must see the same files.
+
+    Parameters
+    ----------
+    path : Path
+    schema : Schema
+
+    Returns
+    -------
+    SparkTable
+
+    Raises
+    ------
+    SpecError
+        Files that differ in their columns, or have names that Spark leaves out or takes for patterns.
+    """
+    files = parquet_files(path)
+    for file in files:
+        if file.name.startswith(("_", ".")) or set("*?[]{}\\") & set(str(file)):
+            raise SpecError(
+                f"Spark leaves out a file whose name begins with _ or a dot, and takes * ? [ ] {{ }} for a pattern. "
+                f"Rename {path.name}, or leave [engine] name out. Nothing was read."
+            )
+    named = set(wanted(schema))
+    kinds = [{one.name: one.type for one in parquet_schema(file) if one.name in named} for file in files]
+    if any(one != kinds[0] for one in kinds):
+        raise SpecError(
+            f"The files of {path.name} differ in their columns, which Spark reads as one. Nothing was read."
+        )
+    try:
+        frame = started().read.options(**STRICT).parquet(*(f"file:{file}" for file in files))
+        return replace(open_frame(frame, schema), place=str(path.resolve()))
+    except SpecError:
+        raise
+    except Exception as cause:
+        raise SpecError(f"Spark cannot read {path.name} ({type(cause).__name__}). Nothing was read.") from None
+
+
+STRICT: Final = {  # of a session that is somebody else's: no file is left out, and no date makes a run fail
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    "mergeSchema": "false",
+    "recursiveFileLookup": "true",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
 
 
 def started() -> Any:

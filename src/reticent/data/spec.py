@@ -81,7 +81,7 @@ DATED: Final = ("kind", "from", "low", "high", "why", "missing", "constant", "co
 KINDS: Final = ("real", "integer", "date", "datetime", "category", "text")
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("study", "person", "budget", "columns", "tables", "engine", "release"),
-    "engine": ("memory", "spill", "threads", "temp"),
+    "engine": ("name", "memory", "spill", "threads", "temp"),
     "study": (
         *("title", "source", "sheet", "ledger", "snapshot"),
         *("delimiter", "encoding", "decimal", "thousands", "na", "where"),
@@ -150,7 +150,7 @@ class Spec:
     """A study as its file declares it. ``source`` and ``ledger`` are absolute; ``folder`` is where the file is.
 
     ``snapshot`` is the curator's word for these rows: while it stays, the rows are declared to be the same.
-    ``further`` has the sources of further tables, by name.
+    ``further`` has the sources of further tables, by name. ``engine`` names the one that reads, empty for any.
     """
 
     title: str
@@ -164,6 +164,7 @@ class Spec:
     snapshot: str = ""
     further: Mapping[str, TableSource] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    engine: str = ""
 
     def __post_init__(self) -> None:
         check_title(self.title, "The title of a study")
@@ -278,6 +279,7 @@ def _spec(tables: Tables, folder: Path) -> Spec:
     person = _person(tables)
     budget = _budget(_table(tables, "budget"), person.people)
     further = read_tables(_table(tables, "tables"), folder, study)
+    engine, limits = _engine(tables, folder)
     return Spec(
         title=_text(study, "title", "[study]") or "",
         source=_source(study, folder),
@@ -289,7 +291,8 @@ def _spec(tables: Tables, folder: Path) -> Spec:
         delimiter=_delimiter(study),
         snapshot=_snapshot(study),
         further=further,
-        limits=_limits(tables, folder),
+        limits=limits,
+        engine=engine,
     )
 
 
@@ -307,7 +310,7 @@ def _problems(tables: Tables, folder: Path) -> tuple[str, ...]:
     person = problems.of(_person, tables)
     people = None if person is None else person.people
     problems.of(_columns, tables)
-    problems.of(_limits, tables, folder)
+    problems.of(_engine, tables, folder)
     read = {name: table for name, table in declared.items() if not (isinstance(table, dict) and "from" in table)}
     before = len(problems.found)
     for name, table in read.items():
@@ -358,13 +361,17 @@ def _ledger(study: Tables, folder: Path) -> str | None:
     return str(folder / ledger)
 
 
-def _limits(tables: Tables, folder: Path) -> Limits:
+def _engine(tables: Tables, folder: Path) -> tuple[str, Limits]:
     given = _table(tables, "engine")
     _known(given, "engine", "[engine]")
-    usual = Limits()
-    memory, spill, temp = (_text(given, name, "[engine]") for name in ("memory", "spill", "temp"))
-    folder_of_files = str(folder / temp) if temp else ""
-    return Limits(memory or usual.memory, spill or usual.spill, given.get("threads"), folder_of_files)
+    if not given:
+        return "", Limits()
+    from reticent.data.engine_settings import check_place, read_engine
+
+    found = read_engine(given, folder)
+    if found[0]:
+        check_place(_source(_table(tables, "study"), folder), found[0])
+    return found
 
 
 def _delimiter(study: Tables, where: str = "[study]") -> str:

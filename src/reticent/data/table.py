@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from reticent.calendar import Calendar
 from reticent.data.candidates import cells_on
 from reticent.data.columns import arrow_type
+from reticent.data.engine_settings import check_engine_settings
 from reticent.data.engines.engine import (
     Adopted,
     ColumnsInPlace,
@@ -480,6 +481,7 @@ def open_table(
     seen: Seen | None = None,
     swallowed: Callable[[], None] | None = None,
     further: Mapping[str, Source] | None = None,
+    engine: str = "",
 ) -> Table:
     """A table over a path (CSV, Parquet, glob) or a table in memory. No row is read.
 
@@ -499,6 +501,8 @@ def open_table(
         Called where a quoted cell took in many lines, for the curator alone.
     further : mapping of name to Source, optional
         The sources of the schema's further tables.
+    engine : str
+        Name of the engine that is to read; empty for the one that has the rows.
 
     Returns
     -------
@@ -508,12 +512,13 @@ def open_table(
     Raises
     ------
     SpecError
-        Where the source is missing, unreadable, or does not have the declared columns.
+        Where the source is missing, unreadable, or does not have the declared columns. An engine that cannot read it.
     """
     limits = limits or Limits()
     if limits.temp and not (Path(limits.temp).is_dir() and os.access(limits.temp, os.W_OK)):
         raise SpecError("[engine] temp must be a folder that this program may write to. Nothing was read.")
-    found = open_source(source, schema, delimiter=delimiter)
+    found = open_source(source, schema, delimiter=delimiter, engine=engine)
+    check_engine_settings(engine_of(found), engine, limits)
     return Table(found, schema, limits, log, seen, swallowed=swallowed, further=further)
 
 

@@ -63,16 +63,18 @@ def examined(study: Path) -> tuple[Diagnosis, ...]:
 
 def _table(spec: Spec) -> Iterator[Diagnosis]:
     """Findings about a table in a database, by its catalog alone."""
-    from reticent.data.database import open_database
-    from reticent.data.source import open_source
+    from reticent.data.database import DatabaseSource
+    from reticent.data.engine_settings import check_engine_settings
+    from reticent.data.source import engine_of, open_source
 
     try:
+        opened = open_source(spec.source, spec.schema)
+        check_engine_settings(engine_of(opened), spec.engine, spec.limits)
         if in_spark(spec.source):
-            open_source(spec.source, spec.schema)
             told = f"{spark_name(spec.source)} is known to Spark"
         else:
-            found = open_database(spec.source, spec.schema)
-            told = f"{found.catalog.schema}.{found.catalog.name} can be read, and not written to"
+            assert isinstance(opened, DatabaseSource)
+            told = f"{opened.catalog.schema}.{opened.catalog.name} can be read, and not written to"
     except Refusal as problem:
         yield Diagnosis("source", "failed", str(problem))
         return

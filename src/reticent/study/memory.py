@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
-from reticent.data.format import Format, check_plain_names, exact, in_database
+from reticent.data.format import Format, Limits, check_plain_names, exact, in_database
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Real, Schema, Text
 from reticent.data.transformations import computed
@@ -81,6 +81,7 @@ def study(
     weight: str | Expression | None = None,
     design: str | Mapping[str, object] | None = None,
     extensions: Sequence[ModuleType] = (),
+    engine: str | Mapping[str, str | int] | None = None,
 ) -> Study:
     """A study of a table in memory: arrays by name, pandas, Polars, Arrow, or a DuckDB relation; or of a file.
 
@@ -137,6 +138,9 @@ def study(
         by itself; ``"margins": {"sex": {"f": 51000, "m": 49000}}`` are public sizes that answers are calibrated to.
     extensions : sequence of modules, optional
         Statistics and mechanisms of third parties, as for ``open``.
+    engine : str or mapping, optional
+        "duckdb", "postgres" or "spark", by default the one that has the rows; or the words of ``[engine]``, such as
+        ``{"memory": "4GB", "threads": 2}``.
 
     Returns
     -------
@@ -148,6 +152,7 @@ def study(
     SpecError, PublicParameterError
         A declaration that cannot be used, or a table that lacks a declared column. No row is read.
     """
+    from reticent.data.engine_settings import read_engine
     from reticent.data.spec import Budget, Spec, check_budget, design_of, person_of, word_of
     from reticent.statistics.statistic import read_column
 
@@ -190,7 +195,8 @@ def study(
             raise PublicParameterError(f"budget must be > 0, got {show(total)}")
         loss = PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
     check_budget(loss, override, people)
-    _fits(rows, schema, delimiter)
+    reader, limits = read_engine(engine, Path().resolve(), "engine")
+    _fits(rows, schema, delimiter, reader, limits)
     spec = Spec(
         title=exact(title),
         source="",
@@ -202,6 +208,8 @@ def study(
         delimiter=delimiter,
         snapshot=word_of(snapshot, "snapshot"),
         further=further,
+        limits=limits,
+        engine=reader,
     )
     declared = sorted({*plain, *([] if schema.person.column is None else [schema.person.column])})
     files: Mapping[str, Path] = {}
@@ -292,13 +300,15 @@ def table(
     )
 
 
-def _fits(rows: object, schema: Schema, delimiter: str) -> None:
+def _fits(rows: object, schema: Schema, delimiter: str, engine: str, limits: Limits) -> None:
     """Refuse a table without the declared columns, or of types that cannot hold them, by its names and types alone."""
-    from reticent.data.source import is_there, open_source, path_of
+    from reticent.data.engine_settings import check_engine_settings
+    from reticent.data.source import engine_of, is_there, open_source, path_of
 
     path = path_of(rows)
     if not path or in_database(path) or is_there(Path(path)):
-        open_source(rows, schema, delimiter=delimiter)
+        found = open_source(rows, schema, delimiter=delimiter, engine=engine)
+        check_engine_settings(engine_of(found), engine, limits)
 
 
 def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[str, Path]) -> Ledger:

@@ -336,6 +336,7 @@ class Study(StudyTerms):
         audit: int | Literal["quick"] | None = None,
         request_id: str | None = None,
         timeout: float | None = None,
+        limits: Mapping[str, str | int] | None = None,
     ) -> Release:
         """Publish answers: charge the ledger, read the rows, draw the noise, certify.
 
@@ -365,6 +366,8 @@ class Study(StudyTerms):
         timeout : float, optional
             Seconds that the rows may be read for. What takes longer ends before the draw, in the one opaque fault, and
             stays charged. That it did depends on the rows: it is for the curator, and no one else may choose it.
+        limits : mapping of name to limit, optional
+            Other limits than the study's, for this release: ``{"memory": "8GB", "threads": 4}``.
 
         Returns
         -------
@@ -406,7 +409,7 @@ class Study(StudyTerms):
                 earlier = None if kept is None else kept.asked_before(*request, who=about.who)
                 if kept is not None and earlier is not None:
                     return released_before(kept, earlier)
-            table = self._table(timeout)
+            table = self._table(timeout, limits)
             self._probe(table)
             units = preparation.count_people(self, table, asked, within, about.who, wants=want is not None)
             if want is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -161,8 +161,9 @@ class StudyTerms:
             again = " Give [study] snapshot another word." if self.spec.snapshot else ""
             raise LedgerError(f"{changed}{again} Nothing was charged.")
 
-    def _table(self, timeout: float | None = None) -> Table:
+    def _table(self, timeout: float | None = None, limits: Mapping[str, object] | None = None) -> Table:
         self._refuse_changed()
+        from reticent.data.engine_settings import limited
         from reticent.data.further_tables import sources
         from reticent.data.table import open_table
         from reticent.ledger.faults import protected_log
@@ -174,10 +175,11 @@ class StudyTerms:
             self.schema,
             delimiter=self.spec.delimiter,
             log=protected_log,
-            limits=replace(self.spec.limits, timeout=timeout),
+            limits=limited(self.spec.limits, limits, timeout),
             seen=self.on_rows,
             swallowed=self.on_swallowed,
             further=further,
+            engine=self.spec.engine,
         )
 
     def _probe(self, table: Table) -> None:

@@ -110,6 +110,8 @@ class DuckDB:
     """The engine that this package brings."""
 
     dialect: DuckDBDialect = DuckDBDialect()
+    name: str = "duckdb"
+    keeps: tuple[str, ...] = ("memory", "spill", "threads", "temp")
     packages: tuple[str, ...] = ("duckdb", "ibis-framework", "sqlglot")
 
     def session(self, limits: Limits) -> AbstractContextManager[DuckDBSession]:

@@ -95,6 +95,16 @@ class Engine(Protocol):
     def dialect(self) -> Dialect: ...
 
     @property
+    def name(self) -> str:
+        """Its name in [engine]."""
+        ...
+
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        """Names of the limits that it keeps to; others are for its own server to say."""
+        ...
+
+    @property
     def packages(self) -> tuple[str, ...]:
         """Names of what to look at when it computes something else than it should."""
         ...

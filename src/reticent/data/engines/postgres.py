@@ -39,6 +39,11 @@ SETTINGS: Final = {
     "synchronous_commit": "off",
     "jit": "off",
 }
+LIVING: Final = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 30,
+}  # else a dead server holds us
 READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 STATE: Final = """
     SELECT version(), pg_postmaster_start_time()::text, current_user::text, datcollate, datctype, datcollversion,
@@ -192,11 +197,13 @@ class Postgres:
 
     conninfo: str
     dialect: PostgresDialect = POSTGRES
+    name: str = "postgres"
+    keeps: tuple[str, ...] = ("threads",)
     packages: tuple[str, ...] = ("the server", "psycopg", "ibis-framework", "sqlglot")
 
     def session(self, limits: Limits) -> AbstractContextManager[PostgresSession]:
-        """A fresh session, for one run; memory and threads are those that the server grants."""
-        return _connected(self.conninfo)
+        """A fresh session, for one run, with so many workers for a statement; memory is for the server to grant."""
+        return _connected(self.conninfo, limits.threads)
 
     def interrupted(self, cause: BaseException) -> bool:
         """Tell if an error is Ctrl-C: it is not, since Ctrl-C strikes outside this engine."""
@@ -223,9 +230,13 @@ _PASSED: Final[set[str]] = set()  # of this process
 
 
 @contextmanager
-def _connected(conninfo: str) -> Iterator[PostgresSession]:
+def _connected(conninfo: str, threads: int | None) -> Iterator[PostgresSession]:
     with connect(conninfo) as connection:
-        yield PostgresSession(connection)
+        session = PostgresSession(connection)
+        if threads is not None:  # the one that leads works too
+            workers = ("max_parallel_workers_per_gather", str(threads - 1))
+            connection.execute("SELECT set_config(%s, %s, false)", workers)
+        yield session
 
 
 @contextmanager
@@ -247,7 +258,8 @@ def connect(conninfo: str) -> Iterator[Any]:
     except ImportError:
         raise SpecError("PostgreSQL needs psycopg: pip install 'reticent[postgres]'. Nothing was read.") from None
     try:
-        connection = psycopg.connect(conninfo, autocommit=True, application_name="reticent")
+        own: dict[str, Any] = {name: value for name, value in LIVING.items() if f"{name}=" not in conninfo}
+        connection = psycopg.connect(conninfo, autocommit=True, application_name="reticent", **own)
     except psycopg.Error:
         raise SpecError(
             "The database cannot be reached, or lets this role not in. Try the same with psql. A password comes from "

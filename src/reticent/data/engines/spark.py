@@ -149,6 +149,8 @@ class Spark:
 
     spark: Any
     dialect: SparkDialect = SPARK_SQL
+    name: str = "spark"
+    keeps: tuple[str, ...] = ()
     packages: tuple[str, ...] = ("Spark", "pyspark", "ibis-framework", "sqlglot")
 
     def session(self, limits: Limits) -> AbstractContextManager[SparkTables]:
