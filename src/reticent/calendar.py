@@ -12,6 +12,7 @@ import datetime
 import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from reticent.errors import PublicParameterError, QuestionError
@@ -198,6 +199,45 @@ def count(moment: Moment, step: int, name: str = "a date") -> int:
         word = next(word for word, seconds in STEPS.items() if seconds == step)
         raise PublicParameterError(f"{name} = {moment} is no whole {word}, the resolution of the column")
     return found // step
+
+
+class DayCount(Fraction):
+    """A public day or time in a question: days since 1970, which a text writes as a date."""
+
+    def __repr__(self) -> str:
+        return repr(self.iso)
+
+    @property
+    def iso(self) -> str:
+        """The text that reads back to it: a day, or the time to the minute or the second."""
+        seconds = int(self * DAY)
+        return text(seconds, 1)[: 10 if not seconds % DAY else 16 if not seconds % 60 else 19]
+
+    def steps(self, step: int, name: str) -> Fraction:
+        """The integer of a column with steps of so many seconds.
+
+        Raises
+        ------
+        PublicParameterError
+            A time between two steps.
+        """
+        found = Fraction(self) * DAY / step
+        if found.denominator != 1:
+            word = next(word for word, seconds in STEPS.items() if seconds == step)
+            raise PublicParameterError(f"{name} = {self.iso} is no whole {word}, the resolution of the column")
+        return found
+
+
+def is_moment(value: object) -> bool:
+    """True for a date or datetime, and for a text that begins like one."""
+    return isinstance(value, datetime.date) or (
+        isinstance(value, str) and re.match(r"\s*[0-9]{4}-[0-9]{1,2}-[0-9]", value) is not None
+    )
+
+
+def day_count(moment: Moment, name: str) -> DayCount:
+    """The days since 1970 of a public date or time; ``PublicParameterError`` of what is none."""
+    return DayCount(count(moment, 1, name), DAY)
 
 
 def exists(number: int, step: int) -> bool:

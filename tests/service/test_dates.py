@@ -168,7 +168,7 @@ def test_filters_of_dates_choose_their_rows(release: Release) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["sum(admitted)", "variance(left)", "regress(cost ~ admitted)", "log_mean(admitted)", "density(admitted)"],
+    ["sum(admitted)", "variance(left)", "regress(cost ~ admitted)", "log_mean(admitted)"],
 )
 def test_statistics_that_mean_nothing_of_dates_are_refused(question: str) -> None:
     one = study()

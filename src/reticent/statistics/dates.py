@@ -7,16 +7,20 @@ an average of values, is a date again; a spread is a number of days. Sums of dat
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from reticent.calendar import DAY, STEPS, Calendar
+import attrs
+
+from reticent.calendar import DAY, STEPS, Calendar, DayCount
 from reticent.data.schema import Integer, Schema
-from reticent.errors import QuestionError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Reply
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer, Cell
     from reticent.statistics.statistic import Statistic
+
+T = TypeVar("T", bound="Statistic")
 
 
 def calendar_of(column: str, schema: Schema) -> Calendar | None:
@@ -42,6 +46,51 @@ def check_dates(statistic: Statistic, schema: Schema) -> None:
                 f"{column} is a date, and {verb} of dates is not told. Compute a number and ask of that: "
                 f"{verb}(days({column} - 2024-01-01)), or {verb}(year({column})). Nothing was charged."
             )
+
+
+def in_steps(statistic: T, schema: Schema) -> T:
+    """The statistic with its dates as integers of its column.
+
+    Raises
+    ------
+    QuestionError
+        Dates of a column of numbers, or a time between two steps of the column.
+    """
+    if not any(map(_has_dates, _options(statistic).values())):
+        return statistic
+    found = {name: calendar_of(name, schema) for name in statistic.named}
+    calendars = {one.step for one in found.values() if one is not None}
+    if len(found) != 1 or not calendars:
+        raise QuestionError(
+            f"{statistic.name} has dates among its options, and {', '.join(found)} is no date. Nothing was charged."
+        )
+    numbered: T = _numbered(statistic, calendars.pop())
+    return numbered
+
+
+def _options(value: Any) -> dict[str, object]:
+    return {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
+
+
+def _has_dates(value: object) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_has_dates, value))
+    return isinstance(value, DayCount) or (attrs.has(type(value)) and any(map(_has_dates, _options(value).values())))
+
+
+def _numbered(value: Any, step: int) -> Any:
+    """A value of an option with every date in it as a number of steps."""
+    if isinstance(value, DayCount):
+        try:
+            return value.steps(step, "a date")
+        except PublicParameterError as error:
+            raise QuestionError(f"{error}. Nothing was charged.") from None
+    if isinstance(value, tuple):
+        return tuple(_numbered(item, step) for item in value)
+    if attrs.has(type(value)):
+        options = _options(value)
+        return attrs.evolve(value, **{name: _numbered(one, step) for name, one in options.items() if _has_dates(one)})
+    return value
 
 
 def calendar_told(statistic: Statistic, schema: Schema) -> Calendar | None:

@@ -14,11 +14,22 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, SupportsIndex, TypeA
 
 import attrs
 
+from reticent.calendar import Moment
 from reticent.data.formula import Expression
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.estimand import kept
-from reticent.statistics.options import Words, check_bounds, check_word, read_high, read_low, whole, whole_of
+from reticent.statistics.options import (
+    Words,
+    check_bounds,
+    check_word,
+    read_high,
+    read_low,
+    read_value,
+    shown,
+    whole,
+    whole_of,
+)
 from reticent.statistics.statistic import Dice, Statistic, read_column
 
 if TYPE_CHECKING:
@@ -185,11 +196,11 @@ class Atoms:
     def words(self) -> Words:
         """The atoms as a text has them."""
         sought = {None: [], True: [SOUGHT], False: [] if self.values else [NONE]}[self.seek]
-        listed = [*sought, *(show(value) for value in self.values), *([MISSING] if self.missing else [])]
+        listed = [*sought, *(shown(value) for value in self.values), *([MISSING] if self.missing else [])]
         return (("atoms", " ".join(listed)),) if listed else ()
 
 
-def atoms_of(atoms: Atoms | Iterable[Number] | str | None) -> Atoms:
+def atoms_of(atoms: Atoms | Iterable[Number | Moment] | str | None) -> Atoms:
     """Public values with a mass of their own; a list of values alone means these and no others."""
     if isinstance(atoms, Atoms):
         return atoms
@@ -216,11 +227,11 @@ def atoms_of(atoms: Atoms | Iterable[Number] | str | None) -> Atoms:
     return Atoms(found, MISSING in words, False if none else None)
 
 
-def _is_word(value: Number) -> bool:
+def _is_word(value: Number | Moment) -> bool:
     return isinstance(value, str) and value.strip() in (MISSING, SOUGHT, NONE)
 
 
-def _atom(value: Number) -> Fraction:
+def _atom(value: Number | Moment) -> Fraction:
     word = value.strip() if isinstance(value, str) else ""
     if word[:1].isalpha():
         near = difflib.get_close_matches(word.lower(), [MISSING, SOUGHT, NONE], n=1)
@@ -228,7 +239,7 @@ def _atom(value: Number) -> Fraction:
         raise PublicParameterError(
             f"atoms are numbers within the bounds, or {MISSING}, {SOUGHT} or {NONE}; got {word!r}.{hint}"
         )
-    return read(value, "atoms")
+    return read_value(value, "atoms")
 
 
 def detail_of(texts: Mapping[str, str]) -> Detail:
@@ -261,7 +272,7 @@ class DensityOf(Statistic):
     Parameters
     ----------
     columns : str or sequence of str
-        One to four numeric columns with public bounds.
+        One to four columns of numbers, dates or times with public bounds.
     method : str
         "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel" or "bernstein"; docs/how-to/densities.md
         says when each is best. "auto" chooses a grid privately, for a part of epsilon, and smooths its bars for free.
@@ -274,11 +285,12 @@ class DensityOf(Statistic):
     checks : number
         The share of epsilon, 0 to 0.5, for noisy counts of coarse tables of the records: every column in ten stretches,
         every two columns in five by five. ``good_for`` of made-up rows compares them with these.
-    low, high : number, optional
+    low, high : number or date, optional
         Bounds of one column for this question; by default those of the study.
     """
 
     verb: ClassVar[str] = "density"
+    takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = "where noise hides how many records there are"
     synonyms: ClassVar[tuple[str, ...]] = ("synthesize", "kde")
     positions: ClassVar[tuple[str, ...]] = ("names",)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
 
@@ -21,6 +21,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
+from reticent.statistics.dates import calendar_of
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_replies import replies_of
 from reticent.synthesis import size
@@ -55,6 +56,7 @@ class DensityStep:
     caveats: tuple[str, ...]
     person: Person
     estimand: str = ""
+    steps: Mapping[str, int] = field(default_factory=dict)  # of columns of dates: seconds of one unit
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -66,7 +68,8 @@ class DensityStep:
 
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         match self.plan.draw(results, entropy):
-            case Reply(found):
+            case Reply(drawn):
+                found = drawn.dated(self.steps)
                 caveats = (*self.caveats, *found.words, *hidden(found))
                 return Answer(self.name, tuple(cells(found)), caveats, law=found)
             case NoReply() as declined:
@@ -112,6 +115,7 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
         raise QuestionError(f"{asked.name}: the table has no records, which is public here. Nothing was charged.")
     columns = [(name, *_ends(asked, name, setting)) for name in asked.names]
     person, near = setting.schema.person, setting.neighbours
+    steps = {name: found.step for name in asked.names if (found := calendar_of(name, setting.schema)) is not None}
     detail, (atoms, missing) = asked.detail, (asked.atoms.values, asked.atoms.missing)
     options = Options(
         asked.method, detail.cells, detail.degree, detail.bandwidth, detail.iterations, detail.size, detail.settle
@@ -127,7 +131,7 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     epsilon, checking = split(epsilon, asked.checks)
     plan: DensityMechanism
     if asked.seeks:
-        plan = parted(columns, terms, epsilon, listed=atoms, missing=missing)
+        plan = parted(columns, terms, epsilon, listed=atoms, missing=missing, steps=steps)
     elif (atoms or missing) and not options.counts_itself:
         plan = mixed(options, columns, terms, epsilon, delta, atoms=atoms, missing=missing)
     else:
@@ -141,7 +145,7 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     ]
     if person.column is not None:
         caveats.append(public_facts.at_most(person))
-    return DensityStep(public_facts.name_of(asked.name, setting), plan, tuple(caveats), person)
+    return DensityStep(public_facts.name_of(asked.name, setting), plan, tuple(caveats), person, steps=steps)
 
 
 def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Fraction, bool]:
@@ -204,11 +208,14 @@ def cells(density: Density) -> Iterator[Cell]:
         part = density if len(density.axes) == 1 else density.marginal(one.column)
         for low, high, last in _stretches(one):
             inner = high if last or one.whole else float(np.nextafter(high, low))
-            text = f"{low:g} to {high:g}" if one.whole else f"[{low:g}, {high:g}{']' if last else ')'}"
+            ends = f"{one.words(low)} to {one.words(high)}"
+            text = ends if one.whole else f"[{low:g}, {high:g}{']' if last else ')'}"
             label = ((one.column, text),)
             yield Cell(label, Reply(part.probability(low, inner)))
     for value, _ in density.atoms:
-        yield Cell(((density.axes[0].column, f"= {value:g}"),), Reply(density.probability(value, value)))
+        yield Cell(
+            ((density.axes[0].column, f"= {density.axes[0].words(value)}"),), Reply(density.probability(value, value))
+        )
     if density.missing is not None:
         share, noise = density.missing, density.beside or 0.0
         half = NORMAL * (share * (1 - share) * (1 - share) / density.n) ** 0.5  # of n / (1 - share) records

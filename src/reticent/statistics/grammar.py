@@ -21,7 +21,7 @@ import attrs
 from reticent.data import expression_text
 from reticent.data.expression_text import column_text, divided
 from reticent.errors import QuestionError, Refusal
-from reticent.statistics.options import source_of, unknown
+from reticent.statistics.options import source_of, steps_in, unknown
 from reticent.statistics.registry import ALL
 from reticent.statistics.statistic import Ask, Statistic, options_of
 
@@ -209,7 +209,7 @@ def _arguments(inner: str) -> tuple[list[str], dict[str, str]]:
 
 def _listed(option: str, text: str) -> str | list[str]:
     """The text of an option; a list where it is one, with or without the brackets and quotes of Python."""
-    if option not in LISTS or (option == "edges" and ":" in text):
+    if option not in LISTS or (option == "edges" and steps_in(text)):
         return text
     if not (text.startswith("[") and text.endswith("]")):
         return text.split()

@@ -8,6 +8,7 @@ Each converter takes a number or its text, so that Python, the study file and th
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -17,6 +18,7 @@ from typing import Any, ClassVar, Final, Literal, SupportsIndex, TypeAlias, get_
 
 import attrs
 
+from reticent.calendar import DAY, PERIODS, DayCount, Moment, day_count, firsts, is_moment
 from reticent.data.format import nearest, on_one_line
 from reticent.data.query import Per
 from reticent.data.schema import Key
@@ -43,14 +45,34 @@ def _optional(number: Number | None, name: str) -> Fraction | None:
     return None if number is None else read(number, name)
 
 
-def read_low(number: Number | None) -> Fraction | None:
-    """Exact lower bound."""
-    return _optional(number, "low")
+def read_value(value: Number | Moment, name: str) -> Fraction:
+    """A number exactly, or a date as its ``DayCount``.
+
+    Parameters
+    ----------
+    value : number, date or str
+    name : str
+        Word for the value in a refusal.
+
+    Returns
+    -------
+    Fraction
+    """
+    if isinstance(value, DayCount):
+        return value
+    if isinstance(value, datetime.date) or (isinstance(value, str) and is_moment(value)):
+        return day_count(value.strip() if isinstance(value, str) else value, name)
+    return read(value, name)
 
 
-def read_high(number: Number | None) -> Fraction | None:
-    """Exact upper bound."""
-    return _optional(number, "high")
+def read_low(value: Number | Moment | None) -> Fraction | None:
+    """Exact lower bound, a number or a date."""
+    return None if value is None else read_value(value, "low")
+
+
+def read_high(value: Number | Moment | None) -> Fraction | None:
+    """Exact upper bound, a number or a date."""
+    return None if value is None else read_value(value, "high")
 
 
 def read_epsilon(number: Number | None) -> Fraction | None:
@@ -119,27 +141,57 @@ def read_levels(levels: Sequence[Number]) -> tuple[Fraction, ...]:
     return tuple(read(level, "levels") for level in levels)
 
 
-def read_edges(edges: Iterable[Number] | str) -> tuple[Fraction, ...]:
-    """Exact edges of bins: a list of numbers, or the text ``start:stop:step``, whose stop is the last edge."""
-    if isinstance(edges, str) and ":" in edges:
+def read_edges(edges: Iterable[Number | Moment] | str) -> tuple[Fraction, ...]:
+    """Exact edges of bins: a list of numbers or dates, or the text ``start:stop:step``, whose stop is the last edge.
+
+    Of dates a step is a number of days, or a period such as ``month``: its first days between start and stop.
+    """
+    if isinstance(edges, str) and steps_in(edges):
         return _stepped(edges)
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise QuestionError("edges is a list of numbers known without looking at the file, such as range(0, 101, 10)")
-    return tuple(read(edge, "edges") for edge in edges)
+    return tuple(read_value(edge, "edges") for edge in edges)
+
+
+def steps_in(text: str) -> bool:
+    """True for the text ``start:stop:step``, and not for a list of times, which have colons too."""
+    return ":" in text and re.search(r"[0-9]T[0-9]", text) is None
 
 
 def edges_text(edges: tuple[Fraction, ...]) -> str:
     """Text of edges, which ``read_edges`` reads back: ``start:stop:step`` if they are evenly spaced."""
+    if edges and isinstance(edges[0], DayCount):
+        return _dates_text(edges)
     widths = {right - left for left, right in pairwise(edges)}
     if len(widths) == 1 and len(edges) > 2:
         return f"{show(edges[0])}:{show(edges[-1])}:{show(widths.pop())}"
     return shown(edges)
 
 
+def _dates_text(edges: tuple[Fraction, ...]) -> str:
+    start, stop = shown(edges[0]), shown(edges[-1])
+    widths = {right - left for left, right in pairwise(edges)}
+    if len(edges) > 2 and all(edge.denominator == 1 for edge in edges):
+        days = int(edges[0]), int(edges[-1])
+        for period in PERIODS[:0:-1]:  # a day is 1 day
+            if [*edges] == _firsts(*days, period):
+                return f"{start}:{stop}:{period}"
+        if len(widths) == 1:
+            return f"{start}:{stop}:{show(widths.pop())}"
+    return shown(edges)
+
+
+def _firsts(start: int, stop: int, period: str) -> list[int]:
+    """A first and a last day, and the first days of the periods between them."""
+    return [start, *(day for day in firsts(start, stop, DAY, period) if start < day < stop), stop]
+
+
 def _stepped(text: str) -> tuple[Fraction, ...]:
     parts = text.split(":")
     if len(parts) != 3:
         raise QuestionError("edges=start:stop:step needs three numbers, such as edges=0:50:5")
+    if is_moment(parts[0]) or is_moment(parts[1]):
+        return _stepped_dates(text, *parts)
     start, stop, step = (read(part, "edges") for part in parts)
     if step <= 0 or stop <= start:
         raise QuestionError("edges=start:stop:step needs start below stop and a step above 0")
@@ -148,6 +200,20 @@ def _stepped(text: str) -> tuple[Fraction, ...]:
     if ((stop - start) / step).denominator != 1:
         raise QuestionError(f"edges={text}: the steps from {parts[0]} do not reach {parts[1]}, which is the last edge")
     return tuple(start + i * step for i in range(int((stop - start) / step) + 1))
+
+
+def _stepped_dates(text: str, first: str, last: str, step: str) -> tuple[Fraction, ...]:
+    start, stop = (day_count(part.strip(), "edges") for part in (first, last))
+    if stop <= start:
+        raise QuestionError(f"edges={text}: the first day is before the last")
+    if step.strip() in PERIODS:
+        return tuple(map(DayCount, _firsts(int(start), int(stop), step.strip())))
+    if not re.fullmatch(r"\s*[1-9][0-9]{0,5}\s*", step):
+        raise QuestionError(f"edges={text}: a step of dates is a number of days, or {', '.join(PERIODS)}")
+    days = range(int(start), int(stop) + 1, int(step))
+    if days[-1] != stop:
+        raise QuestionError(f"edges={text}: the steps from {first} do not reach {last}, which is the last edge")
+    return tuple(map(DayCount, days))
 
 
 def read_yes(answer: YesNo) -> bool:
@@ -281,12 +347,16 @@ def check_bounds(low: Fraction | None, high: Fraction | None) -> None:
     """Refuse one bound alone, and bounds that do not rise."""
     if (low is None) != (high is None):
         raise PublicParameterError("low and high come together: give both, or neither")
+    if isinstance(low, DayCount) != isinstance(high, DayCount):
+        raise PublicParameterError("low and high are two numbers, or two dates")
     if low is not None and high is not None and not low < high:
-        raise PublicParameterError(f"low must be below high, got {show(low)} and {show(high)}")
+        raise PublicParameterError(f"low must be below high, got {shown(low)} and {shown(high)}")
 
 
 def check_edges(edges: Sequence[Fraction]) -> None:
     """Refuse one edge alone, edges that do not rise, and too many."""
+    if len({isinstance(edge, DayCount) for edge in edges}) > 1:
+        raise PublicParameterError("edges are numbers, or dates")
     if len(edges) == 1 or any(left >= right for left, right in pairwise(edges)):
         raise PublicParameterError("edges must be at least two numbers in increasing order")
     if len(edges) > MOST_BINS:
@@ -466,6 +536,8 @@ def shown(value: Any) -> str:
     """The text of an option's value: numbers exactly, lists with spaces, yes and no."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, DayCount):
+        return value.iso
     if isinstance(value, Fraction):
         return show(value)
     if isinstance(value, tuple):

@@ -9,11 +9,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import attrs
+
 from reticent.data.expression_text import write
 from reticent.data.query import Per
 from reticent.privacy.numbers import positive
+from reticent.statistics import public_facts
 from reticent.statistics.context import Setting
-from reticent.statistics.dates import check_dates
+from reticent.statistics.dates import check_dates, in_steps
 from reticent.statistics.estimand import among_groups
 from reticent.statistics.statistic import Ask, Statistic, ask
 
@@ -47,6 +50,8 @@ def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> S
     asked = ask(question)
     check_dates(asked.statistic, setting.schema)
     own = replace(setting, per=_unit(question, setting), delta=_delta(asked, setting))
+    name = public_facts.title(asked.statistic, own)
+    asked = attrs.evolve(asked, statistic=in_steps(asked.statistic, setting.schema))
     if own.weight is None:
         step = asked.statistic.prepare(own, epsilon)
     else:
@@ -58,6 +63,8 @@ def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> S
 
         step = with_totals(step, own)
     # Every step is a frozen dataclass, which a protocol cannot say.
+    if step.name == public_facts.title(asked.statistic, own) != name:
+        step = replace(step, name=name)  # type: ignore[type-var]
     if not step.estimand:
         return replace(step, estimand=estimand(asked.statistic, own))  # type: ignore[type-var]
     return replace(step, estimand=step.estimand + rows_of(own)) if rows_of(own) else step  # type: ignore[type-var]

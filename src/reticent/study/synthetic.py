@@ -82,14 +82,15 @@ class Synthetic:
         return tuple(one.column for one in self.density.axes)
 
     def frame(self) -> object:
-        """A pyarrow Table, a column for each column; whole numbers as integers, missing values as nulls."""
+        """A pyarrow Table with integers for whole numbers, dates for dates, nulls for missing values."""
         import pyarrow as pa
 
         found = {}
         for one, values in zip(self.density.axes, self._rows.T, strict=True):
             absent = np.isnan(values)
             plain = np.where(absent, one.low, values)
-            found[one.column] = pa.array(plain.astype(np.int64) if one.whole else plain, mask=absent)
+            typed = one.moments(plain) if one.step else plain.astype(np.int64) if one.whole else plain
+            found[one.column] = pa.array(typed, mask=absent)
         return pa.table(found)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -106,13 +107,14 @@ class Synthetic:
 
     def to_csv(self, path: str | Path) -> Path:
         """Write the rows as CSV, with a header; missing values are empty. Rows under a ledger are never overwritten."""
-        whole = [one.whole for one in self.density.axes]
+        axes = self.density.axes
         made = io.StringIO()
         writer = csv.writer(made, lineterminator="\r\n")
         writer.writerow(self.columns)
         for row in self._rows.tolist():
             texts = [
-                "" if value != value else int(value) if one else value for value, one in zip(row, whole, strict=True)
+                "" if value != value else one.words(value) if one.step else int(value) if one.whole else value
+                for value, one in zip(row, axes, strict=True)
             ]
             writer.writerow(texts)
         return _written(Path(path), made.getvalue().encode())
@@ -168,7 +170,7 @@ class Synthetic:
             return f"single values of {one.column}: each has a cell of its own"
         told = sentence(one.column, density.noticed)
         counted = [value for check in density.checks if check.columns == (one.column,) for value in check.atoms]
-        listed = [] if density.noticed else [f"{value:g}" for value in counted]
+        listed = [] if density.noticed else [one.words(value) for value in counted]
         return f"{told}; {' and '.join(listed)} were counted by themselves" if listed else told
 
 

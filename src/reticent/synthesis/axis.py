@@ -7,7 +7,7 @@ evenly over it in both cases: ``upto(x)`` is the measure of what is <= x, ``at(t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent import calendar
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import read, show
 
@@ -41,12 +42,15 @@ class Axis:
     atoms : tuple of Fraction
         Ascending values that have a cell of their own, where records may crowd: of a real column the cell that begins
         there, or the last one for the largest value. All that is in such a cell has that one value.
+    step : int
+        Of a column of dates or times the seconds that one unit stands for, from 1970 on; 0 of numbers.
     """
 
     column: str
     edges: tuple[Fraction, ...]
     whole: bool = False
     atoms: tuple[Fraction, ...] = ()
+    step: int = 0
 
     def __post_init__(self) -> None:
         if not all(isinstance(edge, Fraction) for edge in self.edges):
@@ -57,6 +61,8 @@ class Axis:
             raise PublicParameterError("edges of an axis ascend, and no two of them are one double")
         if self.whole and any(edge.denominator != 1 for edge in self.edges):
             raise PublicParameterError("edges of a whole-number axis are integers")
+        if self.step and not (self.whole and self.step in calendar.STEPS.values()):
+            raise PublicParameterError("dates and times are whole numbers of seconds, minutes, hours or days")
         if self.atoms:
             self._check_atoms()
 
@@ -157,17 +163,59 @@ class Axis:
             found = np.where(place == lone, atom, found)
         return found
 
+    # --- dates --------------------------------------------------------------------------------------------------------
+
+    def words(self, value: float | Fraction) -> str:
+        """A value as people read it: a number, or the date that it stands for."""
+        return calendar.text(float(value), self.step) if self.step else f"{float(value):g}"
+
+    def numbers(self, values: object) -> Floats:
+        """Values as numbers: of a column of dates also dates, their texts and ``datetime64``, cut to its steps.
+
+        Raises
+        ------
+        PublicParameterError
+            A text that is no date, of a column of dates.
+        """
+        if not self.step:
+            return np.asarray(values, np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind in "biuf":
+            return given.astype(np.float64)
+        if given.dtype.kind == "M":
+            found: Floats = np.floor(given.astype("datetime64[s]").astype(np.float64) / self.step)
+            return np.where(np.isnat(given), np.nan, found)
+        return np.array([self._number(one) for one in given.ravel().tolist()], np.float64).reshape(given.shape)
+
+    def _number(self, value: Any) -> float:
+        return float(calendar.seconds(value)[0] // self.step) if calendar.is_moment(value) else float(value)
+
+    def moments(self, values: Floats) -> NDArray[Any]:
+        """Numbers of a column of dates as ``datetime64``, the step below; of another column as they are."""
+        if not self.step:
+            return values
+        whole = np.floor(np.where(np.isnan(values), 0.0, values)).astype(np.int64) * self.step
+        found = np.where(np.isnan(values), np.datetime64("NaT"), whole.astype("datetime64[s]"))
+        return found.astype("datetime64[D]" if self.step == calendar.DAY else "datetime64[s]")
+
     def to_json(self) -> dict[str, object]:
         told: dict[str, object] = {
             "column": self.column,
             "edges": [show(edge) for edge in self.edges],
             "whole": self.whole,
         }
+        if self.step:
+            told["step"] = self.step
         return {**told, "atoms": [show(atom) for atom in self.atoms]} if self.atoms else told
 
 
 def axis(
-    column: str, edges: Sequence[Fraction | int], *, whole: bool = False, atoms: Sequence[Fraction | int] = ()
+    column: str,
+    edges: Sequence[Fraction | int],
+    *,
+    whole: bool = False,
+    atoms: Sequence[Fraction | int] = (),
+    step: int = 0,
 ) -> Axis:
     """An axis with these edges, and atoms among them.
 
@@ -181,19 +229,79 @@ def axis(
         True for a column of whole numbers.
     atoms : sequence of Fraction or int
         Values with a mass of their own, in the unit of the column.
+    step : int
+        Seconds that one unit of a column of dates stands for.
 
     Returns
     -------
     Axis
         With ``len(edges) - 1`` cells.
     """
-    return Axis(column, tuple(Fraction(edge) for edge in edges), whole, tuple(Fraction(atom) for atom in atoms))
+    return Axis(column, tuple(Fraction(edge) for edge in edges), whole, tuple(Fraction(atom) for atom in atoms), step)
 
 
 def from_json(fields: Mapping[str, Any]) -> Axis:
     """The axis ``to_json`` wrote."""
     edges, atoms = ([read(edge, "edge") for edge in listed] for listed in (fields["edges"], fields.get("atoms", ())))
-    return axis(str(fields["column"]), edges, whole=bool(fields["whole"]), atoms=atoms)
+    step = fields.get("step", 0)
+    if type(step) is not int:
+        raise ValueError("a step is a number of seconds")
+    return axis(str(fields["column"]), edges, whole=bool(fields["whole"]), atoms=atoms, step=step)
+
+
+def dated(axes: Sequence[Axis], steps: Mapping[str, int]) -> tuple[Axis, ...]:
+    """The same axes, those of columns of dates with their steps."""
+    return tuple(replace(one, step=steps.get(one.column, 0)) for one in axes)
+
+
+def table(axes: Sequence[Axis], points: Any) -> Floats:
+    """Points as numbers: shape (p, columns).
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    points : array, shape (p,) for one column, (p, columns) for several
+        Numbers, or dates where a column has them.
+
+    Returns
+    -------
+    array of float64
+
+    Raises
+    ------
+    PublicParameterError
+        Another shape.
+    """
+    given = np.asarray(points, object) if any(one.step for one in axes) and len(axes) > 1 else np.asarray(points)
+    if len(axes) == 1:
+        return axes[0].numbers(given).reshape(-1, 1)
+    if given.ndim != 2 or given.shape[1] != len(axes):
+        raise PublicParameterError(f"points have shape (p, {len(axes)})")
+    return np.stack([one.numbers(given[:, place]) for place, one in enumerate(axes)], axis=1)
+
+
+def corner(axes: Sequence[Axis], end: Any) -> Floats:
+    """One point as numbers: that of one column may stand by itself.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    end : number, date or sequence of them
+
+    Returns
+    -------
+    array of float64, shape (columns,)
+
+    Raises
+    ------
+    PublicParameterError
+        Another number of columns.
+    """
+    several = isinstance(end, np.ndarray | Sequence) and not isinstance(end, str)
+    given = list(end) if several and np.ndim(end) else [end]
+    if len(given) != len(axes):
+        raise PublicParameterError(f"low and high have one number for each of {len(axes)} columns")
+    return np.array([float(one.numbers(value)) for one, value in zip(axes, given, strict=True)])
 
 
 def with_atoms(one: Axis, atoms: Sequence[Fraction]) -> Axis:
@@ -206,7 +314,7 @@ def with_atoms(one: Axis, atoms: Sequence[Fraction]) -> Axis:
     """
     if one.whole:
         ends = {end for atom in atoms for end in (atom, atom + 1)}
-        return axis(one.column, sorted({*one.edges, *ends}), whole=True, atoms=sorted(atoms))
+        return axis(one.column, sorted({*one.edges, *ends}), whole=True, atoms=sorted(atoms), step=one.step)
     width = (one.edges[-1] - one.edges[0]) * NARROW
     cells = [(atom, atom + width) if atom < one.edges[-1] else (atom - width, atom) for atom in sorted(atoms)]
     kept = [edge for edge in one.edges if not any(low - width < edge < high + width for low, high in cells)]

@@ -147,10 +147,12 @@ class TableCheck:
         if place >= self.cells + len(self.atoms):
             return MISSING
         if place >= self.cells:
-            return f"= {self.atoms[place - self.cells]:g}"
+            return f"= {self.axes[0].words(self.atoms[place - self.cells])}"
         at = np.unravel_index(place, [one.cells for one in self.axes])
         return ", ".join(
-            f"{one.column} {show(one.edges[k])} to {show(one.edges[k + 1] - 1)}"
+            f"{one.column} {one.words(one.edges[k])} to {one.words(one.edges[k + 1] - 1)}"
+            if one.step
+            else f"{one.column} {show(one.edges[k])} to {show(one.edges[k + 1] - 1)}"
             if one.whole
             else f"{one.column} {float(one.edges[k]):.4g} to {float(one.edges[k + 1]):.4g}"
             for one, k in zip(self.axes, map(int, at), strict=True)

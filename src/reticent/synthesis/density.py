@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent import calendar
+from reticent.calendar import Moment
 from reticent.entropy import Entropy, Replayed, system
 from reticent.errors import CheckError, PublicParameterError
 from reticent.outcome import Estimate, restore
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
+Points: TypeAlias = ArrayLike | Moment | Sequence[Moment]  # dates for a column of dates
+Corner: TypeAlias = float | Moment | Sequence[float | Moment]
 
 NORMAL: Final = 1.959963984540054  # 97.5 % point
 LEFT_OUT: Final = 0.025  # of all data sets, or of all noise: both together leave out 5 %
@@ -112,7 +116,7 @@ class Density:
 
     # --- one record ---------------------------------------------------------------------------------------------------
 
-    def pdf(self, points: ArrayLike) -> Floats:
+    def pdf(self, points: Points) -> Floats:
         """The density at each point, per unit of each column (per whole number on a whole-number axis).
 
         Parameters
@@ -141,7 +145,7 @@ class Density:
             found[first : first + size] = inside.all(axis=2).astype(np.float64) @ heights
         return np.where(single, 0.0, found)
 
-    def cdf(self, points: ArrayLike) -> Floats:
+    def cdf(self, points: Points) -> Floats:
         """The probability that every column is at most the point's; atoms counted.
 
         Parameters
@@ -155,14 +159,19 @@ class Density:
             found = found + mass * (table[:, 0] >= value)
         return np.clip(found, 0.0, 1.0)
 
-    def quantile(self, levels: ArrayLike) -> Floats:
+    def quantile(self, levels: ArrayLike) -> NDArray[Any]:
         """The least value with at least this probability up to it, for levels in [0, 1]; of one column.
+
+        Of a column of dates it is a date, as ``datetime64``.
 
         Raises
         ------
         PublicParameterError
             For several columns (take ``marginal``), or a level outside [0, 1].
         """
+        return self.axes[0].moments(self._level_values(levels))
+
+    def _level_values(self, levels: ArrayLike) -> Floats:
         wanted = np.asarray(levels, np.float64)
         if len(self.axes) != 1:
             raise PublicParameterError("a quantile is of one column: density.marginal(column).quantile(...)")
@@ -181,17 +190,15 @@ class Density:
         found: Floats = np.clip(start[piece] + steps, self.axes[0].low, self.axes[0].high)
         return found
 
-    def probability(self, low: float | Sequence[float], high: float | Sequence[float]) -> Estimate:
-        """The probability of low <= value <= high, in every column, with its interval at 95 %.
+    def probability(self, low: Corner, high: Corner) -> Estimate:
+        """The probability of low <= value <= high, in every column, with its interval at 95 %; dates are ends, too.
 
         The noise part takes the noises of cells as independent, or comes from ``wander`` if there is one. The sampling
         part is normal, for the law the ``n`` records were drawn from. The interval is wider by the mass of the cells
         that the range cuts, since their records may be at one side. The bias of a smooth method, or of an ``auto`` one,
         is in no part of it.
         """
-        ends = [np.atleast_1d(np.asarray(end, np.float64)) for end in (low, high)]
-        if any(end.shape != (len(self.axes),) for end in ends):
-            raise PublicParameterError(f"low and high have one number for each of {len(self.axes)} columns")
+        ends = [axis.corner(self.axes, end) for end in (low, high)]
         shares = [one.share(float(ends[0][k]), float(ends[1][k])) for k, one in enumerate(self.axes)]
         weights = self._weights(shares)
         value = float((self.masses * weights).sum())
@@ -231,21 +238,24 @@ class Density:
         PublicParameterError
             For several columns, or a level outside [0, 1].
         """
-        (value,) = self.quantile([level]).tolist()
+        (value,) = self._level_values([level]).tolist()
         up_to = self.probability(self.axes[0].low, value)
         noise, sampling = up_to.noise, NORMAL * math.sqrt(level * (1.0 - level) / self.n)
         radii = np.array([-noise, noise, -sampling, sampling, *(math.hypot(noise, sampling) * np.array([-1.0, 1.0]))])
-        ends = self.quantile(np.clip(level + radii, 0.0, 1.0))
+        ends = self._level_values(np.clip(level + radii, 0.0, 1.0))
         ends = np.where(level + radii <= 0.0, self.axes[0].low, ends)  # what is shown may begin and end too late
         ends = np.where(level + radii >= 1.0, self.axes[0].high, ends)
         a, b, c, d, low, high = ends.tolist()
-        return Estimate(value, min(low, value), max(high, value), (b - a) / 2.0, (d - c) / 2.0)
+        step = self.axes[0].step
+        unit = calendar.Calendar(step).units if step else ""
+        found = (value, min(low, value), max(high, value), (b - a) / 2.0, (d - c) / 2.0)
+        return Estimate(*found, step=step, unit=unit)
 
-    def mean(self) -> Floats:
-        """The mean of each column, atoms counted: shape (columns,)."""
+    def mean(self) -> NDArray[Any]:
+        """The mean of each column, atoms counted: shape (columns,). Of one column of dates a date; see ``sample``."""
         found = [self._mean(place) for place in range(len(self.axes))]
         found[0] += sum(value * mass for value, mass in self.atoms)
-        return np.array(found)
+        return self.axes[0].moments(np.array(found)) if len(self.axes) == 1 else np.array(found)
 
     def marginal(self, column: str) -> Density:
         """The density of one of the columns."""
@@ -285,8 +295,11 @@ class Density:
 
     # --- rows, pictures, text -----------------------------------------------------------------------------------------
 
-    def sample(self, count: int) -> Floats:
+    def sample(self, count: int) -> NDArray[Any]:
         """``count`` made-up records: shape (count,) for one column, (count, columns) for several.
+
+        Of one column of dates they are ``datetime64``. In an array of several columns a date is the number of steps
+        since 1970; ``release.synthetic`` makes a table, with dates.
 
         Free: the density was paid for. The stream has a key of its own, 32 fresh bytes of the system's generator, and
         is read in counter mode. No noise ever came from it, so rows tell nothing of any generator. Every call has a new
@@ -294,7 +307,15 @@ class Density:
         """
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise PublicParameterError(f"the number of rows must be an integer >= 0, got {count}")
-        return sampled(self, count, Replayed(system().bits(8 * KEY).to_bytes(KEY, "little")))
+        rows = sampled(self, count, Replayed(system().bits(8 * KEY).to_bytes(KEY, "little")))
+        return self.axes[0].moments(rows) if len(self.axes) == 1 else rows
+
+    def dated(self, steps: Mapping[str, int]) -> Density:
+        """The same density, whose columns of dates say so: seconds of one unit, by column."""
+        if not any(steps.values()):
+            return self
+        checks = tuple(replace(one, axes=axis.dated(one.axes, steps)) for one in self.checks)
+        return replace(self, axes=axis.dated(self.axes, steps), checks=checks)
 
     def plot(self) -> Figure:
         """The density with its band as a matplotlib figure; it belongs to no window and no pyplot state."""
@@ -339,13 +360,8 @@ class Density:
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _points(self, points: ArrayLike) -> Floats:
-        table = np.asarray(points, np.float64)
-        if len(self.axes) == 1:
-            table = table.reshape(-1, 1)
-        if table.ndim != 2 or table.shape[1] != len(self.axes):
-            raise PublicParameterError(f"points have shape (p, {len(self.axes)})")
-        return table
+    def _points(self, points: Points) -> Floats:
+        return axis.table(self.axes, points)
 
     def _gridded(self, runs: Floats) -> Floats:
         """The cumulated masses, linear between edges along every axis: exact for even spread in each cell."""

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.calendar import DAY, Calendar, firsts, text
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.synthesis.axis import Axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -23,6 +25,8 @@ INK: Final = "#1f3b57"
 SHADE: Final = "#9db7d1"
 POINTS: Final = 1025  # of a curve
 SHADES: Final = 32  # of a map: a scale of more would be drawn as pixels
+TICKS: Final = 6  # of an axis of dates
+STRIDES: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)  # years between ticks
 ROOT: Final = 0.5  # power of the scale of colours, so that a peak does not hide the rest
 
 
@@ -112,7 +116,9 @@ def curve(density: DrawableDensity, panel: Axes, *, label: str = "", colour: str
         beside.set_ylabel("probability of a single value")
     panel.set_ylim(bottom=0.0)
     panel.set_xlabel(one.column)
-    panel.set_ylabel("density" if not one.whole else "probability of each whole number")
+    each = Calendar(one.step).resolution if one.step else "whole number"
+    panel.set_ylabel("density" if not one.whole else f"probability of each {each}")
+    date_ticks(one, panel.xaxis)
 
 
 def distribution(
@@ -138,7 +144,8 @@ def distribution(
     panel.plot(points, heights, color=colour, lw=1.2, label=label or None)
     panel.set_ylim(0.0, 1.0)
     panel.set_xlabel(one.column)
-    panel.set_ylabel("probability up to a value")
+    panel.set_ylabel(f"probability up to a {'date' if one.step else 'value'}")
+    date_ticks(one, panel.xaxis)
 
 
 def plane(density: DrawableDensity, panel: Axes) -> None:
@@ -172,3 +179,50 @@ def plane(density: DrawableDensity, panel: Axes) -> None:
         panel.figure.colorbar(found, ax=panel, label="density")
     panel.set_xlabel(first.column)
     panel.set_ylabel(second.column)
+    date_ticks(first, panel.xaxis)
+    date_ticks(second, panel.yaxis)
+
+
+def date_ticks(one: Axis, along: XAxis | YAxis) -> None:
+    """Ticks at first days of years, quarters or months, or at times, along a column of dates; none else.
+
+    Parameters
+    ----------
+    one : Axis
+        Of the density.
+    along : XAxis or YAxis
+        Of matplotlib.
+    """
+    if one.step:
+        ticks, words = dates_at(one.low, one.high, one.step)
+        along.set_ticks(ticks, words)
+
+
+def dates_at(low: float, high: float, step: int) -> tuple[list[float], list[str]]:
+    """Up to six round dates between two, and their words; at least two.
+
+    Parameters
+    ----------
+    low, high : float
+        In steps of the column.
+    step : int
+        Seconds of one step.
+
+    Returns
+    -------
+    tuple of list of float and list of str
+    """
+    found: tuple[list[float], list[str]] = ([], [])
+    for period, length in (("year", 4), ("quarter", 7), ("month", 7), ("week", 10), ("day", 10)):
+        days = firsts(int(low), int(high), step, period) if not found[0] or len(found[0]) < TICKS else []
+        inside = [day * DAY / step for day in days if low <= day * DAY / step <= high]
+        stride = next((n for n in STRIDES if len(inside) <= n * TICKS), STRIDES[-1]) if period == "year" else 1
+        kept = [tick for tick in inside if stride == 1 or int(text(tick, step)[:4]) % stride == 0]
+        if len(kept) > TICKS:
+            break
+        if len(kept) >= 2:
+            found = (kept, [text(tick, step)[:length] for tick in kept])
+    if not found[0]:
+        ticks = sorted({low, float(int((low + high) / 2)), high})
+        found = (ticks, [text(tick, step) for tick in ticks])
+    return found

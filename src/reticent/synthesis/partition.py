@@ -15,15 +15,17 @@ Proof: docs/proofs/densities.md, Proposition 6.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise, product
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import numpy as np
 
+from reticent import calendar
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Rows, Tally
 from reticent.data.table import QueryResult
@@ -37,7 +39,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis import bar_smoothing
-from reticent.synthesis.axis import NARROW, Axis, even
+from reticent.synthesis.axis import NARROW, Axis, dated, even
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.histogram import unit_of
 from reticent.synthesis.linear import DensityAccuracy, LinearDensity
@@ -45,7 +47,7 @@ from reticent.synthesis.linear_queries import DensityTerms, Floats, Integers
 from reticent.synthesis.method_selection import BARS, CENSUS, RULE, Auto, auto, bars
 from reticent.synthesis.mixture import AtomPart, MixtureNoise, at_values, joined, margin
 from reticent.synthesis.options import Columns
-from reticent.synthesis.remarks import NoticedAtoms, sentence
+from reticent.synthesis.remarks import NoticedAtoms, sentence, whole_word
 from reticent.synthesis.search import (
     APART,
     FALSE,
@@ -89,6 +91,8 @@ class PartitionDensity:
         Columns in which other values are searched for, where the number of records makes it worth its price.
     missing : bool
         Records without a value are counted, too.
+    steps : tuple of int
+        Of columns of dates the seconds of one unit, 0 of numbers; empty where all columns are numbers.
 
     Guarantee
     ---------
@@ -100,6 +104,7 @@ class PartitionDensity:
     listed: Values
     sought: tuple[Axis, ...] = ()
     missing: bool = False
+    steps: tuple[int, ...] = ()
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -207,15 +212,18 @@ class PartitionDensity:
             For each column its atoms, with the share.
         """
         found, counter, (n, bars) = [], self.counter(auto), size
+        steps = self.steps or (0,) * len(self.axes)
         for place, (one, values) in enumerate(zip(self.axes, self.usable(auto, max(n, 1.0)), strict=True)):
+            step = steps[place]
             among = self._behind(auto, max(round(n), 1)) if counts is None else counts[place]
             bar, missed = (reach_of(counter, among, chance) for chance in (chance_of(self.listed), MISSED))
-            names = " and ".join(filter(None, [", ".join(map(show, values[:-1])), *map(show, values[-1:])]))
+            words = [show(value) if not step else calendar.text(float(value), step) for value in values]
+            names = " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
             own = [NoticedAtoms(one.column, names, min((bar + missed) / max(n, 1.0), 1.0))] if values else []
             if len(self.axes) == 1 and one.whole and bars == one.steps[-1]:  # a bar for every number
                 noise = 2.0 * float(counter.scale) ** 2 * bars
                 shows = SHOWS * math.sqrt(bar_smoothing.CAUTION * (n + noise)) / max(n, 1.0)
-                own.append(NoticedAtoms(one.column, "any whole number", min(shows, 1.0)))
+                own.append(NoticedAtoms(one.column, whole_word(step), min(shows, 1.0)))
             mine = [search for search in made if search.bounds.column == one.column]
             found.append((*own, *(each for search in mine for each in search.noticed(n))))
         return tuple(found)
@@ -444,6 +452,7 @@ def parted(
     *,
     listed: Sequence[Fraction] = (),
     missing: bool = False,
+    steps: Mapping[str, int] = MappingProxyType({}),
 ) -> PartitionDensity:
     """The plan: the private choice of a grid for one to three columns, with atoms.
 
@@ -456,6 +465,8 @@ def parted(
     listed : sequence of Fraction
         Public values of one column that may have a mass of their own, beside 0 and the ends of the bounds.
     missing : bool
+    steps : mapping of column to int
+        Of columns of dates the seconds of one unit.
 
     Returns
     -------
@@ -476,9 +487,10 @@ def parted(
             raise PublicParameterError(
                 f"atoms are {among} within the bounds, {show(low)} to {show(high)}, got {show(value)}"
             )
-    bounds = [even(name, low, high, 1, whole=whole) for name, low, high, whole in columns]
+    bounds = dated([even(name, low, high, 1, whole=whole) for name, low, high, whole in columns], steps)
     few = len(columns) == 1 and bounds[0].whole and bounds[0].steps[-1] <= BARS[1][-1]  # bars show every one of them
-    return PartitionDensity(made, candidates(made.axes, listed), () if few else tuple(bounds), missing)
+    units = tuple(one.step for one in bounds) if any(one.step for one in bounds) else ()
+    return PartitionDensity(made, candidates(made.axes, listed), () if few else bounds, missing, units)
 
 
 # --- candidates -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reticent import calendar
 from reticent.errors import PublicParameterError
 
 
@@ -39,6 +40,11 @@ class NoticedAtoms:
 
     def to_json(self) -> dict[str, object]:
         return {"column": self.column, "among": self.among, "share": self.share}
+
+
+def whole_word(step: int) -> str:
+    """The words for every value of a column of whole numbers, or of dates with so many seconds of a step."""
+    return f"any {calendar.Calendar(step).resolution}" if step else "any whole number"
 
 
 def from_json(fields: Mapping[str, Any]) -> NoticedAtoms:

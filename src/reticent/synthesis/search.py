@@ -25,6 +25,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent import calendar
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
@@ -32,7 +33,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.histogram import unit_of
-from reticent.synthesis.remarks import NoticedAtoms
+from reticent.synthesis.remarks import NoticedAtoms, whole_word
 from reticent.synthesis.size import swapped
 from reticent.synthesis.sparse import Exceeding, skipping
 
@@ -82,7 +83,7 @@ class Search:
 
     @property
     def told(self) -> tuple[int, ...]:
-        """The round values, counted from the least value of the grid: multiples of the least 1, 2 or 5 times 10^k."""
+        """The round values, counted from the least value of the grid: see ``step_of``, and of dates ``first_days``."""
         return _round_values(self.bounds)
 
     @property
@@ -163,9 +164,13 @@ class Search:
         column, n = self.bounds.column, max(n, 1.0)
         if self.dense:
             every = min((self.bar + missed) / n, 1.0)
-            return (NoticedAtoms(column, "any whole number, beyond those near it", every),)
+            return (NoticedAtoms(column, f"{whole_word(self.bounds.step)}, beyond those near it", every),)
+        told = f"multiples of {_text(step_of(self.bounds))}"
+        if self.bounds.step:
+            told = f"first days of a {period_of(self.bounds)}"
+            told = "midnights" if told.endswith(" day") else told
         return (
-            NoticedAtoms(column, f"the {len(self.told):,} multiples of {_text(step_of(self.bounds))}", self.share(n)),
+            NoticedAtoms(column, f"the {len(self.told):,} {told}", self.share(n)),
             NoticedAtoms(column, "any other value", min((self.mechanism.bar + missed) / n, 1.0)),
         )
 
@@ -180,9 +185,25 @@ def _round_values(bounds: Axis) -> tuple[int, ...]:
     low, high = math.floor(bounds.edges[0] / unit), math.floor(last / unit)
     if bounds.whole and high - low < LISTED:
         return tuple(range(high - low + 1))
+    if bounds.step:
+        return tuple(number - low for number in first_days(bounds, period_of(bounds)))
     step = step_of(bounds)
     first, final = math.ceil(bounds.edges[0] / step), math.floor(last / step)
     return tuple(sorted({math.floor(number * step / unit) - low for number in range(first, final + 1)}))
+
+
+def period_of(bounds: Axis) -> str:
+    """The least of day, month and year of which at most ``LISTED`` begin within the bounds of a column of dates."""
+    days = float(bounds.edges[-1] - bounds.edges[0]) * bounds.step / calendar.DAY
+    within = {"day": 1.0, "month": 28.0, "year": 365.0}  # a year at least: of ten thousand the last is too many
+    return next((period for period, least in within.items() if days / least + 2 <= LISTED), "year")
+
+
+def first_days(bounds: Axis, period: str) -> list[int]:
+    """The first days of the periods within the bounds, in steps of the column."""
+    low, high = int(bounds.edges[0]), int(bounds.edges[-1]) - 1
+    days = calendar.firsts(low, high, bounds.step, period)
+    return [found for found in (day * calendar.DAY // bounds.step for day in days) if low <= found <= high]
 
 
 def step_of(bounds: Axis) -> Fraction:

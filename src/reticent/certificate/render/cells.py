@@ -12,6 +12,7 @@ import numpy as np
 from reticent.certificate.record import CertificateRecord
 from reticent.certificate.render.tables import safe
 from reticent.errors import PublicParameterError
+from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
 
 
@@ -40,14 +41,19 @@ def _csv(density: Density) -> str:
     ]
     for ends, mass, half in _rows_of(density):
         pairs = [(of[low], of[low]) if low in of else (low, high) for of, (low, high) in zip(lone, ends, strict=True)]
-        flat = [end for pair in pairs for end in pair]
+        flat = [_end(one, end) for one, pair in zip(density.axes, pairs, strict=True) for end in pair]
         size = float(np.prod([high - low for low, high in pairs]))
         writer.writerow([*flat, mass, "" if half is None else half, mass / size if size else ""])
     for value, mass in density.atoms:
-        writer.writerow([value, value, mass, "", ""])
+        at = _end(density.axes[0], value)
+        writer.writerow([at, at, mass, "", ""])
     if density.missing is not None:
         writer.writerow(["missing", *([""] * (2 * len(density.axes) - 1)), density.missing, "", ""])
     return out.getvalue()
+
+
+def _end(one: Axis, value: float) -> float | str:
+    return one.words(value) if one.step else value
 
 
 def _rows_of(density: Density) -> Iterator[tuple[list[tuple[float, float]], float, float | None]]:

@@ -42,6 +42,7 @@ TICKS_APART: Final = 0.2  # of the height of a scale of shades
 MULTIPLES: Final = 3  # in a row
 SHADES: Final = 32  # of a map: more would be drawn as pixels
 ROOM: Final = 84  # characters below an axis
+DIGITS: Final = 1.4  # a digit of a date is so many times as wide as a letter of a word
 SMALL_ROOM: Final = 30  # below one of three beside each other
 TITLE: Final = 76  # characters
 WRITTEN: Final = 16  # columns of a map whose numbers are written into it
@@ -406,7 +407,8 @@ def _bin_names(axes: Axes, names: Sequence[str], most: int) -> None:
 
 
 def _slanted(axes: Axes, names: Sequence[str], room: int = ROOM) -> None:
-    if max(map(len, names), default=0) * len(names) > room:
+    wide = DIGITS if names and calendar.is_moment(names[0]) else 1.0
+    if wide * max(map(len, names), default=0) * len(names) > room:
         axes.tick_params(axis="x", labelrotation=35)
         for label in axes.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
@@ -447,7 +449,8 @@ def _density(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
         quiet(one)
         one.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
         one.set_xlabel(panel.across, fontsize=8, labelpad=2, parse_math=False)
-        one.xaxis.set_major_formatter(_formatter([float(tick) for tick in one.get_xticks()]))
+        if not found.axes[0].step:
+            one.xaxis.set_major_formatter(_formatter([float(tick) for tick in one.get_xticks()]))
         one.yaxis.label.set_fontsize(8)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.data.query import DistinctPersons as PersonsQuery
 from reticent.data.query import Query, Rows, Tally, Total, squared_stability
-from reticent.data.schema import Category, Integer, Key, Real, grid_by_size, grid_whole, value_words
+from reticent.data.schema import Category, Column, Integer, Key, Real, grid_by_size, grid_whole, value_words
 from reticent.errors import QuestionError
 from reticent.mechanisms import gate
 from reticent.mechanisms.gaussian import Gaussian
@@ -203,6 +203,7 @@ def guarantee_of(mechanism: Geometric | None, setting: Setting, label: str) -> G
     return compose.in_sequence([mechanism.guarantee], label=label)
 
 
+MIDNIGHT: Final = "T00:00"  # an edge there is its day
 EACH: Final = 400  # integers that have a bin each in a histogram without edges
 
 
@@ -345,7 +346,7 @@ def binned(asked: Histogram, setting: Setting) -> tuple[Tally, tuple[Label, ...]
                     "Nothing was charged."
                 )
             query = Tally(asked.column, edges=asked.edges, keys=setting.keys)
-            bins = tuple((("bin", text),) for text in _intervals(asked.edges))
+            bins = tuple((("bin", text),) for text in _intervals(asked.edges, declared))
         case _:
             assert_never(declared)
     return query, bins
@@ -389,9 +390,9 @@ def _few(low: int | None, high: int | None) -> bool:
     return low is not None and high is not None and high - low < EACH
 
 
-def _intervals(edges: tuple[Fraction, ...]) -> list[str]:
-    last = len(edges) - 2
-    return [f"[{show(edges[i])}, {show(edges[i + 1])}{']' if i == last else ')'}" for i in range(last + 1)]
+def _intervals(edges: tuple[Fraction, ...], declared: Column) -> list[str]:
+    words, last = [value_words(edge, declared).removesuffix(MIDNIGHT) for edge in edges], len(edges) - 2
+    return [f"[{words[i]}, {words[i + 1]}{']' if i == last else ')'}" for i in range(last + 1)]
 
 
 # --- noise ------------------------------------------------------------------------------------------------------------

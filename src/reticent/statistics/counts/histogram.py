@@ -22,9 +22,10 @@ class Histogram(OfColumn):
     Parameters
     ----------
     column : str
-    edges : sequence of number, optional
+    edges : sequence of number or date, optional
         Edges known without the file, or the text "0:50:5": start, stop (included) and step. Bins hold their left edge,
-        the last one both. Integers with at most 400 possible values need none.
+        the last one both. Integers with at most 400 possible values need none. A step of dates is a number of days or
+        a period: "2024-01-01:2025-01-01:month".
     mechanism : "geometric", "gaussian" or a name
         Noise. "gaussian" needs a delta, or a release in rho; another name is that of a module of an extension.
     """
