@@ -92,7 +92,7 @@ def release(
     ready(opened, item, stem, force=force, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
     if not yes:
-        ask_first(voice, opened, item, reason)
+        ask_first(voice, opened, item, reason, request=(request_id or item.request_id, who))
 
     with voice.warning(), spending(voice, opened):
         made = watched(opened, voice).release(
@@ -299,8 +299,9 @@ def ask_first(
     *,
     people: int | None = None,
     rows: str | None = None,
+    request: tuple[str | None, str] = (None, ""),
 ) -> None:
-    """At a terminal: the plan, then the question.
+    """At a terminal: the plan, then the question; of a request that is answered already, that it costs nothing.
 
     Parameters
     ----------
@@ -313,6 +314,8 @@ def ask_first(
         How many people the plan assumes.
     rows : str, optional
         How many rows of a person it assumes.
+    request : tuple of str or None and str
+        The request id, and who asks.
 
     Raises
     ------
@@ -325,6 +328,9 @@ def ask_first(
 
     if not sys.stdin.isatty():
         return
+    if (receipt := _stored_under(study, item, reason, *request)) is not None:
+        confirm(f"Give the stored answer of {receipt} again? Nothing is charged.", yes=False)
+        return
     made = (study if item.passing is None else study.passing(item.passing)).plan(
         list(item.ask),
         epsilon=item.epsilon,
@@ -336,6 +342,20 @@ def ask_first(
     )
     voice.say(*plan_parts(made, item.name))
     confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)
+
+
+def _stored_under(study: Study, item: ReleaseSpec, reason: str, request_id: str | None, who: str) -> str | None:
+    """The receipt of the release that was made under this request id; None where there is none."""
+    if request_id is None:
+        return None
+    from reticent.privacy.cost import Cost
+    from reticent.study.preparation import read_questions
+    from reticent.study.stored_answer import check_id, earlier, request_digest
+
+    within = Cost.read(item.epsilon, item.rho, item.delta, reason, study.schema.person.people)
+    digest = request_digest(read_questions(study, item.ask), within, None, study.schema)
+    found = earlier(study, (check_id(request_id), digest), who)
+    return None if found is None else found[1].id
 
 
 def publish(

@@ -77,7 +77,8 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
     stem, suffixes = files_for(typed.out, item)
     ready(opened, item, stem, force=typed.force, suffixes=suffixes)
     if not typed.yes:
-        ask_first(voice, opened, item, "", people=typed.people, rows=typed.rows)
+        asked = typed.request_id, typed.who
+        ask_first(voice, opened, item, "", people=typed.people, rows=typed.rows, request=asked)
     with voice.warning(), spending(voice, opened):
         release = watched(opened, voice).release(
             found.asks,

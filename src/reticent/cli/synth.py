@@ -98,7 +98,7 @@ def synth(
     ready(opened, item, stem, force=force, suffixes=(out.suffix, *BESIDE))
     reason = override or opened.spec.budget.override
     if not yes:
-        ask_first(voice, opened, item, reason)
+        ask_first(voice, opened, item, reason, request=(request_id, who))
     name = f"made-up rows: {', '.join(asked.statistic.arguments)}"
     with voice.warning(), spending(voice, opened):
         made = watched(opened, voice).release(

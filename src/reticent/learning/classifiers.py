@@ -22,7 +22,7 @@ from reticent.learning.array_check import plain
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.handles import Handle
-from reticent.learning.linear import NONE_BOUGHT, WHOLE, LossModel, enough, enough_words, refined
+from reticent.learning.linear import NONE_BOUGHT, WHOLE, LossModel, bias_words, enough, enough_words, refined
 from reticent.learning.odd_rows import FitOddShare
 from reticent.learning.scoring import ScoreQuestion, Scoring, accuracy, of_labels
 from reticent.learning.weights import ClassWeight, RowWeights
@@ -318,8 +318,8 @@ class LogisticRegression(LinearClassifier):
         )
         if self.intervals == "auto" and few and not refined(plan):
             self.note_ = (
-                f"{NONE_BOUGHT}, as noise would hide them and they would cost accuracy; {enough_words(plan)}; "
-                'intervals="yes" buys them all the same'
+                f"{NONE_BOUGHT}, as noise would hide them and they would cost accuracy; {bias_words(self.ridge_)}; "
+                f'{enough_words(plan)}; intervals="yes" buys them all the same'
             )
 
     def predict_proba(self, X: object) -> Floats:

@@ -10,7 +10,7 @@ about the noisy mean and cut, noise is discrete, centres are shrunk.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.learning.clipping import REST, ClippingState, ReachDescent, told
-from reticent.learning.estimator import Estimator, Work
+from reticent.learning.estimator import Work
 from reticent.learning.fit_release import Circumstances, price_of
+from reticent.learning.transformers import Transformer
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.price import Noise, Price, deviation, noisy
@@ -162,8 +163,10 @@ def nearest(rows: Floats, centres: Floats) -> Integers:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KMeans(Estimator):
+class KMeans(Transformer):
     """Clusters by rounds of noisy counts and sums; distances are of columns divided by their half-widths.
+
+    ``transform`` gives the distance of a row to each centre.
 
     Parameters
     ----------
@@ -179,7 +182,7 @@ class KMeans(Estimator):
     guarantee_ : Guarantee
     """
 
-    n_clusters: int = 8
+    n_clusters: int = field(default=8, kw_only=False)
     max_iter: int | None = None
 
     _estimator_type = "clusterer"
@@ -205,6 +208,13 @@ class KMeans(Estimator):
     def predict(self, X: object) -> Integers:
         """The nearest centre of every row the caller holds."""
         return nearest(self._rows(X) / self.half_, self.cluster_centers_ / self.half_)
+
+    def _moved(self, rows: Floats) -> Floats:
+        away = (rows[:, None, :] - self.cluster_centers_) / self.half_
+        return np.asarray(np.sqrt((away**2).sum(axis=2)))
+
+    def _names_out(self, names: NDArray[np.object_]) -> NDArray[np.object_]:
+        return np.array([f"kmeans{place}" for place in range(self.n_clusters)], dtype=object)
 
     def fit_predict(self, X: object, y: object = None) -> Integers:
         """Fit, then label the same rows, which the caller holds."""

@@ -7,11 +7,13 @@ scikit-learn itself is imported only when it asks (tags, errors): the models wor
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import Field, dataclass, fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, ParamSpec, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="Estimator")
 T = TypeVar("T")
+P = ParamSpec("P")
 NOTED = ("_left", "guarantee_", "certificate_", "score_certificate_", "n_features_in_", "feature_names_in_")
 PRICES = frozenset({"epsilon", "eps", "delta", "rho", "mu", "budget", "epsilon_delta", "score_epsilon"})
 WEIGHTS = frozenset({"class_weight", "most_weight", "sample_weight"})
@@ -87,6 +90,29 @@ class PriceRefusal:
         return super().__new__(cls)
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+
+
+def refusing_options(fit: Callable[P, T]) -> Callable[P, T]:
+    """A decorator for ``fit``: weights and request ids that it does not take are refused in words.
+
+    ``sample_weight=None`` is what scikit-learn passes on where there are no weights, and is no option.
+    """
+
+    @functools.wraps(fit)
+    def called(*given: P.args, **named: P.kwargs) -> T:
+        extra = [name for name in named if name not in known]
+        if extra and given:
+            from reticent.former_names import refuse_options
+
+            who = type(given[0]).__name__
+            refuse_options(f"{who}.fit", extra, known)
+            refuse_prices(who, [name for name in extra if named[name] is not None])
+            if "sample_weight" in extra:
+                named.pop("sample_weight")
+        return fit(*given, **named)
+
+    known = inspect.signature(fit).parameters.keys()
+    return called
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -145,6 +171,7 @@ class Estimator(PriceRefusal):
 
     _counts = False  # whether a fit may buy the number of complete rows
 
+    @refusing_options
     def fit(self: E, X: object, y: object = None) -> E:
         """Charge the ledger, read the rows, draw the noise; returns the estimator.
 
@@ -494,4 +521,14 @@ def routing_of(estimator: object) -> MetadataRequest:
     return found
 
 
-__all__ = ["Estimator", "PriceRefusal", "Work", "not_fitted", "refuse_prices", "same_as", "tags_of", "worded"]
+__all__ = [
+    "Estimator",
+    "PriceRefusal",
+    "Work",
+    "not_fitted",
+    "refuse_prices",
+    "refusing_options",
+    "same_as",
+    "tags_of",
+    "worded",
+]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from reticent.data.schema import Key
 from reticent.entropy import Entropy
 from reticent.errors import NoReplyError, PublicParameterError
-from reticent.learning.estimator import Estimator, Work, not_fitted
+from reticent.learning.estimator import Estimator, Work, not_fitted, refusing_options
 from reticent.learning.fit_release import Circumstances, numbers, outward, price_of, vouched
 from reticent.learning.handles import Handle
 from reticent.learning.odd_rows import FitOddShare
@@ -154,7 +154,8 @@ class LinearModel(Estimator):
         if refined(plan):
             told = [np.isfinite(found.noise) for found in self.estimates_[int(not self.fit_intercept) :]]
             some = f"a dash stands where {HIDES} a number may be" if any(told) else f"no intervals: {HIDES} all may be"
-            self.note_ = "" if all(told) else f"{some}; {enough_words(plan)}"
+            pulled = bias_words(self.ridge_ if isinstance(plan, Descent) else float(plan.ridge))
+            self.note_ = "" if all(told) else f"{some}; {pulled}; {enough_words(plan)}"
         elif isinstance(plan, Descent):
             self.note_ = f"{NONE_BOUGHT}: {_instead(plan.loss, weighed=self._weighed)}"
         else:
@@ -175,12 +176,20 @@ def enough(width: int, price: Price) -> int:
 
 
 def enough_words(plan: Fit) -> str:
-    """From where on a curvature is told, in words."""
+    """From where on a curvature is told, in words; without a number that is public to be met."""
     needed = enough(plan.scaling.width, plan.price)
-    return (
-        f"ε times rows of about {needed:,} would do for columns that vary independently over their bounds, and more "
-        "for others: a larger ε, more rows, fewer columns or tighter bounds would help"
+    least = (
+        f"columns that vary independently over their bounds need ε times rows of about {needed:,}, others many times "
+        "as much"
     )
+    if (plan.people or 0) * plan.price.epsilon >= needed:
+        least = "columns that go together, or keep to a part of their bounds, need more of both than others"
+    return f"{least}: tighter bounds, fewer columns, a larger ε or more rows would help"
+
+
+def bias_words(ridge: float) -> str:
+    """Coefficients whose interval is not told have the penalty in them, in words."""
+    return f"a ridge of {ridge:.3g} pulls coefficients towards 0, the more the fewer rows"
 
 
 def _instead(loss: losses.Loss, *, weighed: bool) -> str:
@@ -251,6 +260,7 @@ class LossModel(LinearModel):
 
     most_weight: Number | None = None
 
+    @refusing_options
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Charge the ledger, read the rows, draw the noise; returns the estimator.
 
@@ -636,6 +646,7 @@ __all__ = [
     "LinearRegression",
     "QuantileRegressor",
     "Regressor",
+    "bias_words",
     "enough",
     "enough_words",
     "numbers",

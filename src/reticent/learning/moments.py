@@ -13,7 +13,7 @@ noisy mean, so that the noise of a mean widens its class by itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
@@ -259,7 +259,7 @@ class PCA(Transformer):
     guarantee_ : Guarantee
     """
 
-    n_components: int | None = None
+    n_components: int | None = field(default=None, kw_only=False)
 
     _counts = True
 

@@ -87,9 +87,10 @@ class ScoreQuestion:
     def cost(self) -> Number:
         if self.epsilon is None:
             raise QuestionError(
-                "A score of private rows is a release. Give epsilon=…, or score rows you know to be public: "
-                "public(X_test). A pipeline hands epsilon on after sklearn.set_config(enable_metadata_routing=True); "
-                "or ask its last step, or name score_epsilon=… there."
+                "A score of private rows is a release. Give epsilon=…, or score rows you know to be public, for "
+                "nothing: score(public(X), public(y)), with public of reticent.learning. A pipeline hands epsilon on "
+                "after sklearn.set_config(enable_metadata_routing=True); or ask its last step, or name score_epsilon=… "
+                "there."
             )
         return self.epsilon
 
@@ -252,11 +253,11 @@ def _bought(asked: ScoreQuestion, scoring: Scoring) -> float:
 
     The last sum is not bought if it is public that none lacks a value.
     """
-    model = asked.model
+    model, cost = asked.model, asked.cost
     here = model._here(asked.x, asked.y, model.n_features_in_)
     model._width(len(here.bounds))
     model._named(here.names)
-    sums = scoring.sums(price_of(asked.cost, 0, here), here.known)
+    sums = scoring.sums(price_of(cost, 0, here), here.known)
     known = None if here.known is None else float(here.known)
     of, tell = model.certificate_.digest, model._stating(scoring.what)
     found, made = paid(

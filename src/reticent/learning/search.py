@@ -36,6 +36,7 @@ from reticent.learning.estimator import (
     Work,
     not_fitted,
     refuse_prices,
+    refusing_options,
     same_as,
     tags_of,
     worded,
@@ -215,6 +216,7 @@ class GridSearchCV(PriceRefusal):
             raise PublicParameterError(f"a grid has 1 to {MOST} candidates, got {len(found)}")
         return found
 
+    @refusing_options
     def fit(self, X: object, y: object, groups: object = None) -> GridSearchCV:
         """Charge once, try every candidate, choose, refit; returns the search.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias
 
 from reticent.data.format import plain
 from reticent.data.schema import Key
@@ -63,6 +63,7 @@ class ReleasedLaw(Protocol):
 
 Label: TypeAlias = tuple[tuple[str, Key], ...]
 NO_INTERVAL: Final = "coefficient without interval"  # the label of one: its ends stand at the value
+SEPARATOR: Final = " · "  # between an answer and the keys of its cell, where both are named
 CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
 NO_ENDS: Final = "no interval was bought: the ends are those of the possible values"  # a caveat of quantiles
 
@@ -161,8 +162,35 @@ class Answer:
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
 
+    if not TYPE_CHECKING:  # a name that other libraries have says what it is called here
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from reticent.habits import unknown
+
+            raise unknown("answer", name)
+
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
+
+    def __getitem__(self, keys: Key | tuple[Key, ...]) -> Answer:
+        """The answer of one group or bin: ``answer["north"]``; of several columns ``answer["north", "f"]``.
+
+        Keys that leave out a column, or a margin, stand for all cells that have them.
+
+        Raises
+        ------
+        QuestionError
+            No cell has these keys.
+        """
+        texts = [str(key) for key in (keys if isinstance(keys, tuple) else (keys,))]
+        found = [cell for cell in self.cells if set(texts) <= {str(key) for _, key in cell.label}]
+        exact = [cell for cell in found if [str(key) for _, key in cell.label] == texts]
+        chosen = exact or [cell for cell in found if cell in self.body]
+        if not chosen:
+            shown = ", ".join(SEPARATOR.join(str(key) for _, key in cell.label) for cell in self.cells[:8])
+            told = f"It has: {shown}." if shown else "It is one number."
+            raise QuestionError(f"{self.name} has no cell {', '.join(texts)}. {told}")
+        return replace(self, cells=tuple(chosen))
 
     @property
     def bare(self) -> bool:

@@ -23,7 +23,7 @@ from reticent.data.expression_text import divided
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
-from reticent.statistics.answer import CLIPPED, Answer, Cell
+from reticent.statistics.answer import CLIPPED, SEPARATOR, Answer, Cell
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.grammar import parse, spelt
 from reticent.statistics.intervals import LEVEL
@@ -32,7 +32,6 @@ from reticent.statistics.statistic import Ask, Statistic
 
 Named: TypeAlias = "str | Statistic | Ask | tuple[str | Statistic | Ask | Key, ...]"
 
-SEPARATOR: Final = " · "
 COMPARISON: Final = re.compile(r"^(difference|total|ratio)\((.+)\)$", re.DOTALL)
 LEAST_LEVEL: Final = 0.5  # a bound on probabilities below it is no interval
 SLIP: Final = 1e-5  # of a half-width: rounding between two ways to compute one
@@ -186,14 +185,7 @@ def _answer(answers: Mapping[str, Answer], named: object) -> Answer:
 
 
 def _cells(answer: Answer, keys: Sequence[object]) -> tuple[ReleasedCell, ...]:
-    texts = [str(key) for key in keys]
-    found = [cell for cell in answer if set(texts) <= {str(key) for _, key in cell.label}]
-    exact = [cell for cell in found if [str(key) for _, key in cell.label] == texts]
-    chosen = exact or [cell for cell in found if cell in answer.body]
-    if not chosen:
-        shown = ", ".join(SEPARATOR.join(str(key) for _, key in cell.label) for cell in answer.cells[:8])
-        raise QuestionError(f"{answer.name} has no cell {', '.join(texts)}. It has: {shown}.")
-    return tuple(ReleasedCell(answer, cell) for cell in chosen)
+    return tuple(ReleasedCell(answer, cell) for cell in answer[tuple(map(str, keys))])
 
 
 # --- dependence -------------------------------------------------------------------------------------------------------

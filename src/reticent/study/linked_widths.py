@@ -14,7 +14,8 @@ from typing import Final
 
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
-from reticent.statistics.comparison import SEPARATOR, read_comparison
+from reticent.statistics.answer import SEPARATOR
+from reticent.statistics.comparison import read_comparison
 from reticent.statistics.context import Step
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.error_law import ErrorLaw, combined

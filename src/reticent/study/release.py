@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.figure import Figure
 
+    from reticent.statistics.comparison import Named
     from reticent.statistics.counts.cap_step import CapStep
     from reticent.statistics.statistic import Ask, Statistic
     from reticent.study.synthetic import Synthetic
@@ -66,15 +67,25 @@ class Release(Comparisons):
         self.certificate = certificate
         self.stored = stored
 
-    def __getitem__(self, name: str | Statistic | Ask) -> Answer:
-        """The answer of a name, of a question, or of another spelling of its text."""
+    if not TYPE_CHECKING:  # a name that other libraries have says what it is called here
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from reticent.habits import unknown
+
+            raise unknown("release", name)
+
+    def __getitem__(self, name: Named) -> Answer:
+        """The answer of a name, of a question, or of another spelling of its text; with keys after it, of a group."""
         from reticent.statistics.grammar import spelt
 
-        if isinstance(name, int | tuple | slice | list):
+        if isinstance(name, tuple) and name:
+            first, *keys = name
+            return self[first][tuple(map(str, keys))]  # type: ignore[index]  # a key in the first place names nothing
+        if isinstance(name, int | slice | list | tuple):
             raise QuestionError(
-                'An answer is found by its name, release["mean(age)"], and its groups by going through it: for cell in '
-                'release["mean(age) by ward"]. By place: release.answers[0]. All cells: release.frame().to_pandas(), '
-                'and release.save("table") for files.'
+                'An answer is found by its name, release["mean(age)"], and a group by its key, '
+                'release["mean(age) by ward"]["north"]. By place: release.answers[0]. All cells: '
+                'release.frame().to_pandas(), and release.save("table") for files.'
             )
         found = spelt(name if isinstance(name, str) else name.name, self._answers)
         if found not in self._answers:
@@ -176,7 +187,7 @@ class Release(Comparisons):
             raise QuestionError(f"Name the density that the rows are drawn from; this release has {len(named)}.")
         density = self[named[0]].density
         assert isinstance(density, Density)  # an answer knows it by its protocol
-        return Synthetic(density, self.certificate, rows)
+        return Synthetic(density, self.certificate, rows, given_again=self.given_again)
 
     def plot(self) -> Figure:
         """One panel per answer: dot = answer, thick bar = noise, thin bar = noise and sampling."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reticent.ledger import Ledger, Line
     from reticent.privacy.cost import Cost
     from reticent.statistics.statistic import Ask
+    from reticent.study.terms import StudyTerms
 
 LONGEST_ID: Final = 200
 
@@ -73,6 +74,27 @@ def check_id(request_id: str) -> str:
     if not isinstance(request_id, str) or not 0 < len(request_id) <= LONGEST_ID:
         raise PublicParameterError(f"request_id is text of 1 to {LONGEST_ID} characters")
     return request_id
+
+
+def earlier(study: StudyTerms, request: tuple[str, str], who: str) -> tuple[Ledger, Line] | None:
+    """The ledger and the line of the request that ``who`` made under this id; None where there is none yet.
+
+    Parameters
+    ----------
+    study : StudyTerms
+        Study whose ledger is asked.
+    request : tuple of str and str
+        The id, and the digest of what is asked under it.
+    who : str
+        The person who asks.
+
+    Returns
+    -------
+    tuple of Ledger and Line, or None
+    """
+    ledger = study._existing()
+    line = None if ledger is None else ledger.asked_before(*request, who=who)
+    return None if ledger is None or line is None else (ledger, line)
 
 
 def stored(ledger: Ledger, line: Line) -> Certificate:

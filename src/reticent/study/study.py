@@ -402,13 +402,11 @@ class Study(StudyTerms):
             asked: Sequence[Ask] = preparation.read_questions(self, questions) if questions else ()
             request = None
             if request_id is not None:
-                from reticent.study.stored_answer import check_id, request_digest
+                from reticent.study.stored_answer import check_id, earlier, request_digest
 
                 request = check_id(request_id), request_digest(asked, within, want, self.schema)
-                kept = self._existing()
-                earlier = None if kept is None else kept.asked_before(*request, who=about.who)
-                if kept is not None and earlier is not None:
-                    return released_before(kept, earlier)
+                if found := earlier(self, request, about.who):
+                    return released_before(*found)
             table = self._table(timeout, limits)
             self._probe(table)
             units = preparation.count_people(self, table, asked, within, about.who, wants=want is not None)

@@ -11,7 +11,7 @@ import io
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Final, SupportsIndex
+from typing import TYPE_CHECKING, Final, NoReturn, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +50,16 @@ class Synthetic:
         The density that was released; it answers any question for free.
     certificate : Certificate
         Of the release.
+    given_again : str
+        Words of a stored density, which was charged once and not again; empty where this is the first time.
     """
 
-    __slots__ = ("_rows", "certificate", "density")
+    __slots__ = ("_rows", "certificate", "density", "given_again")
 
-    def __init__(self, density: Density, certificate: Certificate, rows: SupportsIndex | None = None) -> None:
-        self.density, self.certificate = density, certificate
+    def __init__(
+        self, density: Density, certificate: Certificate, rows: SupportsIndex | None = None, *, given_again: str = ""
+    ) -> None:
+        self.density, self.certificate, self.given_again = density, certificate, given_again
         given = check_rows(rows)
         count = density.n if given is None else given
         stream = Replayed(system().bits(8 * KEY).to_bytes(KEY, "little"))
@@ -70,7 +74,15 @@ class Synthetic:
 
     def __repr__(self) -> str:
         loss, near = self.guarantee.loss, self.guarantee.adjacency
-        return f"<{len(self):,} made-up rows of {', '.join(self.columns)}: {loss_sentence(loss, near)}>"
+        again = f"; {self.given_again}" if self.given_again else ""
+        return f"<{len(self):,} made-up rows of {', '.join(self.columns)}: {loss_sentence(loss, near)}{again}>"
+
+    if not TYPE_CHECKING:  # a name that other libraries have says what it is called here
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from reticent.habits import unknown
+
+            raise unknown("synthetic", name)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -19,6 +19,10 @@ WIDTH: Final = 80  # characters of a line
 NAME: Final = 24  # characters of a name that always stands beside its number
 MOST: Final = 40  # numbers of one answer that are printed; the frame and the files have all
 HANGING: Final = 11
+DECLINED: Final = (
+    "It could not be shown that no one person matters, and it stays charged. study.plan(…, people=…) tells free how "
+    "likely a reply is, with a guess of the number of people."
+)
 HEADS: Final = ("answer", "interval", "± noise", "± sampling")
 
 Line: TypeAlias = tuple[str, tuple[str, ...]]  # a name and its numbers, none for a line of words
@@ -36,6 +40,7 @@ def listing(certificate: CertificateRecord) -> str:
         ("estimates", [f"{name}: {text}" for name, text in lines_of(certificate)]),
         ("columns", column_words(certificate)),
         ("note", notes(certificate).whole),
+        ("no reply", () if all(isinstance(cell.outcome, Reply) for one in answers for cell in one) else (DECLINED,)),
         ("guarantee", (sentence(guarantee.loss, guarantee.adjacency),)),
     ):
         for place, text in enumerate(texts):

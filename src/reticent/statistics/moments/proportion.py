@@ -43,9 +43,10 @@ class Proportion(OfColumn):
     declines: ClassVar[str] = "where the noisy number of values is too small to divide by"
     synonyms: ClassVar[tuple[str, ...]] = ("share",)
     settles: ClassVar[tuple[str, ...]] = ("value",)
+    positions: ClassVar[tuple[str, ...]] = ("column", "value")
     examples: ClassVar[tuple[str, ...]] = ("proportion(g, value=a)",)
 
-    value: Key | None = attrs.field(default=None, kw_only=True, metadata=OF_VALUE)
+    value: Key | None = attrs.field(default=None, metadata=OF_VALUE)
 
     @property
     def takes_weight(self) -> bool:

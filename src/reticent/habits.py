@@ -1,0 +1,46 @@
+"""Names that other libraries have for what is here under another name: the error of one names ours.
+
+unknown("release", "to_csv")     the AttributeError of a name that was never here
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+HABITS: Final[Mapping[str, Mapping[str, str]]] = {
+    "release": {
+        "to_csv": 'release.save("table.csv")',
+        "to_excel": 'release.save("table.xlsx")',
+        "to_json": 'release.save("table.json")',
+        "to_html": 'release.save("table.html")',
+        "to_pandas": "release.frame().to_pandas()",
+        "to_polars": "polars.DataFrame(release)",
+        "savefig": 'release.save("table.svg")',
+        "values": "release.answers",
+        "items": "release.answers, each with its name",
+        "summary": "print(release)",
+        "epsilon": "release.guarantee",
+    },
+    "answer": {
+        **dict.fromkeys(("to_pandas", "to_frame", "frame", "to_csv"), "release.frame().to_pandas(), of all answers"),
+        **dict.fromkeys(("interval", "ci", "conf_int", "bounds"), "answer.low, answer.high"),
+        **dict.fromkeys(("error", "margin", "stderr", "se"), "answer.noise and answer.sampling, half-widths at 95 %"),
+        **dict.fromkeys(("p", "pvalue"), "answer.p_value"),
+        "keys": "[cell.label for cell in answer]",
+    },
+    "synthetic": {
+        "to_pandas": "synthetic.frame().to_pandas()",
+        "to_polars": "polars.DataFrame(synthetic)",
+        "head": "synthetic.frame().slice(0, 5)",
+    },
+}
+
+
+def unknown(owner: str, name: str) -> AttributeError:
+    """The error of a name that ``owner`` does not have, with what to write where the habit is known."""
+    here = HABITS[owner].get(name)
+    return AttributeError(f"{owner} has no attribute '{name}'" + ("" if here is None else f". Write: {here}"))
+
+
+__all__ = ["unknown"]
