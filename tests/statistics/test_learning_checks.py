@@ -102,7 +102,7 @@ LET_OFF: tuple[tuple[Made, dict[str, object], Mapping[str, str]], ...] = (
     (private.StandardScaler, {}, {**TRANSFORMER, **SPARSE}),
     (private.PCA, {}, TRANSFORMER),
     (private.Clip, {}, {**TRANSFORMER, "check_estimators_empty_data_messages": FREE}),
-    (private.KMeans, {"n_clusters": 3}, ANY),
+    (private.KMeans, {"n_clusters": 3}, TRANSFORMER),
 )
 
 

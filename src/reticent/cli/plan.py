@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import click
 
-from reticent.cli import layout, options
+from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import Request, study_of, widths
 from reticent.cli.parser import AT_LEAST_ONE, Verb
 from reticent.errors import Refusal, SpecError
@@ -27,12 +27,16 @@ MANY: Final = 10**8  # people of a study that is larger than any question needs
 
 @click.command("check", cls=Verb)
 @options.study
+@click.option("--no-source", is_flag=True, help="The source is elsewhere: that it is not here is no failure.")
 @options.extensions
 @options.as_json
 @click.pass_obj
-def check(voice: Voice, study: Path, extensions: tuple[str, ...]) -> None:
-    """Read the study file and the names of columns: what is wrong, what to know. No row is read."""
-    from reticent.data.spec import warnings
+def check(voice: Voice, study: Path, no_source: bool, extensions: tuple[str, ...]) -> None:
+    """Read the study file and the names of columns: what is wrong, what to know. No row is read.
+
+    Exit code 6 if the source is not there, unless --no-source says that it is elsewhere.
+    """
+    from reticent.data.spec import absent_files, warnings
 
     try:
         opened = study_of(study, extensions)
@@ -47,21 +51,25 @@ def check(voice: Voice, study: Path, extensions: tuple[str, ...]) -> None:
         raise SpecError(*problems)
     warned, noted = (*warnings(opened.spec), *doubts), (*_notes(opened.spec), *_layout(opened.spec))
     names = [item.name for item in opened.spec.releases]
+    absent = () if no_source else absent_files(opened.spec)
     voice.result(
         {
             "verb": "check",
             "study": opened.title,
-            "ok": True,
+            "ok": not absent,
             "warnings": list(warned),
             "notes": list(noted),
             "releases": names,
             "format": format_to_json(opened.spec),
         },
-        f"{study}  ok",
+        f"{study}  {'FAILED' if absent else 'ok'}",
         *([] if not noted else [layout.fields(layout.under("note", noted))]),
     )
     if warned:
         voice.say(layout.fields(layout.under("warning", warned), style="yellow"))
+    if absent:
+        voice.say("If the source is elsewhere on purpose: check --no-source.")
+    raise click.exceptions.Exit(exit_codes.CHECK if absent else exit_codes.DONE)
 
 
 def _header_problems(spec: Spec) -> list[str]:
@@ -232,18 +240,41 @@ def plan(
             )
         else:
             single = _of_session(opened, str(session), names, answers, request, people)
-        _show(voice, single, "")
+        _show(voice, opened, single, "")
         return
     alone = wanted is not None and not request.ask and request.named is None
     item = ReleaseSpec("", ()) if alone else request.release(opened)
     made = _planned(opened, item, people, rows, wanted, passing)
-    _show(voice, made, item.name)
+    _show(voice, opened, made, item.name)
 
 
-def _show(voice: Voice, made: Plan, name: str) -> None:
+def _show(voice: Voice, opened: Study, made: Plan, name: str) -> None:
+    say_doubts(voice, opened, made)
     voice.result({"verb": "plan", "release": name, **made.to_json()}, *plan_parts(made, name))
     if not made.affordable:
         voice.say("A release of this would be refused.")
+
+
+def say_doubts(voice: Voice, opened: Study, made: Plan) -> None:
+    """Warn of the columns of a plan whose cells may be spelt otherwise than declared, as ``check`` does of all.
+
+    Parameters
+    ----------
+    voice : Voice
+    opened : Study
+    made : Plan
+    """
+    from reticent.data.spec import notation_doubts
+
+    doubts = notation_doubts(opened.spec)
+    if not doubts or made._prepared is None:
+        return
+    from reticent.study.release import columns_asked
+
+    asked = columns_asked(made._prepared, opened.schema)
+    said = [words for columns, words in doubts if asked & {*columns}]
+    if said:
+        voice.say(layout.fields(layout.under("warning", said), style="yellow"))
 
 
 def _of_model(

@@ -16,7 +16,7 @@ from reticent.cli import exit_codes, layout, options
 from reticent.cli.exit_codes import UserAbort
 from reticent.cli.options import Request, confirm, stem_of, study_of
 from reticent.cli.parser import NUMBER, PATH, PLACE, Verb
-from reticent.cli.plan import plan_parts
+from reticent.cli.plan import plan_parts, say_doubts
 from reticent.errors import LedgerError, QuestionError, SpecError
 
 if TYPE_CHECKING:
@@ -340,6 +340,7 @@ def ask_first(
         people=people,
         rows=rows,
     )
+    say_doubts(voice, study, made)
     voice.say(*plan_parts(made, item.name))
     confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)
 

@@ -10,11 +10,12 @@ for editors; a test keeps the two in agreement.
 from __future__ import annotations
 
 import datetime
+import glob
 import json
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -974,32 +975,54 @@ def warnings(spec: Spec) -> tuple[str, ...]:
             if isinstance(column, Integer) and column.calendar is not None:
                 kind = "dates" if column.calendar.kind == "date" else "times"
             said.append(f"Values of {name} that are not {kind} {_instead(column)}.")
-    read = {name: column for name, column in asked.items() if name not in spec.schema.computed}
-    said += _about_notation({name: column for name, column in read.items() if not typed[spec.schema.table_of(name)]})
-    return (*said, *without_partners(spec.schema))
+    said += [words for _, words in notation_doubts(spec)]
+    return (*absent_files(spec), *said, *without_partners(spec.schema))
 
 
-def _about_notation(columns: Mapping[str, Column]) -> Iterator[str]:
-    """Doubts about the spelling of dates and times in text, by the declarations alone."""
+def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
+    """Doubts about the spelling of dates and times in text, by the declarations alone, each with its columns.
+
+    They are warnings of ``check``, and of a plan that asks about one of the columns.
+    """
+    from reticent.data.file_kinds import kind_of
+
+    typed = {name: kind_of(Path(one.path)) == "parquet" for name, one in spec.further.items()}
+    typed[""] = kind_of(Path(spec.source)) in ("parquet", "database")
     dated = {
         name: column.calendar
-        for name, column in columns.items()
+        for name, column in spec.schema.columns.items()
         if isinstance(column, Integer) and column.calendar is not None
+        if name not in spec.schema.computed and not typed[table := spec.schema.table_of(name)]
+        if table not in spec.schema.tables or not spec.schema.tables[table].public
     }
+    doubts: list[tuple[tuple[str, ...], str]] = []
     spelt = [name for name, calendar in dated.items() if calendar.format]
-    bare = [name for name, calendar in dated.items() if not calendar.format]
+    bare = tuple(name for name, calendar in dated.items() if not calendar.format)
     if spelt and bare:
         format_ = dated[spelt[0]].format
-        yield (
+        words = (
             f"{', '.join(bare)} {'have' if len(bare) > 1 else 'has'} no format, so cells are read as 2024-02-29; "
             f"{spelt[0]} has {_shown(format_)}. Where they are spelt alike, say format in each."
         )
+        doubts.append((bare, words))
     for name, calendar in dated.items():
         if calendar.kind == "datetime" and not calendar.zone and not calendar.format:
-            yield (
+            words = (
                 f"columns.{toml_key(name)} has no zone: cells with an offset, 2024-02-29T13:05:00Z, cannot be read. "
                 'Say zone = "UTC", or the zone whose clocks count.'
             )
+            doubts.append(((name,), words))
+    return doubts
+
+
+def absent_files(spec: Spec) -> tuple[str, ...]:
+    """Words for the source and each further table that no file is of; none for a database."""
+    named = [("the source", spec.source), *((f"[tables.{name}]", one.path) for name, one in spec.further.items())]
+    return tuple(
+        f"There is no file {Path(path).name} where {what} should be."
+        for what, path in named
+        if path and not in_database(path) and not (glob.glob(path) or Path(path).exists())
+    )
 
 
 def _instead(column: Real | Integer) -> str:
@@ -1028,12 +1051,6 @@ def _about_the_study(spec: Spec) -> list[str]:
             said.append(f"release '{item.name}' asks {show(asked)}, and the whole budget is {show(limit)}.")
     if spec.ledger is None:
         said.append(f'No ledger is named. Add [study] ledger = "{stem_of(spec.source)}.ledger": a release needs one.')
-    named = any(mark in spec.source for mark in "*?[") or in_database(spec.source)
-    if not named and not Path(spec.source).exists():
-        said.insert(0, f"There is no file {Path(spec.source).name} where the source should be.")
-    for name, one in spec.further.items():
-        if not any(mark in one.path for mark in "*?[") and not Path(one.path).exists():
-            said.append(f"There is no file {Path(one.path).name} where [tables.{name}] should be.")
     return said
 
 

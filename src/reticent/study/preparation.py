@@ -183,6 +183,17 @@ def prepare(study: StudyTerms, questions: Sequence[Question], within: Cost, unit
 
 
 def _of_persons(study: StudyTerms, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
+    try:
+        return _settled(study, questions, within, units)
+    except QuestionError as refused:
+        from reticent.data.spelling_hints import hinted
+
+        texts = [str(one) for one in questions] if isinstance(questions, Sequence) else []
+        refused.args = (hinted(str(refused), texts, study.schema.cells),)
+        raise
+
+
+def _settled(study: StudyTerms, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
     asked, person = read_questions(study, questions), study.schema.person
     if person.moved > 1:
         from reticent.study.moved_persons import settle_moved

@@ -444,7 +444,7 @@ def certified(
     dict of str to object
         Document as JSON values.
     """
-    used = {name for view in prepared.views for name in _columns_of(prepared, view, schema)}
+    used = columns_asked(prepared, schema)
     columns = columns_to_json(prepared.schema or schema, used)
     found = stated(VERSION, prepared.guarantee, receipt.charge, columns, about, receipt, ledger)
     if prepared.extensions:
@@ -459,6 +459,11 @@ def certified(
             for file, keys in prepared.key_files.items()
         ]
     return {**found, "answers": [answer_to_json(answer) for answer in answers], "caveats": list(caveats)}
+
+
+def columns_asked(prepared: PreparedRelease, schema: Schema) -> set[str]:
+    """The declared columns that a release is about, those of its filters and behind computed ones included."""
+    return {name for view in prepared.views for name in _columns_of(prepared, view, schema)}
 
 
 def _columns_of(prepared: PreparedRelease, view: View, schema: Schema) -> tuple[str, ...]:

@@ -131,7 +131,13 @@ class Study(StudyTerms):
         from reticent.data.formula import read
         from reticent.data.transformations import filtered
 
-        return replace(self, spec=replace(self.spec, schema=filtered(self.schema, read(condition))))
+        try:
+            return replace(self, spec=replace(self.spec, schema=filtered(self.schema, read(condition))))
+        except QuestionError as refused:
+            from reticent.data.spelling_hints import hinted
+
+            refused.args = (hinted(str(refused), [f"where {condition}"], self.schema.cells),)
+            raise
 
     def passing(self, share: Number | None) -> Study:
         """The same study, whose plans suppose that this share of rows passes a filter.

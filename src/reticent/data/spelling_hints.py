@@ -1,0 +1,55 @@
+"""Hints beside a refused question: a declared column of odd signs stands in backticks, a date has hyphens.
+
+hinting(texts, names)    what is refused inside says how such a column, or a date, is written
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from reticent.data.expression import WORDS
+from reticent.data.expression_text import DATE_OTHERWISE
+
+PLAIN: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)?")  # one dot: a column of a further table
+BACKTICKED: Final = re.compile(r"`(?:[^`]|``)*`")
+GUESSED: Final = re.compile(r" A name with other signs stands in backticks: `[^`]*`\.")
+DATE: Final = "date is written 2024-02-29"
+CHARGED: Final = " Nothing was charged."
+
+
+def hinted(said: str, texts: Sequence[str], names: Collection[str]) -> str:
+    """The words of a refusal, with how a column in the question, or a date, would have to be written.
+
+    Parameters
+    ----------
+    said : str
+        Words of the refusal.
+    texts : sequence of str
+        Questions as they were typed; only after "where" a name has to be spelt so.
+    names : collection of str
+        Declared columns.
+
+    Returns
+    -------
+    str
+    """
+    typed = BACKTICKED.sub(" ", " ; ".join(f" {text}".partition(" where ")[2] for text in texts))
+    found = [name for name in names if _is_odd(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", typed)]
+    hints = [f" The column {name} stands in backticks: `{name.replace('`', '``')}`." for name in found]
+    if hints:
+        said = GUESSED.sub("", said)
+    if DATE_OTHERWISE.search(typed) and DATE not in said:
+        hints.append(f" A {DATE}.")
+    hints = [hint for hint in hints if hint not in said]
+    if not said.endswith(CHARGED):
+        return said + "".join(hints)
+    return said.removesuffix(CHARGED) + "".join(hints) + CHARGED
+
+
+def _is_odd(name: str) -> bool:
+    return PLAIN.fullmatch(name) is None or name.lower() in WORDS
+
+
+__all__ = ["hinted"]
