@@ -519,6 +519,98 @@ def test_a_household_is_one_person_of_the_guarantee(study: Path) -> None:
             opened.plan([asked], epsilon=1)
 
 
+def in_homes(study: dict[str, Any] | None = None, *, inside: bool = True) -> rt.Study:
+    """1,000 persons with two rows each, in homes of four; the home stands in the main table or in that of patients."""
+    homes = [i // 4 for i in range(1_000)]
+    rows: dict[str, Any] = {"patient": [*range(1_000)] * 2, "cost": [10.0] * 2_000}
+    told: dict[str, Any] = {"household": "home", "per_household": 4, "rows_each": 1, "adjacency": "add_remove"}
+    told |= {"person": "patient", "columns": {"cost": rt.real(0, 20)}, "override": "made-up rows", "budget": 90}
+    if inside:
+        return rt.study(rows | {"home": homes * 2}, **told | (study or {}))
+    patients = {"patient": range(1_000), "home": homes, "age": [40] * 1_000}
+    table = rt.table(patients, columns={"age": rt.integer(0, 99)})
+    return rt.study(rows, **told | {"household": "patients.home"} | (study or {}), tables={"patients": table})
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("most", [4, 3, 1])
+def test_persons_of_a_household_are_counted_up_to_its_cap(most: int, inside: bool) -> None:
+    opened = in_homes({"per_household": most}, inside=inside)
+    asked: list[Any] = ["count", "persons", rt.mean("cost").per("person")]
+    release = opened.release(asked, epsilon=80, record=rt.Record(override="made-up rows"), audit=2)
+    kept = 250 * most  # the noise is beyond 12 with probability below 1e-60
+    assert all(abs(release[name].value - kept) < 12 for name in ("count", "persons"))
+    assert abs(release["mean(cost, per=person)"].value - 10) < 0.5
+    assert release.certificate.verify(allow_unsigned=True).ok
+    document = release.certificate.document
+    number = "1 person" if most == 1 else f"{most} persons"
+    assert document["study"]["household"] == f"{'' if inside else 'patients.'}home, at most {number} of each"
+    assert document["adjacency"]["rows"] == most
+    assert document["audit"]["verdict"] == "passed"
+    assert any("one household, of which" in note for note in release.caveats)
+    assert opened.sql("SELECT COUNT(DISTINCT patient) AS n FROM study", epsilon=4).columns()["n"]
+    assert opened.rehearse(["persons"], epsilon=4).answers[0].name == "persons"
+
+
+def test_each_person_of_a_household_has_a_part_of_the_loss() -> None:
+    plan = in_homes().plan(["count"], epsilon=4)
+    assert "one household: its persons are 4 steps" in str(plan)
+    one = in_homes({"per_household": 1}).plan(["count"], epsilon=1)
+    assert plan.lines[0].expected.noise == one.lines[0].expected.noise
+    opened = in_homes()
+    opened.release(["count"], epsilon=4)
+    assert opened.ledger.spent() == rt.PureDP(4)  # type: ignore[arg-type]  # equal to a Fraction
+    assert opened.ledger.person == "home"
+
+
+def test_a_ledger_about_households_is_no_ledger_about_persons(study: Path) -> None:
+    homes = 'column = "patient"\nhousehold = "patients.home"\nper_household = 3'
+    put(
+        study.parent,
+        "patients.csv",
+        patient=range(9),
+        age=range(40, 49),
+        sex=["f"] * 9,
+        home=[1, 1, 1, 2, 2, 2, 3, 3, 3],
+    )
+    study.write_text(FILE.replace('column = "patient"', homes, 1), "utf-8")
+    assert run("check", str(study)).code == 0
+    rt.open(study).release(["persons"], epsilon=1)
+    study.write_text(FILE, "utf-8")
+    with pytest.raises(rt.LedgerError, match=r"counts losses for"):
+        rt.open(study).release(["count"], epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"per_household": None}, "any number of persons"),
+        ({"per_household": 0}, "from 1 to 100"),
+        ({"household": None}, "name it"),
+        ({"household": "patient"}, "one names households"),
+        ({"household": "house"}, "no column 'house'"),
+        ({"adjacency": "substitute"}, "needs adjacency"),
+        ({"rows_each": "auto"}, "have a declared cap"),
+        ({"columns": {"cost": rt.real(0, "auto")}}, "have declared bounds"),
+        ({"person": None, "rows_each": None}, "needs a person column"),
+    ],
+)
+def test_a_household_that_cannot_be_protected_is_refused_in_words(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(rt.SpecError, match=words):
+        in_homes(change)
+
+
+def test_a_household_stands_where_each_person_has_one() -> None:
+    for key, public in (("patient", True), ("cost", False)):
+        table = rt.table(
+            {"patient": [1], "cost": [2], "home": [3]}, columns={"home": rt.integer(0, 9)}, key=key, public=public
+        )
+        with pytest.raises(rt.SpecError, match="not joined on the person alone"):
+            in_homes({"household": "wards.home", "tables": {"wards": table}})
+    with pytest.raises(rt.QuestionError, match="know no household"):
+        in_homes().sparse_vector(["cost"], positives=1, epsilon=1)
+
+
 def test_a_file_about_people_cannot_be_declared_public(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file of the study itself, by another name too; then one that another study's ledger counts for."""
     nobody = '[tables.own]\nsource = "{}"\npublic = true\nkey = "patient"\n[[release]]'

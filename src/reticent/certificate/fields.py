@@ -45,6 +45,7 @@ class ReleaseMetadata:
     where: str = ""
     tables: tuple[str, ...] = ()
     unit: str = ""
+    household: str = ""
     request: tuple[str, str] | None = None  # its id and the digest of what it asks; for the ledger alone
 
 
@@ -96,6 +97,7 @@ def stated(
             **({"where": about.where} if about.where else {}),
             **({"tables": list(about.tables)} if about.tables else {}),
             **({"unit": about.unit} if about.unit else {}),
+            **({"household": about.household} if about.household else {}),
         },
         "software": software(),
         "adjacency": serialization.adjacency_to_json(guarantee.adjacency),

@@ -167,6 +167,7 @@ def of_session(
     about = replace(about, override=told.override, snapshot=told.snapshot)
     where = "" if schema.where is None else write(schema.where)
     about = replace(about, where=where, tables=tuple(lines(schema)), unit=schema.person.unit)
+    about = replace(about, household=schema.person.household_words)
     declared = columns_to_json(schema, needed(schema, columns))
     return Certificate.of(
         {

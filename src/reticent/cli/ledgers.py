@@ -218,8 +218,7 @@ def ledger_adopt(voice: Voice, study: Path, reason: str, yes: bool) -> None:
     spec = read_spec(study)
     found = ledger_of(study)
     confirm(f"Adopt {found.name}? All that it has left is charged.", yes=yes)
-    person = spec.schema.person.column
-    declared = [*spec.schema.stored, *([] if person is None else [person])]
+    declared = [*spec.schema.stored, *spec.schema.named]
     files = private_files(spec.schema, spec.further)
     for source in (source_at(identity_of(spec.source)), *files.values()):
         adopt(source, [*declared, *further_names(further_columns(spec.schema), files)], found, reason=reason)

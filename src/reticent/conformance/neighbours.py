@@ -158,6 +158,8 @@ def family(schema: Schema, dice: KeyedDice, moods: Sequence[Mood], others: int |
     who = schema.person.column
     if who is not None:
         storage[who] = dice.pick(("text", "text", "whole", "real"))
+    if schema.person.household is not None:
+        storage[schema.person.household] = "text"
     many = dice.below(OTHERS + 1) if others is None else others
     make = _Maker(schema, storage, dice)
     first = max(OTHERS, many) + 1  # of those who differ: nobody else has their name
@@ -194,10 +196,12 @@ class _Maker:
         size = max(1, min(most, self.dice.pick((1, kept, kept, kept + 1, kept + 2, self.dice.between(1, kept)))))
         name: Cell = f"p{number}" if self.storage[who] == "text" else number
         start, step = self.dice.below(8), self.dice.below(2)  # all in one group, or each in the next one
-        return [{**self.row(mood, start + step * place), who: name} for place in range(size)]
+        house = {} if self.schema.person.household is None else {self.schema.person.household: f"h{number}"}
+        return [{**self.row(mood, start + step * place), **house, who: name} for place in range(size)]
 
     def row(self, mood: Mood, turn: int) -> dict[str, Cell]:
         found = {name: self._cell(column, mood, turn) for name, column in self.schema.stored.items()}
+        found |= {} if self.schema.person.household is None else {self.schema.person.household: "h"}
         return found | dict.fromkeys(self.schema.texts, _text(mood, turn))
 
     def _cell(self, column: Column, mood: Mood, turn: int) -> Cell:

@@ -43,7 +43,7 @@ class Reading:
 
 def wanted(schema: Schema) -> tuple[str, ...]:
     """The columns that may ever be read: declared ones of this source, those of the person, and of keys."""
-    person = [] if schema.person_here is None else [schema.person_here]
+    person = [name for name in (schema.person_here, schema.household_here) if name is not None]
     keys = [ours for table in schema.tables.values() for ours, _ in table.keys if not schema.table_of(ours)]
     return tuple(dict.fromkeys([*schema.stored, *schema.stored_texts, *person, *keys]))
 

@@ -171,14 +171,21 @@ def source_of(schema: Schema, name: str) -> Schema:
     columns = {full.removeprefix(first): one for full, one in schema.columns.items() if schema.table_of(full) == name}
     texts = {full.removeprefix(first): one for full, one in schema.texts.items() if schema.table_of(full) == name}
     named = [*(theirs for _, theirs in table.keys), *(column for column, _ in links(schema, name, schema.tables))]
+    named += household_of(schema, name)
     keys = {one: Text() for one in named if one not in (*columns, *texts, table.person)}
     return Schema(columns, Person("add_remove", table.person), table.format, texts={**keys, **texts})
+
+
+def household_of(schema: Schema, name: str) -> list[str]:
+    """The column of a further table that names the household, by its own name; none where it has no such column."""
+    household = schema.person.household
+    return [own_name(schema.tables, household)] if household and schema.table_of(household) == name else []
 
 
 def joined_of(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
     """The further tables that are read for some columns, and those that decide how many rows there are."""
     wanted = {schema.table_of(name) for name in used} | set(schema.owners)
-    wanted |= {name for name, table in schema.tables.items() if table.always}
+    wanted |= {name for name, table in schema.tables.items() if table.always or household_of(schema, name)}
     for name, table in reversed(list(schema.tables.items())):  # each stands after those whose columns are its keys
         if name in wanted:
             wanted |= {table_at(schema.tables, ours) for ours, _ in table.keys}
@@ -225,8 +232,9 @@ def further_columns(schema: Schema) -> list[str]:
 
 
 def keys_of(schema: Schema) -> dict[str, str]:
-    """The columns of the main table by which others are reached, each with its name inside the engine."""
+    """The columns of the main table by which others are reached, and its household, with their names in the engine."""
     ours = dict.fromkeys(ours for table in schema.tables.values() for ours, _ in table.keys)
+    ours |= dict.fromkeys([] if schema.household_here is None else [schema.household_here])
     return {name: f"k{place}" for place, name in enumerate(name for name in ours if not table_at(schema.tables, name))}
 
 

@@ -63,6 +63,8 @@ def made_up(schema: Schema, people: int, entropy: Entropy, shape: Shape = "wide"
         columns[name] = [f"key {rank}" for rank in _geometric(len(owner), entropy)]
     if person.column is not None:
         columns[person.column] = [f"p{number}" for number in owner.tolist()]
+    if person.household is not None:
+        columns[person.household] = [f"h{number // person.moved}" for number in owner.tolist()]
     return columns
 
 

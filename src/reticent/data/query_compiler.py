@@ -230,6 +230,10 @@ def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tabl
     if person.column is not None:
         constant = [names[name] for name in read if declared[name].constant]
         rows = rows.mutate(**{name: rows[name].min().over(group_by="who") for name in constant})
+    if schema.household_here is not None:
+        from reticent.data.engines import households
+
+        rows = households.belonging(schema, rows)
     return joins.joined(schema, used, rows) if schema.tables else rows
 
 
@@ -252,6 +256,10 @@ def chosen_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tab
     """
     names, person = Names(schema, used), schema.person
     rows = chosen(schema, used, names, typed_rows(schema, used, who))
+    if person.household is not None:
+        from reticent.data.engines import households
+
+        rows = households.few_persons(schema, rows)
     return rows.select(*([] if person.column is None else ["who"]), *(names[name] for name in used), "turn")
 
 
@@ -629,7 +637,7 @@ def statements(
     return Statements(
         lists,
         steps,
-        ("base" if person.column is None else "typed", _first_text(shape, dialect)),
+        ("base" if person.column is None else "typed", _with(_first_text(shape, dialect), key)),
         [(how, name, _with(text, key)) for how, name, text in further],
         [_with(text, key) for text in asked],
     )
@@ -693,7 +701,7 @@ def side_statements(
     -------
     the view by its name, name and text of the table
     """
-    name = f"side{list(schema.tables).index(table)}"
+    name = f"side{schema.place_of(table)}"
     cells, kept = _side_texts(table, _shape(RowChoice(schema, used)), tuple(sorted(storage.items())), dialect)
     return {f"{name}cells": cells}, name, _with(kept, key)
 

@@ -240,7 +240,8 @@ class Person:
     that the ledger speaks of, where the cap is below it. ``ladder`` has the candidates of a cap that each release is to
     choose privately; ``rows`` is the largest of them until then. ``moved`` is by how many steps of one person's rows
     tables differ where one has one person more: above 1 where rows reach their person through a key.
-    ``unit`` is the word for what the column names, where that is several people, "household"; empty of a person.
+    ``unit`` is the word for what is protected, where that is several people, "household"; empty of a person.
+    ``household`` names the column of a unit coarser than the person, of whom at most ``moved`` are kept in each.
     """
 
     adjacency: Kind
@@ -254,6 +255,7 @@ class Person:
     moved: int = 1
     unit: str = ""
     supposed: Fraction | None = None
+    household: str | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -289,7 +291,19 @@ class Person:
     @property
     def protected(self) -> Adjacency:
         """The neighbours of a release and its ledger: those of the ceiling, where the cap is below it."""
-        return Adjacency(self.adjacency, self.rows if self.ceiling is None else self.ceiling)
+        rows = self.rows if self.ceiling is None else self.ceiling
+        return Adjacency(self.adjacency, rows if self.household is None else rows * self.moved)
+
+    @property
+    def protected_column(self) -> str | None:
+        """The column that names what is protected: the household, else the person; None where every row is one."""
+        return self.column if self.household is None else self.household
+
+    @property
+    def household_words(self) -> str:
+        """The line of a certificate that says who is kept of a household: ``home, at most 5 persons of each``."""
+        persons = "1 person" if self.moved == 1 else f"{self.moved} persons"
+        return "" if self.household is None else f"{self.household}, at most {persons} of each"
 
     def with_one_cap(self) -> Adjacency:
         """The neighbours, for sessions and models, which know no cap but the declared one.
@@ -299,6 +313,11 @@ class Person:
         QuestionError
             Where the cap is chosen privately, or was chosen below a ceiling.
         """
+        if self.moved > 1 and self.household is not None:
+            raise QuestionError(
+                f"Sessions and models know no {self.unit} of several persons: keep one of each, per_household = 1, or "
+                f'say column = "{self.household}" and let rows be its own. Nothing was charged.'
+            )
         if self.moved > 1:
             raise QuestionError(
                 "Sessions and models need rows that name their person: these reach one through a key. Put the person "
@@ -383,6 +402,10 @@ class Schema:
         """The columns of texts that the source has."""
         return {name: text for name, text in self.texts.items() if not self.table_of(name)}
 
+    def place_of(self, table: str) -> int:
+        """The place of a further table among them, from 0, by which the engine calls it."""
+        return list(self.tables).index(table)
+
     def table_of(self, name: str) -> str:
         """The further table that a column stands in; empty for a column of the main one, or one that is computed."""
         return "" if name in self.computed else table_at(self.tables, name)
@@ -401,6 +424,17 @@ class Schema:
     def person_here(self) -> str | None:
         """The column of the main table that names the person, if one does."""
         return None if self.owner else self.person.column
+
+    @property
+    def household_here(self) -> str | None:
+        """The column of the main table that names the household, if one does."""
+        household = self.person.household
+        return None if household is None or self.table_of(household) else household
+
+    @property
+    def named(self) -> list[str]:
+        """The columns that name persons and households, of whichever table."""
+        return [name for name in (self.person.column, self.person.household) if name is not None]
 
     def canonical(self, name: str) -> str:
         """A column by its full name: ``age`` stands for ``patients.age`` where no other table has an age.

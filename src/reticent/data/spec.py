@@ -93,7 +93,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
         *("public", "key", "person", "join", "rows", "keys", "owners", "columns"),
     ),
     "design": ("weights", "cluster", "likeness", "fraction", "strata", "margins"),
-    "person": ("column", "unit", "adjacency", "people", "rows"),
+    "person": ("column", "unit", "household", "per_household", "adjacency", "people", "rows"),
     "budget": ("epsilon", "delta", "rho", "approved", "ends", "override"),
     "real": NUMERIC,
     "integer": tuple(key for key in NUMERIC if key != "resolution"),
@@ -434,7 +434,12 @@ def _person(tables: Tables) -> Person:
         problems.of(_rows_alone, column, rows)
     problems.refuse()
     try:
-        return replace(person_of(adjacency, column, rows, people), unit=_text(table, "unit", "[person]") or "")
+        found = replace(person_of(adjacency, column, rows, people), unit=_text(table, "unit", "[person]") or "")
+        if not table.keys() & {"household", "per_household"}:
+            return found
+        from reticent.data.households import in_households
+
+        return in_households(found, _text(table, "household", "[person]"), table.get("per_household"))
     except PublicParameterError as error:
         raise SpecError(f"[person] {error}") from None
 
@@ -515,6 +520,10 @@ def _schema(tables: Tables, person: Person, study: Tables, further: Mapping[str,
         MappingProxyType(plain), person, _format(study), texts=MappingProxyType(texts), design=_design(study)
     )
     schema = joined_schema(schema, further)
+    if person.household is not None:
+        from reticent.data.households import check as check_households
+
+        check_households(schema)
     for name, table in given.items():
         where = section(name)
         _known(table, str(table.get("kind", "computed")), where)

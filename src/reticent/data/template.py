@@ -73,6 +73,7 @@ def skeleton(
         "[person]\n"
         '# column  = "person_id"       # who one person is, when a person can have several rows\n'
         '# rows    = "one_each"        # or { at_most = 20 }: rows kept of one person\n'
+        '# household = "home"          # optional: protects whole households; then per_household = 5 too\n'
         '# adjacency = "add_remove"    # hides whether someone is in the file; "substitute" makes their number public\n'
         "# people  = 20000             # optional: the number of people, if it is public\n\n"
         "[budget]\n"

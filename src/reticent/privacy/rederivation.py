@@ -112,8 +112,11 @@ def _group_again(tree: Guarantee) -> Guarantee:
     part, size, whole = tree.parts[0], int(tree.parameter("size")), tree.adjacency
     steps = 2 if whole.kind == "substitute" and part.adjacency.kind == "add_remove" else 1
     from_row = part.adjacency == Adjacency("add_remove", unit="row") and whole.unit == "person"
+    from_persons = part.adjacency.unit == "person"
     same_unit = (part.adjacency.unit, part.adjacency.rows) == (whole.unit, whole.rows)
     same_kind = part.adjacency.kind == whole.kind
-    if not (from_row or (same_unit and (same_kind or steps == 2))) or size < steps:
+    # a household: to add or remove so many persons of these rows, one after the other
+    several = Adjacency("add_remove", part.adjacency.rows * size) == whole and same_kind and from_persons
+    if not (from_row or several or (same_unit and (same_kind or steps == 2))) or size < steps:
         raise CheckError("group privacy between unrelated neighbours, or over too few steps")
     return grouped(part, size, neighbours=whole)

@@ -57,10 +57,15 @@ def resolved(asked: Ask, schema: Schema, folder: Callable[[], KeyFolder] | None 
     QuestionError
         Persons of a unit of several people; what ``keys_of`` and a file of keys refuse.
     """
-    if schema.person.unit and (asked.statistic.verb == "persons" or asked.unit == "person"):
+    if (
+        schema.person.unit
+        and schema.person.household is None
+        and (asked.statistic.verb == "persons" or asked.unit == "person")
+    ):
         raise QuestionError(
             f"[person] column names a {schema.person.unit}, of several people: how many people there are, and what "
-            "each has on average, is not known here. Ask by row. Nothing was charged."
+            "each has on average, is not known here. Ask by row, or let column name the person, beside household and "
+            "per_household. Nothing was charged."
         )
     statistic = asked.statistic.renamed(lambda name: name_of(name, schema))
     source, groups = asked.source, _groups(asked, schema, folder)

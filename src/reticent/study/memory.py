@@ -78,6 +78,8 @@ def study(
     snapshot: str = "",
     tables: Mapping[str, TableSource] | None = None,
     unit: str = "",
+    household: str | None = None,
+    per_household: int | None = None,
     weight: str | Expression | None = None,
     design: str | Mapping[str, object] | None = None,
     extensions: Sequence[ModuleType] = (),
@@ -128,7 +130,12 @@ def study(
         Further tables, ``{"wards": rt.table("wards.csv", public=True, key="ward")}``. Their columns are asked for as
         ``wards.name``.
     unit : str
-        What ``person`` names, where that is several people: "household".
+        What is protected, where that is several people: "household".
+    household : str, optional
+        The column that names the household of a person, or another unit of several. The guarantee is about one
+        household then; ``person`` names who is counted in it.
+    per_household : int, optional
+        Most persons kept of a household; needed with ``household``.
     weight : str, optional
         The column by which every question weights rows; one may name another, or "1" for none.
     design : "fixed" or mapping, optional
@@ -177,14 +184,21 @@ def study(
     texts = {name: column for name, column in plain.items() if isinstance(column, Text)}
     listed = {name: column for name, column in plain.items() if not isinstance(column, Text)}
     sample = design_of(None if weight is None else read_column(weight), design)
-    schema = Schema(
-        listed, replace(person_of(adjacency, person, each, people), unit=unit), form, texts=texts, design=sample
-    )
+    of_person = replace(person_of(adjacency, person, each, people), unit=unit)
+    if household is not None or per_household is not None:
+        from reticent.data.households import in_households
+
+        of_person = in_households(of_person, household, per_household)
+    schema = Schema(listed, of_person, form, texts=texts, design=sample)
     further = dict(tables or {})
     if further:
         from reticent.data.further_tables import joined_schema
 
         schema = joined_schema(schema, further)
+    if household is not None:
+        from reticent.data.households import check as check_households
+
+        check_households(schema)
     for name, tree in formulas.items():
         schema = computed(schema, name, tree)
     if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
@@ -211,7 +225,7 @@ def study(
         limits=limits,
         engine=reader,
     )
-    declared = sorted({*plain, *([] if schema.person.column is None else [schema.person.column])})
+    declared = sorted({*plain, *schema.named})
     files: Mapping[str, Path] = {}
     if further:
         from reticent.data.further_tables import check_further, private_files
@@ -318,7 +332,7 @@ def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[s
     from reticent.ledger.fingerprint import claim, claimed_by, open_for, source_at
     from reticent.ledger.places import ledger_at
 
-    near, person, budget = spec.schema.person.protected, spec.schema.person.column, spec.budget.loss
+    near, person, budget = spec.schema.person.protected, spec.schema.person.protected_column, spec.budget.loss
     path = path_of(rows)
     known = path and (in_database(path) or is_there(Path(path)))
     source = source_at(identity_of(path)) if known else None

@@ -1,9 +1,9 @@
-"""Releases of rows that reach their person through a key, where one person can change what is kept of others.
+"""Releases in which neighbours differ in several persons: a household, or what a key of one person is kept for.
 
-    settle_moved(questions, ...)    a release of one person's step, lifted to all the steps that one person makes
+    settle_moved(questions, ...)    a release of one person's step, lifted to all the steps that neighbours are apart
 
-Tables of the source that differ in one person give joined rows that differ in ``Person.moved`` steps, each of one
-person's rows (docs/proofs/joins.md, Theorem 2). So the release is prepared at a share of its loss, and ``grouped``.
+Neighbouring sources give joined rows that differ in ``Person.moved`` steps, each of one person's rows
+(docs/proofs/joins.md, Theorems 2 to 4). So the release is prepared at a share of its loss, and ``grouped``.
 """
 
 from __future__ import annotations
@@ -63,26 +63,34 @@ def settle_moved(
     PublicParameterError
         What ``settle`` refuses, and a loss that no theorem lifts to a group.
     """
-    steps = schema.person.moved
+    steps, (reason, told) = schema.person.moved, _words(schema)
     if within.epsilon is None and within.rho is None:
         raise QuestionError(
-            "Say epsilon=… of the whole release: rows reach their person through a key, and a loss of a question's own "
-            "would be of one step. Nothing was charged."
+            f"Say epsilon=… of the whole release: {reason}, and a loss of a question's own would be of one step. "
+            "Nothing was charged."
         )
     if any(item.epsilon is not None or item.delta is not None for item in asked):
         raise QuestionError(
-            "Rows reach their person through a key: say epsilon and delta of the whole release. Nothing was charged."
+            f"{reason[0].upper()}{reason[1:]}: say epsilon and delta of the whole release. Nothing was charged."
         )
     inner = currency if within.rho is None else "zcdp"  # converted once, at the root
     made = settle(asked, _of_one_step(within, steps), schema, units, inner, NOTHING, extensions)
-    lifted = compose.grouped(made.guarantee, steps, neighbours=schema.person.protected, label=f"through {schema.owner}")
+    label = f"through {schema.owner}" if schema.owner else f"persons of a {schema.person.unit}"
+    lifted = compose.grouped(made.guarantee, steps, neighbours=schema.person.protected, label=label)
     whole = together([lifted], within, currency)
     within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
-    told = (
-        f"rows reach their person through {' and '.join(schema.owners)}: one person can change what is kept of others, "
-        f"so the release is {steps} steps, each of 1/{steps} of its loss"
-    )
     return replace(made, guarantee=whole, notes=(*made.notes, told))
+
+
+def _words(schema: Schema) -> tuple[str, str]:
+    """The reason for several steps, and the note of a release."""
+    person, steps = schema.person, schema.person.moved
+    share = f"so the release is {steps} steps, each of 1/{steps} of its loss"
+    if schema.owner:
+        through = f"through {' and '.join(schema.owners)}: one person can change what is kept of others"
+        return "rows reach their person through a key", f"rows reach their person {through}, {share}"
+    kept = f"one {person.unit}, of which at most {steps} persons are kept"
+    return f"the guarantee is about a {person.unit} of several persons", f"the guarantee is about {kept}, {share}"
 
 
 def _of_one_step(within: Cost, steps: int) -> Cost:

@@ -212,10 +212,14 @@ class Plan:
         rows = "" if self.typical is None else f" with {show(self.typical)} rows each"
         text = f"* {where} {self.people:,} people{rows} and a shape read off the bounds; your file was not consulted."
         if self._schema is not None and self._schema.person.moved > 1:
-            text += (
-                f" Rows reach their person through {' and '.join(self._schema.owners)}: one person makes "
-                f"{self._schema.person.moved} steps, and the losses above are those of one."
-            )
+            steps = f"{self._schema.person.moved} steps, and the losses above are those of one."
+            household = self._schema.person.unit if self._schema.person.household is not None else ""
+            if household:
+                text += f" The guarantee is about one {household}: its persons are {steps}"
+            else:
+                text += (
+                    f" Rows reach their person through {' and '.join(self._schema.owners)}: one person makes {steps}"
+                )
         if any(line.expected.others for line in self.lines):
             text += f" A range is over {RANGES}."
         if self.seconds is not None:

@@ -178,6 +178,10 @@ def prepare(study: StudyTerms, questions: Sequence[Question], within: Cost, unit
     if not (unit := study.schema.person.unit):
         return made
     note = f"one person of the guarantee, of the cap and of the caveats is one {unit}, with all who belong to it"
+    if study.schema.person.household is not None:
+        if study.schema.person.moved > 1:
+            return made  # a note of its own says how many are kept
+        note = f"the guarantee is about one {unit}, of which one person is kept"
     by_choice = tuple(replace(one, notes=(*one.notes, note)) for one in made.by_choice)
     return replace(made, notes=(*made.notes, note), by_choice=by_choice)
 

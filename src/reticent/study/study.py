@@ -451,6 +451,7 @@ class Study(StudyTerms):
             where="" if self.schema.where is None else write(self.schema.where),
             tables=tuple(lines(self.schema)),
             unit=self.schema.person.unit,
+            household=self.schema.person.household_words,
             request=request,
         )
         return run(prepared, table, self.schema, ledger, metadata, system(), signer, stage)

@@ -86,7 +86,7 @@ class StudyTerms:
                 further=self._further_files(),
                 title=self.spec.title,
                 adjacency=self.schema.person.protected,
-                person=self.schema.person.column,
+                person=self.schema.person.protected_column,
                 budget=self.spec.budget.loss,
                 approved=self.spec.budget.approved or None,
                 ends=self.spec.budget.ends,
@@ -135,7 +135,7 @@ class StudyTerms:
 
     @property
     def _declared(self) -> list[str]:
-        own = [*self.schema.stored, *filter(None, [self.schema.person.column])]
+        own = [*self.schema.stored, *self.schema.named]
         if not self.schema.tables:
             return own
         from reticent.data.joins import further_columns

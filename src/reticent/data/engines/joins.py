@@ -18,7 +18,7 @@ from reticent.data.columns import Storage
 from reticent.data.engines.casts import DTYPES, engine_type, known_text, parsed, typed
 from reticent.data.engines.formula_levels import Names
 from reticent.data.joined_table import JoinedTable, own_name
-from reticent.data.joins import joined_of, keys_of, link_names, links
+from reticent.data.joins import household_of, joined_of, keys_of, link_names, links
 from reticent.data.schema import Category, Schema, Text
 from reticent.data.transformations import needed
 
@@ -80,6 +80,7 @@ def stream_names(schema: Schema, used: Sequence[str], table: str) -> list[tuple[
     found = [(names[name], own_name(schema.tables, name)) for name in columns_read(schema, used, table)]
     found += [(inside, own) for own, inside in links(schema, table, tables_read(schema, used))]
     found += [(f"k{place}", theirs) for place, (_, theirs) in enumerate(joined.keys)]
+    found += [("house", own) for own in household_of(schema, table)]
     return found if joined.person is None else [*found, ("who", joined.person)]
 
 
@@ -135,11 +136,12 @@ def kept(schema: Schema, used: Sequence[str], table: str) -> Table:
     Table
         Expression over the parsed cells of the table.
     """
-    names, joined, place = Names(schema, used), schema.tables[table], list(schema.tables).index(table)
+    names, joined, place = Names(schema, used), schema.tables[table], schema.place_of(table)
     declared, read = schema.cells, columns_read(schema, used, table)
     keys = [f"k{nth}" for nth in range(len(joined.keys))]
     group = keys if joined.public else ["who", *keys]
-    linked = [inside for _, inside in links(schema, table, tables_read(schema, used))]
+    house = ["house" for _ in household_of(schema, table)]
+    linked = [*(inside for _, inside in links(schema, table, tables_read(schema, used))), *house]
     shape = {names[name]: engine_type(declared[name]) for name in read} | dict.fromkeys([*group, *linked], "string")
     rows = ibis.table(shape, name=f"side{place}cells")
     for name in group:
@@ -153,6 +155,8 @@ def kept(schema: Schema, used: Sequence[str], table: str) -> Table:
     if not joined.public and not joined.one_each:
         constant = [names[name] for name in read if declared[name].constant]
         rows = rows.mutate(**{name: rows[name].min().over(group_by="who") for name in constant})
+    # a person in two households belongs to the least: the same one in every release
+    rows = rows.mutate(**{name: rows[name].nullif("").min().over(group_by="who") for name in house})
     order = [rows[name] for name in found] or [rows[group[0]]]
     rows = rows.mutate(
         size=rows.count().over(group_by=group), nth=ibis.row_number().over(group_by=group, order_by=order)
@@ -170,7 +174,7 @@ def kept(schema: Schema, used: Sequence[str], table: str) -> Table:
 def _of_persons(schema: Schema, used: Sequence[str], rows: Table, table: str) -> Table:
     """Rows of a table of a chain, once for each person left of the next key, with the columns of the tables after."""
     after = schema.owners[schema.owners.index(table) + 1 :]
-    place = list(schema.tables).index(after[0])
+    place = schema.place_of(after[0])
     side = ibis.table(_shape(schema, used, after) | {f"s{place}who": "string", f"s{place}k0": "string"}, f"side{place}")
     return rows.inner_join(side, rows.who == side[f"s{place}k0"]).drop("who", f"s{place}k0").rename(who=f"s{place}who")
 
@@ -183,6 +187,7 @@ def _shape(schema: Schema, used: Sequence[str], tables: Sequence[str]) -> dict[s
         for name in tables
         for one in columns_read(schema, used, name)
     }
+    found |= dict.fromkeys(["house" for name in tables for _ in household_of(schema, name)], "string")
     return found | {inside: "string" for name in tables for _, inside in links(schema, name, read)}
 
 
@@ -224,7 +229,7 @@ def owned(schema: Schema, used: Sequence[str], rows: Table) -> Table:
     Table
         The rows with a column ``who``.
     """
-    place = list(schema.tables).index(schema.owners[0])
+    place = schema.place_of(schema.owners[0])
     found = _beside(schema, used, rows, schema.owners[0])
     return found.rename(who=f"s{place}who")
 
@@ -256,7 +261,7 @@ def joined(schema: Schema, used: Sequence[str], rows: Table) -> Table:
 def _beside(schema: Schema, used: Sequence[str], rows: Table, name: str) -> Table:
     """Rows with the columns of one further table, and with the person of its rows where that is the owner's."""
     ours = keys_of(schema) | link_names(schema)
-    table, place = schema.tables[name], list(schema.tables).index(name)
+    table, place = schema.tables[name], schema.place_of(name)
     on = {f"s{place}k{nth}": ours[main] for nth, (main, _) in enumerate(table.keys)}
     person = [] if table.public else [f"s{place}who"]
     on |= {} if name in schema.owners else dict.fromkeys(person, "who")
