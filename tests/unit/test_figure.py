@@ -13,7 +13,7 @@ from reticent import calendar
 from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.render import figure as drawing
-from reticent.certificate.render.figure import _apart, bar, _date_ticks, figure, pdf, svg
+from reticent.certificate.render.figure import _apart, _date_ticks, bar, figure, pdf, svg
 from reticent.certificate.render.panels import edges_of, noise_ends, panels
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
