@@ -132,3 +132,15 @@ def test_the_page_of_a_model_tells_each_number_once() -> None:
     assert not re.search(r"[0-9]\.[0-9]{7}", text.partition("What was let out")[2].partition("Privacy label")[0])
     tree = dict(found(fitted(DecisionTreeClassifier(epsilon=1)).certificate_))
     assert tree["trees"].startswith("1 of ")
+
+
+def test_centres_and_axes_name_their_columns_and_none_has_an_interval_in_one_word() -> None:
+    made: dict[str, Any] = model_document()
+    columns = made["model"]["columns"]
+    made["model"]["released"] = {"cluster_centers": [[1.5] * len(columns), [-2.0] * len(columns)], "n_iter": 3}
+    shown = page(Certificate.of(made))
+    assert "centre 1" in shown
+    assert f"{columns[0]} −2, {columns[1]} −2" in shown
+    none = {"low": None, "high": None, "value": 1.0}
+    made["model"]["released"] = {"estimates": [none, none, none], "note": "no intervals: such a model has none"}
+    assert dict(card(Certificate.of(made)))["Coefficients"] == "None has an interval: such a model has none."

@@ -102,3 +102,12 @@ def test_a_number_stays_with_its_sign_and_its_percent() -> None:
             assert " ".join(lines) == text
             assert not any(line.endswith(("±", "ε", "(3,")) or line.startswith("%") for line in lines)
     assert fold("1 % 2 % 3 %", 5) == ["1 %", "2 %", "3 %"]
+
+
+def test_a_name_of_a_table_with_heads_goes_on_further_in() -> None:
+    table = layout.columns(("statistic", "loss"), [("proportion(hlthg, value=1)", "ε 1")], right=[1], wrap=[0])
+    assert lines(table, 24) == ["statistic           loss", "proportion(hlthg,    ε 1", "  value=1)"]
+
+
+def test_a_loss_of_two_numbers_stands_on_one_line() -> None:
+    assert fold("the (ε 3, δ 1e-8) is left", 16) == ["the", "(ε 3, δ 1e-8) is", "left"]

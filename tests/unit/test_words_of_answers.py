@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import reticent as rt
 from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
+from reticent.certificate.render.listing import _hung as hung
 from reticent.certificate.render.listing import listing
 from reticent.certificate.render.notes import lines_of, notes
 from reticent.certificate.render.page import fragment, page
@@ -194,3 +196,11 @@ def test_a_label_forges_no_line() -> None:
     made = study.release([rt.histogram("site")], epsilon=1)
     for text in (str(made), str(made.answers[0])):
         assert not any(line.startswith("mean(x)") for line in text.splitlines())
+
+
+def test_no_line_of_a_printed_release_ends_between_a_number_and_its_sign() -> None:
+    for width in range(40, 70):
+        text = " ".join(["x" * width, "at most 3 % of (ε 3, δ 1e-8) in [0, 2000], 1 in 26"])
+        lines = [line.strip() for line in hung("note", text)]
+        assert not any(re.search(r"( \d| ε|,| 1| 1 in)$", line) for line in lines)
+        assert " ".join(lines).removeprefix("note").split() == text.split()

@@ -25,6 +25,7 @@ from reticent.privacy.guarantee import Guarantee
 MOST_LINES: Final = 1000
 LONGEST: Final = 400  # characters of one line; the certificate itself has every digit
 TREE: Final = {"column", "threshold", "counts"}
+BY_COLUMN: Final = {"cluster_centers": "centre", "components": "axis"}  # rows with a number for each column
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 
 
@@ -102,6 +103,10 @@ def _lines(certificate: CertificateRecord) -> Iterator[tuple[str, str]]:
             for name, value in released.items():
                 if name == "estimates" and isinstance(value, list):
                     yield from _estimates(["intercept", *document["model"]["columns"]], value)
+                elif name in BY_COLUMN and _is_rows(value, len(document["model"]["columns"])):
+                    for place, row in enumerate(value, start=1):
+                        told = zip(document["model"]["columns"], row, strict=True)
+                        yield f"{BY_COLUMN[name]} {place}", ", ".join(f"{of} {_digits(one)}" for of, one in told)
                 elif name not in _elsewhere(released):
                     yield name.replace("_", " "), value if isinstance(value, str) else _digits(value)
         case "session":
@@ -114,6 +119,11 @@ def _lines(certificate: CertificateRecord) -> Iterator[tuple[str, str]]:
             yield from (("; ".join(pair[:1]), "; ".join(pair[1:])) for pair in document["session"]["transcript"])
         case other:
             assert_never(other)
+
+
+def _is_rows(value: object, count: int) -> bool:
+    """True for rows with a number for each of ``count`` columns."""
+    return isinstance(value, list) and all(isinstance(row, list) and len(row) == count for row in value)
 
 
 def _elsewhere(released: dict[str, Any]) -> set[str]:

@@ -96,7 +96,7 @@ def compare(
         layout.fields(
             [
                 *listed,
-                *layout.under("estimates", estimates(tuple(found))),
+                *layout.under("estimates", dict.fromkeys(estimates(tuple(found)))),
                 *layout.under("note", caveats),
                 *layout.under("guarantee", [_promised(one) for one in releases]),
             ]

@@ -11,7 +11,9 @@ from unicodedata import combining, east_asian_width
 GAP: Final = 2  # blanks between columns
 LEAST: Final = 10  # columns of a terminal that a folded column keeps
 MARKS: Final = "(,/."  # signs in a name behind which it may be broken
-TIED: Final = re.compile(r"\d %$|[±εδρ] [\d.]$|\([\d.]+, \d$")  # up to a blank and what follows it
+TIED: Final = re.compile(
+    r"\d %$|[±εδρ] [\d.]$|\([\d.]+, \d$|\d, δ$|\[-?\d+, -?\d$"
+)  # up to a blank and what follows it
 STYLES: Final = {"dim": "\x1b[2m", "bold": "\x1b[1m", "yellow": "\x1b[33m"}
 PLAIN: Final = "\x1b[0m"
 
@@ -40,7 +42,7 @@ class TextTable:
         widths = self._widths(width)
         for row in ([self.heads] if self.heads else []) + list(self.rows):
             parts = [
-                fold(text, size) if place in self.folded else [text]
+                fold(text, size, hanging=place == 0 and bool(self.heads)) if place in self.folded else [text]
                 for place, (text, size) in enumerate(zip(row, widths, strict=False))
             ]
             for line in range(max(map(len, parts), default=0)):
@@ -91,16 +93,16 @@ def _size(line: str) -> int:
     return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in line)
 
 
-def fold(text: str, width: int) -> Sequence[str]:
+def fold(text: str, width: int, *, hanging: bool = False) -> Sequence[str]:
     """Lines of at most ``width`` columns, broken at blanks; a longer word is cut, behind a mark if it has one.
 
-    An indented line goes on further in, so that what follows does not look like a line of its own. A number stays with
-    its sign and with its per cent.
+    An indented line goes on further in, so that what follows does not look like a line of its own; so does every line
+    that is ``hanging``. A number stays with its sign and with its per cent.
     """
     found = []
     for line in text.split("\n"):
         rest = line
-        further = _further(line, width)
+        further = _further(line, width, hanging=hanging)
         while _size(rest) > width:
             most = next(end for end in range(len(rest), 0, -1) if end == 1 or _size(rest[:end]) <= width)
             blank = _blank(rest, most)
@@ -111,10 +113,10 @@ def fold(text: str, width: int) -> Sequence[str]:
     return found
 
 
-def _further(line: str, width: int) -> str:
-    """Blanks before what an indented line goes on with; none where they would leave little room."""
+def _further(line: str, width: int, *, hanging: bool) -> str:
+    """Blanks before what a line goes on with, of one that is indented or hangs; none where they leave little room."""
     blanks = len(line) - len(line.lstrip(" "))
-    return " " * (blanks + GAP) if blanks > 0 and 2 * (blanks + GAP) < width else ""
+    return " " * (blanks + GAP) if (blanks > 0 or hanging) and 2 * (blanks + GAP) < width else ""
 
 
 def _blank(line: str, most: int) -> int:

@@ -145,6 +145,8 @@ def _intervals(released: dict[str, Any]) -> str:
     text = released["note"] if isinstance(released.get("note"), str) else ""
     before, why, after = text.partition(NO_INTERVALS)
     note = f": {why}{after}" if why and "ridge" in before else f": {text}" if text else ""
+    if some == 0:
+        return f"None has an interval{note.replace(f': {NO_INTERVALS}: ', ': ')}."
     return f"{some} of {len(found)} have an interval, the intercept counted{note}."
 
 

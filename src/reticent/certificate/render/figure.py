@@ -36,6 +36,7 @@ DOT, NOISE, BOTH, GREY, INK, BAR = "#0b4f85", "#7db8e8", "#3f4750", "#6b7280", "
 WIDTH: Final = 7.2  # inches
 MOST_PANELS: Final = 40
 MOST_TICKS: Final = 12
+WHOLE: Final = ("rows", "persons")  # axes without a half
 MOST_DATES: Final = 4  # on an axis: their texts are long
 MOST_TIMES: Final = 3
 TICKS_APART: Final = 0.2  # of the height of a scale of shades
@@ -245,7 +246,7 @@ def _same_ends(together: Sequence[tuple[Panel, Axes]]) -> None:
                 axes.set_xticks(_date_ticks(low, high, step))
                 axes.xaxis.set_major_formatter(partial(_date, step))
                 continue
-            axes.locator_params(axis="x", nbins=7)
+            axes.locator_params(axis="x", nbins=7, integer=panel.scale.key[0] in WHOLE)
             axes.xaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_xticks()]))
 
 

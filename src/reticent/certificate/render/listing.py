@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
@@ -22,6 +23,9 @@ HANGING: Final = 11
 DECLINED: Final = (
     "It could not be shown that no one person matters, and it stays charged. study.plan(…, people=…) tells free how "
     "likely a reply is, with a guess of the number of people."
+)
+TIED: Final = re.compile(  # blanks at which no line ends
+    r"(?<=\d) (?=%)|(?<=[±εδρ]) (?=\d)|(?<=\d,) (?=δ|-?[\d.]+[\])])|(?<=1) (?=in \d)|(?<=1 in) (?=\d)"
 )
 HEADS: Final = ("answer", "interval", "± noise", "± sampling")
 
@@ -107,14 +111,15 @@ def _level(answers: Sequence[Answer]) -> str:
 
 def _hung(word: str, text: str) -> list[str]:
     """Words beside the one that names them, the lines that follow under the first."""
-    return textwrap.wrap(
-        text,
+    lines = textwrap.wrap(
+        TIED.sub("\N{NO-BREAK SPACE}", text),
         WIDTH,
         initial_indent=f"{word:<{HANGING}}",
         subsequent_indent=" " * HANGING,
         break_on_hyphens=False,
         break_long_words=False,
     )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def _cut(text: str, length: int) -> str:
