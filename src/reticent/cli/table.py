@@ -96,8 +96,22 @@ def _size(line: str) -> int:
 def fold(text: str, width: int, *, hanging: bool = False) -> Sequence[str]:
     """Lines of at most ``width`` columns, broken at blanks; a longer word is cut, behind a mark if it has one.
 
-    An indented line goes on further in, so that what follows does not look like a line of its own; so does every line
-    that is ``hanging``. A number stays with its sign and with its per cent.
+    An indented line goes on further in, so that what follows does not look like a line of its own. A number stays with
+    its sign and with its per cent.
+
+    Parameters
+    ----------
+    text : str
+        Lines of any length.
+    width : int
+        Most columns of a line.
+    hanging : bool
+        True if lines that are not indented go on further in, too.
+
+    Returns
+    -------
+    sequence of str
+        Lines, at least one.
     """
     found = []
     for line in text.split("\n"):
