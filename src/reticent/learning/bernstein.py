@@ -265,6 +265,8 @@ class Polynomials(Classifier):
         1 to 16; more take off bias and multiply noise by at most 2^iterations - 1.
     """
 
+    _minimises = True
+
     iterations: int = 4
 
     def decision_function(self, X: object) -> Floats:

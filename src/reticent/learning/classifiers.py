@@ -193,6 +193,8 @@ class LinearClassifier(LossModel, Classifier):
         With "balanced": the weights, of noisy numbers.
     """
 
+    _minimises = True
+
     C: Number = 1
     steps: int | None = None
     solver: Solver = "auto"

@@ -170,6 +170,7 @@ class Estimator(PriceRefusal):
     who: str = "curator"
 
     _counts = False  # whether a fit may buy the number of complete rows
+    _minimises = False  # whether it solves for the least loss, and does more with a row than to add it up
 
     @refusing_options
     def fit(self: E, X: object, y: object = None) -> E:

@@ -112,7 +112,8 @@ def _forecast(model: Estimator, here: Circumstances, y: object, rows: int) -> Ex
     lost = [max(best - score, 0.0) for best, score in zip(bests, scores, strict=True)]
     less = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (min(lost), max(lost))))
     note = f"{words} {np.mean(scores):.2f} on {TABLES} tables of {size:,} made-up rows, {less} less than the best rule"
-    return ExpectedAccuracy(None, None, note, _replies(len(scores)))
+    figures = ((words, float(np.mean(scores))), ("less than the best rule", float(np.mean(lost))))
+    return ExpectedAccuracy(None, None, note, _replies(len(scores)), figures=figures)
 
 
 def _replies(found: int) -> tuple[tuple[str, float], ...]:

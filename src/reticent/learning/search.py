@@ -314,13 +314,19 @@ class GridSearchCV(PriceRefusal):
         """
         model, _, x = unpacked(self.estimator, X, "GridSearchCV")
         plan = self._planned(model, x, y, None)
-        notes = [expected(one, x, y, people)[1].note for one in plan.last[:SHOWN]]
+        each = [expected(one, x, y, people)[1] for one in plan.last[:SHOWN]]
         named = [", ".join(f"{name}={worded(value)}" for name, value in params.items()) for params in self.candidates()]
-        told = [f"{params}: {note}" for params, note in zip(named, notes, strict=False)]
+        told = [f"{params}: {one.note}" for params, one in zip(named, each, strict=False)]
+        figures = tuple(
+            (f"{params}: {name}", value)
+            for params, one in zip(named, each, strict=False)
+            for name, value in one.figures
+        )
         more = len(plan.last) - len(told)
         told += [f"and {more} more"] if more else []
         head = f"one of {len(plan.last)} is chosen privately and refitted at {show(REFITTED)} of the price"
-        return plan.guarantee, ExpectedAccuracy(None, None, "; ".join((head, *told, *plan.beside.sentences)), ALWAYS)
+        note = "; ".join((head, *told, *plan.beside.sentences))
+        return plan.guarantee, ExpectedAccuracy(None, None, note, ALWAYS, figures=figures)
 
     def _planned(self, model: Estimator, x: object, y: object, groups: object) -> SearchPlan:
         """The search, understood and priced; no row is read."""

@@ -43,6 +43,7 @@ class IntegerNoise(Protocol):
 
 EQUAL_GROUPS: Final = "; groups of equal size: a smaller one has a wider interval"
 ShapeWidths: TypeAlias = tuple[str, float | None, float | None]  # a public shape, its noise and its sampling
+Figures: TypeAlias = tuple[tuple[str, float], ...]  # what a note tells beside half-widths
 OnIntegers: TypeAlias = Callable[[L1, Fraction, int], IntegerNoise]  # of a vector of so many integers
 
 
@@ -101,7 +102,8 @@ class ExpectedAccuracy:
 
     ``noise`` and ``sampling`` are in the unit of the answer, for the usual shape. ``others`` has both for other public
     shapes. ``replies`` has the probability of a reply for each public shape, of one group where there are several;
-    empty where it is not stated. No field is taken from the file.
+    empty where it is not stated. ``figures`` has numbers of the note by name: the effect that a test sees, the score
+    of a model, the distance of a density from its law. No field is taken from the file.
     """
 
     noise: float | None
@@ -109,6 +111,7 @@ class ExpectedAccuracy:
     note: str = ""
     replies: Replies = ()
     others: tuple[ShapeWidths, ...] = ()
+    figures: Figures = ()
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
@@ -20,20 +20,23 @@ from reticent.outcome import Estimate, NoReply, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
+from reticent.statistics.context import ExpectedAccuracy, Figures, Setting, values_of
 from reticent.statistics.dates import calendar_of
 from reticent.statistics.density import DensityOf
+from reticent.statistics.density_distance import Ends, distance
 from reticent.statistics.density_replies import replies_of
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis
+from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import NORMAL, Density
-from reticent.synthesis.fidelity import checked, split
+from reticent.synthesis.fidelity import FidelityRelease, checked, split
 from reticent.synthesis.linear import PLAIN
 from reticent.synthesis.linear import DensityAccuracy as InHeights
 from reticent.synthesis.linear_queries import DensityTerms
+from reticent.synthesis.method_selection import Auto
 from reticent.synthesis.mixed_columns import mixed
 from reticent.synthesis.options import DensityMechanism, Options, plan_for
-from reticent.synthesis.partition import parted
+from reticent.synthesis.partition import PartitionDensity, parted
 from reticent.synthesis.series import grid
 
 Floats = NDArray[np.float64]
@@ -57,10 +60,18 @@ class DensityStep:
     person: Person
     estimand: str = ""
     steps: Mapping[str, int] = field(default_factory=dict)  # of columns of dates: seconds of one unit
+    columns: tuple[Ends, ...] = ()
+    made: Callable[[int], DensityMechanism] | None = field(default=None, compare=False)
 
     @property
     def queries(self) -> tuple[Query, ...]:
         return self.plan.queries
+
+    @property
+    def is_slow(self) -> bool:
+        """True if the method searches for its detail, or solves for its heights: seconds where others count."""
+        plan = self.plan.plan if isinstance(self.plan, FidelityRelease) else self.plan
+        return isinstance(plan, Auto | PartitionDensity | Bernstein)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -83,6 +94,12 @@ class DensityStep:
             note = "of the distribution function"
         told = "; ".join(text for text in (note, found.note) if text)
         return ExpectedAccuracy(found.noise, found.sampling, told, replies_of(self.plan, records))
+
+    def distance(self, people: int) -> tuple[str, Figures]:
+        """The distance from the law, in words and as a figure, by draws on made-up rows: a plan alone has the time."""
+        if self.made is None:
+            return "", ()
+        return distance(self.columns, self.made, values_of(people, self.person.rows, self.person))
 
 
 def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensityStep:
@@ -114,17 +131,52 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     if setting.units == 0:
         raise QuestionError(f"{asked.name}: the table has no records, which is public here. Nothing was charged.")
     columns = [(name, *_ends(asked, name, setting)) for name in asked.names]
+    person = setting.schema.person
+    if asked.atoms.missing and all(public_facts.stands_in(setting.schema.column(name)) for name in asked.names):
+        raise QuestionError(
+            f"{asked.name}: no value is missing, since a public one stands in ([columns] missing). Nothing was charged."
+        )
+    plan = _mechanism(asked, setting, epsilon, columns)
+    if setting.units is not None:
+        inner = plan.plan if isinstance(plan, FidelityRelease) else plan
+        _hopeless(asked, inner, setting.units * person.rows, split(epsilon, asked.checks)[0])
+    caveats = [
+        text for name, low, high, _ in columns for text in public_facts.caveats_of(name, (low, high), setting, "person")
+    ]
+    if person.column is not None:
+        caveats.append(public_facts.at_most(person))
+    return DensityStep(
+        public_facts.name_of(asked.name, setting),
+        plan,
+        tuple(caveats),
+        person,
+        steps=_steps(asked, setting),
+        columns=tuple((name, float(low), float(high), whole) for name, low, high, whole in columns),
+        made=lambda rows: _mechanism(asked, _with_rows(setting, rows), epsilon, columns),
+    )
+
+
+def _steps(asked: DensityOf, setting: Setting) -> dict[str, int]:
+    """Seconds of one unit of the columns of dates."""
+    return {name: found.step for name in asked.names if (found := calendar_of(name, setting.schema)) is not None}
+
+
+def _with_rows(setting: Setting, rows: int) -> Setting:
+    """The same circumstances, where a public number of persons is so many."""
+    return setting if setting.units is None else replace(setting, units=max(rows // setting.schema.person.rows, 1))
+
+
+def _mechanism(
+    asked: DensityOf, setting: Setting, epsilon: Fraction, columns: Sequence[tuple[str, Fraction, Fraction, bool]]
+) -> DensityMechanism:
+    """The release of the whole density, with its checks."""
     person, near = setting.schema.person, setting.neighbours
-    steps = {name: found.step for name in asked.names if (found := calendar_of(name, setting.schema)) is not None}
+    steps = _steps(asked, setting)
     detail, (atoms, missing) = asked.detail, (asked.atoms.values, asked.atoms.missing)
     options = Options(
         asked.method, detail.cells, detail.degree, detail.bandwidth, detail.iterations, detail.size, detail.settle
     )
     delta = setting.delta or Fraction(0)
-    if missing and all(public_facts.stands_in(setting.schema.column(name)) for name in asked.names):
-        raise QuestionError(
-            f"{asked.name}: no value is missing, since a public one stands in ([columns] missing). Nothing was charged."
-        )
     size = _public_size(asked, setting)
     terms = DensityTerms(near, size, person.rows, size is not None and person.rows == 1)
     records = setting.units if near.kind == "substitute" and person.rows == 1 else None
@@ -136,16 +188,9 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
         plan = mixed(options, columns, terms, epsilon, delta, atoms=atoms, missing=missing)
     else:
         plan = plan_for(options, columns, terms, epsilon, delta, atoms=atoms, records=records)
-    if setting.units is not None:
-        _hopeless(asked, plan, setting.units * person.rows, epsilon)
     if checking:
         plan = checked(plan, grid(columns, 1), near, checking, people=records, atoms=atoms)
-    caveats = [
-        text for name, low, high, _ in columns for text in public_facts.caveats_of(name, (low, high), setting, "person")
-    ]
-    if person.column is not None:
-        caveats.append(public_facts.at_most(person))
-    return DensityStep(public_facts.name_of(asked.name, setting), plan, tuple(caveats), person, steps=steps)
+    return plan
 
 
 def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Fraction, bool]:

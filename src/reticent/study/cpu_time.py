@@ -1,16 +1,16 @@
 """Forecast of the processor time of a release, from public numbers: a rough figure that no clock enters.
 
 A query takes a time for each row, by what it does with it; a release takes a constant time besides. The constants were
-measured on tables of one and two million rows on one processor of 2 to 3 GHz, in 2026. The draw itself is in the
-constant: a method that is slow in itself, such as a density of several columns, takes longer. Reading a file takes a
-time for each row and each declared column that is asked about, once for all questions of a release.
+measured on tables of .2 to two million rows on one processor of 2 to 3 GHz, in 2026. The draw itself is in the
+constant. A test has one more, since its p-value is read off simulated tables; so has a density that searches.
+Reading a file takes a time for each row and each declared column that is asked about, once for all questions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.data.compression import bare
 from reticent.data.file_kinds import TEXT, kind_of
@@ -32,12 +32,18 @@ from reticent.data.query import (
     WeightedTally,
 )
 
+if TYPE_CHECKING:
+    from reticent.statistics.context import Step
+
 RELEASE: Final = 0.15  # seconds for a ledger entry, a certificate and what a query takes of itself
 COUNTED: Final = 0.05e-6  # seconds a row, to add it up
 ORDERED: Final = 0.9e-6  # to find its place among the others
 CARRIED: Final = 0.8e-6  # to bring it out of the engine
 CARRIED_CELL: Final = 0.25e-6  # and each of its cells
-FITTED: Final = 3e-6  # to fit a model that minimises a loss; one of counts or sums takes a fraction of it
+FITTED: Final = 6e-6  # to fit a model that minimises a loss
+SUMMED: Final = 0.5e-6  # to fit one of counts or sums
+SIMULATED: Final = 0.4  # seconds of the tables that a p-value is read off
+SEARCHED: Final = (0.3, 0.8, 1.6, 1.6)  # seconds of a density that searches or solves, by the number of columns
 TEXT_ROW: Final = 0.3e-6  # to find a row in a file of text
 TEXT_CELL: Final = 0.35e-6  # and to read one of its cells
 UNPACKED: Final = 0.25e-6  # and to unpack it
@@ -70,7 +76,19 @@ def of_reading(source: Path | None, columns: int, rows: int) -> float:
     return (TEXT_ROW + unpacked + TEXT_CELL * columns) * rows
 
 
-def of_records(source: Path | None, columns: int, rows: int, fits: int = 0) -> float:
+def of_drawing(step: Step) -> float:
+    """Seconds that a draw takes whatever the number of rows, beside ``RELEASE``."""
+    from reticent.statistics.density_step import DensityStep
+    from reticent.statistics.hypotheses.step import HypothesisStep
+
+    if isinstance(step, HypothesisStep):
+        return SIMULATED
+    if isinstance(step, DensityStep) and step.is_slow:
+        return SEARCHED[len(step.columns) - 1]
+    return 0.0
+
+
+def of_records(source: Path | None, columns: int, rows: int, fits: int = 0, each: float = FITTED) -> float:
     """Seconds of a session, or of ``fits`` of a model, to which so many columns of all rows are brought once.
 
     Parameters
@@ -80,12 +98,14 @@ def of_records(source: Path | None, columns: int, rows: int, fits: int = 0) -> f
     columns, rows : int
     fits : int
         A search fits each candidate in each fold, and the chosen one again.
+    each : float
+        Seconds of a fit for each row: ``FITTED`` or ``SUMMED``.
 
     Returns
     -------
     float
     """
-    brought = rows * (CARRIED + CARRIED_CELL * columns + FITTED * fits)
+    brought = rows * (CARRIED + CARRIED_CELL * columns + each * fits)
     return RELEASE + of_reading(source, columns, rows) + brought
 
 

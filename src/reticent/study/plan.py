@@ -24,7 +24,7 @@ from reticent.statistics.context import ExpectedAccuracy, Step, values_of
 from reticent.statistics.replies import hopeless, shown
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import PreparedRelease
-from reticent.study.cpu_time import RELEASE, of_reading, seconds
+from reticent.study.cpu_time import RELEASE, of_drawing, of_reading, seconds
 
 if TYPE_CHECKING:
     from reticent.ledger import Ledger
@@ -163,6 +163,7 @@ class Plan:
                         shape: {"noise": noise, "sampling": sampling} for shape, noise, sampling in line.expected.others
                     },
                     "reply": dict(line.expected.replies),
+                    "figures": dict(line.expected.figures),
                     "note": line.expected.note,
                     "cpu_seconds": line.seconds,
                 }
@@ -381,11 +382,15 @@ def plan_of(
             _at_candidates(
                 prepared,
                 place,
-                prepared.expected(place, people, passing=passing, where=schema.where is not None),
+                _with_distance(
+                    step,
+                    prepared.expected(place, people, passing=passing, where=schema.where is not None),
+                    max(round(people * (passing or 1)), 1),
+                ),
                 people,
             ),
             prepared.estimand(place, step.estimand),
-            seconds(step.queries, rows),
+            seconds(step.queries, rows) + of_drawing(step),
         )
         for place, step in enumerate(prepared.all_steps)
     )
@@ -401,10 +406,21 @@ def plan_of(
         ),
         RELEASE
         + seconds({query for step in prepared.all_steps for query in step.queries}, rows)  # each is run once
+        + sum(of_drawing(step) for step in prepared.all_steps)
         + of_reading(source, _columns_read(lines, schema), rows),
         _comparisons(want, prepared, people),
     )
     return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, *made)
+
+
+def _with_distance(step: Step, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
+    """The expectation of a step; of a density with its distance from the law, which takes a few draws."""
+    from reticent.statistics.density_step import DensityStep
+
+    if not isinstance(step, DensityStep):
+        return found
+    words, figures = step.distance(people)
+    return replace(found, note="; ".join(text for text in (found.note, words) if text), figures=figures)
 
 
 def _columns_read(lines: Sequence[PlanLine], schema: Schema) -> int:

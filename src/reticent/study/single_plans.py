@@ -134,7 +134,7 @@ def model_plan(
     from reticent.ledger import Ledger
     from reticent.privacy import compose
     from reticent.statistics.context import values_of
-    from reticent.study.cpu_time import of_records
+    from reticent.study.cpu_time import FITTED, SUMMED, of_records
     from reticent.study.handles import Columns, xy
     from reticent.study.plan import plan_of_one
 
@@ -145,18 +145,19 @@ def model_plan(
     x, target = xy(shelf, columns, y)
     if isinstance(model, GridSearchCV):
         guarantee, expected = model.expect(x, target, people=size)
-        fits = model.fits
-        name = f"GridSearchCV of {type(model._last).__name__}"
+        fits, last = model.fits, model._last
+        name = f"GridSearchCV of {type(last).__name__}"
     else:
         one, handle = (model, x) if isinstance(model, Estimator) else unpacked(model, x, "a plan")[::2]
         guarantee, expected = made_up_fits.expected(one, handle, target, size)
-        fits = 1
+        fits, last = 1, one
         name = type(one).__name__
+    each = FITTED if isinstance(last, Estimator) and last._minimises else SUMMED
     if study._currency == "zcdp":
         guarantee = compose.in_zcdp(guarantee)
     name = f"{name}({', '.join(columns)}{'' if y is None else f'; {y}'})"
     rows = values_of(size, study.schema.person.rows, study.schema.person)
-    takes = of_records(study._file(), len(columns) + (y is not None), rows, fits)
+    takes = of_records(study._file(), len(columns) + (y is not None), rows, fits, each)
     return plan_of_one(name, guarantee, expected, size, assumed=assumed, budget=(left, existing), takes=takes)
 
 

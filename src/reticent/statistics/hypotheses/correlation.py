@@ -41,7 +41,7 @@ from reticent.statistics import public_facts
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses import groups, null
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
-from reticent.statistics.hypotheses.independence import seen_words, words_of
+from reticent.statistics.hypotheses.independence import seeing, words_of
 from reticent.statistics.hypotheses.means import BACK, law, soft
 from reticent.statistics.hypotheses.null import Floats, Integers
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
@@ -126,9 +126,7 @@ class Correlation:
         form = np.outer(BACK[1], BACK[1]) / (people * SPREAD**2)
         told = _by_z(0.0, (self.scale * form).ravel().tolist(), self.alike / max(people - 3.0 * self.alike, 1.0))
         least = null.least_seen(lambda effect: self.power(effect, people, null.LEVEL), 1.0)
-        return ExpectedAccuracy(
-            told.noise, told.sampling, seen_words(least, "correlation", "deviations 1/6 of the ranges")
-        )
+        return seeing(told.noise, told.sampling, least, "correlation", "deviations 1/6 of the ranges")
 
     def power(self, effect: float, people: int, level: float) -> float:
         """Power for columns in the middle of their bounds.

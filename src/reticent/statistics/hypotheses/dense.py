@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -39,9 +39,11 @@ from reticent.statistics import public_facts
 from reticent.statistics.column_step import GroupResult, PlannedStep
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
+from reticent.statistics.hypotheses.independence import seeing
+from reticent.statistics.hypotheses.null import least_seen
 from reticent.statistics.hypotheses.step import P_VALUE, STATISTIC
 from reticent.statistics.options import PLAIN
-from reticent.statistics.replies import Replies, of_any, passing
+from reticent.statistics.replies import Replies, normally, of_any, passing
 from reticent.statistics.robust.answers import StepUnit
 from reticent.statistics.robust.density_test import LEVEL, DensityTest, density_test
 from reticent.statistics.robust.plans import CENSUS, FEW
@@ -137,11 +139,14 @@ class DensityPlan:
             test = self.made(self.n or people)
         except (QuestionError, PublicParameterError):
             return ExpectedAccuracy(None, None, FEW, self._replies(people))
-        within = f"{self.grid.length(test.width):.4g}"
-        note = f"rows to change; dense from {test.threshold:,} on, ranks {test.ranks[0]:,} and {test.ranks[1]:,} "
-        return ExpectedAccuracy(
-            float(test.noise.radius(INTERVAL)), 0.0, f"{note}within {within}", self._replies(people)
+        n, length = self.n or people, self.grid.length(test.width)
+        least = least_seen(lambda density: _power(test, n, density * length), 1.0 / length, near=1e-3)
+        found = seeing(float(test.noise.radius(INTERVAL)), 0.0, least, "density at the median", "an even law there")
+        note = (
+            f"rows to change; dense from {test.threshold:,} on, ranks {test.ranks[0]:,} and {test.ranks[1]:,} within "
+            f"{length:.4g}; {found.note}"
         )
+        return replace(found, note=note, replies=self._replies(people))
 
     def _replies(self, people: int) -> Replies:
         """The chance that the noisy number of values is large enough for a test."""
@@ -154,6 +159,12 @@ class DensityPlan:
             return True
 
         return of_any(passing(enough, self.n or people, [] if self.census is None else [float(self.census.scale)]))
+
+
+def _power(test: DensityTest, n: int, mass: float) -> float:
+    """P("dense") where so much of an even law is within the width, about: of the values in it, with the noise."""
+    deviation = math.sqrt(n * mass * max(1.0 - mass, 0.0) + 2.0 * float(test.noise.scale) ** 2)
+    return normally(n * mass - (test.ranks[1] - test.ranks[0]), test.threshold, deviation)
 
 
 def p_value(test: DensityTest, noisy: int) -> float:

@@ -75,7 +75,7 @@ class Independence:
     def expected(self, people: int) -> ExpectedAccuracy:
         noise, sampling = tables.half_widths(people * aligned(self.shape, 0.0), self.law)
         seen = least_seen(lambda effect: self._power(effect, people, LEVEL, ROUGH), 1.0)
-        return ExpectedAccuracy(noise, sampling, seen_words(seen, "V", "even margins"))
+        return seeing(noise, sampling, seen, "V", "even margins")
 
     def power(self, effect: float, people: int, level: float) -> float:
         """Probability of a rejection at this effect.
@@ -143,11 +143,15 @@ def words_of(noise: float, sampling: float, what: str) -> tuple[str, ...]:
     return (hidden, "the noise outweighs sampling: a larger ε would tell more than more rows")
 
 
-def seen_words(effect: float | None, what: str, shape: str) -> str:
-    """The note of a plan.
+def seeing(
+    noise: float | None, sampling: float | None, effect: float | None, what: str, shape: str
+) -> ExpectedAccuracy:
+    """The line of a plan: half-widths, and the effect that is seen with power .8, in words and as a figure.
 
     Parameters
     ----------
+    noise, sampling : float or None
+        Half-widths of the effect at 95 %.
     effect : float or None
         Effect seen with power .8, in its unit; None where none is.
     what : str
@@ -157,11 +161,13 @@ def seen_words(effect: float | None, what: str, shape: str) -> str:
 
     Returns
     -------
-    str
+    ExpectedAccuracy
     """
+    seen = f"seen with power {SEEN:g} at level {LEVEL:g}"
     if effect is None:
-        return f"assumes {shape}; no {what} is seen with power {SEEN:g} at level {LEVEL:g}"
-    return f"assumes {shape}; a {what} of {effect:.2g} is seen with power {SEEN:g} at level {LEVEL:g}"
+        return ExpectedAccuracy(noise, sampling, f"assumes {shape}; no {what} is {seen}")
+    note = f"assumes {shape}; a {what} of {effect:.2g} is {seen}"
+    return ExpectedAccuracy(noise, sampling, note, figures=((f"{what} {seen}", effect),))
 
 
 def aligned(shape: tuple[int, int], strength: float) -> Floats:

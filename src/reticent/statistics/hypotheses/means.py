@@ -35,7 +35,7 @@ from reticent.statistics import public_facts
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses.groups import keys_of
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
-from reticent.statistics.hypotheses.independence import seen_words, words_of
+from reticent.statistics.hypotheses.independence import seeing, words_of
 from reticent.statistics.hypotheses.null import (
     DRAWS,
     HYPOTHESIS,
@@ -149,9 +149,7 @@ class Means:
         noise = self.half * half_width(NONE, (self.scale / size * np.tile(POINTS, 2)).tolist())
         sampling = self.half * normal_half_width(2.0 * self.alike * USUAL_SPREAD**2 / size)
         seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 2.0 * self.half)
-        return ExpectedAccuracy(
-            noise, sampling, seen_words(seen, "difference", "equal groups, deviations 1/6 of the range")
-        )
+        return seeing(noise, sampling, seen, "difference", "equal groups, deviations 1/6 of the range")
 
     def power(self, effect: float, people: int, level: float) -> float:
         """Power for simulated groups of equal size, whose means differ by ``effect`` about the middle.

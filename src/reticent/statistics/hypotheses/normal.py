@@ -47,7 +47,7 @@ from reticent.statistics.hypotheses.distance import (
     steps,
 )
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
-from reticent.statistics.hypotheses.independence import seen_words, words_of
+from reticent.statistics.hypotheses.independence import seeing, words_of
 from reticent.statistics.hypotheses.kolmogorov import COLUMNS, distances, heaped
 from reticent.statistics.hypotheses.null import Floats
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
@@ -162,8 +162,8 @@ class NormalityHypothesis:
             return ExpectedAccuracy(None, None, "too few people to test")
         sampling = self._sampling(size)
         least = null.least_seen(lambda away: self.power(away, size, null.LEVEL), 0.5)
-        seen = seen_words(least, "distance", "a normal law with some values heaped at its mean")
-        return ExpectedAccuracy(half_width(NONE, [self.wide / size]), sampling, seen)
+        shape = "a normal law with some values heaped at its mean"
+        return seeing(half_width(NONE, [self.wide / size]), sampling, least, "distance", shape)
 
     def _sampling(self, size: float) -> float:
         """95 % of how far sampling alone takes any distribution function (from a continuous one; else less)."""

@@ -85,10 +85,21 @@ def critical(under: Floats, level: float) -> float:
     return float(ordered[min(len(ordered) - 1, int(np.ceil((1.0 - level) * (1 + len(ordered)))) - 1)])
 
 
-def least_seen(power: Callable[[float], float], most: float) -> float | None:
-    """The least effect in (0, most] with power ``SEEN``, to a twentieth of itself; None where not even ``most`` has it.
+def least_seen(power: Callable[[float], float], most: float, *, near: float = 0.05) -> float | None:
+    """The least effect in (0, most] with power ``SEEN``, within a share ``near``; None where not even ``most`` has it.
 
-    ``power`` rises with the effect.
+    Parameters
+    ----------
+    power : callable
+        Power by effect, which rises with the effect.
+    most : float
+        The largest effect there can be.
+    near : float
+        Largest relative error of the effect.
+
+    Returns
+    -------
+    float or None
     """
     if power(most) < SEEN:
         return None
@@ -96,6 +107,6 @@ def least_seen(power: Callable[[float], float], most: float) -> float | None:
     for _ in range(40):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if power(middle) >= SEEN else (middle, high)
-        if high - low <= 0.05 * high:
+        if high - low <= near * high:
             break
     return high

@@ -23,7 +23,7 @@ from reticent.statistics import public_facts
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
-from reticent.statistics.hypotheses.independence import TOO_FEW, seen_words, words_of
+from reticent.statistics.hypotheses.independence import TOO_FEW, seeing, words_of
 from reticent.statistics.hypotheses.null import DRAWS, LEVEL, Floats, PValue, critical, least_seen, stream
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.hypotheses.tables import TableLaw
@@ -88,9 +88,7 @@ class Proportions:
         noise = half_width(NONE, [self.law.scale * 0.5 / size] * 4)
         sampling = normal_half_width(self.law.alike * 0.5 / size)
         seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 1.0)
-        return ExpectedAccuracy(
-            noise, sampling, seen_words(seen, "difference", "equal groups and shares about one half")
-        )
+        return seeing(noise, sampling, seen, "difference", "equal groups and shares about one half")
 
     def power(self, effect: float, people: int, level: float) -> float:
         """Probability of a rejection at this effect.

@@ -34,7 +34,7 @@ from reticent.statistics import public_facts
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses import groups, null
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
-from reticent.statistics.hypotheses.independence import seen_words, words_of
+from reticent.statistics.hypotheses.independence import seeing, words_of
 from reticent.statistics.hypotheses.null import Floats
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width, too_few
@@ -176,7 +176,7 @@ class GroupRanks:
         sampling = normal_half_width(compared * self.alike * _spread(shares, scores) / size)
         least = null.least_seen(lambda away: self._seen(away, people, null.LEVEL), 0.98 * self._most)
         what = f"distance of P({self.among[0]} < {self.among[1]}) from 1/2" if compared == 2 else "mean rank's distance"
-        return ExpectedAccuracy(noise, sampling, seen_words(least, what, f"equal groups, {self.shape}"))
+        return seeing(noise, sampling, least, what, f"equal groups, {self.shape}")
 
     def power(self, effect: float, people: int, level: float) -> float:
         """For groups of equal size and the assumed shares, the last group shifted on the scale that makes them normal.
