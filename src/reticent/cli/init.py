@@ -14,19 +14,20 @@ import click
 from reticent.cli import options
 from reticent.cli.options import write_new
 from reticent.cli.output import clean
-from reticent.cli.parser import PATH, Verb, argument
+from reticent.cli.parser import PATH, PLACE, Verb, argument
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
 
 
 @click.command("init", cls=Verb)
-@argument("file", type=PATH, required=False, metavar="FILE", help="A file that holds a table.")
+@argument("file", type=PLACE, required=False, metavar="FILE", help="A file that holds a table, or the URL of one.")
 @argument("more", type=PATH, nargs=-1, metavar="FILES", help="Further tables that are joined to it.")
 @click.option("--out", type=PATH, metavar="STUDY", help="Where to write it; by default FILE.toml.")
 @click.option("--key", type=PATH, metavar="NAME", help="Write a key pair NAME.key and NAME.pub instead.")
 @click.option("--header-is-names", is_flag=True, help="The first line holds names, although one looks like a value.")
 @click.option("--sheet", default="", show_default=False, metavar="NAME", help="Of a workbook with several sheets.")
+@click.option("--table", default="", show_default=False, metavar="NAME", help="Of a DuckDB or SQLite file.")
 @click.option("--delimiter", metavar="SIGN", help="Between the cells of a CSV file; by default as in its first line.")
 @click.option("--encoding", metavar="NAME", help="Of a CSV file, such as windows-1252.  [default: utf-8]")
 @click.option("--decimal", metavar="SIGN", help="The decimal sign of numbers.  [default: .]")
@@ -39,12 +40,13 @@ if TYPE_CHECKING:
 @click.pass_obj
 def init(
     voice: Voice,
-    file: Path | None,
+    file: str | None,
     more: tuple[Path, ...],
     out: Path | None,
     key: Path | None,
     header_is_names: bool,
     sheet: str,
+    table: str,
     delimiter: str | None,
     encoding: str | None,
     decimal: str | None,
@@ -57,18 +59,83 @@ def init(
     No row is read, so the decimal sign, the encoding and dates are asked for at a terminal, and assumed elsewhere.
     Bounds are left empty on purpose: only you can state them without looking.
     """
-    from reticent.data.file_kinds import kind_of
-    from reticent.data.files import delimiter_in
-    from reticent.data.format import Format
-    from reticent.data.source import names_of
-    from reticent.data.template import further_skeletons, skeleton, skeleton_words
-
     if (file is None) == (key is None):
         raise click.BadParameter("Give a FILE, or --key NAME.")
     if file is None:
         assert key is not None
         _keys(voice, key)
         return
+    if place := _in_database(file, table):
+        _of_database(voice, place, out, more)
+        return
+    _of_file(voice, Path(file), more, out, header_is_names, sheet, delimiter, encoding, decimal, dates, thousands, na)
+
+
+def _in_database(typed: str, table: str) -> str:
+    """The URL of a table in a database, as it was typed or of a file and a table; empty for another file."""
+    from reticent.data.database_files import FileAddress, kind_of_database, tables_of_file
+    from reticent.data.format import in_database
+
+    if in_database(typed):
+        if table:
+            raise click.BadParameter("The URL names its table: ?table=NAME. Leave --table out.")
+        return typed
+    kind = kind_of_database(Path(typed))
+    if not kind:
+        if table:
+            raise click.BadParameter("--table is of a DuckDB or SQLite file.")
+        return ""
+    if not table:
+        listed = ", ".join(tables_of_file(Path(typed), kind)) or "none"
+        raise click.BadParameter(f"Name a table: --table NAME. Tables that are there: {clean(listed)}.")
+    return FileAddress(kind, Path(typed), table).url
+
+
+def _of_database(voice: Voice, place: str, out: Path | None, more: tuple[Path, ...]) -> None:
+    """Write the study file of a table in a database, by its catalog alone."""
+    from reticent.data.compression import stem_of
+    from reticent.data.database_files import FileAddress, file_address
+    from reticent.data.format import in_database_file
+    from reticent.data.source import names_of
+    from reticent.data.template import skeleton, skeleton_words
+
+    if more:
+        raise click.BadParameter("A further table is a file: join tables of a database in a view there.")
+    target = out or Path(f"{stem_of(place)}.toml")
+    text, names = skeleton(place), names_of(place)
+    if in_database_file(place):  # a source is named as seen from the study file
+        at = file_address(place)
+        path = os.path.relpath(at.file.resolve(), target.resolve().parent)
+        text = text.replace(_quoted(place), _quoted(FileAddress(at.kind, Path(path), at.table).url), 1)
+    write_new(target, text, hint="Name another file: --out STUDY.toml")
+    voice.result(
+        {"verb": "init", "wrote": str(target), "columns": list(names), "delimiter": ","},
+        *skeleton_words(names, str(target), kind="database").split("\n"),
+        f"Then: reticent check {target}",
+    )
+
+
+def _of_file(
+    voice: Voice,
+    file: Path,
+    more: tuple[Path, ...],
+    out: Path | None,
+    header_is_names: bool,
+    sheet: str,
+    delimiter: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    dates: tuple[str, ...],
+    thousands: str,
+    na: tuple[str, ...],
+) -> None:
+    """Write the study file of a file, and ask at a terminal how it is written."""
+    from reticent.data.file_kinds import kind_of
+    from reticent.data.files import delimiter_in
+    from reticent.data.format import Format
+    from reticent.data.source import names_of
+    from reticent.data.template import further_skeletons, skeleton, skeleton_words
+
     if out is None and glob.has_magic(file.name):
         raise click.BadParameter("Several files have no one name: say --out STUDY.toml.")
     encoding = None if encoding is None else Format(encoding).encoding  # refused before a file is opened with it

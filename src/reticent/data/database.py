@@ -39,6 +39,13 @@ COLUMNS: Final = """
 KINDS: Final = {"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view", "f": "foreign table"}
 WHOLE: Final = ("smallint", "integer", "bigint")
 REAL: Final = ("real", "double precision")
+ARROW: Final = (
+    *((kind, "int64") for kind in ("smallint", "integer", "bigint")),
+    *((kind, "double") for kind in ("real", "double precision", "numeric")),
+    ("date", "date"),
+    ("timestamp", "timestamp"),
+    ("time", "time"),
+)
 TEXT: Final = ("text", "character varying", "character", "numeric", "uuid", "enum", "name", "citext")
 
 
@@ -117,6 +124,13 @@ def catalog_of(url: str) -> Catalog:
             "none). GRANT TEMPORARY ON DATABASE, or read from the primary server. Nothing was read."
         )
     return Catalog(str(server), database, schema, name, columns, bool(writes or above))
+
+
+def fields_in_postgres(url: str) -> list[tuple[str, str]]:
+    """Names and types of the columns of a table, by the catalog, in the words of Arrow; for ``init``."""
+    return [(name, next((arrow for known, arrow in ARROW if kind.startswith(known)), "string")) for name, kind in (
+        catalog_of(url).columns
+    )]  # fmt: skip
 
 
 def check_reader(found: Catalog) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from reticent.data.format import Limits, in_database, in_spark, nearest
+from reticent.data.format import Limits, in_database, in_database_file, in_spark, nearest
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:
@@ -111,7 +111,9 @@ def check_place(place: str, name: str) -> None:
     """
     from reticent.data.file_kinds import kind_of
 
-    if in_database(place):
+    if in_database_file(place):
+        _check_name("duckdb", name)
+    elif in_database(place):
         _check_name("spark" if in_spark(place) else "postgres", name)
     elif name != "spark" or kind_of(Path(place)) != "parquet":
         _check_name("duckdb", name)

@@ -28,6 +28,8 @@ OTHERS: Final = {
     ".numbers": "Export it as .xlsx.",
     ".rds": "Write it as .parquet or .csv.",
     ".rdata": "Write it as .parquet or .csv.",
+    **dict.fromkeys((".duckdb", ".ddb"), 'Name a table of it: source = "duckdb:///FILE?table=NAME".'),
+    **dict.fromkeys((".sqlite", ".sqlite3"), 'Name a table of it: source = "sqlite:///FILE?table=NAME".'),
     ".json": "Write one object a line, and call it .jsonl.",
 }
 

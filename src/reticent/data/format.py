@@ -241,7 +241,12 @@ def spark_name(place: str) -> str:
 
 def in_database(place: object) -> bool:
     """Tell if a source is the URL of a table in a database; a path has lost one of the slashes."""
-    return str(place).lower().startswith(("postgresql:/", "postgres:/", "spark:"))
+    return in_database_file(place) or str(place).lower().startswith(("postgresql:/", "postgres:/", "spark:"))
+
+
+def in_database_file(place: object) -> bool:
+    """True for the URL of a table in a DuckDB or SQLite file."""
+    return str(place).lower().startswith(("duckdb:/", "sqlite:/"))
 
 
 def exact(name: object) -> str:

@@ -23,7 +23,7 @@ from reticent.data.files import (
     parquet_schema,
     with_folders,
 )
-from reticent.data.format import check_plain_names, in_database, in_spark, spark_name
+from reticent.data.format import check_plain_names, in_database, in_database_file, in_spark, spark_name
 from reticent.data.memory import is_pandas, open_arrays, open_pandas, open_stream, select
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
@@ -96,6 +96,10 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",", engine: st
             from reticent.data.spark_table import open_catalog_table
 
             return open_catalog_table(source, schema)
+        if in_database_file(source):
+            from reticent.data.database_files import open_database_file
+
+            return open_database_file(source, schema)
         from reticent.data.database import open_database
 
         return open_database(source, schema)
@@ -121,7 +125,8 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",", engine: st
         return open_stream(source, schema, lambda names: select(source, names))
     raise SpecError(
         f"A {type(source).__name__} is not a table this version can read. Give a path to a file, a dict of "
-        "arrays, or a pandas, Polars, Arrow, DuckDB or Spark table."
+        "arrays, or a pandas, Polars, Arrow, Ibis, DuckDB or Spark table. A table of an open connection is the pair "
+        "(connection, name)."
     )
 
 
@@ -132,6 +137,10 @@ def name_of(place: str) -> str:
     if in_database(place):
         if in_spark(place):
             return spark_name(place)
+        if in_database_file(place):
+            from reticent.data.database_files import file_address
+
+            return file_address(place).table
         from reticent.data.database import address
 
         return address(place).table
@@ -143,9 +152,20 @@ def is_there(source: Path) -> bool:
     return glob.has_magic(str(source)) or source.expanduser().exists()
 
 
-@lru_cache(maxsize=16)
 def identity_of(place: str) -> str:
-    """The place by which a ledger knows a source: a path as it is, a table by its server's identity. No row is read."""
+    """The place by which a ledger knows a source: a path as it is, a table by its server's identity. No row is read.
+
+    A database file is known as a whole, as a workbook is: its tables share one ledger.
+    """
+    if in_database_file(place):
+        from reticent.data.database_files import file_address
+
+        return str(file_address(place).file)
+    return _identity(place)
+
+
+@lru_cache(maxsize=16)
+def _identity(place: str) -> str:
     if in_spark(place):
         return f"spark://catalog?table={spark_name(place).lower()}"  # as Spark takes names, whoever has the cluster
     if not in_database(place):
@@ -167,12 +187,12 @@ def engine_of(source: object) -> Engine:
     return DUCKDB
 
 
-def names_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = "") -> dict[str, str]:
+def names_of(path: str | Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = "") -> dict[str, str]:
     """Names and, for Parquet, types: what ``init`` may look at. ``""`` where the file states no type.
 
     Parameters
     ----------
-    path : Path
+    path : str or Path
     delimiter, encoding : str
         Of a CSV file.
     sheet : str
@@ -237,12 +257,29 @@ def absence(missing: Sequence[str], path: Path, *, delimiter: str, encoding: str
     return said + (delimiter_hint(first_line(path, encoding), delimiter) if kind_of(path) == "csv" else "")
 
 
-def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = "") -> list[tuple[str, str]]:
+def _fields_in_database(place: str) -> list[tuple[str, str]]:
+    if in_database_file(place):
+        from reticent.data.database_files import fields_of_file
+
+        return fields_of_file(place)
+    if in_spark(place):
+        from reticent.data.spark_table import fields_in_spark
+
+        return fields_in_spark(place)
+    from reticent.data.database import fields_in_postgres
+
+    return fields_in_postgres(place)
+
+
+def fields_of(
+    path: str | Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = ""
+) -> list[tuple[str, str]]:
     """Names with types as ``names_of`` has them, a name that is there twice included; none for JSON lines.
 
     Parameters
     ----------
-    path : Path
+    path : str or Path
+        A file, or the URL of a table in a database.
     delimiter, encoding : str
         Of a CSV file.
     sheet : str
@@ -254,6 +291,9 @@ def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8", shee
     """
     from reticent.data.file_kinds import kind_of
 
+    if in_database(path):
+        return _fields_in_database(str(path))
+    path = Path(path)
     kind = kind_of(path)
     if kind == "parquet":
         first = parquet_files(path)[0]

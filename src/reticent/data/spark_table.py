@@ -136,6 +136,24 @@ def open_catalog_table(source: str, schema: Schema) -> SparkTable:
         ) from None
 
 
+def fields_in_spark(source: str) -> list[tuple[str, str]]:
+    """Names and types of a table of a catalog; for ``init``.
+
+    Raises
+    ------
+    SpecError
+        There is no such table.
+    """
+    parts = ".".join(f"`{part}`" for part in spark_name(source).split("."))
+    try:
+        fields = list(started().table(parts).schema.fields)
+    except SpecError:
+        raise
+    except Exception as cause:
+        raise SpecError(f"Spark has no such table ({type(cause).__name__}). Nothing was read.") from None
+    return [(one.name, str(_arrow(one))) for one in fields]
+
+
 def open_parquet(path: Path, schema: Schema) -> SparkTable:
     """The source of a Parquet file, or of a pattern of them, that Spark reads: every node must see the same files.
 

@@ -30,6 +30,7 @@ from reticent.data.format import (
     Limits,
     check_title,
     in_database,
+    in_database_file,
     in_spark,
     nearest,
     section,
@@ -337,6 +338,10 @@ def _source(study: Tables, folder: Path, where: str = "[study]") -> str:
         if in_spark(source):
             spark_name(source)  # refused where it names no catalog or no schema
             return source
+        if in_database_file(source):
+            from reticent.data.database_files import file_address
+
+            return file_address(source, folder).url
         from reticent.data.database import address
 
         address(source)  # refused where it holds a password or names no table

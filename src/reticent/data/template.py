@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-from reticent.data.compression import bare
+from reticent.data.compression import bare, stem_of
 from reticent.data.file_kinds import FileKind, kind_of
-from reticent.data.format import PLAIN, Format, toml_key
+from reticent.data.format import PLAIN, Format, in_database, toml_key
 from reticent.data.header import check_header
 from reticent.data.source import fields_of
 from reticent.errors import SpecError
@@ -32,7 +32,7 @@ def skeleton(
 
     Parameters
     ----------
-    source : path
+    source : path, or URL of a table
     delimiter, form
         How the file is written; what is not the default is written into the study file.
     header : "names" or "unsure"
@@ -50,15 +50,16 @@ def skeleton(
     SpecError
         Where the source is missing or no table, or its first line looks like a row, or a date is no column of it.
     """
-    path = Path(source)
-    fields = fields_of(path, delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)
-    if header == "unsure":
+    path, placed = Path(source), in_database(source)
+    place = str(source) if placed else path.name
+    fields = fields_of(source, delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)
+    if header == "unsure" and not placed:
         check_header([name for name, _ in fields], f"The first line of {path.name}")
     names = dict(fields)
     for name in dates:
         if not name or name not in names:
             raise SpecError(f"No column is called '{name}': --dates names columns letter by letter. No row was read.")
-    stem, labels = bare(path).stem, dict[str, str]()
+    stem, labels = stem_of(place), dict[str, str]()
     if kind_of(path) == "statistical":
         from reticent.data.statistical_files import label_lines
 
@@ -68,7 +69,7 @@ def skeleton(
         "# Three things only you can say: who a person is, what range a value can have, and the budget.\n\n"
         "[study]\n"
         f"title  = {_quoted(stem)}\n"
-        f"source = {_quoted(path.name)}\n"
+        f"source = {_quoted(place)}\n"
         f"ledger = {_quoted(stem + '.ledger')}\n{_written(delimiter, form)}\n"
         "[person]\n"
         '# column  = "person_id"       # who one person is, when a person can have several rows\n'
@@ -249,6 +250,8 @@ def skeleton_words(
             f"wrote {wrote}: {columns}, names, types and value labels from the header of the file. No row was read. "
             "Confirm each label: it is public only if you say so."
         )
+    elif kind == "database":
+        said.append(f"wrote {wrote}: {columns}, names and types from the catalog of the database. No row was read.")
     elif kind == "parquet":
         said.append(
             f"wrote {wrote}: {columns}, names and types from the Parquet schema. No row was read, and the minima, "

@@ -64,13 +64,19 @@ def examined(study: Path) -> tuple[Diagnosis, ...]:
 def _table(spec: Spec) -> Iterator[Diagnosis]:
     """Findings about a table in a database, by its catalog alone."""
     from reticent.data.database import DatabaseSource
+    from reticent.data.database_files import DatabaseFile
     from reticent.data.engine_settings import check_engine_settings
     from reticent.data.source import engine_of, open_source
 
     try:
         opened = open_source(spec.source, spec.schema)
         check_engine_settings(engine_of(opened), spec.engine, spec.limits)
-        if in_spark(spec.source):
+        if isinstance(opened, DatabaseFile):
+            yield from _shared(
+                opened.at.file, "source", OTHERS, "other users of this machine can read the rows: chmod go-r"
+            )
+            told = f"{opened.at.table} of {opened.at.file.name} can be read"
+        elif in_spark(spec.source):
             told = f"{spark_name(spec.source)} is known to Spark"
         else:
             assert isinstance(opened, DatabaseSource)

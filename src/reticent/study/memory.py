@@ -89,8 +89,9 @@ def study(
 
     Parameters
     ----------
-    rows : mapping of name to array, a data frame, or a path to .csv or .parquet
-        Only the columns named in ``columns``, and ``person``, are ever read.
+    rows : mapping of name to array, a data frame, a path to .csv or .parquet, the URL of a table, or a pair
+        A pair is an open connection and the name of a table, ``(connection, "visits")``: of DuckDB, SQLite or Ibis, or
+        an engine of SQLAlchemy. Only the columns named in ``columns``, and ``person``, are ever read.
     adjacency : "add_remove" or "substitute"
         There is no default: the first hides whether someone is in the table, the second makes the number of people
         public.
@@ -163,6 +164,10 @@ def study(
     from reticent.data.spec import Budget, Spec, check_budget, design_of, person_of, word_of
     from reticent.statistics.statistic import read_column
 
+    if type(rows) is tuple and len(rows) == 2 and isinstance(rows[1], str):
+        from reticent.data.database_files import of_pair
+
+        rows = of_pair(*rows)
     if person is not None and rows_each is None:
         raise SpecError(
             "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "

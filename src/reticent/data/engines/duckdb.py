@@ -19,6 +19,13 @@ from reticent.data.format import Limits
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LOCKED: Final = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+}
 INTERRUPTED: Final = "Query interrupted"  # its words when Ctrl-C struck inside it
 
 
@@ -148,11 +155,7 @@ def _locked(limits: Limits) -> Iterator[DuckDBSession]:
 
     with tempfile.TemporaryDirectory(prefix="reticent-", dir=limits.temp or None) as folder:
         config: dict[str, Any] = {
-            "enable_external_access": "false",
-            "autoload_known_extensions": "false",
-            "autoinstall_known_extensions": "false",
-            "allow_community_extensions": "false",
-            "python_enable_replacements": "false",
+            **LOCKED,
             "memory_limit": limits.memory,
             "max_temp_directory_size": limits.spill,
             "temp_directory": f"{folder}/spill",
