@@ -269,14 +269,15 @@ class QuestionReport:
 
 
 def _part(design: Design, result: Result) -> QuestionReport:
+    loss = design.guarantee.loss
     return QuestionReport(
         design.question,
         tuple(f"{name + ': ' if name else ''}{text}" for name, one in every(result) for text in one.caveats),
-        ("estimate", f"{100 * result.level:g} % interval", "answers", "as precise as asking openly"),
-        tuple(line for name, one in every(result) for line in lines(one, name)),
+        ("estimate", f"{100 * result.level:g} % interval", "answers", "as asking openly"),
+        tuple(line for name, one in every(result) for line in lines(one, name or (EVERYBODY if result.groups else ""))),
         NAMES[design.method],
         say(design),
-        sentence(design.guarantee.loss, design.guarantee.adjacency),
+        sentence(loss, design.guarantee.adjacency).replace(words(loss), epsilon_words(design), 1),
         design.fingerprint,
         tuple(outline(design.guarantee).split("\n")),
     )
