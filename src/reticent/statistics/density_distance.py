@@ -8,6 +8,7 @@ be compared between methods, as half-widths of their different parts cannot. Row
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from reticent.data.query import Query, Records, Rows, Tally
 from reticent.data.table import QueryResult
 from reticent.entropy import Replayed, Simulation, simulated
+from reticent.errors import Refusal
 from reticent.outcome import Reply
 from reticent.statistics.context import Figures
 from reticent.statistics.scaling import Floats
@@ -30,24 +32,29 @@ SPREAD: Final = 1 / 6  # of a column's range
 FAR: Final = "largest error of the distribution function"
 
 
-def distance(columns: Sequence[Ends], made: Callable[[int], DensityMechanism], rows: int) -> tuple[str, Figures]:
+def distance(
+    columns: Sequence[Ends], made: Callable[[int, Fraction], DensityMechanism], rows: int
+) -> tuple[str, Figures]:
     """The mean distance from the law, over a few made-up tables of so many rows.
 
     Parameters
     ----------
     columns : sequence of (name, low, high, whole numbers)
     made : callable
-        The mechanism for a number of rows.
+        The mechanism for a number of rows, at a price so many times higher.
     rows : int
-        More than ``MOST`` count as so many.
+        ``MOST`` stand for more, at a price that leaves the noise as large a share of the rows.
 
     Returns
     -------
     (str, Figures)
-        In words and as a figure; empty where no table has a reply.
+        In words and as a figure; empty where no table has a reply, or so many rows would be refused.
     """
     size, tables = min(max(rows, 1), MOST), TABLES[len(columns) - 1]
-    mechanism = made(size)
+    try:
+        mechanism = made(size, Fraction(max(rows, 1), size))
+    except Refusal:  # what holds for all rows may not for so few
+        return "", ()
     points, law = _law(columns)
     found = []
     for place in range(tables):

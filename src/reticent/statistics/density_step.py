@@ -61,7 +61,7 @@ class DensityStep:
     estimand: str = ""
     steps: Mapping[str, int] = field(default_factory=dict)  # of columns of dates: seconds of one unit
     columns: tuple[Ends, ...] = ()
-    made: Callable[[int], DensityMechanism] | None = field(default=None, compare=False)
+    made: Callable[[int, Fraction], DensityMechanism] | None = field(default=None, compare=False)
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -152,7 +152,7 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
         person,
         steps=_steps(asked, setting),
         columns=tuple((name, float(low), float(high), whole) for name, low, high, whole in columns),
-        made=lambda rows: _mechanism(asked, _with_rows(setting, rows), epsilon, columns),
+        made=lambda rows, times: _mechanism(asked, _with_rows(setting, rows), epsilon * times, columns),
     )
 
 
