@@ -35,10 +35,12 @@ Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger
 
 FREE: Final = "free, of the answers above"
 RANGES: Final = (
-    "public shapes: values in the middle of their bounds, at one end of them or even, shares of one half or 0.05, "
-    "wide or narrow columns of a model, many equal values, every cap or bounds that may be chosen"
+    "public shapes: values in the middle of their bounds, narrow there, at one end of them, with a long tail or even, "
+    "many equal values, in the middle or at a bound, equal weights or few large ones, shares of one half or 0.05, wide "
+    "or narrow columns of a model, every cap or bounds that may be chosen. Noise is less among few distinct values "
+    "and more in a gap between two groups"
 )
-ALIKE: Final = 1.1  # half-widths of two shapes that a plan does not tell apart
+ALIKE: Final = 1.2  # half-widths of two shapes that a plan does not tell apart
 WIDTH: Final = 80  # characters of a line of a plan that is printed
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 
@@ -526,12 +528,14 @@ def _loss(loss: Loss) -> str:
 
 
 def _halves(usual: float | None, others: Sequence[float | None]) -> str:
-    """A half-width, or the least and the greatest of all public shapes where these are told apart."""
+    """The usual half-width, with the least and the greatest of all public shapes where these are told apart."""
     if usual is None:
         return _half(usual)
     every = [usual, *(width for width in others if width is not None)]
-    least, most = _half(min(every)), _half(max(every))
-    return least if max(every) <= ALIKE * min(every) else f"{least}–{most.removeprefix('± ')}"
+    if max(every) <= ALIKE * min(every):
+        return _half(usual)
+    told, least, most = (f"{one:,.2g}" if one < 99.5 else f"{one:,.0f}" for one in (usual, min(every), max(every)))
+    return f"± {told} ({least}–{most})"
 
 
 def _half(width: float | None) -> str:

@@ -57,8 +57,10 @@ from reticent.statistics.intervals import (
 )
 from reticent.statistics.magnitude import at_the_end, by_binade, candidates, edges, rarest, reach, share, usual_binade
 from reticent.statistics.possible import Ends, nearest, possible
+from reticent.statistics.quantiles import shapes
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
+from reticent.statistics.quantiles.shapes import TIED, ColumnShape, WeightShape, ties_expected
 from reticent.statistics.ranks import Runs, draw, placed, runs, sensitivity
 from reticent.statistics.replies import HEAPED, LIKELY, USUAL, Replies, passing
 from reticent.statistics.robust.scale import QUARTILES
@@ -70,9 +72,9 @@ SQUARE_SHARE: Final = Fraction(1, 20)  # of a quantile's epsilon, for the square
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
 GUESSED: Final = 1e-2  # the same of a draw here, where values are as few, and as far from 0, as a reply is given for
 FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
-TIED: Final = 0.05  # from this share of ties on, intervals are made for tied values
 CROWD: Final = 8  # values equal to fewer others than this are no ties: an end may well stop within so many ranks
 TIES: Final = "many values are equal: the interval allows for gaps beside them, so it is wide and covers more than 95 %"
+UNWEIGHTED: Final = WeightShape("", (1.0, 1.0, 1.0))
 BETWEEN: Final = 5.0  # standard deviations that a normal column's values would span if they lay as dense as its middle
 
 
@@ -503,46 +505,82 @@ class QuantileStep:
         return of_persons(self._expected, people, self._alike, self.setting.schema.person)
 
     def _expected(self, people: int) -> ExpectedAccuracy:
-        weighted = self.query.weight is not None
-        size = (people if self.units is None else self.units) / self.groups / (2.0 if weighted else 1.0)
+        rows = (people if self.units is None else self.units) / self.groups
+        weights = self._weights()
+        size, squares = weights[0].powers[1] * rows, weights[0].squares
         bounded = not self.cells.free
-        width = float(self.cells.edges(self.cells.highest)[1] - self.cells.edges(self.cells.lowest)[0])
-        spread = width / 6.0 if bounded else 1.0
-        tied = bounded and self._ties_expected(size, spread)
+        tied = bounded and self._ties_expected(size, self._width / 6.0)
         replies = self._replies(size, tied=tied)
+        told = tuple(
+            (f"weights {one.name}", self._replies(one.powers[1] * rows, tied=tied)[0][1]) for one in weights[1:]
+        )
         if replies[0][1] < LIKELY:
-            return ExpectedAccuracy(None, None, FEW, replies)
-        noise, sampling = self._widths(size, spread, tied=tied)
+            return ExpectedAccuracy(None, None, FEW, (*replies, *told))
+        noise, sampling = self._widths(size, squares, None, tied=tied)
         note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
-        note += ", weights spread evenly up to the largest" if weighted else ""
+        note += f", weights {weights[0].name}" if len(weights) > 1 else ""
         note = f"{note}, normal{'' if self.groups == 1 else EQUAL_GROUPS}; may give no reply{reach(self.cells)}"
         heaped = self.pricing.size is not None and dict(replies)[HEAPED] >= LIKELY
-        others = ((HEAPED, *self._widths(size, spread, tied=True)),) if heaped and not tied else ()
-        return ExpectedAccuracy(noise, sampling, note, replies, others)
+        others = self._other_columns(size, squares, tied=tied, heaped=heaped)
+        of_weights = [
+            (name, *self._widths(one.powers[1] * rows, one.squares, None, tied=tied))
+            for one, (name, chance) in zip(weights[1:], told, strict=True)
+            if chance >= LIKELY
+        ]
+        return ExpectedAccuracy(noise, sampling, note, (*replies, *told), (*others, *of_weights))
 
-    def _widths(self, size: float, spread: float, *, tied: bool) -> tuple[float, float]:
-        """Half-widths of noise and sampling, for ``size`` values with a normal law that is ``spread`` wide.
+    @property
+    def _width(self) -> float:
+        """Distance of the bounds, in the unit of the column."""
+        return float(self.cells.edges(self.cells.highest)[1] - self.cells.edges(self.cells.lowest)[0])
 
-        Of several quantiles those of the widest.
+    def _weights(self) -> tuple[WeightShape, ...]:
+        """Public shapes of weights, the usual one first; rows without weights have weight 1."""
+        weight = self.query.weight
+        return (UNWEIGHTED,) if weight is None else shapes.of_weights(weight, self.setting.schema)
+
+    def _other_columns(
+        self, size: float, squares: float, *, tied: bool, heaped: bool
+    ) -> tuple[tuple[str, float, float], ...]:
+        """Half-widths for the other public shapes of a column between bounds, and for heaped values."""
+        found = []
+        if heaped and not tied:
+            found.append((HEAPED, *self._widths(size, squares, None, tied=True)))
+        if self.cells.free:
+            return tuple(found)
+        for shape in shapes.OTHERS:
+            ties = self._ties_of(shape, size)
+            if heaped or not ties:
+                found.append((shape.name, *self._widths(size, squares, shape, tied=ties)))
+        return tuple(widths for widths in found if widths[1])  # a quantile that is a bound has no noise
+
+    def _widths(self, size: float, squares: float, shape: ColumnShape | None, *, tied: bool) -> tuple[float, float]:
+        """Half-widths of noise and sampling for ``size`` values of a shape, by default of the usual one.
+
+        Of several quantiles those of the widest. Of weighted rows ``squares`` are the squares of weights by their sum.
         """
         found: list[tuple[float, float]] = []
         among = candidates(self.cells, usual_binade(self.cells) if self.pricing.magnitude else None, tied=tied)
         for level in self.levels:
             supposed, q = GroupSize(size, tied, size), float(level)
-            if self.query.weight is not None:  # spread evenly up to the largest, their squares come to 2/3 of them
-                supposed = replace(supposed, variance=self._times * size * q * (1.0 - q) * 2 / 3)
-            slope, ranks = spread / (size * _density(q)), normal_half_width(self._sampling(level, supposed))
-            value = self._mechanism(level, self.pricing.value)
-            away = half_width(NONE, [1.0 / self.rate(value, level)])
+            if self.query.weight is not None:
+                supposed = replace(supposed, variance=self._times * size * q * (1.0 - q) * squares)
+            ranks = normal_half_width(self._sampling(level, supposed))
+            away = half_width(NONE, [1.0 / self.rate(self._mechanism(level, self.pricing.value), level)])
+            shift = float(self._shift(level, supposed, among)) if self.pricing.end else max(away + ranks, 1.0)
             if tied and self.pricing.end:
-                away = float(self._shift(level, supposed, among)) - ranks
+                away = shift - ranks
+            if shape is None:
+                slope = (1.0 if self.cells.free else self._width / 6.0) / (size * shapes.normal_density(q))
+            else:
+                slope = self._width * shape.slope(q, shift / size) / size
             found.append((away * slope, ranks * slope))
         noises, samplings = zip(*found, strict=True)
         if not self.spread:
             return max(noises), max(samplings)
         if tied:  # the intervals of both quartiles are added
             return sum(noises), sum(samplings)
-        return math.hypot(*noises), math.hypot(*samplings) * math.sqrt(2 / 3)
+        return math.hypot(*noises), math.sqrt(sum(s * s for s in samplings) - 2 / 3 * math.prod(samplings))
 
     def _replies(self, size: float, *, tied: bool) -> Replies:
         """For values of the usual shape, which are ``tied`` on a coarse grid, and for heaped ones."""
@@ -568,33 +606,13 @@ class QuantileStep:
         mechanism, crowd = self.pricing.size, self.pricing.crowd / self._unit
         return ties_expected(self.cells, size, spread, crowd, mechanism, unit=self._unit)
 
-
-def ties_expected(
-    cells: Cells, size: float, spread: float, crowd: float, mechanism: Geometric | None, *, unit: int = 1
-) -> bool:
-    """Tell if so many values of a normal shape would count as tied on a grid, of which ``crowd`` in a cell do not.
-
-    Parameters
-    ----------
-    cells : Cells
-    size, spread : float
-        Number of values, and their standard deviation.
-    crowd : float
-        Values of a cell that do not count as tied.
-    mechanism : Geometric or None
-        Noise of the number of ties; None where it is not drawn.
-    unit : int
-        The integer that stands for one value there.
-
-    Returns
-    -------
-    bool
-    """
-    if mechanism is None or cells.step is None:
-        return False
-    held = [size * float(cells.step) * _density(place / 100.0) / spread for place in range(1, 100)]
-    ties = size * sum(max(0.0, 1.0 - crowd / most) for most in held) / len(held)
-    return ties > max(mechanism.radius(0.02) / unit, TIED * size)
+    def _ties_of(self, shape: ColumnShape, size: float) -> bool:
+        """The same of another shape."""
+        if self.pricing.size is None:
+            return False
+        step = 0.0 if self.cells.step is None else float(self.cells.step) / self._width
+        ties = size * shape.tied(size, step, self.pricing.crowd / self._unit)
+        return ties > max(self.pricing.size.radius(0.02) / self._unit, TIED * size)
 
 
 def _needed(part: float, weight: float, size: GroupSize) -> float:
@@ -604,14 +622,6 @@ def _needed(part: float, weight: float, size: GroupSize) -> float:
     """
     reach = math.log1p(weight / BETWEEN) if size.tied is False else 0.0
     return math.log(1.0 / GUESSED) - math.log(part) + reach
-
-
-def _density(level: float) -> float:
-    """Density of the standard normal at its quantile of this level."""
-    from statistics import NormalDist
-
-    normal = NormalDist()
-    return normal.pdf(normal.inv_cdf(level))
 
 
 def prepare(

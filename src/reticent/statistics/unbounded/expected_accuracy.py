@@ -13,7 +13,8 @@ from typing import Final, TypeAlias
 
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.magnitude import candidates, usual_binade
-from reticent.statistics.quantiles.quantile_step import GroupSize, ties_expected
+from reticent.statistics.quantiles.quantile_step import GroupSize
+from reticent.statistics.quantiles.shapes import OTHERS, TIED, ColumnShape, ties_expected
 from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.unbounded import clipped_mean, trimmed_mean
 from reticent.statistics.unbounded.clipped_mean import ClippedMean
@@ -31,6 +32,7 @@ Widths: TypeAlias = tuple[float, float] | None  # of noise and of sampling
 
 NORMAL: Final = NormalDist()
 HALF_QUARTILES: Final = NORMAL.inv_cdf(0.75)
+DEVIATIONS: Final = 6.0  # of the usual shape, between bounds
 RUNG: Final = 2.0**0.125  # a radius is rounded up to a rung, by half a rung on average
 
 
@@ -155,7 +157,49 @@ def tied(made: JointQuantiles, n: float, spread: float | None) -> bool:
     return spread is not None and ties_expected(made.cells, n, spread, CROWD, mechanism)
 
 
-def of_quantiles(made: JointQuantiles, n: float, spread: float | None, *, ties: bool) -> Widths:
+def in_other_shapes(
+    made: JointQuantiles | QuantileRange, n: float, spread: float, *, usually_tied: bool, heaped: bool
+) -> tuple[tuple[str, tuple[float, float]], ...]:
+    """Half-widths for other public shapes of a column between bounds; ``heaped`` where tied values have a reply.
+
+    Parameters
+    ----------
+    made : JointQuantiles or QuantileRange
+    n : float
+        Values.
+    spread : float
+        A sixth of the range.
+    usually_tied : bool
+        True if values of the usual shape count as tied.
+    heaped : bool
+
+    Returns
+    -------
+    tuple of name and pair of half-widths
+        In units of the spread.
+    """
+    joint = made.joint if isinstance(made, QuantileRange) else made
+    step = 0.0 if joint.cells.step is None else float(joint.cells.step) / (DEVIATIONS * spread)
+    radius = None if joint.census is None else joint.census.mechanism.radius(0.02)
+    asked: list[tuple[str, ColumnShape | None, bool]] = []
+    if heaped and not usually_tied:
+        asked.append((HEAPED, None, True))
+    for one in OTHERS:
+        ties = radius is not None and n * one.tied(n, step, CROWD) > max(radius, TIED * n)
+        asked += [(one.name, one, ties)] if heaped or not ties else []
+    found: list[tuple[str, tuple[float, float]]] = []
+    for name, shape, ties in asked:
+        if isinstance(made, QuantileRange):
+            widths = of_spread(made, n, spread, ties=ties, shape=shape)
+        else:
+            widths = of_quantiles(made, n, spread, ties=ties, shape=shape)
+        found += [(name, widths)] if widths is not None and widths[0] else []  # none for a quantile that is a bound
+    return tuple(found)
+
+
+def of_quantiles(
+    made: JointQuantiles, n: float, spread: float | None, *, ties: bool, shape: ColumnShape | None = None
+) -> Widths:
     """The widest of several quantiles.
 
     Parameters
@@ -167,6 +211,8 @@ def of_quantiles(made: JointQuantiles, n: float, spread: float | None, *, ties: 
         Their deviation in the unit of the column, supposed within bounds.
     ties : bool
         True for values of which many are equal.
+    shape : ColumnShape, optional
+        A public shape between bounds; by default normal.
 
     Returns
     -------
@@ -177,15 +223,19 @@ def of_quantiles(made: JointQuantiles, n: float, spread: float | None, *, ties: 
         return None
     noise = sampling = 0.0
     for q in made.levels:
-        slope, ranks = _slope(float(q), n), normal_half_width(made.terms.together * n * float(q * (1 - q)))
-        widths = half_width(NONE, [made.errors[q] / math.sqrt(2.0)]) * slope, ranks * slope
+        ranks = normal_half_width(made.terms.together * n * float(q * (1 - q)))
+        moved = half_width(NONE, [made.errors[q] / math.sqrt(2.0)])
+        slope = _slope(float(q), n, shape, moved + ranks)
+        widths = moved * slope, ranks * slope
         if ties and made.wanted:
-            widths = _among_ties(made, q, n, spread)
+            widths = _among_ties(made, q, n, spread, shape)
         noise, sampling = max(noise, widths[0]), max(sampling, widths[1])
     return noise, sampling
 
 
-def of_spread(made: QuantileRange, n: float, spread: float | None, *, ties: bool) -> Widths:
+def of_spread(
+    made: QuantileRange, n: float, spread: float | None, *, ties: bool, shape: ColumnShape | None = None
+) -> Widths:
     """The distance of two quantiles, as ``of_quantiles`` has them; among ties both intervals are added.
 
     Parameters
@@ -197,6 +247,8 @@ def of_spread(made: QuantileRange, n: float, spread: float | None, *, ties: bool
         Their deviation in the unit of the column, supposed within bounds.
     ties : bool
         True for values of which many are equal.
+    shape : ColumnShape, optional
+        A public shape between bounds; by default normal.
 
     Returns
     -------
@@ -207,25 +259,28 @@ def of_spread(made: QuantileRange, n: float, spread: float | None, *, ties: bool
     if not joint.feasible(supposed(joint.census, n)):
         return None
     low, _, high = (float(q) for q in joint.levels)
-    slopes = {q: _slope(float(q), n) for q in joint.levels}
     values = joint.terms.together * n
+    reach = {q: normal_half_width(values * float(q * (1 - q))) + joint.own[q] for q in joint.levels}
+    slopes = {q: _slope(float(q), n, shape, reach[q]) for q in joint.levels}
     if ties and joint.wanted:
-        one, two = (_among_ties(joint, q, n, spread) for q in (joint.levels[0], joint.levels[-1]))
+        one, two = (_among_ties(joint, q, n, spread, shape) for q in (joint.levels[0], joint.levels[-1]))
         return one[0] + two[0], one[1] + two[1]
     noise = half_width(NONE, [slopes[q] * joint.own[q] for q in (joint.levels[0], joint.levels[-1])])
-    first, third = (math.sqrt(values * q * (1.0 - q)) * _slope(q, n) for q in (low, high))
+    first, third = (math.sqrt(values * float(q * (1 - q))) * slopes[q] for q in (joint.levels[0], joint.levels[-1]))
     alike = low * (1.0 - high) / math.sqrt(low * (1.0 - low) * high * (1.0 - high))
     return noise, normal_half_width(first**2 + third**2 - 2.0 * alike * first * third)
 
 
-def _among_ties(made: JointQuantiles, q: Fraction, n: float, spread: float | None) -> tuple[float, float]:
+def _among_ties(
+    made: JointQuantiles, q: Fraction, n: float, spread: float | None, shape: ColumnShape | None
+) -> tuple[float, float]:
     """Half-widths at a level among tied values, in standard deviations: the ends are drawn among even cells."""
     apart = NORMAL.inv_cdf(float(made.levels[-1])) - NORMAL.inv_cdf(float(made.levels[0]))
     step = apart / (1.5 * FINE * math.sqrt(max(n, 16.0)))  # a step is a power of 2: from half to all of the finest
     if spread is not None and made.cells.step is not None:
         step = max(step, 2.0 ** math.ceil(math.log2(float(made.cells.step))) / spread)
     shift = made.shift_among_ties(q, n, 1.0 / (2.0 + (1.0 + 2.0 * REACH) * max(apart / step, 1.0)))
-    half = shift * _slope(float(q), n) + step / 2.0  # an interval has the cells of its ends in it
+    half = shift * _slope(float(q), n, shape, shift) + step / 2.0  # an interval has the cells of its ends in it
     sampling = normal_half_width(made.terms.together * n * float(q * (1 - q))) / shift
     return half * (1.0 - sampling), half * sampling
 
@@ -277,6 +332,8 @@ def of_coinpress(made: CoinPressMean, n: float) -> Widths:
     return normal_half_width(noise**2), normal_half_width(made.terms.together * deviation**2 / n)
 
 
-def _slope(level: float, n: float) -> float:
-    """Change of a quantile per rank, in standard deviations of a normal column."""
+def _slope(level: float, n: float, shape: ColumnShape | None, away: float) -> float:
+    """Change of a quantile per rank, as ``away`` ranks tell it; in standard deviations of a normal column."""
+    if shape is not None:
+        return DEVIATIONS * shape.slope(level, away / n) / n
     return 1.0 / (n * NORMAL.pdf(NORMAL.inv_cdf(level)))

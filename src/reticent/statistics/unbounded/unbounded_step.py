@@ -186,7 +186,16 @@ class ColumnPlan:
         unit = float(self.bounds[1] - self.bounds[0]) / 6.0
         allowed = f"; \u00b1 {more * unit:.2g} more for the declared tail" if more else ""
         note = f"assumes a standard deviation of 1/6 of the range, normal; may give no reply{allowed}"
-        return ExpectedAccuracy(noise * unit, sampling * unit, note, replies, _others(heaped, unit))
+        others = self._other_shapes(float(people), replies, unit, tied=usual)
+        return ExpectedAccuracy(noise * unit, sampling * unit, note, replies, others or _others(heaped, unit))
+
+    def _other_shapes(self, n: float, replies: Replies, unit: float, *, tied: bool) -> tuple[ShapeWidths, ...]:
+        """Half-widths of quantiles between bounds for the other public shapes; none of other answers."""
+        if not isinstance(self.made, JointQuantiles | QuantileRange) or self._joint is None:
+            return ()
+        heaped = self._joint.census is not None and dict(replies)[HEAPED] >= LIKELY
+        found = expected_accuracy.in_other_shapes(self.made, n, unit, usually_tied=tied, heaped=heaped)
+        return tuple((name, noise * unit, sampling * unit) for name, (noise, sampling) in found)
 
     @property
     def _spread(self) -> float | None:

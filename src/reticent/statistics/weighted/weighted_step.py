@@ -12,22 +12,23 @@ value. See docs/proofs/weights.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from reticent.data.design import SampleDesign
-from reticent.data.query import PARTS, Query
+from reticent.data.query import PARTS, Query, WeightedMoments, WeightedTally
 from reticent.mechanisms.geometric import Geometric, laplace_radius
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
-from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
+from reticent.statistics.context import ExpectedAccuracy, Setting, ShapeWidths, of_persons
 from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined
 from reticent.statistics.intervals import FEW, UNSURE, spread, too_few
 from reticent.statistics.margins import Margin, summed
+from reticent.statistics.quantiles.shapes import WeightShape, of_weights
 from reticent.statistics.replies import ALWAYS, of_any, passing
 from reticent.statistics.weighted.soft_weights import Form, WeightDesign
 
@@ -275,7 +276,8 @@ class WeightedStep:
             return self._expected_of_groups(people, self.calibration)
         size = people / max(len(self.labels), 1)
         second = SPREAD**2 if self.design.width > 2 or not self.design.is_counted else 1.0
-        sums = self._supposed(size, second)
+        usual, *others = self._weights
+        sums = self._supposed(size, second, usual)
         note = EVENLY + ("; what strata take off is not planned" if self.strata is not None else "")
         if self.shape == "mean":
             drawn = self.noise_of({(0, 0): 1.0})
@@ -286,23 +288,46 @@ class WeightedStep:
             replies = ALWAYS
         law = self._law(sums)
         assert law is not None
-        return ExpectedAccuracy(law.noise, law.sampled if self.interval else None, note, replies)
+        told = self._told((one, self._law(self._supposed(size, second, one))) for one in others)
+        return ExpectedAccuracy(law.noise, law.sampled if self.interval else None, note, replies, told)
 
-    def _supposed(self, size: float, second: float) -> Sums:
-        """The sums of so many rows with weights spread evenly, and values of this mean square about the middle."""
+    @property
+    def _weights(self) -> tuple[WeightShape, ...]:
+        """Public shapes of the weights, the usual one first."""
+        weights = (query.weight for query in self.queries if isinstance(query, WeightedMoments | WeightedTally))
+        return of_weights(next(weights), self.setting.schema)
+
+    def _told(self, laws: Iterable[tuple[WeightShape, ErrorLaw | None]]) -> tuple[ShapeWidths, ...]:
+        """The half-widths of a plan for further shapes of weights; none where there would be no reply."""
+        return tuple(
+            (f"weights {shape.name}", law.noise, law.sampled if self.interval else None)
+            for shape, law in laws
+            if law is not None
+        )
+
+    def _supposed(self, size: float, second: float, weights: WeightShape) -> Sums:
+        """The sums of so many rows with weights of a shape, and values of this mean square about the middle."""
         powers = (1.0, 0.0, second)
-        return {(a, j): size / (a + 1) * powers[j] for a in range(PARTS) for j in range(self.design.width)}
+        return {(a, j): size * weights.powers[a] * powers[j] for a in range(PARTS) for j in range(self.design.width)}
 
     def _expected_of_groups(self, people: int, to: Calibration) -> ExpectedAccuracy:
         """For groups drawn in proportion to their public sizes."""
         second = 1.0 if self.design.is_counted else SPREAD**2
         drawn, least = self.noise_of({(0, 0): 1.0}), people * min(to.shares)
         replies = of_any(passing(lambda number: not too_few(number, drawn), least, drawn))
-        law = self._calibrated([self._law(self._supposed(people * share, second)) for share in to.shares], to)
+
+        def law_of(weights: WeightShape) -> ErrorLaw | None:
+            return self._calibrated(
+                [self._law(self._supposed(people * share, second, weights)) for share in to.shares], to
+            )
+
+        usual, *others = self._weights
+        law = law_of(usual)
         if law is None:
             return ExpectedAccuracy(None, None, FEW, replies)
         note = f"{EVENLY}, and groups drawn in proportion to their sizes"
-        return ExpectedAccuracy(law.noise, law.sampled if self.interval else None, note, replies)
+        told = self._told((one, law_of(one)) for one in others)
+        return ExpectedAccuracy(law.noise, law.sampled if self.interval else None, note, replies, told)
 
 
 def _plain(law: ErrorLaw) -> Reply[Estimate]:

@@ -1,0 +1,130 @@
+"""Public shapes of a column with bounds, and of weights, by which a plan of quantiles tells a range of half-widths.
+
+A shape is a law between 0 and 1, the bounds of the column, given by its quantiles. What lies beyond the bounds counts
+at them, as in a release. The width of an interval follows how far the quantiles on both sides of the level are apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from reticent.data.candidates import Cells
+    from reticent.data.query import Weighing
+    from reticent.data.schema import Schema
+    from reticent.mechanisms.geometric import Geometric
+
+PLACES: Final = 200  # stretches of equal probability, by which ties are counted
+TIED: Final = 0.05  # from this share of ties on, intervals are made for tied values
+POINT: Final = 1e-9  # a stretch this short, in parts of the range, is one value
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnShape:
+    """A law between 0 and 1; ``at`` is its quantile of a level strictly between 0 and 1."""
+
+    name: str
+    at: Callable[[float], float]
+
+    def slope(self, level: float, away: float) -> float:
+        """Distance of the quantiles ``away`` below and above a level, by what lies between these levels."""
+        low, high = (min(max(at, 1e-9), 1.0 - 1e-9) for at in (level - away, level + away))
+        return (self._cut(high) - self._cut(low)) / (2.0 * away)
+
+    def tied(self, size: float, step: float, crowd: float) -> float:
+        """The share of values that lie beyond the ``crowd``-th of their cell.
+
+        Parameters
+        ----------
+        size : float
+            Number of values.
+        step : float
+            Length of a cell, in parts of the range.
+        crowd : float
+            Values of a cell that do not count as tied.
+
+        Returns
+        -------
+        float
+        """
+        ends = [self._cut((place + 0.5) / (PLACES + 1.0)) for place in range(PLACES + 1)]
+        apart = [high - low for low, high in pairwise(ends)]
+        held = [size if one < POINT else min(size * step / (PLACES * one), size) for one in apart]
+        return sum(max(0.0, 1.0 - crowd / most) for most in held if most) / PLACES
+
+    def _cut(self, level: float) -> float:
+        return min(max(self.at(level), 0.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightShape:
+    """A law of weights in units of the largest one, by the means of their powers 0, 1 and 2."""
+
+    name: str
+    powers: tuple[float, float, float]
+
+    @property
+    def squares(self) -> float:
+        """The sum of squares of weights by their sum."""
+        return self.powers[2] / self.powers[1]
+
+
+OTHERS: Final = (
+    ColumnShape("narrow", lambda level: 0.5 + 0.02 * NormalDist().inv_cdf(level)),
+    ColumnShape("at one end", lambda level: -0.05 * math.log1p(-level)),
+    ColumnShape("a long tail", lambda level: -0.2 * math.log1p(-level)),
+    ColumnShape("even", lambda level: level),
+    ColumnShape("many at one bound", lambda level: max(level - 0.4, 0.0) / 0.6),
+)
+LARGE: Final = 1 / 10  # mean of the weights of which few are large, exponential, in units of the largest
+
+
+def of_weights(weight: Weighing, schema: Schema) -> tuple[WeightShape, ...]:
+    """Public shapes of weights between the declared least and the largest one, the usual shape first."""
+    least = min(max(float(schema.bounded(weight.column, "weight")[0] / weight.highest), 0.0), 1.0)
+    beyond = math.exp(-least / LARGE)
+    few = (least + beyond * LARGE, least**2 + beyond * 2.0 * LARGE * (least + LARGE))
+    return (
+        WeightShape("spread evenly up to the largest", (1.0, (1.0 + least) / 2.0, (1.0 + least + least**2) / 3.0)),
+        WeightShape("all alike", (1.0, 1.0, 1.0)),
+        WeightShape("few of them large", (1.0, *few)),
+    )
+
+
+def ties_expected(
+    cells: Cells, size: float, spread: float, crowd: float, mechanism: Geometric | None, *, unit: int = 1
+) -> bool:
+    """Tell if so many values of a normal shape would count as tied on a grid, of which ``crowd`` in a cell do not.
+
+    Parameters
+    ----------
+    cells : Cells
+    size, spread : float
+        Number of values, and their standard deviation.
+    crowd : float
+        Values of a cell that do not count as tied.
+    mechanism : Geometric or None
+        Noise of the number of ties; None where it is not drawn.
+    unit : int
+        The integer that stands for one value there.
+
+    Returns
+    -------
+    bool
+    """
+    if mechanism is None or cells.step is None:
+        return False
+    held = [size * float(cells.step) * normal_density(place / 100.0) / spread for place in range(1, 100)]
+    ties = size * sum(max(0.0, 1.0 - crowd / most) for most in held) / len(held)
+    return ties > max(mechanism.radius(0.02) / unit, TIED * size)
+
+
+def normal_density(level: float) -> float:
+    """Density of the standard normal at its quantile of this level."""
+    normal = NormalDist()
+    return normal.pdf(normal.inv_cdf(level))

@@ -1,0 +1,156 @@
+"""Plans of quantiles between bounds tell a range over public shapes, and releases of ordinary columns lie in it.
+
+The shapes were chosen by the first list of laws. The second list was met afterwards, with the shapes as they are. Noise
+is replayed, so that the comparison is the same each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import fmean
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import reticent as rt
+from reticent.outcome import Reply
+from reticent.statistics.context import ExpectedAccuracy
+from tests.support.same_noise import same_noise as same_noise
+
+CLOSE = 1.2
+RUNS = 12
+ROWS = 4_000
+QUESTIONS = ("median(x)", "iqr(x)", "quantile(x, 0.9)", "iqr(x, method=separate)")
+
+pytestmark = pytest.mark.usefixtures("replayed")
+
+Law = Callable[[np.random.Generator, int], NDArray[np.float64]]
+CHOSEN_BY: dict[str, Law] = {
+    "uniform": lambda made, n: made.uniform(0, 100, n),
+    "narrow normal": lambda made, n: made.normal(50, 2, n),
+    "wide normal": lambda made, n: made.normal(50, 25, n),
+    "exponential": lambda made, n: made.exponential(20, n),
+    "lognormal": lambda made, n: np.exp(made.normal(2, 1, n)),
+    "zeros": lambda made, n: np.where(made.random(n) < 0.4, 0.0, made.uniform(0, 100, n)),
+}
+MET_LATER: dict[str, Law] = {
+    "gamma": lambda made, n: made.gamma(2, 8, n),
+    "uniform in part": lambda made, n: made.uniform(20, 60, n),
+    "triangular": lambda made, n: made.triangular(0, 30, 100, n),
+    "normal off the middle": lambda made, n: made.normal(30, 10, n),
+    "beta": lambda made, n: 100 * made.beta(2, 5, n),
+    "a third of zeros": lambda made, n: np.where(made.random(n) < 0.33, 0.0, made.gamma(3, 10, n)),
+    "peaked": lambda made, n: made.laplace(60, 8, n),
+}
+
+
+@pytest.fixture
+def replayed(same_noise: Callable[[], None]) -> None:
+    same_noise()
+
+
+def studied(law: Law, question: str, *, whole: bool, rows: int = ROWS) -> tuple[ExpectedAccuracy, list[object]]:
+    """The plan of a question, and what some releases gave."""
+    made = np.clip(law(np.random.default_rng(7), rows), 0, 100)
+    column = rt.integer(0, 100) if whole else rt.real(0, 100)
+    study = rt.study(
+        {"x": np.round(made) if whole else made},
+        adjacency="add_remove",
+        columns={"x": column},
+        budget=1000,
+        override="a test",
+    )
+    (line, *_) = study.plan([question], epsilon=1, people=rows).lines
+    return line.expected, [study.release([question], epsilon=1)[question].outcome for _ in range(RUNS)]
+
+
+def check(law: Law, question: str, *, whole: bool) -> None:
+    planned, found = studied(law, question, whole=whole)
+    estimates = [one.value for one in found if isinstance(one, Reply)]
+    assert len(estimates) == len(found)
+    assert min(chance for _, chance in planned.replies) > 0.99
+    step = 0.5 if whole else 0.0  # an interval has whole ends
+    for kind, width in (("noise", 1), ("sampling", 2)):
+        usual = planned.noise if kind == "noise" else planned.sampling
+        every = [one for one in (usual, *(shape[width] for shape in planned.others)) if one is not None]
+        seen = fmean(getattr(one, kind) for one in estimates)
+        assert min(every) / CLOSE - step <= seen <= max(every) * CLOSE + step, (kind, question, every, seen)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("whole", [False, True], ids=["real", "integer"])
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("name", CHOSEN_BY)
+def test_an_ordinary_column_lies_in_the_range_of_its_plan(name: str, question: str, whole: bool) -> None:
+    check(CHOSEN_BY[name], question, whole=whole)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("whole", [False, True], ids=["real", "integer"])
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("name", MET_LATER)
+def test_a_column_by_which_no_shape_was_chosen_lies_in_the_range(name: str, question: str, whole: bool) -> None:
+    check(MET_LATER[name], question, whole=whole)
+
+
+def test_the_planned_number_is_still_that_of_the_usual_shape() -> None:
+    """The usual column is the one a rehearsal makes: the number beside the range agrees with it."""
+    planned, found = studied(lambda made, n: made.normal(50, 100 / 6, n), "median(x)", whole=False)
+    assert planned.noise is not None
+    seen = fmean(one.value.noise for one in found if isinstance(one, Reply))
+    assert planned.noise / CLOSE <= seen <= planned.noise * CLOSE
+
+
+def test_dates_of_some_years_lie_in_the_range_of_a_decade() -> None:
+    days = np.datetime64("2012-01-01") + np.arange(1461)
+    study = rt.study(
+        {"day": days},
+        adjacency="substitute",
+        columns={"day": rt.date("2010-01-01", "2019-12-31")},
+        budget=1000,
+        override="a test",
+    )
+    planned = study.plan(["median(day)"], epsilon="4", people=1461).lines[0].expected
+    widths = [width for width in (planned.noise, *(noise for _, noise, _ in planned.others)) if width is not None]
+    found = fmean(study.release(["median(day)"], epsilon="4")["median(day)"].noise for _ in range(RUNS))
+    assert min(widths) / CLOSE <= found <= max(widths) * CLOSE, (widths, found)
+
+
+def test_a_weighted_median_has_a_range_over_public_shapes_of_weights() -> None:
+    """Few large weights: the sum of weights, in units of the largest, is a tenth of the rows and not half of them."""
+    made = np.random.default_rng(7)
+    rows = {"x": made.normal(50, 100 / 6, ROWS).clip(0, 100), "w": made.exponential(1, ROWS).clip(0, 10)}
+    study = rt.study(
+        rows,
+        adjacency="add_remove",
+        columns={"x": rt.real(0, 100), "w": rt.real(0, 10)},
+        budget=1000,
+        override="a test",
+        weight="w",
+        design="fixed",
+    )
+    planned = study.plan(["median(x)"], epsilon=4, people=ROWS).lines[0].expected
+    found = fmean(study.release(["median(x)"], epsilon=4)["median(x)"].noise for _ in range(RUNS))
+    of_weights = {name: noise for name, noise, _ in planned.others}
+    assert planned.noise is not None
+    assert found > 2 * planned.noise
+    assert of_weights["weights few of them large"] / CLOSE <= found <= of_weights["weights few of them large"] * CLOSE
+    assert of_weights["weights all alike"] < planned.noise
+
+
+def test_a_line_has_the_usual_width_and_the_range() -> None:
+    study = rt.study({"x": [1.0]}, adjacency="add_remove", columns={"x": rt.real(0, 100)}, budget=10)
+    plan = study.plan(["median(x)", "count"], epsilon=2, people=2_000)
+    expected, cells = plan.lines[0].expected, plan.rows()
+    widths = [width for _, width, _ in expected.others if width is not None]
+    assert expected.noise is not None
+    assert cells[0][2] == f"± {expected.noise:.2g} ({min(widths):.2g}–{max(widths):.2g})"
+    assert "(" not in cells[1][2]
+    assert {name for name, *_ in expected.others} >= {
+        "narrow",
+        "at one end",
+        "a long tail",
+        "even",
+        "many at one bound",
+    }
