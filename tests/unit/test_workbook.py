@@ -95,6 +95,19 @@ def test_the_notes_carry_guarantee_caveats_and_digest(release: Release, book: An
     assert noted == list(release.certificate.caveats)
 
 
+def test_an_empty_label_of_a_total_is_explained(book: Any) -> None:
+    study = rt.study(
+        {"g": ["a", "b"] * 300}, adjacency="add_remove", columns={"g": rt.category(["a", "b"])}, budget="1"
+    )
+    made = study.release(["count by g with totals"], epsilon="1")
+    import openpyxl
+
+    totals = openpyxl.load_workbook(io.BytesIO(workbook(made.certificate)))
+    assert [row[0] for row in totals.worksheets[0].values] == ["g", "a", "b", None]
+    assert ("empty label", "all groups of that column together") in set(totals["Notes"].values)
+    assert "empty label" not in dict(book["Notes"].values)
+
+
 def test_names_of_sheets_are_short_and_differ(release: Release) -> None:
     from reticent.certificate.render.workbook import _name
 

@@ -94,6 +94,8 @@ def _notes(certificate: CertificateRecord, answers: Sequence[Answer]) -> list[tu
     ]
     called = [("column", text) for text in column_words(certificate)]
     estimands = [("estimates", f"{answer.name}: {answer.estimand}") for answer in answers if answer.estimand]
+    margins = any(len(answer.body) < len(answer.cells) for answer in answers)
+    called += [("empty label", "all groups of that column together")] * margins
     caveats = [("note", text) for text in certificate.caveats]
     silent = any(isinstance(cell.outcome, NoReply) for answer in answers for cell in answer)
     declined = [("no reply", "it could not be shown that no one person matters")] * silent
