@@ -19,6 +19,7 @@ WITHOUT_NUMBERS = {
     "own_csv",
     "own_statistic",
     "ledger_on_a_server",
+    "limits",
     "postgres",
     "seven_tasks",
     "spark",
