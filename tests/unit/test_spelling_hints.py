@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import reticent as rt
@@ -57,3 +59,48 @@ def test_a_column_of_a_further_table_is_not_odd() -> None:
     rows = {"age": [30] * 50, "ward": ["a"] * 50}
     study = rt.study(rows, adjacency="add_remove", columns=columns, budget=5, tables={"wards": wards})
     assert "backticks" not in refused(study, "mean(age) where wards.beds > 'x'")
+
+
+# --- the words of who declares ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "argument"),
+    [
+        ("mean(x)", 'columns={"x": rt.real(low, high)}'),
+        ("sum(Ward No.)", 'columns={"Ward No.": rt.real(low, high)}'),
+        ("proportion(x)", 'columns={"x": rt.category([...])}'),
+        ("count by x", 'columns={"x": rt.category([...])}'),
+    ],
+)
+def test_a_study_of_rows_is_told_arguments_and_one_of_a_file_its_lines(
+    question: str, argument: str, tmp_path: Path
+) -> None:
+    columns: dict[str, Column] = {"x": rt.real(), "Ward No.": rt.real()}
+    cells = {"x": [1.0] * 50, "Ward No.": [1.0] * 50}
+    said = refused(rt.study(cells, adjacency="add_remove", columns=columns, budget=5), question)
+    assert argument in said
+    assert "[columns." not in said
+    (tmp_path / "t.csv").write_text("x,Ward No.\n1,1\n", "utf-8")
+    (tmp_path / "t.toml").write_text(
+        '[study]\nsource = "t.csv"\n[person]\nrows = "one_each"\nadjacency = "add_remove"\n[budget]\nepsilon = "5"\n'
+        '[columns.x]\nkind = "real"\n[columns."Ward No."]\nkind = "real"\n',
+        "utf-8",
+    )
+    assert "columns={" not in refused(rt.open(tmp_path / "t.toml"), question)
+
+
+def test_a_likely_no_reply_is_told_in_no_words_of_a_file() -> None:
+    study = rt.study({"age": [30] * 50}, adjacency="add_remove", columns={"age": rt.integer(0, 110)}, budget=5)
+    with pytest.warns(UserWarning, match=r"people = …, this is refused") as told:
+        study.release(["median(age)"], epsilon="0.001")
+    assert not any("[person]" in str(one.message) for one in told)
+
+
+def test_a_study_of_rows_shows_that_each_counts_as_a_person_unless_a_column_says_whose_it_is() -> None:
+    columns: dict[str, Column] = {"age": rt.integer(0, 110)}
+    cells = {"age": [30] * 50, "who": list(range(50))}
+    note = "each row counts as another person"
+    assert note in repr(rt.study(cells, adjacency="add_remove", columns=columns, budget=5))
+    of = rt.study(cells, adjacency="add_remove", columns=columns, budget=5, person="who", rows_each=2)
+    assert note not in repr(of)

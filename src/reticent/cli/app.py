@@ -32,7 +32,7 @@ FILES: Final[dict[str, str]] = {
 }
 GROUPS: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "ledger": (
-        "What was spent and what is left: show, verify, export, close.",
+        "What was spent and what is left: show, verify, export, close, amend, adopt.",
         {
             "show": "ledgers:ledger_show",
             "verify": "ledgers:ledger_verify",

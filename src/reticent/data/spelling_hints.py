@@ -1,10 +1,12 @@
 """Hints beside a refused question: a declared column of odd signs stands in backticks, a date has hyphens.
 
-hinting(texts, names)    what is refused inside says how such a column, or a date, is written
+hinted(said, texts, names)    the words of a refusal, with how such a column, or a date, is written
+in_python(said)               the same with the arguments of ``rt.study`` in place of a study file's lines
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -16,6 +18,21 @@ PLAIN: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)?")  # one dot: a column o
 BACKTICKED: Final = re.compile(r"`(?:[^`]|``)*`")
 GUESSED: Final = re.compile(r" A name with other signs stands in backticks: `[^`]*`\.")
 DATE: Final = "date is written 2024-02-29"
+FILE_WORDS: Final = {
+    "low = …, high = …": "rt.real(low, high)",
+    "low = 0, high = …": "rt.real(0, …)",
+    'kind = "category", among = [...]': "rt.category([...])",
+    "missing = …": "rt.real(…, missing=…)",
+}
+SECTION: Final = re.compile(
+    r'\[columns\.([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*")\](?: (' + "|".join(map(re.escape, FILE_WORDS)) + "))?"
+)
+ARGUMENTS: Final = (
+    ("[person] people = …", "people=…"),
+    ("[person] people", "people=…"),
+    ("[study] snapshot", "snapshot=…"),
+    ("[study] ledger", "ledger=…"),
+)
 CHARGED: Final = " Nothing was charged."
 
 
@@ -48,8 +65,31 @@ def hinted(said: str, texts: Sequence[str], names: Collection[str]) -> str:
     return said.removesuffix(CHARGED) + "".join(hints) + CHARGED
 
 
+def in_python(said: str) -> str:
+    """The words of a refusal with the arguments of ``rt.study`` in place of the lines of a study file.
+
+    Parameters
+    ----------
+    said : str
+        Words of the refusal.
+
+    Returns
+    -------
+    str
+    """
+
+    def column(found: re.Match[str]) -> str:
+        name = json.loads(found[1]) if found[1].startswith('"') else found[1]
+        return f"columns={{{json.dumps(name, ensure_ascii=False)}: {FILE_WORDS.get(found[2] or '', '…')}}}"
+
+    said = SECTION.sub(column, said)
+    for lines, argument in ARGUMENTS:
+        said = said.replace(lines, argument)
+    return said
+
+
 def _is_odd(name: str) -> bool:
     return PLAIN.fullmatch(name) is None or name.lower() in WORDS
 
 
-__all__ = ["hinted"]
+__all__ = ["hinted", "in_python"]

@@ -665,7 +665,7 @@ def as_declared(person: Person, found: int) -> int:
     if person.people is not None and person.people != found:
         raise SpecError(
             f"people = {person.people:,} is declared, but under substitution the number of people is public and it is "
-            "another. Correct [person] people, or leave it out."
+            "another. Correct people in the study, or leave it out."
         )
     return found
 

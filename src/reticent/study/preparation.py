@@ -190,10 +190,11 @@ def _of_persons(study: StudyTerms, questions: Sequence[Question], within: Cost, 
     try:
         return _settled(study, questions, within, units)
     except QuestionError as refused:
-        from reticent.data.spelling_hints import hinted
+        from reticent.data.spelling_hints import hinted, in_python
 
         texts = [str(one) for one in questions] if isinstance(questions, Sequence) else []
-        refused.args = (hinted(str(refused), texts, study.schema.cells),)
+        said = hinted(str(refused), texts, study.schema.cells)
+        refused.args = (said if study.spec.source else in_python(said),)
         raise
 
 

@@ -113,8 +113,8 @@ def check_replies(
     if people is None:
         listed = "; ".join(map(str, found))
         warnings.warn(
-            f"No reply is likely even with {ASSUMED:,} people: {listed}. [person] people = … declares their number, "
-            "and then this is refused before it is charged.",
+            f"No reply is likely even with {ASSUMED:,} people: {listed}. If the study declares their number, "
+            "people = …, this is refused before it is charged.",
             stacklevel=4,
         )
         return

@@ -241,6 +241,8 @@ class StudyTerms:
 
         told = description(self.title, self.schema, self.spec.budget.loss, self._groups)
         missing = self._missing()
+        if not (self.spec.source or self.schema.person.column):
+            told += "\n  note     each row counts as another person: person= names the column that says whose it is"
         return f"{told}\n  source   {missing}" if missing else told
 
     def _repr_html_(self) -> str:
