@@ -20,7 +20,6 @@ from tests.support.cli_kit import clinic, run
         ("mean(x) by a b", "Several columns stand with commas: a, b."),
         ("mean(admitted + 2)", "days are not added to a date: write days(b - a) > 2"),
         ("count where admitted + 2 > 3", "days are not added to a date"),
-        ("density(admitted)", "density(days(admitted - 2024-01-01))"),
         ("mean(y + 2)", "There is no column"),
     ],
 )

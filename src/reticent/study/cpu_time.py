@@ -8,6 +8,7 @@ Reading a file takes a time for each row and each declared column that is asked 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
@@ -78,13 +79,16 @@ def of_reading(source: Path | None, columns: int, rows: int) -> float:
 
 def of_drawing(step: Step) -> float:
     """Seconds that a draw takes whatever the number of rows, beside ``RELEASE``."""
-    from reticent.statistics.density_step import DensityStep
-    from reticent.statistics.hypotheses.step import HypothesisStep
+    if "reticent.statistics.hypotheses.step" in sys.modules:  # else no step is one, and a check starts sooner
+        from reticent.statistics.hypotheses.step import HypothesisStep
 
-    if isinstance(step, HypothesisStep):
-        return SIMULATED
-    if isinstance(step, DensityStep) and step.is_slow:
-        return SEARCHED[len(step.columns) - 1]
+        if isinstance(step, HypothesisStep):
+            return SIMULATED
+    if "reticent.statistics.density_step" in sys.modules:
+        from reticent.statistics.density_step import DensityStep
+
+        if isinstance(step, DensityStep) and step.is_slow:
+            return SEARCHED[len(step.columns) - 1]
     return 0.0
 
 
