@@ -409,6 +409,32 @@ def keep(figure: Figure, name: str) -> None:
     (STATIC / f"{name}.svg").write_text(as_svg(figure, name), "utf-8")
 
 
+SHOWN: Final = (
+    "DuckDB, raw, distinct",
+    "main job, nobody above the cap",
+    "main job, 42 % of persons above the cap",
+    "CSV, DuckDB, raw, distinct",
+    "CSV, main job",
+)
+
+
+def engines(_folder: Path) -> None:
+    """Draw the last tables of the page of engines: CPU seconds of each job by the number of rows."""
+    text = (DOCS / "reference" / "benchmarks-engines.md").read_text("utf-8")
+    found: dict[str, list[tuple[int, float]]] = {}
+    for rows, table in re.findall(r"^([\d,]+) rows now:\n\n((?:\|.*\n)+)", text, re.MULTILINE):
+        for job, seconds in re.findall(r"^\| ([^|]+) \| ([\d.]+) s \|", table, re.MULTILINE):
+            found.setdefault(job, []).append((int(rows.replace(",", "")), float(seconds)))
+    figure, axes = plain("The main job beside the engine's own group-by", "rows", "CPU seconds")
+    for job, points in found.items():
+        if job not in SHOWN:
+            continue
+        axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=job)
+    axes.set(xscale="log", yscale="log")
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    keep(figure, "engines")
+
+
 PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "demo": demo,
     "again": again,
@@ -435,6 +461,7 @@ PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "reply": reply,
     "found_groups": found_groups,
     "beside": beside,
+    "engines": engines,
 }
 
 

@@ -15,7 +15,20 @@ from reticent.data import query_compiler
 from reticent.data.columns import Storage
 from reticent.data.engines.duckdb import DUCKDB
 from reticent.data.engines.row_choice import Of, RowChoice, distinct_keys
-from reticent.data.query import KeyHolders, Keys, Moments, Query, Rows, Tally, Total, keys_of
+from reticent.data.query import (
+    CappedPersons,
+    DistinctPersons,
+    Incomplete,
+    KeyHolders,
+    Keys,
+    Moments,
+    PresentValues,
+    Query,
+    Rows,
+    Tally,
+    Total,
+    keys_of,
+)
 from reticent.data.schema import (
     Category,
     Person,
@@ -124,6 +137,24 @@ def test_a_statement_holds_the_key_and_its_cache_does_not() -> None:
     ]
     assert texts[0] != texts[1]
     assert texts[0].replace("01" * 32, "") == texts[1].replace("02" * 32, "")
+
+
+def test_queries_of_the_same_groups_share_a_statement_and_are_answered_as_if_alone() -> None:
+    """With a place that is one off, counts would stand for sums. Nobody is above the cap: all rows are kept."""
+    schema = Schema({"x": real(0, 8), "k": integer(0, 2)}, Person("add_remove", "who", rows=3))
+    rows = {"who": [*"aaabbcde"], "x": [1.0, None, 3.5, 4, 8, 9, -1, 2], "k": [0, 1, 0, 1, 1, 0, 5, 0]}
+    table, keys = open_table(rows, schema), Keys("k", (1, 0, 2), 3)
+    grid = grid_by_width(Fraction(0), Fraction(8))
+    asked: list[Query] = []
+    for groups in (keys, None):
+        asked += [Moments("x", grid, 3, groups), Rows(groups), PresentValues("x", groups), DistinctPersons(groups)]
+        asked += [Total("x", grid, groups), Moments("x", grid, 1, groups), PresentValues("x", groups, "person")]
+    asked += [Incomplete(("x",)), CappedPersons(), Incomplete(("x", "k")), *(Rows(keys) for _ in range(20))]
+    together, alone = table.run(asked, KEY), [table.run([query], KEY)[0] for query in asked]
+    assert [found.vectors for found in together] == [found.vectors for found in alone]
+    told = query_compiler.statements(asked, schema, {"x": "real", "k": "whole", "who": "text"}, KEY, DUCKDB.dialect)
+    assert told.places[:5] == [0, 4, 5, 6, 0]
+    assert len(set(told.asked)) == 8  # two of the groups, one without, and five that are asked alone
 
 
 @pytest.mark.few(2)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import reticent as rt
 from reticent.data.format import ENCODINGS, THOUSANDS, WINDOWS, Format, section
 from reticent.data.order_statistics import RunLength
-from reticent.data.query import Incomplete, Keys, OrderedValues, Query, Ranks, Rows, Tally
+from reticent.data.query import DistinctPersons, Incomplete, Keys, OrderedValues, Query, Ranks, Rows, Tally
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.data.spec import parse_spec
 from reticent.data.table import open_table
@@ -74,6 +74,16 @@ def test_every_text_is_a_number_or_it_is_none(text: str) -> None:
             for sign in form.separators:
                 bare = bare.replace(sign, "")
             assert plain.number(bare) == found
+
+
+def test_a_person_whose_number_is_listed_as_missing_is_nobody() -> None:
+    """By its text, letter by letter: 7 is listed as 7 and not as 007."""
+    listed = ("-999", "007", "x", "9" * 30, "-9223372036854775808")
+    schema = Schema({"k": integer(0, 9)}, Person("add_remove", "who", rows=3), Format(na=listed))
+    people = [-999, 7, 7, 8, -(2**63), 2**63 - 1]
+    table = open_table({"who": people, "k": [1] * len(people)}, schema)
+    persons, rows = table.run([DistinctPersons(), Rows()], KEY)
+    assert (persons.vectors, rows.vectors) == (((3,),), ((4,),))
 
 
 def test_a_column_with_thousands_is_read_whole_and_without_them_its_loss_is_seen() -> None:

@@ -213,29 +213,29 @@ def _typed(rule: Rule) -> Check:
     least = rule.get("minimum")
     words = " or ".join(NAMES[kind] for kind in kinds) + ("" if least not in (0, 1) else f" >= {least}")
 
+    problem: Problem = (), f"is not {words}"
+    first, *others = (KINDS[kind] for kind in kinds)
+
     def check(value: Any, depth: int) -> Problem | None:
-        return None if any(_is(kind, value) for kind in kinds) else ((), f"is not {words}")
+        return None if first(value) or any(other(value) for other in others) else problem
 
     return check
 
 
-def _is(kind: str, value: object) -> bool:
-    match kind:
-        case "object":
-            return isinstance(value, dict)
-        case "array":
-            return isinstance(value, list)
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "null":
-            return value is None
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case _:
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            return number and -LARGEST_NUMBER <= value <= LARGEST_NUMBER  # type: ignore[operator]  # a number
+def _is_number(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and -LARGEST_NUMBER <= value <= LARGEST_NUMBER  # type: ignore[operator]  # a number
+
+
+KINDS: Final[Mapping[str, Callable[[object], bool]]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": _is_number,
+}
 
 
 def _literal(rule: Rule) -> Check:

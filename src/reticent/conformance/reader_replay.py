@@ -31,7 +31,7 @@ from reticent.data.engines.engine import EngineSession
 from reticent.data.files import LONGEST_CELL
 from reticent.data.format import Limits
 from reticent.data.schema import Schema
-from reticent.data.source import Source, open_source
+from reticent.data.source import Source, open_source, with_numbers
 from reticent.data.table import EngineFailure, QueryResult, Table
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def opened(form: Form, made: Family, place: int, folder: Path) -> Source:
             return open_source(_arrow(made, place), made.schema)
         case "csv":
             lines = [record([row[name] for name in made.storage]) for row in made.tables[place]]
-            return open_source(_csv(folder, made, lines), made.schema)
+            return with_numbers(open_source(_csv(folder, made, lines), made.schema), made.schema)
         case "lines":
             return open_source(_lines_of(folder, made, made.tables[place]), made.schema)
         case "workbook":
@@ -276,7 +276,8 @@ class _RowFile:
     def read(self, first: int, stop: int) -> Read:
         part = replace(self.made, tables=(self.made.tables[0][first:stop],))
         if self.form == "csv":
-            return cells_of(open_source(_csv(self.folder, self.made, self.lines[first:stop]), self.made.schema), part)
+            source = open_source(_csv(self.folder, self.made, self.lines[first:stop]), self.made.schema)
+            return cells_of(with_numbers(source, self.made.schema), part)
         return cells_of(opened(self.form, part, 0, self.folder), part)
 
     def unlike(self) -> str:

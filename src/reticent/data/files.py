@@ -17,7 +17,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote
@@ -35,6 +35,7 @@ from reticent.data.columns import (
     wanted,
 )
 from reticent.data.csv_blocks import CsvBlocks, plain_columns
+from reticent.data.format import PLAIN, Format
 from reticent.data.header import check_form, delimiter_hint, delimiter_of, first_line
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
@@ -54,7 +55,7 @@ MOST_LINES: Final = 100  # of a record, beyond which the curator is told of its 
 
 @dataclass(frozen=True, slots=True)
 class CsvFile:
-    """One CSV file, every column as text."""
+    """One CSV file. Every column is text, but for those that are read as numbers of a format."""
 
     path: Path
     header: tuple[str, ...]
@@ -62,14 +63,20 @@ class CsvFile:
     encoding: str
     storage: Mapping[str, Storage]
     reading: Reading = field(default_factory=Reading)
+    form: Format = PLAIN
 
     @property
     def place(self) -> str:
         return str(self.path)
 
-    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
+    def with_numbers(self, schema: Schema) -> CsvFile:
+        """The same file with columns of numbers read as doubles, and the others as text."""
+        from reticent.data.text_numbers import number_columns
 
+        found = number_columns(schema) & set(self.storage)
+        return replace(self, storage={**self.storage, **dict.fromkeys(found, "real")}, form=schema.format)
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         from reticent.data.compression import bytes_of
 
         where, width = [self.header.index(name) for name in names], len(self.header)
@@ -89,11 +96,11 @@ class CsvFile:
                 if columns is None:
                     blocks.give(block)
                     for rows in records.blocks(lambda: blocks.dry):
-                        yield from _batch_of(rows, names, where)
+                        yield from self._batch_of(rows, names, where)
                 elif not names:
                     yield from empty_batches(len(columns[0]))
                 elif len(columns[0]):
-                    yield pa.RecordBatch.from_arrays(columns, names=list(names))
+                    yield self._typed(columns, names)
             self.reading.swallowed |= records.swallowed
 
     def _by_records(self, names: Sequence[str], where: Sequence[int]) -> Iterator[pa.RecordBatch]:
@@ -107,19 +114,27 @@ class CsvFile:
             size = os.fstat(below.fileno()).st_size
             for rows in records.blocks(lambda: False):
                 self.reading.share = below.tell() / max(size, 1)
-                yield from _batch_of(rows, names, where)
+                yield from self._batch_of(rows, names, where)
             self.reading.swallowed |= records.swallowed
 
+    def _batch_of(self, rows: list[list[str]], names: Sequence[str], where: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        """Records as a batch."""
+        if not names:
+            yield from empty_batches(len(rows))
+            return
+        columns = [[row[at] if len(row) > at else "" for row in rows] for at in where]
+        yield self._typed([texts_of(column) for column in columns], names)
 
-def _batch_of(rows: list[list[str]], names: Sequence[str], where: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """Records as a batch of texts."""
-    import pyarrow as pa
+    def _typed(self, texts: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
+        import pyarrow as pa
 
-    if not names:
-        yield from empty_batches(len(rows))
-        return
-    columns = [[row[at] if len(row) > at else "" for row in rows] for at in where]
-    yield pa.RecordBatch.from_arrays([texts_of(column) for column in columns], names=list(names))
+        from reticent.data.text_numbers import numbers_of
+
+        columns = [
+            numbers_of(column, self.form) if self.storage[name] == "real" else column
+            for name, column in zip(names, texts, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
 class _Lines(Protocol):

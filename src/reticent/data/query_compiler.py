@@ -32,6 +32,7 @@ from reticent.data.engines.casts import (
     double,
     engine_type,
     key_text,
+    known_number,
     known_text,
     parsed,
     texts_of_keys,
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SHORT: Final = 64  # categories that a statement names; a longer list is a table
+MOST_TOGETHER: Final = 16  # queries of one statement
 EXACT: Final = "decimal(38,0)"
 FINE_BITS, LIMB_BITS = 40, 50  # an unbounded value is averaged on the grid 2^-40, in two limbs
 WIDEST_VALUE: Final = 60  # values beyond 2^60 count as 2^60, the end of the public prior
@@ -179,9 +181,8 @@ def cells(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -
     declared, form = schema.cells, schema.format
     found = {names[name]: parsed(source[names[name]], storage[name], declared[name], form) for name in used}
     if person is not None:
-        text = known_text(source.who, storage[person], form)
         whole = _who(schema, storage) == "int64"
-        found["who"] = ibis.ifelse(text.notnull(), source.who, ibis.null("int64")) if whole else text
+        found["who"] = known_number(source.who, form) if whole else known_text(source.who, storage[person], form)
     found |= {name: known_text(source[name], storage[column], form) for column, name in keys.items()}
     return source.select(**found, turn=ibis.literal(0, TURN))
 
@@ -286,26 +287,23 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
     -------
     Table
         An Ibis expression.
+
+    Raises
+    ------
+    TypeError
+        A query of a kind that is not known.
     """
-    asking, schema = _QueryExpressions(choice, nth), choice.schema
+    if goes_together(query, choice.schema):
+        return together((query,), choice, nth)
+    asking = _QueryExpressions(choice, nth)
     match query:
-        case Rows(keys=keys):
-            return asking.grouped(asking.kept(keys), keys, n=_count)
         case PresentValues(column=column, keys=keys, per=per):
             rows = asking.values(asking.kept(keys), column, None, keys, per)
             return asking.grouped(rows, keys, n=lambda t: t.x.count())
-        case DistinctPersons(keys=keys):
-            rows = asking.kept(keys)
-            distinct = _count if schema.person.column is None else lambda t: t.who.nunique()
-            return asking.grouped(rows, keys, n=distinct)
         case KeyHolders(column=column, touch=touch):
             return asking.holders(column, touch)
         case CappedPersons(above=above):
             return asking.capped(above)
-        case Incomplete(columns=columns):
-            rows = asking.kept(None)
-            odd = reduce(lambda a, b: a | b, [~rows[asking.names[column]].notnull() for column in columns])
-            return asking.grouped(rows.filter(odd), None, n=_count)
         case Total(column=column, grid=grid, keys=keys):
             return asking.grouped(asking.totals(column, grid, keys), keys, n=lambda t: t.total.cast(EXACT).sum())
         case Moments(column=column, grid=grid, order=order, keys=keys, per=per):
@@ -350,21 +348,76 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
         case Records():
             return asking.records(query)
         case _:
-            assert_never(query)
+            raise TypeError(f"unknown query: {type(query).__name__}")
+
+
+def goes_together(query: Query, schema: Schema) -> bool:
+    """Tell if a query takes numbers of the kept rows as they are: such queries of one list of groups share a scan."""
+    match query:
+        case Rows() | DistinctPersons() | Incomplete():
+            return True
+        case PresentValues(per=per) | Moments(per=per):
+            return per == "row" or schema.person.column is None
+        case _:
+            return False
+
+
+def together(queries: Sequence[Query], choice: RowChoice, nth: int = 0) -> Table:
+    """One expression for queries of the same groups that go together: the integers of each, one query after the other.
+
+    Parameters
+    ----------
+    queries : sequence of Query
+    choice : RowChoice
+        The rows that count.
+    nth : int
+        Number of the list of groups.
+
+    Returns
+    -------
+    Table
+        An Ibis expression.
+
+    Raises
+    ------
+    TypeError
+        A query that is asked alone.
+    """
+    asking, keys = _QueryExpressions(choice, nth), keys_of(queries[0])
+    rows, measures = asking.kept(keys), dict[str, Any]()
+    for place, query in enumerate(queries):
+        x, found = f"x{place}", dict[str, Any]()
+        match query:
+            case Rows():
+                found = {"n": _count}
+            case DistinctPersons():
+                found = {"n": asking.persons}
+            case Incomplete(columns=columns):
+                found = {"n": lambda t, columns=columns: t.count(where=asking.odd(t, columns))}
+            case PresentValues(column=column):
+                rows = asking.values(rows, column, None, keys, "row", x)
+                found = {"n": lambda t, x=x: t[x].count()}
+            case Moments(column=column, grid=grid, order=order):
+                rows = asking.values(rows, column, grid, keys, "row", x)
+                found = {"n": lambda t, x=x: t[x].count(), **_powers(grid, order, x)}
+            case _:
+                raise TypeError(f"{type(query).__name__} is asked alone")
+        measures |= {f"q{place}_{name}": measure for name, measure in found.items()}
+    return asking.grouped(rows, keys, **measures)
 
 
 def _count(table: Table) -> Expr:
     return table.count()
 
 
-def _powers(grid: FixedPointGrid, order: int) -> dict[str, Any]:
+def _powers(grid: FixedPointGrid, order: int, x: str = "x") -> dict[str, Any]:
     """Sums of powers of ``x``, a grid value less the middle, so that |x| <= reach and every power fits its bound."""
 
     def power(j: int) -> Any:
         def total(table: Table) -> Expr:
             if j == 1:
-                return table.x.cast(EXACT).sum()
-            u = table.x.cast("float64") / double(grid.reach)
+                return table[x].cast(EXACT).sum()
+            u = table[x].cast("float64") / double(grid.reach)
             scaled = reduce(lambda a, b: a * b, [u] * j) * double(POWER_ONE) + double(0.5)
             return scaled.floor().cast("int64").cast(EXACT).sum()
 
@@ -442,24 +495,39 @@ class _QueryExpressions:
         rows = self._in_few_keys(rows, touch) if touch < self.person.rows else rows
         return rows.group_by("key").aggregate(n=rows.who.nunique())
 
+    def persons(self, rows: Table) -> Expr:
+        """The number of different persons."""
+        return rows.count() if self.person.column is None else rows.who.nunique()
+
+    def odd(self, rows: Table, columns: Sequence[str]) -> Expr:
+        """True where one of the cells is missing."""
+        return reduce(lambda a, b: a | b, [~rows[self.names[column]].notnull() for column in columns])
+
     def present(self, rows: Table, column: str) -> Expr:
         """The column with its public stand-in."""
         return with_stand_in(rows[self.names[column]], self.schema.columns[column])
 
     def values(
-        self, rows: Table, column: str, grid: FixedPointGrid | Literal["value"] | None, keys: Keys | None, per: Per
+        self,
+        rows: Table,
+        column: str,
+        grid: FixedPointGrid | Literal["value"] | None,
+        keys: Keys | None,
+        per: Per,
+        name: str = "x",
     ) -> Table:
         """Rows (or persons) with ``x``: a grid value less the middle, or the value itself; null where missing."""
         x, declared = self.present(rows, column), self.schema.columns[column]
+        alone = per == "row" or self.person.column is None
         if isinstance(grid, FixedPointGrid):
-            rows = rows.mutate(x=fixed(x, grid) - grid.middle)
-            if per == "row" or self.person.column is None:
+            rows = rows.mutate(**{name: fixed(x, grid) - grid.middle})
+            if alone:
                 return rows
             means = self._means(rows, keys, lambda t: t.x.cast(EXACT).sum().cast("float64") / t.x.count())
             nearest = (clamp(means.x, -float(grid.reach), float(grid.reach)) + double(0.5)).floor().cast("int64")
             return means.mutate(x=_within(nearest, grid.lowest - grid.middle, grid.highest - grid.middle))
-        rows = rows.mutate(x=x)
-        if per == "row" or self.person.column is None:
+        rows = rows.mutate(**{name: x})
+        if alone:
             return rows
         if grid is None or isinstance(declared, Category):
             return self._means(rows, keys, lambda t: t.x.count())
@@ -587,7 +655,8 @@ class Statements(NamedTuple):
     """All that one run tells its engine, in order.
 
     ``lists`` are small public tables. The rows go through ``steps`` into the table ``first``. Each of ``further`` is
-    kept as a table, or a view of those before. ``asked`` has one text for each query.
+    kept as a table, or a view of those before. ``asked`` has one text for each query, and several queries may have the
+    same one. ``places`` says for each where its integers begin, behind the place of the group.
     """
 
     lists: dict[str, pa.Table]
@@ -595,6 +664,7 @@ class Statements(NamedTuple):
     first: tuple[str, str]
     further: list[tuple[Further, str, str]]
     asked: list[str]
+    places: list[int]
 
 
 def statements(
@@ -629,18 +699,53 @@ def statements(
         plain = _plain_keys(keys, schema)
         for of in ways[nth]:
             further += _group_texts(plain, repr(plain), nth, of, shape, dialect)
-    asked = []
-    for query in queries:
-        plain_query, keys_asked = _plain(query, schema), keys_of(query)
-        nth = 0 if keys_asked is None else groups.index(keys_asked)
-        asked.append(_query_text(plain_query, repr(plain_query), nth, shape, dialect))
+    asked, places = _query_texts(queries, groups, shape, dialect)
     return Statements(
         lists,
         steps,
         ("base" if person.column is None else "typed", _with(_first_text(shape, dialect), key)),
         [(how, name, _with(text, key)) for how, name, text in further],
         [_with(text, key) for text in asked],
+        places,
     )
+
+
+def _query_texts(
+    queries: Sequence[Query], groups: Sequence[Keys], shape: _Shape, dialect: Dialect
+) -> tuple[list[str], list[int]]:
+    """The text for each query, and where its integers begin there; queries that go together share one."""
+    schema, asked, places = shape.choice.schema, [""] * len(queries), [0] * len(queries)
+    shared: dict[int | None, list[int]] = {}
+    for at, query in enumerate(queries):
+        plain, keys = _plain(query, schema), keys_of(query)
+        nth = None if keys is None else groups.index(keys)
+        if goes_together(query, schema):
+            shared.setdefault(nth, []).append(at)
+        else:
+            asked[at] = _query_text(plain, repr(plain), nth or 0, shape, dialect)
+    for nth, members in shared.items():
+        for part in (members[first : first + MOST_TOGETHER] for first in range(0, len(members), MOST_TOGETHER)):
+            several = tuple(_plain(queries[at], schema) for at in part)
+            text, first = _text_together(several, repr(several), nth or 0, shape, dialect), 0
+            for at in part:
+                asked[at], places[at] = text, first
+                first += integers_of(queries[at])
+    return asked, places
+
+
+def integers_of(query: Query) -> int:
+    """The number of integers in an answer, of each group."""
+    match query:
+        case Moments(order=order):
+            return 1 + order
+        case WeightedMoments(order=order):
+            return PARTS * (1 + order)
+        case CappedPersons(above=(_, *_) as above):
+            return len(above)
+        case Tally():
+            return query.bins
+        case _:
+            return 1
 
 
 def _ways(queries: Sequence[Query]) -> list[Of]:
@@ -798,6 +903,11 @@ def _group_texts(
     return (*found, ("view", f"{of}_groups{nth}", dialect.write(choice.grouped(keys, nth, of))))
 
 
+@lru_cache(maxsize=256)
+def _text_together(several: tuple[Query, ...], text: str, nth: int, shape: _Shape, dialect: Dialect) -> str:
+    return dialect.write(together(several, shape.choice, nth))
+
+
 @lru_cache(maxsize=1024)
 def _query_text(query: Query, text: str, nth: int, shape: _Shape, dialect: Dialect) -> str:
     return dialect.write(aggregate(query, shape.choice, nth))
@@ -805,8 +915,8 @@ def _query_text(query: Query, text: str, nth: int, shape: _Shape, dialect: Diale
 
 def forget() -> None:
     """Drop the texts that are kept, so that the next run compiles anew."""
-    kept = (_cells_text, _level_texts, _first_text, _side_texts, _person_texts, _group_texts, _query_text, _scan_text)
-    for cache in kept:
+    rows = (_cells_text, _level_texts, _first_text, _side_texts, _person_texts, _group_texts)
+    for cache in (*rows, _query_text, _text_together, _scan_text):
         cache.cache_clear()
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from reticent.data.columns import Reading, Storage
 from reticent.data.files import (
+    CsvFile,
     check_file,
     folder_columns,
     header_of,
@@ -128,6 +129,11 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",", engine: st
         "arrays, or a pandas, Polars, Arrow, Ibis, DuckDB or Spark table. A table of an open connection is the pair "
         "(connection, name)."
     )
+
+
+def with_numbers(source: Source, schema: Schema) -> Source:
+    """The source of a main table: a CSV file with its numbers read as doubles, any other as it is."""
+    return source.with_numbers(schema) if isinstance(source, CsvFile) else source
 
 
 def name_of(place: str) -> str:

@@ -19,7 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -55,13 +55,12 @@ from reticent.data.query import (
     Records,
     Rows,
     Tally,
-    WeightedMoments,
     WeightedTally,
     keys_of,
 )
 from reticent.data.rank_search import Bracket, fetch
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
-from reticent.data.source import Source, engine_of, open_source
+from reticent.data.source import Source, engine_of, open_source, with_numbers
 from reticent.data.transformations import unfiltered
 from reticent.errors import QuestionError, Refusal, ReticentError, SpecError
 
@@ -239,10 +238,8 @@ class Table:
             engine.store(*told.first, self._adopted(source, view, used), steps=told.steps)
             for how, name, text in told.further:
                 (engine.keep if how == "keep" else engine.view)(name, text)
-            return [
-                _read(engine, self._engine.dialect, query, text, view)
-                for query, text in zip(queries, told.asked, strict=True)
-            ]
+            reading = _Reading(engine, self._engine.dialect, view)
+            return [reading.read(*one) for one in zip(queries, told.asked, told.places, strict=True)]
 
         return self._reading(work, key)
 
@@ -517,7 +514,7 @@ def open_table(
     limits = limits or Limits()
     if limits.temp and not (Path(limits.temp).is_dir() and os.access(limits.temp, os.W_OK)):
         raise SpecError("[engine] temp must be a folder that this program may write to. Nothing was read.")
-    found = open_source(source, schema, delimiter=delimiter, engine=engine)
+    found = with_numbers(open_source(source, schema, delimiter=delimiter, engine=engine), schema)
     check_engine_settings(engine_of(found), engine, limits)
     return Table(found, schema, limits, log, seen, swallowed=swallowed, further=further)
 
@@ -529,58 +526,68 @@ def _reference() -> str:
 # --- reading results --------------------------------------------------------------------------------------------------
 
 
-def _read(engine: EngineSession, dialect: Dialect, query: Query, text: str, schema: Schema) -> QueryResult:
-    keys = keys_of(query)
-    groups = 1 if keys is None else len(keys.among)
-    match query:
-        case Records():
-            return _read_records(engine.arrow(text), query)
-        case KeyHolders():
-            found = engine.arrow(text)
-            keys_found, persons = found.column("key").to_pylist(), found.column("n").to_pylist()
-            return QueryResult(holders=dict(zip(keys_found, persons, strict=True)))
-        case OrderedValues(needs=None):
-            return QueryResult(orders=_read_runs(engine.arrow(text), groups))
-        case OrderedValues(needs=Needs() as needs):
-            columns = _columns(engine, dialect, query, text, schema)
-            return QueryResult(orders=tuple(fetch(column, needs) for column in columns))
-        case Ranks():
-            return QueryResult(ranks=_read_ranks(engine.arrow(text), query, schema, groups))
-        case WeightedTally():
-            return QueryResult(vectors=_read_weights(engine.arrow(text), query, groups))
-        case Tally(edges=(_, *_)):
-            return QueryResult(vectors=_read_bins(engine.arrow(text), query, groups))
-        case _:
-            return QueryResult(vectors=_read_vectors(engine, query, text, groups))
+class _Reading:
+    """The results of one run. A statement that several queries share runs once."""
+
+    def __init__(self, engine: EngineSession, dialect: Dialect, schema: Schema) -> None:
+        self._engine, self._dialect, self._schema = engine, dialect, schema
+        self._found: dict[str, list[tuple[Any, ...]]] = {}
+
+    def read(self, query: Query, text: str, first: int) -> QueryResult:
+        """The result of a query, whose integers begin at ``first``."""
+        engine, keys = self._engine, keys_of(query)
+        groups = 1 if keys is None else len(keys.among)
+        match query:
+            case Records():
+                return _read_records(engine.arrow(text), query)
+            case KeyHolders():
+                found = engine.arrow(text)
+                keys_found, persons = found.column("key").to_pylist(), found.column("n").to_pylist()
+                return QueryResult(holders=dict(zip(keys_found, persons, strict=True)))
+            case OrderedValues(needs=None):
+                return QueryResult(orders=_read_runs(engine.arrow(text), groups))
+            case OrderedValues(needs=Needs() as needs):
+                columns = _columns(engine, self._dialect, query, text, self._schema)
+                return QueryResult(orders=tuple(fetch(column, needs) for column in columns))
+            case Ranks():
+                return QueryResult(ranks=_read_ranks(engine.arrow(text), query, self._schema, groups))
+            case WeightedTally():
+                return QueryResult(vectors=_read_weights(engine.arrow(text), query, groups))
+            case Tally(edges=(_, *_)):
+                return QueryResult(vectors=_read_bins(engine.arrow(text), query, groups))
+            case Tally():
+                return QueryResult(vectors=_read_listed(engine.rows(text), query, groups))
+            case _:
+                return QueryResult(vectors=_read_vectors(self._rows(text), query, first, groups))
+
+    def _rows(self, text: str) -> list[tuple[Any, ...]]:
+        if text not in self._found:
+            self._found[text] = self._engine.rows(text)
+        return self._found[text]
 
 
-def _read_vectors(engine: EngineSession, query: Query, text: str, groups: int) -> tuple[tuple[int, ...], ...]:
+def _read_listed(rows: Sequence[tuple[Any, ...]], query: Tally, groups: int) -> tuple[tuple[int, ...], ...]:
     from reticent.data.engines.casts import key_text
 
-    vectors = [[0] * _width(query) for _ in range(groups)]
-    bins = {key_text(key): place for place, key in enumerate(query.among)} if isinstance(query, Tally) else {}
-    for row in engine.rows(text):
-        cells = list(row)
-        vector = vectors[cells.pop(0) if keys_of(query) is not None else 0]
-        if isinstance(query, Tally):
-            vector[bins[cells.pop(0)]] += _integer(cells[0])
-        else:
-            vector[:] = [_integer(cell) for cell in cells]
+    vectors = [[0] * query.bins for _ in range(groups)]
+    bins = {key_text(key): place for place, key in enumerate(query.among)}
+    for *place, key, count in rows:
+        vectors[place[0] if place else 0][bins[key]] += _integer(count)
     return tuple(map(tuple, vectors))
 
 
-def _width(query: Query) -> int:
-    match query:
-        case Moments(order=order):
-            return 1 + order
-        case WeightedMoments(order=order):
-            return PARTS * (1 + order)
-        case CappedPersons(above=(_, *_) as above):
-            return len(above)
-        case Tally():
-            return query.bins
-        case _:
-            return 1
+def _read_vectors(
+    rows: Sequence[tuple[Any, ...]], query: Query, first: int, groups: int
+) -> tuple[tuple[int, ...], ...]:
+    from reticent.data.query_compiler import integers_of
+
+    size, grouped = integers_of(query), keys_of(query) is not None
+    first += grouped
+    nothing = (0,) * size
+    vectors = [nothing] * groups
+    for row in rows:
+        vectors[row[0] if grouped else 0] = tuple(map(_integer, row[first : first + size]))
+    return tuple(vectors)
 
 
 def _integer(cell: int | Decimal | None) -> int:

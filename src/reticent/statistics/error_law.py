@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
@@ -121,8 +121,11 @@ class ErrorLaw:
 
     def to_json(self) -> dict[str, object]:
         """The fields that are not at their defaults."""
-        found = {**asdict(self), "scales": list(self.scales)}
-        return {name: value for name, value in found.items() if name == "value" or value}
+        one = self.sampling
+        sampling = None if one is None else {name: getattr(one, name) for name in FIELDS}
+        noise = {"scales": list(self.scales), "normal": self.normal, "step": self.step, "slack": self.slack}
+        found = {**noise, "sampling": sampling, "size": self.size}
+        return {"value": self.value, **{name: value for name, value in found.items() if value}}
 
 
 def law_from_json(found: Mapping[str, Any]) -> ErrorLaw:

@@ -8,6 +8,7 @@ listed. No cell makes a cast fail: an error would be about a row.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import reduce
 from typing import Any, Final, TypeAlias, assert_never
@@ -31,6 +32,7 @@ DTYPES: Final[Mapping[Storage, str]] = {
     "seconds": "int64",
     "instants": "int64",
 }
+WHOLE: Final = re.compile("0|-?[1-9][0-9]*")  # as an engine writes whole numbers
 
 Expr: TypeAlias = Any  # Ibis is not typed; expressions never leave ``plan`` but as SQL text
 # control characters, ends of lines and paragraphs, and marks that turn the direction of writing
@@ -152,6 +154,12 @@ def known_text(raw: Expr, storage: Storage, form: Format) -> Expr:
     """
     text = plain_text(raw, storage)
     return ibis.ifelse(_listed(text, form), ibis.null("string"), text) if form.na else text
+
+
+def known_number(raw: Expr, form: Format) -> Expr:
+    """A whole number; null where ``na`` lists its text. Texts are made of no cell: ``na`` is read instead."""
+    absent = [int(word) for word in form.na if WHOLE.fullmatch(word) and -(1 << 63) <= int(word) < 1 << 63]
+    return ibis.ifelse(raw.isin(absent), ibis.null("int64"), raw) if absent else raw
 
 
 def _listed(text: Expr, form: Format) -> Expr:
