@@ -73,6 +73,8 @@ class Recording:
 
     dialect = DuckDBDialect()
     packages = DUCKDB.packages
+    name = DUCKDB.name
+    keeps = DUCKDB.keeps
     last: Recorded
 
     @contextmanager

@@ -22,7 +22,7 @@ def visits(adjacency: Any, typical: str = "") -> rt.Study:
         "x": made.normal(0, 1, len(who)),
         "g": made.choice(["a", "b"], len(who)),
     }
-    columns = {"y": rt.real(0, 100), "x": rt.real(-5, 5), "g": rt.category(["a", "b"])}
+    columns: dict[str, Any] = {"y": rt.real(0, 100), "x": rt.real(-5, 5), "g": rt.category(["a", "b"])}
     each: dict[str, Any] = {"at_most": 5, **({"typical": typical} if typical else {})}
     return rt.study(
         rows, adjacency=adjacency, columns=columns, budget=1000, override="a test", person="who", rows_each=each

@@ -26,7 +26,7 @@ def release() -> Any:
         "site": RNG.integers(1, 4, N),
         "sex": RNG.choice(["female", "male"], N),
     }
-    columns = {
+    columns: dict[str, Any] = {
         "age": rt.integer(0, 110),
         "ward": rt.category(["N", "S"]),
         "site": rt.category([1, 2, 3]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_date_in_another_spelling_is_told_the_one_that_is_read(study: rt.Study
 
 def test_a_column_of_a_further_table_is_not_odd() -> None:
     wards = rt.table({"ward": ["a", "b"], "beds": [3, 4]}, public=True, key="ward")
-    columns = {"age": rt.integer(0, 110), "ward": rt.category(["a", "b"])}
+    columns: dict[str, Any] = {"age": rt.integer(0, 110), "ward": rt.category(["a", "b"])}
     rows = {"age": [30] * 50, "ward": ["a"] * 50}
     study = rt.study(rows, adjacency="add_remove", columns=columns, budget=5, tables={"wards": wards})
     assert "backticks" not in refused(study, "mean(age) where wards.beds > 'x'")
