@@ -9,7 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import duckdb
 import pytest
 
 import reticent as rt
@@ -45,6 +44,8 @@ def made(connection: Any, rows: Mapping[str, Sequence[Any]]) -> None:
 
 
 def in_duckdb(folder: Path, rows: Mapping[str, Sequence[Any]] = ROWS) -> str:
+    import duckdb
+
     connection = duckdb.connect(str(folder / "clinic.duckdb"))
     made(connection, rows)
     connection.close()
@@ -152,6 +153,8 @@ def test_any_cell_of_sqlite_is_read_or_missing(tmp_path: Path) -> None:
 
 
 def test_nothing_in_a_duckdb_file_reaches_another_file(tmp_path: Path) -> None:
+    import duckdb
+
     (tmp_path / "secret.csv").write_text("x,who\n1,a\n")
     url = in_duckdb(tmp_path)
     connection = duckdb.connect(str(tmp_path / "clinic.duckdb"))
@@ -186,6 +189,8 @@ def test_a_table_without_a_declared_column_is_refused(make: Make, tmp_path: Path
 
 
 def test_a_file_of_another_kind_and_one_in_use_are_refused(tmp_path: Path) -> None:
+    import duckdb
+
     url = in_duckdb(tmp_path)
     with pytest.raises(rt.SpecError, match="is no sqlite database"):
         study(url.replace("duckdb:", "sqlite:"))

@@ -120,7 +120,7 @@ def test_a_list_of_another_price_than_was_charged_is_not_asked_of() -> None:
 
 
 def test_a_plan_says_share_threshold_and_length() -> None:
-    told = str(
+    plan = str(
         rt.study(
             {"who": ["p1"], "t": ["a"], "x": [0.5]},
             adjacency="add_remove",
@@ -131,6 +131,7 @@ def test_a_plan_says_share_threshold_and_length() -> None:
             delta="1e-5",
         ).plan(["mean(x) by t keys=found"], epsilon=2, delta="1e-6")
     )
+    told = " ".join(plan.split())  # lines are folded
     assert "keys of t" in told
     assert "1/2 of the loss; keys of about fewer than 14 persons are not listed" in told
     assert "10,000 people make about 92 listed keys if sizes fall as 1/rank, at most 714" in told

@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 import reticent as rt
 from reticent import learning

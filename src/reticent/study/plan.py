@@ -282,18 +282,18 @@ class Plan:
         )
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def _table(cells: Sequence[tuple[str, ...]]) -> list[str]:
     """Rows of text below each other; a long name is above its numbers, and no line is longer than ``WIDTH``."""
-    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
     room = WIDTH - sum(wide[1:]) - 2 * (len(wide) - 1)
-    name = max((len(row[0]) for row in rows if len(row[0]) <= room), default=0)
+    name = max((len(row[0]) for row in cells if len(row[0]) <= room), default=0)
     lines: list[str] = []
-    for row in rows:
+    for row in cells:
         if len(row[0]) > room:
             lines += _folded("", row[0])
         told = "" if len(row[0]) > room else row[0]
-        cells = (f"{text:>{width}}" for text, width in zip(row[1:-1], wide[1:-1], strict=True))
-        lines.append("  ".join([f"{told:<{name}}", *cells, row[-1]]).rstrip())
+        numbers = (f"{text:>{width}}" for text, width in zip(row[1:-1], wide[1:-1], strict=True))
+        lines.append("  ".join([f"{told:<{name}}", *numbers, row[-1]]).rstrip())
     return lines
 
 
