@@ -123,9 +123,9 @@ def test_a_weight_needs_a_word_of_how_it_was_made() -> None:
     ("columns", "words"),
     [
         ({"x": rt.real(0, 1)}, "The weight of the study, w: There is no column 'w'"),
-        ({"x": rt.real(0, 1), "w": rt.real()}, r"\[columns.w\] low = 0, high = …"),
-        ({"x": rt.real(0, 1), "w": rt.real(-1, 4)}, r"\[columns.w\] low = 0, high = …"),
-        ({"x": rt.real(0, 1), "w": rt.category(["1", "2"])}, r"\[columns.w\] low = 0, high = …"),
+        ({"x": rt.real(0, 1), "w": rt.real()}, r"columns=\{\"w\": rt.real\(0, …\)\}"),
+        ({"x": rt.real(0, 1), "w": rt.real(-1, 4)}, r"columns=\{\"w\": rt.real\(0, …\)\}"),
+        ({"x": rt.real(0, 1), "w": rt.category(["1", "2"])}, r"columns=\{\"w\": rt.real\(0, …\)\}"),
     ],
 )
 def test_a_weight_of_the_study_is_declared_with_its_largest_value(columns: Mapping[str, Any], words: str) -> None:
