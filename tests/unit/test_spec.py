@@ -201,8 +201,10 @@ MISTAKES = [
     ("[study]", "[study", "study.toml is not TOML"),
     ('title  = "A study"', 'title = "a"\ntitle = "b"', "study.toml is not TOML"),
     ("[columns.x]", "[columns.age]", "study.toml is not TOML"),
-    ('ledger = "t.ledger"', 'ledger = "' + "a" * 300 + '"', "ledger is not the name of a file"),
-    ('ledger = "t.ledger"', 'ledger = "a\\u0000"', "ledger is not the name of a file"),
+    ('ledger = "t.ledger"', 'ledger = "' + "a" * 201 + '"', "[study] ledger is no name of a file"),
+    ('ledger = "t.ledger"', 'ledger = "a\\u0000"', "[study] ledger is no name of a file"),
+    ('ledger = "t.ledger"', 'ledger = "' + "a/" * 3001 + 'b"', "[study] ledger is no name of a file"),
+    ('source = "t.csv"', 'source = "' + "ä" * 101 + '.csv"', "[study] source is no name of a file"),
     ("high = 120", 'high = "auto"\nceiling = 0', "leave no two candidates"),
     ("high = 120", "high = " + "9" * 5000, "study.toml holds a number or a date that cannot be read"),
 ]

@@ -117,14 +117,23 @@ def fold(text: str, width: int, *, hanging: bool = False) -> Sequence[str]:
     for line in text.split("\n"):
         rest = line
         further = _further(line, width, hanging=hanging)
-        while _size(rest) > width:
-            most = next(end for end in range(len(rest), 0, -1) if end == 1 or _size(rest[:end]) <= width)
+        while (most := _most(rest, width)) < len(rest):
             blank = _blank(rest, most)
             stop = blank if rest[: max(blank, 0)].strip() else _behind_a_mark(rest, most)
             found.append(rest[:stop].rstrip(" "))
             rest = further + rest[stop:].lstrip(" ")
         found.append(rest)
     return found
+
+
+def _most(text: str, width: int) -> int:
+    """Signs of ``text`` that ``width`` columns hold, at least one; no sign beyond them is looked at."""
+    taken = 0
+    for place, sign in enumerate(text):
+        taken += _size(sign)
+        if taken > width:
+            return max(place, 1)
+    return len(text)
 
 
 def _further(line: str, width: int, *, hanging: bool) -> str:

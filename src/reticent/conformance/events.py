@@ -103,12 +103,11 @@ def _read_arrays(here: NDArray[Any], there: NDArray[Any]) -> OutputParts:
                 np.isnan(table[:, j]), 1, np.where(np.isinf(table[:, j]), 2 + (table[:, j] > 0), 0)
             )
     shapes = np.unique(odd, return_inverse=True)[1]
-    if table.shape[1] == 1:
-        atoms = np.unique(table[:, 0], return_inverse=True)[1]
-    else:
-        joined = np.ascontiguousarray(table).view([("", table.dtype)] * table.shape[1]).ravel()
-        atoms = np.unique(joined, return_inverse=True)[1]
-    return OutputParts(shapes, atoms.astype(np.int64).ravel(), tuple(table.T), len(here))
+    atoms = np.unique(table[:, 0], return_inverse=True)[1].ravel()
+    for j in range(1, table.shape[1]):  # column by column: numbers sort ten times as fast as rows of them
+        seen, place = np.unique(table[:, j], return_inverse=True)
+        atoms = np.unique(atoms * len(seen) + place.ravel(), return_inverse=True)[1].ravel()
+    return OutputParts(shapes, atoms.astype(np.int64), tuple(table.T), len(here))
 
 
 def _taken_apart(output: object) -> tuple[Hashable, Hashable, tuple[object, ...]]:

@@ -155,7 +155,7 @@ def name_of(place: str) -> str:
 
 def is_there(source: Path) -> bool:
     """Tell if a file is there, or a pattern of files is given; a missing one is refused by its reader."""
-    return glob.has_magic(str(source)) or source.expanduser().exists()
+    return glob.has_magic(str(source)) or os.path.exists(source.expanduser())  # False where no file can have the name
 
 
 def identity_of(place: str) -> str:

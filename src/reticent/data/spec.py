@@ -106,6 +106,8 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override", "try_anyway", "passing", "request_id"),
 }
 LONGEST_SNAPSHOT: Final = 100
+LONGEST_NAME: Final = 200  # bytes of a part of a path; files beside a source or a ledger have longer names
+LONGEST_PATH: Final = 3000
 LARGE_DELTA: Final = Fraction(1, 10**5)
 
 NO_PERSON: Final = (
@@ -332,8 +334,7 @@ def _source(study: Tables, folder: Path, where: str = "[study]") -> str:
     source = _text(study, "source", where)
     if not source:
         raise SpecError(f'{where} source = "…" is missing: a file that holds a table, such as visits.csv.')
-    if "\x00" in source:
-        raise SpecError(f"{where} source is not the name of a file")
+    _named(source, f"{where} source".strip())
     if in_database(source) and where == "[study]":
         if in_spark(source):
             spark_name(source)  # refused where it names no catalog or no schema
@@ -351,6 +352,13 @@ def _source(study: Tables, folder: Path, where: str = "[study]") -> str:
     return str(folder / source)
 
 
+def _named(place: str, what: str) -> None:
+    """Refuse a path that no file of this machine can have, so that nothing below meets it."""
+    names = [len(part.encode("utf-8", "replace")) for part in Path(place).parts]
+    if "\x00" in place or max(names, default=0) > LONGEST_NAME or sum(names) > LONGEST_PATH:
+        raise SpecError(f"{what} is no name of a file: each part of a path has at most {LONGEST_NAME} bytes")
+
+
 def _ledger(study: Tables, folder: Path) -> str | None:
     ledger = _text(study, "ledger", "[study]")
     if ledger is None:
@@ -362,8 +370,7 @@ def _ledger(study: Tables, folder: Path) -> str | None:
             raise SpecError("[study] ledger is a file, or postgresql://host/database?schema=name. Nothing was read.")
         parted(ledger, ("schema",), "ledger")  # refused where it holds a password
         return ledger
-    if "\x00" in ledger or len(ledger) > 4000 or any(len(part.encode()) > 255 for part in Path(ledger).parts):
-        raise SpecError("[study] ledger is not the name of a file")
+    _named(ledger, "[study] ledger")
     return str(folder / ledger)
 
 

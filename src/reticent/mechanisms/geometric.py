@@ -69,10 +69,10 @@ class Geometric:
         )
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
-        values = integers(exact, "the answers")
-        if len(values) == 1 or self.scale > LARGEST:  # beyond it a value may not fit 64 bits
-            return tuple(value + one_discrete_laplace(self.scale, entropy) for value in values)
-        noise = discrete_laplace(self.scale, len(values), entropy)
+        values, scale = integers(exact, "the answers"), self.scale
+        if len(values) == 1 or scale > LARGEST:  # beyond it a value may not fit 64 bits
+            return tuple(value + one_discrete_laplace(scale, entropy) for value in values)
+        noise = discrete_laplace(scale, len(values), entropy)
         return tuple(value + int(drawn) for value, drawn in zip(values, noise, strict=True))
 
     def radius(self, beta: float, coordinates: int = 1) -> int:

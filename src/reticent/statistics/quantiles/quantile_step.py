@@ -531,8 +531,9 @@ class QuantileStep:
 
     @property
     def _width(self) -> float:
-        """Distance of the bounds, in the unit of the column."""
-        return float(self.cells.edges(self.cells.highest)[1] - self.cells.edges(self.cells.lowest)[0])
+        """Distance of the bounds, in the unit of the column; of a single whole number the step of the grid."""
+        low, high = self.cells.edges(self.cells.lowest)[0], self.cells.edges(self.cells.highest)[1]
+        return max(float(high - low), float(self.cells.step or 0))
 
     def _weights(self) -> tuple[WeightShape, ...]:
         """Public shapes of weights, the usual one first; rows without weights have weight 1."""

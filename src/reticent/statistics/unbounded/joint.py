@@ -317,7 +317,7 @@ class JointQuantiles:
                 q = levels[place]
                 share = (q - least) / (most - least)
                 passed = float(1 - share) ** 2 * low + float(share) ** 2 * high
-                variance = passed + 2.0 / _rate(share, epsilon) ** 2
+                variance = passed + 2.0 * (1.0 / _rate(share, epsilon)) ** 2
                 found[q] = math.sqrt(variance)
                 halves.append((levels[:place], least, q, low, variance))
                 halves.append((levels[place + 1 :], q, most, variance, high))
