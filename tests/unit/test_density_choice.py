@@ -15,11 +15,15 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
-from reticent.synthesis import bar_smoothing, method_selection
+from reticent.synthesis import bar_smoothing, method_selection, parameter_selection
+from reticent.synthesis.axis import shapes
 from reticent.synthesis.density import Density, from_json
+from reticent.synthesis.linear import shares_of
 from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.method_selection import BARS, FINER, ONE, Auto, auto
 from reticent.synthesis.options import Options, plan_for
+from reticent.synthesis.parameter_selection import TunedDensity
+from reticent.synthesis.series import grid
 
 Kind = Literal["add_remove", "substitute"]
 
@@ -214,3 +218,38 @@ def test_bars_of_auto_have_intervals_as_narrow_as_those_of_the_same_histogram() 
         assert here.noise <= 1.02 * there.noise
         assert found.wander is not None
         assert here.noise < found.wander
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("cells", ["auto", None])
+def test_bounds_of_one_shape_share_the_matrices_of_a_choice(count: int, cells: Literal["auto"] | None) -> None:
+    """A release whose bounds are chosen privately prepares a density at each of about 90; each had matrices anew."""
+    ends = [Fraction("1.25"), Fraction("6.4"), Fraction(10**9)]
+    kept = parameter_selection._ladder if cells else method_selection._candidates
+    kept.cache_clear()
+    choices = set()
+    for high in ends:
+        of = [(f"x{k}", Fraction(0) if k else -high, high, False) for k in range(count)]
+        made = (
+            parameter_selection.tuned("histogram", of, PLAIN, Fraction(1), Fraction(0), "simplex")
+            if cells
+            else auto(of, PLAIN, Fraction(1))
+        )
+        assert made.choice is not None
+        choices.add(made.choice)
+        listed = made.ladder.candidates if isinstance(made, TunedDensity) else made.candidates
+        assert {one.release.axes for one in listed} == {made.axes}
+        assert (made.axes[0].low, made.axes[0].high) == (float(-high), float(high))
+    assert kept.cache_info().misses == 1
+    assert len(choices) == 1
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_shapes_forget_names_and_bounds_and_keep_the_shares_of_cells(*, whole: bool) -> None:
+    """Cells of whole numbers differ in size, so that their shape is that of few other bounds."""
+    (one,) = grid([("x", Fraction(-7), Fraction(1_500), whole)], 1_024)
+    (shape,) = shapes([one])
+    assert (shape.column, shape.low, shape.high, shape.cells) == ("", 0.0, 1.0, one.cells)
+    assert shares_of([shape]) == pytest.approx(shares_of([one]), rel=1e-12)
+    other = grid([("y", Fraction(0), Fraction(3_000), whole)], 1_024)
+    assert (shapes(other) == (shape,)) is not whole

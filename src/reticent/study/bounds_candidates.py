@@ -9,6 +9,7 @@ of values that its bounds cut, as an answer of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -100,12 +101,13 @@ def settle_bounded(
     if len(found) > 1:
         raise QuestionError(
             f"The bounds of {' and '.join(found)} are chosen privately: ask of one such column in a release, and keep "
-            "what it chose for the next. Nothing was charged."
+            f"what it chose for the next. {_together(*(ladders[name].rungs for name in found))} Nothing was charged."
         )
     if schema.person.ladder is not None:
         raise QuestionError(
             f"The bounds of {found[0]} and the cap on rows are both chosen privately: declare one of them, such as the "
-            "one that an earlier release chose. Nothing was charged."
+            "one that an earlier release chose. "
+            f"{_together(ladders[found[0]].rungs, schema.person.ladder.rungs)} Nothing was charged."
         )
     (column,) = found
     ladder = ladders[column]
@@ -121,6 +123,12 @@ def settle_bounded(
     first = choice.guarantee if near == setting.neighbours else compose.capped(choice.guarantee, neighbours=near)
     found_at = priced(first, each, "at the bounds", within, currency)
     return replace(found_at[ladder.rungs.index(ladder.supposed)], choice=choice, by_choice=found_at)
+
+
+def _together(*candidates: Sequence[object]) -> str:
+    """The reason why two choices are not made in one release, in words."""
+    count = math.prod(map(len, candidates))
+    return f"Together they have {count:,} candidates, and a release at each is prepared before the charge."
 
 
 def _others(asked: Ask) -> tuple[str, ...]:

@@ -103,6 +103,12 @@ class Axis:
         return _fixed(np.array([float(high - low) for low, high in pairwise(self.edges)]))
 
     @cached_property
+    def shape(self) -> Axis:
+        """The same cells between 0 and 1, without a name."""
+        low, length = self.edges[0], self.edges[-1] - self.edges[0]
+        return Axis("", tuple((edge - low) / length for edge in self.edges))
+
+    @cached_property
     def lone(self) -> NDArray[np.int64]:
         """The cells of the atoms."""
         places = {edge: place for place, edge in enumerate(self.edges)}
@@ -247,6 +253,11 @@ def from_json(fields: Mapping[str, Any]) -> Axis:
     if type(step) is not int:
         raise ValueError("a step is a number of seconds")
     return axis(str(fields["column"]), edges, whole=bool(fields["whole"]), atoms=atoms, step=step)
+
+
+def shapes(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The same cells between 0 and 1, without names: what columns share that differ in bounds alone."""
+    return tuple(one.shape for one in axes)
 
 
 def dated(axes: Sequence[Axis], steps: Mapping[str, int]) -> tuple[Axis, ...]:

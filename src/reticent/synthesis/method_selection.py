@@ -54,7 +54,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import about
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis import bar_smoothing
-from reticent.synthesis.axis import Axis
+from reticent.synthesis.axis import Axis, shapes
 from reticent.synthesis.density import Density
 from reticent.synthesis.linear import DensityAccuracy, LinearDensity, Settle, counted, shares_of
 from reticent.synthesis.linear_queries import DensityTerms, Floats, Integers, LinearSums, longest, widest
@@ -105,7 +105,8 @@ class Auto:
 
     @cached_property
     def candidates(self) -> tuple[BarCandidate, ...]:
-        return _candidates(self.axes, replace(self.terms, size=1, fixed=False))
+        listed = _candidates(shapes(self.axes), replace(self.terms, size=1, fixed=False))
+        return tuple(replace(one, release=replace(one.release, axes=self.axes)) for one in listed)
 
     @cached_property
     def census(self) -> Geometric | None:
@@ -119,7 +120,7 @@ class Auto:
         if self._sure:
             return None
         near = self.terms.neighbours
-        most = _farthest(self.axes, replace(self.terms, size=1 if self.terms.fixed else None))
+        most = _farthest(shapes(self.axes), replace(self.terms, size=1 if self.terms.fixed else None))
         return PermuteAndFlip(Linf(Fraction(self.terms.rows * most), near), self.epsilon * CHOOSING)
 
     @property
@@ -312,7 +313,11 @@ def directions(axes: tuple[Axis, ...], finest: LinearDensity) -> Floats:
 
 @lru_cache(maxsize=4)
 def _candidates(axes: tuple[Axis, ...], terms: DensityTerms) -> tuple[BarCandidate, ...]:
-    """The public list, coarse ones first; the last has a bar for each value of a column of few whole numbers."""
+    """The public list for the shapes of axes, coarse ones first.
+
+    The last has a bar for each value of a column of few whole numbers. All bounds of one shape share a list: a release
+    with bounds that are chosen privately has a density at each of them.
+    """
     listed, most = BARS[len(axes)], max(one.cells for one in axes)
     sizes = [*(count for count in listed if count < most), *((most,) if most <= listed[-1] else ())]
     made = [bars(axes, count, terms) for count in sizes]
@@ -328,7 +333,7 @@ def _farthest(axes: tuple[Axis, ...], terms: DensityTerms) -> int:
 
 def _candidate(release: LinearDensity, detail: int, looked: Floats) -> BarCandidate:
     to_counts = shares_of(release.axes)[:, None] * release.back
-    through = (looked @ to_counts) @ release.sums.table.T
+    through = (looked @ to_counts)[:, bar_smoothing.bar_of(release.sums)]  # a cell is in one bar
     return BarCandidate(release, detail, np.rint(ONE * (looked - through)).astype(np.int64))
 
 

@@ -53,7 +53,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import about
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis import bar_smoothing, bernstein, kernel, series
-from reticent.synthesis.axis import Axis
+from reticent.synthesis.axis import Axis, shapes
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.kernel import Kernel
@@ -158,7 +158,9 @@ class TunedDensity:
 
     @cached_property
     def ladder(self) -> Ladder:
-        return _ladder(self.kind, self.axes, replace(self.terms, size=1), bool(self.delta))
+        made = _ladder(self.kind, shapes(self.axes), replace(self.terms, size=1), bool(self.delta))
+        listed = [replace(one, release=replace(one.release, axes=self.axes)) for one in made.candidates]
+        return replace(made, candidates=tuple(listed))
 
     @cached_property
     def census(self) -> Geometric | None:
