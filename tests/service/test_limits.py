@@ -143,6 +143,62 @@ def test_the_command_line_has_the_limit_on_time(tmp_path: Path, monkeypatch: pyt
     assert given == [0, 600]
 
 
+VERBS = {
+    "release": ("--ask", "count", "--epsilon", "0.5"),
+    "plan": ("--ask", "count", "--epsilon", "0.5"),
+    "rehearse": ("--ask", "count", "--epsilon", "0.5"),
+    "sql": ("SELECT COUNT(*) FROM study", "--epsilon", "0.5"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_command_line_has_the_words_of_the_engine(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, locked = list[Limits](), duckdb._locked
+
+    def seen(limits: Limits) -> Any:
+        given.append(limits)
+        return locked(limits)
+
+    monkeypatch.setattr(duckdb, "_locked", seen)
+    file = clinic(tmp_path, people=40)
+    file.write_text(file.read_text() + '\n[engine]\nspill = "1GB"\nmemory = "512MB"\n')
+    out = ("--out", str(tmp_path / "out")) if verb in ("release", "sql") else ()
+    words = ("--engine", "duckdb", "--engine", "memory=256MB", "--engine", "threads=1")
+    found = run(verb, str(file), *VERBS[verb], *out, *words)
+    assert found.code == 0, found.err
+    if verb in ("release", "sql"):
+        assert given[-1] == Limits(memory="256MB", spill="1GB", threads=1)
+    else:
+        assert not (tmp_path / "clinic.ledger").exists()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("memory=lots",), "memory must be a size"),
+        (("memory=",), "--engine needs a name"),
+        (("threads=0",), "threads must be a whole number"),
+        (("threads=" + "9" * 5000,), "threads must be a whole number"),
+        (("memroy=1GB",), "Did you mean memory?"),
+        (("timeout=5",), "unknown key 'timeout'"),
+        (("duck",), "Did you mean duckdb?"),
+        (("postgres",), "cannot read this source"),
+        (("memory=1GB", "memory=2GB"), "says memory twice"),
+    ],
+)
+def test_a_word_of_the_engine_that_is_none_is_refused_before_the_charge(
+    verb: str, words: tuple[str, ...], told: str, tmp_path: Path
+) -> None:
+    typed = [part for word in words for part in ("--engine", word)]
+    found = run(verb, str(clinic(tmp_path, people=40)), *VERBS[verb], *typed)
+    assert found.code != 0
+    assert told in " ".join(found.err.split())
+    assert not (tmp_path / "clinic.ledger").exists()
+
+
 def test_the_time_of_all_readings_counts_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where people are counted first, an audit before the charge made a release a charged fault."""
     asked, watched, passed = [PresentValues("x")], Table._watched, [0.0]

@@ -57,6 +57,13 @@ extensions = click.option(
     help="Statistics and mechanisms of your own: a module, or a path FILE.py. Its code is run. May be repeated.",
 )
 
+engine = click.option(
+    "--engine",
+    multiple=True,
+    metavar="WORD",
+    help='A name, or a word of [engine]: "memory=4GB". May be repeated.',
+)
+
 out_stem = click.option(
     "--out",
     type=STEM,
@@ -113,15 +120,58 @@ def request(verb: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-def study_of(path: Path, extensions: Sequence[str] = ()) -> Study:
-    """The study of a file, with the modules that ``--with`` names."""
+def study_of(path: Path, extensions: Sequence[str] = (), engine: Sequence[str] = ()) -> Study:
+    """The study of a file, with the modules that ``--with`` names, and the words of ``--engine`` over its own.
+
+    Parameters
+    ----------
+    path : Path
+        The study file.
+    extensions : sequence of str
+        Modules, as typed.
+    engine : sequence of str
+        A name, or words of [engine] with their values, as typed.
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    Refusal
+        Before any row is read.
+    """
     from reticent.study.memory import open as open_study
 
     if not extensions:
-        return open_study(path)
+        return _engaged(open_study(path), engine)
     from reticent.cli.extensions import modules_of
 
-    return open_study(path, extensions=modules_of(extensions))
+    return _engaged(open_study(path, extensions=modules_of(extensions)), engine)
+
+
+def _engaged(study: Study, texts: Sequence[str]) -> Study:
+    """The study with these words of [engine] in the place of its own; ``temp`` is relative to the working folder."""
+    if not texts:
+        return study
+    from reticent.data.engine_settings import check_place, limited, read_engine
+
+    words: dict[str, str | int] = {}
+    for text in texts:
+        word, mark, value = (part.strip() for part in text.partition("="))
+        word, value = (word, value) if mark else ("name", word)
+        if not value:
+            raise click.BadParameter(
+                f"--engine needs a name or a word with its value, such as memory=4GB, got '{text}'."
+            )
+        if word in words:
+            raise click.BadParameter(f"--engine says {word} twice.")
+        words[word] = int(value) if word == "threads" and re.fullmatch("[0-9]{1,6}", value) else value
+    name, found = read_engine(words, Path().resolve(), "--engine")
+    name = name or study.spec.engine
+    check_place(study.spec.source, name)
+    given = {word: getattr(found, word) for word in words if word != "name"}
+    return replace(study, spec=replace(study.spec, engine=name, limits=limited(study.spec.limits, given, None)))
 
 
 def widths(texts: Sequence[str]) -> dict[str, float] | None:

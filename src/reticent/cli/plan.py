@@ -200,6 +200,7 @@ def _layout(spec: Spec) -> tuple[str, ...]:
 @click.option("--columns", metavar="NAMES", help="Of a model, a session or made-up rows, with commas.")
 @click.option("--y", metavar="NAME", help="The column that a model is to tell.")
 @click.option("--answers", type=AT_LEAST_ONE, metavar="NUMBER", help="Rounds, or answers above, of a session.")
+@options.engine
 @options.extensions
 @options.as_json
 @click.pass_obj
@@ -217,6 +218,7 @@ def plan(
     columns: str | None,
     y: str | None,
     answers: int | None,
+    engine: tuple[str, ...],
     extensions: tuple[str, ...],
 ) -> None:
     """Plan a release: its cost, and the intervals to expect. Free: no row is read, nothing is charged.
@@ -225,7 +227,7 @@ def plan(
     """
     from reticent.data.spec import ReleaseSpec
 
-    opened, wanted = study_of(study, extensions), widths(want)
+    opened, wanted = study_of(study, extensions, engine), widths(want)
     if model is not None or session is not None or synth:
         if (model, session, synth or None).count(None) != 2 or columns is None or request.ask or wanted:
             raise click.BadParameter(
@@ -331,6 +333,7 @@ def plan_parts(made: Plan, name: str) -> list[Passage]:
 @options.request
 @click.option("--people", type=AT_LEAST_ONE, default=1000, metavar="NUMBER", help="How many people to make up.")
 @options.rows
+@options.engine
 @options.extensions
 @options.as_json
 @click.pass_obj
@@ -340,13 +343,14 @@ def rehearse(
     request: Request,
     people: int,
     rows: str | None,
+    engine: tuple[str, ...],
     extensions: tuple[str, ...],
 ) -> None:
     """The same release on made-up rows: free, repeatable, about nobody. Your file is not read."""
     from reticent.certificate.answer_json import answer_to_json
     from reticent.privacy.explain import as_data, sentence
 
-    opened = study_of(study, extensions)
+    opened = study_of(study, extensions, engine)
     item = request.release(opened)
     found = opened.rehearse(
         list(item.ask),

@@ -50,6 +50,7 @@ RECEIPT = "{receipt}"
     metavar="SECONDS",
     help="End a longer reading; the charge stays.",
 )
+@options.engine
 @click.option("--ledger", type=PLACE, metavar="LEDGER", help="Charge this ledger instead.")
 @click.option("--same-people", is_flag=True, help="The file changed, the people did not.")
 @click.option("--force", is_flag=True, help="Overwrite the files of an earlier release.")
@@ -73,6 +74,7 @@ def release(
     request_id: str | None,
     audit: bool,
     timeout: float | None,
+    engine: tuple[str, ...],
     ledger: str | None,
     same_people: bool,
     force: bool,
@@ -84,7 +86,7 @@ def release(
     At a terminal it shows the price and asks first. Exit code 3: released, with at least one no reply.
     """
     voice.spends = True
-    opened = with_ledger(study_of(study, extensions), study, ledger)
+    opened = with_ledger(study_of(study, extensions, engine), study, ledger)
     if same_people:
         opened = opened.same_people()
     item = request.release(opened)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
 @options.try_anyway
 @options.request_id
+@options.engine
 @click.option("--same-people", is_flag=True, help="The file changed, the people did not.")
 @click.option("--force", is_flag=True, help="Overwrite the files of an earlier release.")
 @options.yes
@@ -53,6 +54,7 @@ def sql(
     who: str,
     try_anyway: bool,
     request_id: str | None,
+    engine: tuple[str, ...],
     same_people: bool,
     force: bool,
     yes: bool,
@@ -62,7 +64,7 @@ def sql(
     Aggregates are released. Arithmetic on them, HAVING, ORDER BY and LIMIT are free. Without a statement, statements
     are read from a prompt, or from standard input.
     """
-    opened = study_of(study)
+    opened = study_of(study, engine=engine)
     typed = SqlOptions(
         epsilon,
         delta,
