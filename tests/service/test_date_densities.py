@@ -215,6 +215,23 @@ def test_made_up_rows_of_dates_are_dates(tmp_path: Path) -> None:
     assert pair.marginal("left").quantile(0.5).dtype == np.dtype("datetime64[s]")
 
 
+def test_rows_and_means_of_several_columns_hold_dates() -> None:
+    """Dates and times are Python's own, numbers are floats; what was drawn can be asked about again."""
+    joint = study().synthesize(["admitted", "left", "cost"], epsilon="20", rows=1, record=TEST).density
+    drawn = joint.sample(60)
+    assert drawn.shape == (60, 3)
+    assert [{type(cell) for cell in column} for column in drawn.T] == [{datetime.date}, {datetime.datetime}, {float}]
+    assert all(FIRST <= day <= LAST for day in drawn[:, 0])
+    day, time, cost = joint.mean()
+    assert (type(day), type(time), type(cost)) == (datetime.date, datetime.datetime, float)
+    assert abs((day - joint.marginal("admitted").mean().item()).days) <= 1
+    assert abs(time - joint.marginal("left").mean().item()) <= datetime.timedelta(minutes=1)
+    assert joint.cdf(drawn).shape == joint.pdf(drawn).shape == (60,)
+    assert joint.probability(drawn[0], drawn[0]).value >= 0
+    plain = study().synthesize(["cost"], epsilon="20", rows=1, record=TEST).density
+    assert plain.sample(3).dtype == plain.mean().dtype == np.float64
+
+
 # --- the search for single dates --------------------------------------------------------------------------------------
 
 

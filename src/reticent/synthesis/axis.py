@@ -291,6 +291,29 @@ def table(axes: Sequence[Axis], points: Any) -> Floats:
     return np.stack([one.numbers(given[:, place]) for place, one in enumerate(axes)], axis=1)
 
 
+def told(axes: Sequence[Axis], rows: Floats) -> NDArray[Any]:
+    """Rows of numbers as people read them: of one column of dates ``datetime64``, of several Python's own dates.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    rows : array of float64, shape (count,) for one column, (count, columns) for several
+
+    Returns
+    -------
+    array
+        Of the same shape; of objects where one of several columns holds dates.
+    """
+    if len(axes) == 1:
+        return axes[0].moments(rows)
+    if not any(one.step for one in axes):
+        return rows
+    found = np.empty(rows.shape, object)
+    for place, one in enumerate(axes):
+        found[:, place] = one.moments(rows[:, place]).astype(object)
+    return found
+
+
 def corner(axes: Sequence[Axis], end: Any) -> Floats:
     """One point as numbers: that of one column may stand by itself.
 

@@ -252,10 +252,10 @@ class Density:
         return Estimate(*found, step=step, unit=unit)
 
     def mean(self) -> NDArray[Any]:
-        """The mean of each column, atoms counted: shape (columns,). Of one column of dates a date; see ``sample``."""
+        """The mean of each column, atoms counted: shape (columns,). Of dates it is a date; see ``sample``."""
         found = [self._mean(place) for place in range(len(self.axes))]
         found[0] += sum(value * mass for value, mass in self.atoms)
-        return self.axes[0].moments(np.array(found)) if len(self.axes) == 1 else np.array(found)
+        return axis.told(self.axes, np.array([found]))[0]
 
     def marginal(self, column: str) -> Density:
         """The density of one of the columns."""
@@ -298,8 +298,8 @@ class Density:
     def sample(self, count: int) -> NDArray[Any]:
         """``count`` made-up records: shape (count,) for one column, (count, columns) for several.
 
-        Of one column of dates they are ``datetime64``. In an array of several columns a date is the number of steps
-        since 1970; ``release.synthetic`` makes a table, with dates.
+        Of one column of dates they are ``datetime64``. Of several columns with dates among them the array holds Python
+        objects: ``datetime.date``, ``datetime.datetime`` and floats. ``release.synthetic`` makes a table.
 
         Free: the density was paid for. The stream has a key of its own, 32 fresh bytes of the system's generator, and
         is read in counter mode. No noise ever came from it, so rows tell nothing of any generator. Every call has a new
@@ -308,7 +308,7 @@ class Density:
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise PublicParameterError(f"the number of rows must be an integer >= 0, got {count}")
         rows = sampled(self, count, Replayed(system().bits(8 * KEY).to_bytes(KEY, "little")))
-        return self.axes[0].moments(rows) if len(self.axes) == 1 else rows
+        return axis.told(self.axes, rows)
 
     def dated(self, steps: Mapping[str, int]) -> Density:
         """The same density, whose columns of dates say so: seconds of one unit, by column."""
