@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final, get_args
 
@@ -18,6 +18,7 @@ from reticent.entropy import Replayed
 from reticent.learning.estimator import Estimator
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Kind
+from reticent.privacy.numbers import Number
 from reticent.sessions.outlook import SessionKind
 from reticent.statistics.density_distance import FAR
 from reticent.statistics.density_step import DensityStep
@@ -38,14 +39,22 @@ TESTS: Final = {
 }
 
 
-def made(kind: Kind = "add_remove", budget: rt.ZCDP | int = 9, people: int = PEOPLE) -> Study:
-    """A study whose rows no plan reads."""
+def made(
+    kind: Kind = "add_remove",
+    budget: rt.ZCDP | int = 9,
+    people: int = PEOPLE,
+    rows_each: Mapping[str, Number] | None = None,
+) -> Study:
+    """A study whose rows no plan reads; with ``rows_each`` a column names the person."""
     rows: dict[str, object] = {name: np.zeros(people) for name in "xyk"}
     columns: dict[str, Column] = {name: rt.real(0, 1, complete=True) for name in "xy"}
     columns["k"] = rt.integer(0, 1, complete=True)
     for name, keys in (("g", ("a", "b")), ("h", ("p", "q", "r"))):
         rows[name], columns[name] = np.full(people, keys[0]), rt.category(list(keys), complete=True)
-    return rt.study(rows, adjacency=kind, columns=columns, budget=budget)
+    person = None if rows_each is None else "who"
+    if person is not None:
+        rows[person] = np.arange(people)
+    return rt.study(rows, adjacency=kind, columns=columns, budget=budget, person=person, rows_each=rows_each)
 
 
 @pytest.mark.parametrize("total", ["rho", "epsilon"])
@@ -94,6 +103,21 @@ def test_every_kind_of_test_has_the_four_figures() -> None:
     told = plan.to_json()["statistics"]
     assert isinstance(told, list)
     assert all(one["figures"] for one in told)
+
+
+@pytest.mark.parametrize("rows_each", [None, {"at_most": 5, "typical": 3}])
+def test_every_kind_of_test_has_a_curve_on_which_its_seen_effect_has_power_eight_tenths(
+    rows_each: Mapping[str, Number] | None,
+) -> None:
+    """The line and the curve of a test are for the same values, also where a person has several rows."""
+    plan = made(rows_each=rows_each).plan(list(TESTS.values()), epsilon=7, people=PEOPLE)
+    for line in plan.lines[: len(TESTS)]:  # the share of persons above the cap is beside them
+        ((_, seen),) = line.expected.figures
+        curve = plan.power(line.name, effects=[seen])
+        assert curve.power[0] == pytest.approx(0.8, abs=0.08), line.name
+        usual = plan.power(line.name)
+        assert usual.power[0] < 0.1, line.name
+        assert usual.power[-1] > 0.9, line.name
 
 
 def test_every_method_of_a_density_has_the_four_figures() -> None:

@@ -110,7 +110,7 @@ class Plan:
         test : str
             The test as it is named in the plan, or as it was asked.
         effects : sequence of float
-            In the unit of the test's effect; by default ten from 0 to where the test is nearly sure.
+            In the unit of the test's effect; by default ten from the hypothesis to where the test is nearly sure.
         people : int, optional
             By default those of the plan.
         level : float
@@ -124,17 +124,18 @@ class Plan:
         ------
         QuestionError
             The plan has no such test, or was saved and read again.
+        PublicParameterError
+            A level or effects that the test cannot have, or too few people.
         """
         from reticent.statistics.grammar import spelt
-        from reticent.statistics.hypotheses.power import power_curve
-        from reticent.statistics.hypotheses.step import HypothesisStep
+        from reticent.statistics.hypotheses.power import power_curve, powered
 
-        tests = [step for step in self._steps() if isinstance(step, HypothesisStep)]
-        name = spelt(test, [step.name for step in tests])
-        for step in tests:
-            if step.name == name:
-                return power_curve(step, effects=effects, people=self.people if people is None else people, level=level)
-        known = ", ".join(step.name for step in tests) or "none"
+        tests = [one for step in self._steps() if (one := powered(step)) is not None]
+        name = spelt(test, [one.name for one in tests])
+        for one in tests:
+            if one.name == name:
+                return power_curve(one, effects=effects, people=self.people if people is None else people, level=level)
+        known = ", ".join(one.name for one in tests) or "none"
         raise QuestionError(f"This plan has no test '{test}'. Its tests: {known}.")
 
     def _steps(self) -> tuple[Step, ...]:

@@ -20,6 +20,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import count
 from typing import Final
 
 from reticent.data.order_statistics import LARGEST, Needs, Order
@@ -53,6 +54,7 @@ EFFECT: Final = "rows to change"
 COUNTED: Final = LEVEL / 10  # that there are more values than the width was made for
 SAMPLE: Final = LEVEL / 2  # that a column under the hypothesis is dense, the number of values included
 INTERVAL: Final = 0.05
+WHAT: Final = "density at the median"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +142,62 @@ class DensityPlan:
         except (QuestionError, PublicParameterError):
             return ExpectedAccuracy(None, None, FEW, self._replies(people))
         n, length = self.n or people, self.grid.length(test.width)
-        least = least_seen(lambda density: _power(test, n, density * length), 1.0 / length, near=1e-3)
-        found = seeing(float(test.noise.radius(INTERVAL)), 0.0, least, "density at the median", "an even law there")
+        least = least_seen(lambda density: _power(test, n, density * length, test.threshold), 1.0 / length, near=1e-3)
+        found = seeing(float(test.noise.radius(INTERVAL)), 0.0, least, WHAT, "an even law there")
         note = (
             f"rows to change; dense from {test.threshold:,} on, ranks {test.ranks[0]:,} and {test.ranks[1]:,} within "
             f"{length:.4g}; {found.note}"
         )
         return replace(found, note=note, replies=self._replies(people))
+
+    def power(self, effect: float, people: int, level: float) -> float:
+        """P(p-value <= level) where the density at the median is ``effect``, even there, about.
+
+        Parameters
+        ----------
+        effect : float
+            Density for each unit of the column.
+        people : int
+            Number of values.
+        level : float
+            Level of the test, in (0, 1).
+
+        Returns
+        -------
+        float
+            Probability of a rejection, in [0, 1]; 0 at a level that no p-value reaches.
+
+        Raises
+        ------
+        PublicParameterError
+            A negative density, or so few values that the test cannot reject.
+        """
+        if effect < 0.0:
+            raise PublicParameterError(f"a density must be >= 0, got {effect:g}")
+        test, least = self._sized(people), float(SAMPLE)
+        if level <= least:  # the p-value has the chance of a dense sample in it
+            return 0.0
+        at = test.threshold
+        if level != float(LEVEL):
+            at = next(noisy for noisy in count(-test.noise.radius(1e-12)) if p_value(test, noisy) <= level)
+        return _power(test, people, min(1.0, effect * self.grid.length(test.width)), at)
+
+    def least(self, people: int) -> float:
+        """The least density that is seen with power .8 at level .05, or the greatest that the width can tell.
+
+        Raises
+        ------
+        PublicParameterError
+            So few values that the test cannot reject.
+        """
+        most = 1.0 / self.grid.length(self._sized(people).width)
+        return least_seen(lambda density: self.power(density, people, float(LEVEL)), most, near=1e-3) or most
+
+    def _sized(self, people: int) -> DensityTest:
+        try:
+            return self.made(people)
+        except QuestionError as few:
+            raise PublicParameterError(f"{people:,} values are too few: {few}") from None
 
     def _replies(self, people: int) -> Replies:
         """The chance that the noisy number of values is large enough for a test."""
@@ -161,10 +212,10 @@ class DensityPlan:
         return of_any(passing(enough, self.n or people, [] if self.census is None else [float(self.census.scale)]))
 
 
-def _power(test: DensityTest, n: int, mass: float) -> float:
-    """P("dense") where so much of an even law is within the width, about: of the values in it, with the noise."""
+def _power(test: DensityTest, n: int, mass: float, least: int) -> float:
+    """P(``least`` rows to change) where so much of an even law is within the width, about: its values and the noise."""
     deviation = math.sqrt(n * mass * max(1.0 - mass, 0.0) + 2.0 * float(test.noise.scale) ** 2)
-    return normally(n * mass - (test.ranks[1] - test.ranks[0]), test.threshold, deviation)
+    return normally(n * mass - (test.ranks[1] - test.ranks[0]), least, deviation)
 
 
 def p_value(test: DensityTest, noisy: int) -> float:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Final
 
 from reticent.errors import PublicParameterError
 from reticent.privacy.loss import Loss, words
+from reticent.statistics.column_step import PlannedStep
+from reticent.statistics.context import Step, values_of
 from reticent.statistics.hypotheses.null import LEVEL, SEEN
 from reticent.statistics.hypotheses.step import HypothesisStep
 
@@ -74,14 +76,57 @@ class PowerCurve:
         return "\n".join([head, f"{self.effect}, power:", *lines])
 
 
-def power_curve(
-    step: HypothesisStep, *, effects: Sequence[float] = (), people: int, level: float = LEVEL
-) -> PowerCurve:
-    """The power of a prepared test at effects of these sizes; without any, at ten from 0 to where it is nearly sure.
+@dataclass(frozen=True, slots=True)
+class PoweredTest:
+    """A prepared test whose power a plan tells, at an effect, a number of people and a level.
+
+    ``usual`` are effects from the hypothesis to where the test is nearly sure, of a number of people.
+    """
+
+    name: str
+    effect: str
+    loss: Loss
+    power: Callable[[float, int, float], float]
+    usual: Callable[[int], tuple[float, ...]]
+
+
+def powered(step: Step) -> PoweredTest | None:
+    """The test that a step is; None where it is another question."""
+    if isinstance(step, HypothesisStep):
+        return _of_hypothesis(step)
+    from reticent.statistics.hypotheses.dense import WHAT, DensityPlan
+
+    if not isinstance(step, PlannedStep) or not isinstance(step.plan, DensityPlan):
+        return None
+    plan, rows, person = step.plan, step.rows, step.setting.schema.person
+
+    def power(effect: float, people: int, level: float) -> float:
+        return plan.power(effect, values_of(people, rows, person), level)
+
+    def usual(people: int) -> tuple[float, ...]:
+        least = plan.least(values_of(people, rows, person))
+        null = min(float(plan.density), least)
+        return tuple(null + 2 * (least - null) * place / (POINTS - 1) for place in range(POINTS))
+
+    return PoweredTest(step.name, WHAT, step.guarantee.loss, power, usual)
+
+
+def _of_hypothesis(step: HypothesisStep) -> PoweredTest:
+    def power(effect: float, people: int, level: float) -> float:
+        return step.hypothesis.power(effect, step.values(people), level)
+
+    def usual(people: int) -> tuple[float, ...]:
+        return _usual(step, people, power)
+
+    return PoweredTest(step.name, step.hypothesis.effect, step.guarantee.loss, power, usual)
+
+
+def power_curve(test: PoweredTest, *, effects: Sequence[float] = (), people: int, level: float = LEVEL) -> PowerCurve:
+    """The power of a prepared test at effects of these sizes; without any, at ten up to where it is nearly sure.
 
     Parameters
     ----------
-    step : HypothesisStep
+    test : PoweredTest
     effects : sequence of float
         In the unit of the effect.
     people : int
@@ -102,9 +147,9 @@ def power_curve(
         raise PublicParameterError(f"level must lie between 0 and 1, got {level!r}")
     if isinstance(people, bool) or not isinstance(people, int) or people < 1:
         raise PublicParameterError(f"people must be an integer >= 1, got {people!r}")
-    chosen = _numbers(effects) or _usual(step, people)
-    found = tuple(step.hypothesis.power(effect, people, level) for effect in chosen)
-    return PowerCurve(step.name, step.hypothesis.effect, chosen, found, people, level, step.guarantee.loss)
+    chosen = _numbers(effects) or test.usual(people)
+    found = tuple(test.power(effect, people, level) for effect in chosen)
+    return PowerCurve(test.name, test.effect, chosen, found, people, level, test.loss)
 
 
 def _numbers(effects: object) -> tuple[float, ...]:
@@ -124,7 +169,7 @@ def _is_number(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
 
 
-def _usual(step: HypothesisStep, people: int) -> tuple[float, ...]:
+def _usual(step: HypothesisStep, people: int, power: Callable[[float, int, float], float]) -> tuple[float, ...]:
     """Effects from 0 to 2.25 half-widths at 95 %, as far as there are such."""
     expected = step.expected(people)
     if expected.noise is None:
@@ -132,11 +177,11 @@ def _usual(step: HypothesisStep, people: int) -> tuple[float, ...]:
     wide, found = math.hypot(expected.noise, expected.sampling or 0.0), [0.0]
     for quarter in range(1, POINTS):
         try:
-            step.hypothesis.power(wide * quarter / 4, people, LEVEL)
+            power(wide * quarter / 4, people, LEVEL)
         except PublicParameterError:  # beyond the largest effect there can be
             break
         found.append(wide * quarter / 4)
     return tuple(found)
 
 
-__all__ = ["PowerCurve", "power_curve"]
+__all__ = ["PowerCurve", "PoweredTest", "power_curve", "powered"]

@@ -106,12 +106,14 @@ class HypothesisStep:
         )
         return Answer(self.name, cells, (*self.caveats, *told.words))
 
-    def expected(self, people: int) -> ExpectedAccuracy:
+    def values(self, people: int) -> int:
+        """Values that so many persons have in this test, by the public guess of their rows."""
         person = self.setting.schema.person
         averaged = any(isinstance(query, Moments) and query.per == "person" for query in self.queries)
-        return replace(
-            self.hypothesis.expected(values_of(people, 1 if averaged else person.rows, person)), replies=ALWAYS
-        )
+        return values_of(people, 1 if averaged else person.rows, person)
+
+    def expected(self, people: int) -> ExpectedAccuracy:
+        return replace(self.hypothesis.expected(self.values(people)), replies=ALWAYS)
 
 
 def _exactly(value: float) -> Estimate:
