@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import json
+import shutil
+import sqlite3
 import tomllib
 from collections.abc import Callable
 from fractions import Fraction
@@ -752,3 +756,133 @@ def test_a_dot_divides_a_name_only_behind_a_table(person: str, tmp_path: Path) -
     (tmp_path / "study.toml").write_text(text, "utf-8")
     assert rt.open(tmp_path / "study.toml").schema.tables == study.schema.tables
     assert run("check", str(tmp_path / "study.toml")).code == 0
+
+
+# --- tables of database files -----------------------------------------------------------------------------------------
+
+
+def in_database(folder: Path, kind: str, database: str, *tables: str) -> None:
+    """Put CSV files of the folder into a database file, each as a table; times and dates as texts in SQLite."""
+    import duckdb
+
+    file = folder / database
+    if kind == "duckdb":
+        with duckdb.connect(str(file)) as made:
+            for name in tables:
+                made.execute(f"CREATE TABLE {name} AS FROM read_csv('{folder}/{name}.csv')")
+        return
+    with contextlib.closing(sqlite3.connect(file)) as lite, lite:
+        for name in tables:
+            names, *rows = csv.reader((folder / f"{name}.csv").read_text("utf-8").splitlines())
+            lite.execute(f"CREATE TABLE {name} ({', '.join(names)})")
+            lite.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(names))})", rows)
+
+
+KINDS = pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+
+
+@KINDS
+def test_tables_of_database_files_give_what_files_of_text_give(
+    study: Path, kind: str, same_noise: Callable[[], None]
+) -> None:
+    """People in one database file, wards in another; then people's tables apart, with the main one in CSV."""
+    folder = study.parent
+    in_database(folder, kind, "clinic.db", "visits", "patients")
+    in_database(folder, kind, "places.db", "wards")
+    same_noise()
+    (wanted,) = in_memory(folder).release([ASK], epsilon=3).answers
+    patients, wards = (
+        f"{kind}:///{file}.db?table={name}" for file, name in (("clinic", "patients"), ("places", "wards"))
+    )
+    text = FILE.replace('"patients.csv"', f'"{patients}"').replace('"wards.csv"', f'"{wards}"')
+    text = text.replace("[columns]\n", '[columns]\nward = { kind = "category", among = ["n", "s", "x"] }\n')
+    visits = f"{kind}:///clinic.db?table=visits"
+    for number, main in enumerate(("visits.csv", visits)):
+        shutil.rmtree(folder / "state", ignore_errors=True)
+        for claim in folder.glob("*.reticent"):
+            claim.unlink()
+        study.write_text(
+            text.replace('"visits.csv"', f'"{main}"').replace("visits.ledger", f"{number}.ledger"), "utf-8"
+        )
+        opened = rt.open(study)
+        assert not list(folder.glob(f"{number}.ledger"))
+        same_noise()
+        (answer,) = opened.release([ASK], epsilon=3).answers
+        assert of_answer(answer) == of_answer(wanted)
+        assert (folder / "clinic.db.reticent").exists()
+        assert not (folder / "places.db.reticent").exists()
+        with pytest.raises(rt.LedgerError, match="already under"):
+            rt.study(
+                f"{kind}:///{folder}/clinic.db?table=patients",
+                adjacency="add_remove",
+                person="patient",
+                rows_each=1,
+                columns={"age": rt.integer(0, 110)},
+                budget=1,
+            )
+        assert run("check", str(study)).code == 0
+        assert run("doctor", str(study)).code == 0
+    done = run("ledger", "adopt", str(study), "--reason", "lost", "--yes")
+    assert done.code == 0, done.err
+
+
+@KINDS
+def test_a_public_table_in_a_database_file_of_people_is_refused(study: Path, kind: str) -> None:
+    """Before the first release and after it: a ledger counts for the whole of a database file."""
+    folder = study.parent
+    in_database(folder, kind, "clinic.db", "visits", "patients", "wards")
+    text = FILE.replace('"patients.csv"', f'"{kind}:///clinic.db?table=patients"')
+    study.write_text(text, "utf-8")
+    public = text.replace('"wards.csv"', f'"{kind}:///clinic.db?table=wards"')
+    other = study.with_name("other.toml")
+    other.write_text(public, "utf-8")
+    with pytest.raises(rt.SpecError, match=r"clinic.db holds rows of people in this study.*a file of its own"):
+        rt.open(other)
+    rt.open(study).release(["count"], epsilon=1)
+    with pytest.raises(rt.SpecError, match=r"clinic.db holds rows of people under .*visits.ledger"):
+        rt.open(other)
+    with pytest.raises(rt.SpecError, match=r"clinic.db holds rows of people under .*visits.ledger"):
+        rt.table(f"{kind}:///{folder}/clinic.db?table=wards", public=True, key="ward")
+
+
+@KINDS
+def test_a_pair_of_connection_and_name_is_a_further_table(study: Path, kind: str) -> None:
+    import duckdb
+
+    in_database(study.parent, kind, "places.db", "wards")
+    file = study.parent / "places.db"
+    with contextlib.closing(duckdb.connect(str(file)) if kind == "duckdb" else sqlite3.connect(file)) as connection:
+        wards = rt.table((connection, "wards"), public=True, key="ward")
+    assert wards.columns.keys() == {"ward", "name", "beds"}
+    named = rt.table(f"{kind}:///{file}?table=wards", public=True, key="ward")
+    assert wards.joined.digest == named.joined.digest
+
+
+@pytest.mark.parametrize("place", ["postgresql:///clinic?table=wards", "postgres:///c?table=w", "spark:a.b.wards"])
+@pytest.mark.parametrize("public", [True, False])
+def test_a_further_table_on_a_server_is_refused_in_words(study: Path, place: str, *, public: bool) -> None:
+    with pytest.raises(rt.SpecError, match="make a view in the database"):
+        rt.table(place, public=public, key="patients.ward", columns={} if public else {"age": rt.integer(0, 110)})
+    name = "wards" if public else "patients"
+    study.write_text(FILE.replace(f'"{name}.csv"', f'"{place}"'), "utf-8")
+    with pytest.raises(rt.SpecError, match=rf"\[tables.{name}\] .*make a view in the database"):
+        rt.open(study)
+
+
+@KINDS
+def test_a_table_that_a_database_file_has_not_is_refused_in_words(study: Path, kind: str) -> None:
+    in_database(study.parent, kind, "clinic.db", "patients")
+    url = f"{kind}:///{study.parent}/clinic.db?table="
+    with pytest.raises(rt.SpecError, match="no table called people"):
+        rt.table(url + "people", public=True, key="patient")
+    people = rt.table(url + "patients", columns={"weight": rt.integer(0, 110)})
+    with pytest.raises(rt.SpecError, match=r"\[tables.patients\] .*weight"):
+        rt.study(
+            {"patient": ["a"]},
+            person="patient",
+            rows_each=1,
+            adjacency="add_remove",
+            budget=1,
+            columns={},
+            tables={"patients": people},
+        )

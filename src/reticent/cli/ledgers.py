@@ -220,7 +220,7 @@ def ledger_adopt(voice: Voice, study: Path, reason: str, yes: bool) -> None:
     confirm(f"Adopt {found.name}? All that it has left is charged.", yes=yes)
     declared = [*spec.schema.stored, *spec.schema.named]
     files = private_files(spec.schema, spec.further)
-    for source in (source_at(identity_of(spec.source)), *files.values()):
+    for source in dict.fromkeys((source_at(identity_of(spec.source)), *files.values())):  # of one file once
         adopt(source, [*declared, *further_names(further_columns(spec.schema), files)], found, reason=reason)
     voice.result(
         {"verb": "ledger adopt", "left": loss_json(found.left()), "head": found.head},

@@ -268,7 +268,7 @@ def ready(
 def _inputs(study: Study) -> list[str]:
     """Files of the study that a release must leave as they are."""
     spec = study.spec
-    further = [str(one.path) for one in spec.further.values() if one.path]
+    further = [str(one.file) for one in spec.further.values() if one.path]
     return [spec.source, *further, *([] if spec.ledger is None else [spec.ledger])]
 
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from reticent.data.format import Format, exact, in_database, toml_key
+from reticent.data.format import Format, exact, in_database, in_database_file, toml_key
 from reticent.data.joined_table import JoinedTable, before_dot, own_name, parted
 from reticent.data.joins import source_of, with_tables
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
@@ -49,6 +49,11 @@ class TableSource:
         from reticent.data.source import path_of
 
         return path_of(self.rows)
+
+    @property
+    def file(self) -> Path:
+        """The file by which a ledger knows the table: of a table in a database file the whole of that file."""
+        return _file_of(self.path)
 
 
 def pairs_of(key: Keys, tables: Collection[str]) -> tuple[tuple[str, str], ...]:
@@ -157,8 +162,7 @@ def declared_table(
         A declaration that cannot be used; a key of a public table that is not unique.
     """
     made: Any = join
-    if isinstance(rows, str) and in_database(rows):
-        raise SpecError("A further table is a file or in memory: make a view in the database that joins its tables.")
+    refuse_server(rows)
     if public:
         if person is not None:
             raise SpecError("a public table is about nobody: it has no person column")
@@ -174,6 +178,21 @@ def declared_table(
     texts = {name: column for name, column in columns.items() if isinstance(column, Text)}
     joined = JoinedTable(keys, person or OWN, made, most, form, *owned)
     return TableSource(joined, plain, texts, rows, delimiter)
+
+
+def refuse_server(rows: object) -> None:
+    """Refuse a further table that is on a server or in a catalog; one in a database file comes as a stream of rows.
+
+    Raises
+    ------
+    SpecError
+        The URL of such a table, with what to do. No row is read.
+    """
+    if isinstance(rows, str) and in_database(rows) and not in_database_file(rows):
+        raise SpecError(
+            "A further table is in a file, also of DuckDB or SQLite, or in memory: make a view in the database that "
+            "joins its tables. Nothing was read."
+        )
 
 
 def joined_schema(schema: Schema, tables: Mapping[str, TableSource]) -> Schema:
@@ -193,7 +212,7 @@ def joined_schema(schema: Schema, tables: Mapping[str, TableSource]) -> Schema:
 def check_further(schema: Schema, tables: Mapping[str, TableSource]) -> None:
     """Refuse a further table in memory or in a file without its declared columns; no row of people is read."""
     for name, one in tables.items():
-        if not one.path or Path(one.path).exists():
+        if not one.path or in_database(one.path) or Path(one.path).exists():
             with_name(name, _open, schema, name, one)
 
 
@@ -205,17 +224,13 @@ def sources(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, Sour
 def private_files(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, Path]:
     """The files of further tables about people."""
     return {
-        name: Path(tables[name].path)
-        for name, joined in schema.tables.items()
-        if not joined.public and tables[name].path
+        name: tables[name].file for name, joined in schema.tables.items() if not joined.public and tables[name].path
     }
 
 
 def public_files(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, Path]:
     """The files of further tables about nobody."""
-    return {
-        name: Path(tables[name].path) for name, joined in schema.tables.items() if joined.public and tables[name].path
-    }
+    return {name: tables[name].file for name, joined in schema.tables.items() if joined.public and tables[name].path}
 
 
 def without_partners(schema: Schema) -> list[str]:
@@ -285,7 +300,14 @@ def _check_unclaimed(rows: object) -> None:
     from reticent.ledger.fingerprint import refuse_claimed
 
     if path := path_of(rows):
-        refuse_claimed(Path(path))
+        refuse_claimed(_file_of(path))
+
+
+def _file_of(path: str) -> Path:
+    """The file of a path, or of the URL of a table in a database file."""
+    from reticent.data.source import identity_of
+
+    return Path(identity_of(path)) if in_database_file(path) else Path(path)
 
 
 # --- public tables ----------------------------------------------------------------------------------------------------
@@ -338,7 +360,7 @@ def _names(rows: Any, form: Format, delimiter: str) -> list[str]:
     from reticent.data.source import names_of, path_of
 
     if path := path_of(rows):
-        return list(names_of(Path(path), delimiter=delimiter, encoding=form.encoding, sheet=form.sheet))
+        return list(names_of(path, delimiter=delimiter, encoding=form.encoding, sheet=form.sheet))
     for part in ("columns", "column_names"):
         found = getattr(rows, part, None)
         if found is not None and not callable(found) and all(isinstance(name, str) for name in found):

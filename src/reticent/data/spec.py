@@ -43,6 +43,7 @@ from reticent.data.further_tables import (
     declared_table,
     joined_schema,
     pairs_of,
+    refuse_server,
     with_name,
     without_partners,
 )
@@ -335,18 +336,19 @@ def _source(study: Tables, folder: Path, where: str = "[study]") -> str:
     if not source:
         raise SpecError(f'{where} source = "…" is missing: a file that holds a table, such as visits.csv.')
     _named(source, f"{where} source".strip())
-    if in_database(source) and where == "[study]":
+    if in_database(source) and not in_database_file(source) and where == "[study]":
         if in_spark(source):
             spark_name(source)  # refused where it names no catalog or no schema
             return source
-        if in_database_file(source):
-            from reticent.data.database_files import file_address
-
-            return file_address(source, folder).url
         from reticent.data.database import address
 
         address(source)  # refused where it holds a password or names no table
         return source
+    refuse_server(source)
+    if in_database_file(source):
+        from reticent.data.database_files import file_address
+
+        return file_address(source, folder).url
     if "://" in source:
         raise SpecError("source must be a file on this machine. Nothing was read.")
     return str(folder / source)

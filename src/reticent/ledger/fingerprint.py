@@ -289,7 +289,10 @@ def refuse_public(files: Mapping[str, Path], people: Sequence[Source]) -> None:
     for name, file in files.items():
         said = f"{name} is declared public, and {file.name}"
         if any(place_of(one) == place_of(file) or _one_file(one, file) for one in private):
-            raise SpecError(f"{said} holds rows of people in this study. Its cells would be published.")
+            raise SpecError(
+                f"{said} holds rows of people in this study. Its cells would be published. A file counts as a whole: "
+                "put a public table into a file of its own."
+            )
 
 
 def refuse_claimed(file: Path) -> None:

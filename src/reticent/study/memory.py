@@ -164,10 +164,7 @@ def study(
     from reticent.data.spec import Budget, Spec, check_budget, design_of, person_of, word_of
     from reticent.statistics.statistic import read_column
 
-    if type(rows) is tuple and len(rows) == 2 and isinstance(rows[1], str):
-        from reticent.data.database_files import of_pair
-
-        rows = of_pair(*rows)
+    rows = _of_pair(rows)
     if person is not None and rows_each is None:
         raise SpecError(
             "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "
@@ -264,7 +261,8 @@ def table(
 
     Parameters
     ----------
-    rows : mapping of name to array, a data frame, or a path
+    rows : mapping of name to array, a data frame, a path, the URL of a table in a database file, or a pair
+        A pair is (connection, name), as for ``study``.
     columns : mapping of name to column, optional
         As for ``study``. A public table needs none: its columns are then what its cells are.
     public : bool
@@ -291,8 +289,10 @@ def table(
     SpecError, PublicParameterError
         A declaration that cannot be used; of a public table a key that is not unique.
     """
-    from reticent.data.further_tables import declared_table, pairs_of, tables_meant
+    from reticent.data.further_tables import declared_table, pairs_of, refuse_server, tables_meant
 
+    rows = _of_pair(rows)
+    refuse_server(rows)  # before names of its columns are looked for
     told = dict(notation or {})
     if unknown := told.keys() - {"delimiter", "encoding", "decimal", "thousands", "na", "sheet"}:
         raise SpecError(f"notation has delimiter, encoding, decimal, thousands, na and sheet, not {min(unknown)}.")
@@ -317,6 +317,15 @@ def table(
         delimiter=delimiter,
         owned=owned,
     )
+
+
+def _of_pair(rows: object) -> object:
+    """Rows as they were given, of a pair (connection, name) the table that it means."""
+    if type(rows) is tuple and len(rows) == 2 and isinstance(rows[1], str):
+        from reticent.data.database_files import of_pair
+
+        return of_pair(*rows)
+    return rows
 
 
 def _fits(rows: object, schema: Schema, delimiter: str, engine: str, limits: Limits) -> None:
