@@ -121,6 +121,23 @@ def test_a_page_is_marked_after_a_withdrawal_by_id(released: tuple[rt.Study, Pat
     assert len(Ledger.open(ledger).entries()) == 4
 
 
+@pytest.mark.parametrize("reason", [WHY, f"{WHY}."])
+def test_a_reason_ends_with_one_stop_wherever_it_is_told(tmp_path: Path, reason: str) -> None:
+    study = rt.study(
+        {"x": [1, 2, 3] * 100},
+        adjacency="add_remove",
+        columns={"x": rt.integer(0, 9)},
+        budget="2",
+        ledger=tmp_path / "t.ledger",
+    )
+    study.release(["count"], epsilon="1", request_id="once").save(tmp_path / "two")
+    typed = ("withdraw", str(tmp_path / "t.ledger"), str(tmp_path / "two.json"), "--reason", reason)
+    told = [run(*typed).said, run(*typed).said]  # the second time: that it was withdrawn before
+    with pytest.raises(LedgerError) as refused:
+        study.release(["count"], epsilon="1", request_id="once")
+    assert all(f"{WHY}. " in text and ".." not in text for text in (*told, str(refused.value)))
+
+
 def test_another_certificate_withdraws_nothing(released: tuple[rt.Study, Path], tmp_path: Path) -> None:
     text = released[1].read_text("utf-8").replace('"purpose": ""', '"purpose": "x"')
     (tmp_path / "other.json").write_text(text, "utf-8")

@@ -130,7 +130,7 @@ def stored(ledger: Ledger, line: Line) -> Certificate:
     if line.withdrawn is not None:
         raise LedgerError(
             f"{line.id} was charged {words(line.charge)} under this request id and withdrawn on {line.withdrawn[:10]}: "
-            f"{line.why}. Nothing more was charged."
+            f"{line.why.rstrip('.')}. Nothing more was charged."
         )
     text = ledger.answer(line.id)
     found = None if text is None else read_certificate(text)
