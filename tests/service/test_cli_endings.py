@@ -6,11 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from reticent import atomic_file
+from reticent.cli.output import Voice
 from reticent.ledger import Ledger
 from reticent.study import release
 from reticent.study.study import Study
@@ -302,6 +305,89 @@ def test_an_interruption_is_told_in_words(study: Path, monkeypatch: pytest.Monke
     assert done.said == "Stopped. Nothing was charged."
     monkeypatch.setattr(Study, "plan", interrupted)
     assert run("plan", str(study), *ASK).said == "Stopped. Nothing was charged."
+
+
+SPENDING = (
+    ("release", *ASK),
+    ("sql", "SELECT COUNT(*) FROM study", "--epsilon", "0.1"),
+    ("synth", "--columns", "age", "--epsilon", "0.1"),
+)
+FREE = (
+    ("check",),
+    ("plan", *ASK),
+    ("rehearse", *ASK),
+    ("audit", *ASK, "--triples", "2"),
+    ("sql", "SELECT COUNT(*) FROM study", "--epsilon", "0.1", "--plan"),
+)
+
+
+@pytest.mark.parametrize("typed", SPENDING, ids=lambda typed: typed[0])
+@pytest.mark.parametrize(
+    ("charged", "said", "found"),
+    [(False, "Nothing was charged.", []), (True, "ε 0.1 stays spent.", ["failed"])],
+    ids=["before the charge", "after it"],
+)
+def test_ctrl_c_says_what_every_verb_that_spends_has_charged(
+    study: Path, typed: tuple[str, ...], charged: bool, said: str, found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    if charged:
+        monkeypatch.setattr(release, "draw", interrupted)
+    else:
+        monkeypatch.setattr(Study, "release", interrupted)
+    verb, *rest = typed
+    done = run(verb, str(study), *rest, "--yes", "--quiet", "--try-anyway")
+    assert (done.code, done.said) == (130, f"Stopped. {said}")
+    assert states(study) == found
+
+
+@pytest.mark.parametrize("typed", FREE, ids=lambda typed: f"{typed[0]}{'' if typed[-1] != '--plan' else ' plan'}")
+def test_ctrl_c_in_a_free_verb_charges_nothing(
+    study: Path, typed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reticent.data.spec.warnings", interrupted)  # of check
+    for name in ("plan", "rehearse", "audit"):
+        monkeypatch.setattr(Study, name, interrupted)
+    verb, *rest = typed
+    done = run(verb, str(study), *rest, "--quiet")
+    assert (done.code, done.said) == (130, "Stopped. Nothing was charged.")
+    assert states(study) == []
+
+
+SLOW = (
+    *("check", "plan", "rehearse", "release", "sql", "synth", "audit", "compare", "explain", "verify", "demo"),
+    *("registry", "doctor", "ledger show", "ledger verify", "survey estimate", "survey check", "survey simulate"),
+)
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("verb", SLOW)
+def test_every_verb_that_may_take_seconds_can_be_quiet(verb: str) -> None:
+    assert "--quiet" in run(*verb.split(), "--help").out
+
+
+@pytest.mark.parametrize("typed", [("check",), ("plan", *ASK), ("rehearse", *ASK), ("ledger show",), ("doctor",)])
+def test_a_slow_verb_is_named_at_a_terminal_alone(
+    study: Path, typed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def waiting(_: Voice, words: str) -> Iterator[None]:
+        told.append(words)
+        yield
+
+    assert run("release", str(study), *ASK, "--yes").code == 0
+    monkeypatch.setattr(Voice, "waiting", waiting)
+    verb, *rest = typed
+    done = run(*verb.split(), str(study), *rest)
+    assert len(told) == 1
+    assert told[0] not in done.err + done.out
 
 
 @pytest.mark.few(1)

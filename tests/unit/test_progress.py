@@ -59,6 +59,22 @@ def test_nothing_is_drawn_of_a_short_run() -> None:
     assert stream.getvalue() == "read … "
 
 
+def test_work_without_stages_is_named_at_a_terminal_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "TICK", 0.001)
+    for stream, quiet, told in ((Terminal(), False, True), (Terminal(), True, False), (io.StringIO(), False, False)):
+        monkeypatch.setattr("sys.stderr", stream)
+        with Voice(quiet=quiet).waiting("planning"):
+            until = time.monotonic() + 10
+            while told and "planning … 0:00" not in stream.getvalue() and time.monotonic() < until:
+                time.sleep(0.001)
+            if not told:
+                time.sleep(0.02)
+        assert ("planning … 0:00" in stream.getvalue()) is told
+        assert stream.getvalue().endswith("\r\x1b[K" if told else "")
+        assert bool(stream.getvalue()) is told
+
+
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
 def test_only_a_terminal_that_is_not_quiet_is_told_of_rows(
     stream: io.StringIO, monkeypatch: pytest.MonkeyPatch

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 @click.option(
     "--rate", type=NUMBER, default=0.05, metavar="SHARE", help="With --discoveries: false ones among those named."
 )
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("comparing")
 def compare(
     voice: Voice,
     certificate: Path,

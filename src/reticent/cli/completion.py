@@ -1,4 +1,4 @@
-"""``--install-completion`` and ``--show-completion``: the shell completes verbs, options and files."""
+"""``--install-completion`` and ``--show-completion``: the shell completes verbs, options, files and names."""
 
 from __future__ import annotations
 

@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 @click.option(
     "--public", type=PATH, metavar="FILE", help="Write entries of a public registry: no path, no fingerprint."
 )
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("reading the ledgers")
 def registry(voice: Voice, folder: Path, csv: Path | None, public: Path | None) -> None:
     """Every ledger of a folder: what was approved, spent and left, and who spent it. No row is read."""
     from reticent.study import inventory
@@ -81,8 +83,10 @@ def _seen(path: Path | str, folder: Path) -> str:
 
 @click.command("doctor", cls=Verb)
 @options.study
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("looking at files and ledger")
 def doctor(voice: Voice, study: Path) -> None:
     """Look at files, permissions, links, header, clock and ledger before a release. No row is read.
 

@@ -33,8 +33,10 @@ def ledger_of(place: str | Path) -> Ledger:
 
 @click.command("show", cls=Verb)
 @options.ledger
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("reading the ledger")
 def ledger_show(voice: Voice, ledger: str) -> None:
     """Show the approved and spent budget, and every request in order."""
     found = ledger_of(ledger)
@@ -119,8 +121,10 @@ def _line(line: Line) -> dict[str, object]:
 @click.command("verify", cls=Verb)
 @options.ledger
 @click.option("--head", metavar="DIGEST", help="A head kept elsewhere: it must be there.")
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("reading the ledger")
 def ledger_verify(voice: Voice, ledger: str, head: str | None) -> None:
     """Check every entry: order, digests, sums. Exit code 6 if anything is wrong."""
     found = ledger_of(ledger)
@@ -236,8 +240,10 @@ def ledger_adopt(voice: Voice, study: Path, reason: str, yes: bool) -> None:
 @click.option("--prior", type=NUMBER, default=0.1, metavar="P", help="What someone believed before, 0 to 1.")
 @click.option("--proof", is_flag=True, help="Every part with its theorem and source.")
 @click.option("--checklist", is_flag=True, help="An officer's questions, answered.")
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("reading the certificate")
 def explain(voice: Voice, what: str | None, prior: float, proof: bool, checklist: bool) -> None:
     """A release in plain language, or a word: epsilon, no-reply, ledger … Without either: the list of words."""
     if what is None:
@@ -307,8 +313,10 @@ def _certificate(voice: Voice, path: str, prior: float, *, proof: bool, checklis
 @click.option("--key", type=PATH, metavar="FILE", help="The officer's public key.")
 @click.option("--allow-unsigned", is_flag=True, help="Do not ask for a signature; a wrong one still fails.")
 @options.extensions
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("deriving the losses again")
 def verify(
     voice: Voice,
     certificate: Path,

@@ -18,15 +18,47 @@ from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, STEM, argument
 from reticent.errors import QuestionError, SpecError
 
 if TYPE_CHECKING:
+    from reticent.cli.output import Voice
     from reticent.data.spec import ReleaseSpec
     from reticent.study.study import Study
 
-study = argument("study", type=PATH, metavar="STUDY", help="The study file, such as rand.toml.")
+
+def completes(names: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """Complete what a shell has of a parameter, by a function of ``completed_names``, which is loaded then."""
+
+    def found(context: click.Context, _: click.Parameter, typed: str) -> list[Any]:
+        from reticent.cli import completed_names
+
+        known = {one.__name__: one for one in completed_names.ALL}
+        return known[names](context, typed)
+
+    return found
+
+
+study = argument(
+    "study",
+    type=PATH,
+    metavar="STUDY",
+    help="The study file, such as rand.toml.",
+    shell_complete=completes("study_files"),
+)
 ledger = argument("ledger", type=PLACE, metavar="LEDGER", help="A ledger, or the study file that names it.")
 # Read before the parser runs, so that its own refusals are told as JSON too.
 as_json = click.option("--json", is_flag=True, expose_value=False, help="One JSON object on standard output.")
-_named = click.option("--release", "named", metavar="NAME", help="A release of the study file, by its name.")
-_ask = click.option("--ask", multiple=True, metavar="QUESTION", help='Ask this, such as "mean(x)". May be repeated.')
+_named = click.option(
+    "--release",
+    "named",
+    metavar="NAME",
+    help="A release of the study file, by its name.",
+    shell_complete=completes("releases"),
+)
+_ask = click.option(
+    "--ask",
+    multiple=True,
+    metavar="QUESTION",
+    help='Ask this, such as "mean(x)". May be repeated.',
+    shell_complete=completes("columns"),
+)
 epsilon = click.option(
     "--epsilon", metavar="NUMBER", help="What the release may cost in all, instead of the study file's."
 )
@@ -73,6 +105,25 @@ out_stem = click.option(
 try_anyway = click.option("--try-anyway", is_flag=True, help="Go on where an answer would most likely be no reply.")
 request_id = click.option("--request-id", metavar="ID", help="Ask again under this id: the stored answer, unpaid.")
 quiet = click.option("--quiet", is_flag=True, expose_value=False, help="Tell no stages and draw no progress.")
+
+
+def waits(words: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Draw ``words`` and a clock at a terminal while a verb without stages takes over two seconds.
+
+    It stands below ``click.pass_obj``; the verb has ``--quiet`` too.
+    """
+
+    def told(verb: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(verb)
+        def called(voice: Voice, *given: Any, **typed: Any) -> None:
+            with voice.waiting(words):
+                verb(voice, *given, **typed)
+
+        return called
+
+    return told
+
+
 yes = click.option("--yes", is_flag=True, help="Do not ask at a terminal.")
 
 

@@ -132,6 +132,21 @@ class Voice:
             self._progress = Progress(sys.stderr)
         self._progress.stage(words)
 
+    @contextmanager
+    def waiting(self, words: str) -> Iterator[None]:
+        """While it lasts, after two seconds, ``words`` and a clock at a terminal alone; nothing stays of them."""
+        if not self.at_terminal or self._progress is not None:
+            yield
+            return
+        from reticent.cli.progress import Progress
+
+        self._progress = Progress(sys.stderr, waiting=words)
+        self._progress.start()
+        try:
+            yield
+        finally:
+            self.rest()
+
     def rows(self, count: int, share: float) -> None:
         """Rows read so far, for whoever sits at the terminal."""
         if self._progress is not None:

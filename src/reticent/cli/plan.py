@@ -29,8 +29,10 @@ MANY: Final = 10**8  # people of a study that is larger than any question needs
 @options.study
 @click.option("--no-source", is_flag=True, help="The source is elsewhere: that it is not here is no failure.")
 @options.extensions
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("planning the releases")
 def check(voice: Voice, study: Path, no_source: bool, extensions: tuple[str, ...]) -> None:
     """Read the study file and the names of columns: what is wrong, what to know. No row is read.
 
@@ -192,18 +194,34 @@ def _layout(spec: Spec) -> tuple[str, ...]:
 @options.rows
 @options.passing
 @click.option(
-    "--want", multiple=True, metavar="QUESTION=WIDTH", help='Accuracy first: "mean(x)=0.02". May be repeated.'
+    "--want",
+    multiple=True,
+    metavar="QUESTION=WIDTH",
+    help='Accuracy first: "mean(x)=0.02". May be repeated.',
+    shell_complete=options.completes("columns"),
 )
 @click.option("--model", metavar="NAME", help="Plan a fit of this model, such as LinearRegression, to --columns.")
 @click.option("--session", metavar="KIND", help="Plan a session about --columns, such as sparse_vector.")
 @click.option("--synth", is_flag=True, help="Plan made-up rows with --columns.")
-@click.option("--columns", metavar="NAMES", help="Of a model, a session or made-up rows, with commas.")
-@click.option("--y", metavar="NAME", help="The column that a model is to tell.")
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    help="Of a model, a session or made-up rows, with commas.",
+    shell_complete=options.completes("columns"),
+)
+@click.option(
+    "--y",
+    metavar="NAME",
+    help="The column that a model is to tell.",
+    shell_complete=options.completes("columns"),
+)
 @click.option("--answers", type=AT_LEAST_ONE, metavar="NUMBER", help="Rounds, or answers above, of a session.")
 @options.engine
 @options.extensions
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("planning")
 def plan(
     voice: Voice,
     study: Path,
@@ -335,8 +353,10 @@ def plan_parts(made: Plan, name: str) -> list[Passage]:
 @options.rows
 @options.engine
 @options.extensions
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("rehearsing on made-up rows")
 def rehearse(
     voice: Voice,
     study: Path,

@@ -1,5 +1,7 @@
 """Progress of a run that takes longer than two seconds: its stage for everybody, rows and time left at a terminal.
 
+A verb without stages has a name and a clock at a terminal, which leave no trace.
+
 How many rows there are, and so how long reading takes, can be private. Rows and time left are therefore drawn on
 standard error alone, and only where that is a terminal: never in output, in a notebook, or in the log of a job.
 """
@@ -28,10 +30,13 @@ class Progress:
         A terminal.
     stages : str
         Stages so far, the last of them under way.
+    waiting : str
+        Name of work without stages, drawn with its clock and taken away with it.
     """
 
     stream: TextIO
     stages: str = ""
+    waiting: str = ""
     _began: float = field(default_factory=time.monotonic)
     _rows: int = 0
     _share: float = 0.0
@@ -48,6 +53,10 @@ class Progress:
             self.stream.flush()
             self.stages += words
             self._began, self._rows, self._share = time.monotonic(), 0, 0.0
+        self.start()
+
+    def start(self) -> None:
+        """Let the clock run; nothing is written before it is drawn."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
@@ -70,8 +79,8 @@ class Progress:
                 spent = time.monotonic() - self._began
                 if spent > PATIENCE and not self._over.is_set():
                     self._clear()
-                    between = "" if self.stages.endswith(" ") else " "
-                    self.stream.write(between + line(spent, self._rows, self._share))
+                    before = f"{self.waiting} … " if self.waiting else "" if self.stages.endswith(" ") else " "
+                    self.stream.write(before + line(spent, self._rows, self._share))
                     self.stream.flush()
                     self._drawn = True
 

@@ -333,15 +333,16 @@ def ask_first(
     if (receipt := _stored_under(study, item, reason, *request)) is not None:
         confirm(f"Give the stored answer of {receipt} again? Nothing is charged.", yes=False)
         return
-    made = (study if item.passing is None else study.passing(item.passing)).plan(
-        list(item.ask),
-        epsilon=item.epsilon,
-        rho=item.rho,
-        delta=item.delta,
-        override=reason,
-        people=people,
-        rows=rows,
-    )
+    with voice.waiting("planning"):
+        made = (study if item.passing is None else study.passing(item.passing)).plan(
+            list(item.ask),
+            epsilon=item.epsilon,
+            rho=item.rho,
+            delta=item.delta,
+            override=reason,
+            people=people,
+            rows=rows,
+        )
     say_doubts(voice, study, made)
     voice.say(*plan_parts(made, item.name))
     confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)

@@ -67,9 +67,10 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
     if typed.planned:
         from reticent.cli.plan import plan_parts
 
-        made = opened.plan(
-            found.asks, epsilon=item.epsilon, rho=item.rho, delta=item.delta, people=typed.people, rows=typed.rows
-        )
+        with voice.waiting("planning"):
+            made = opened.plan(
+                found.asks, epsilon=item.epsilon, rho=item.rho, delta=item.delta, people=typed.people, rows=typed.rows
+            )
         voice.result({"verb": "sql", "release": "", **made.to_json()}, *plan_parts(made, ""))
         return
     voice.spends = True

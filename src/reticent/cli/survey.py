@@ -390,8 +390,10 @@ def _write(path: Path, text: str) -> None:
 @click.option("--html", "page", type=PATH, metavar="FILE", help="Write a page.")
 @click.option("--plot", type=PATH, metavar="FILE.svg", help="Write the figure.")
 @force
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("estimating")
 def estimate(
     voice: Voice,
     answers: Path,
@@ -540,8 +542,10 @@ def _estimated(one: Design, result: Result) -> Iterator[Passage]:
 @click.command("check", cls=Verb)
 @argument("record", type=PATH, metavar="RECORD", help="What 'survey estimate --out' wrote.")
 @click.option("--answers", type=PATH, metavar="ANSWERS", help="The file of answers: the estimate is made again.")
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("checking the record")
 def check(voice: Voice, record: Path, answers: Path | None) -> None:
     """Check the record of an estimate: design, proof and, with the answers, every number. Exit code 6 if one fails."""
     from reticent.survey.verification import check as checked
@@ -568,8 +572,10 @@ def check(voice: Voice, record: Path, answers: Path | None) -> None:
 @click.option("--share", metavar="A,B", help="Their true shares; for yes or no that of yes, such as 0.3.")
 @click.option("--runs", type=AT_LEAST_ONE, metavar="NUMBER", help="How many surveys.  [default: 400]")
 @level
+@options.quiet
 @options.as_json
 @click.pass_obj
+@options.waits("asking made-up people")
 def simulate(voice: Voice, design: Path, people: int, share: str | None, runs: int | None, level: float) -> None:
     """Ask made-up people first: how wide the intervals would be, and how often they would hold the truth."""
     from reticent.survey.rehearsal import simulate as rehearse

@@ -27,8 +27,18 @@ CHECKS: Final = "0.1"  # of epsilon
 
 @click.command("synth", cls=Verb)
 @options.study
-@click.option("--ask", metavar="DENSITY", help='Such as "density(x, method=series)".')
-@click.option("--columns", metavar="NAMES", help="Instead of --ask: the columns, with commas.")
+@click.option(
+    "--ask",
+    metavar="DENSITY",
+    help='Such as "density(x, method=series)".',
+    shell_complete=options.completes("columns"),
+)
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    help="Instead of --ask: the columns, with commas.",
+    shell_complete=options.completes("columns"),
+)
 @options.epsilon
 @options.delta
 @click.option(

@@ -31,7 +31,12 @@ class Withdrawable:
 
 @click.command("withdraw", cls=Verb)
 @options.ledger
-@argument("release", metavar="RELEASE", help="Its id, such as r-0007, or its certificate: the page is marked too.")
+@argument(
+    "release",
+    metavar="RELEASE",
+    help="Its id, such as r-0007, or its certificate: the page is marked too.",
+    shell_complete=options.completes("receipts"),
+)
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it becomes an entry, and stands on the page.")
 @click.option("--who", default="curator", metavar="TEXT", help="Who withdraws it.")
 @options.yes
@@ -52,7 +57,8 @@ def withdraw(voice: Voice, ledger: str, release: str, reason: str, who: str, yes
     wrote = _marked(of)
     charge = of.line.charge
     spent = "" if charge is None else f"{words(charge)} stays spent. "
-    first = f"{name} was withdrawn before: {of.line.why}." if again else f"{name} is withdrawn: {reason}."
+    why = (of.line.why if again else reason).rstrip(".")
+    first = f"{name} {'was withdrawn before' if again else 'is withdrawn'}: {why}."
     voice.result(
         {
             "verb": "withdraw",

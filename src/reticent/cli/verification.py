@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 
 @click.command("audit", cls=Verb)
 @argument(
-    "study", type=PATH, required=False, metavar="STUDY", help="Audit the plans of its releases, or the one asked for."
+    "study",
+    type=PATH,
+    required=False,
+    metavar="STUDY",
+    help="Audit the plans of its releases, or the one asked for.",
+    shell_complete=options.completes("study_files"),
 )
 @options.request
 @click.option(
