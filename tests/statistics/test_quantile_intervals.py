@@ -159,6 +159,25 @@ def test_a_distance_of_quartiles_is_covered_and_the_ends_of_both_would_cover_too
     assert too_high(covered(both), len(both))
 
 
+def rank_errors(n: float) -> intervals.RankErrors:
+    return intervals.RankErrors.of_rows(n, Fraction(1, 4), Fraction(3, 4))
+
+
+def test_rank_errors_of_weighted_rows_are_the_sums_over_rows() -> None:
+    """Row by row, the variances and the covariance of v (1[x <= quantile] - level); of weights 1 those of rows."""
+    p, q = Fraction(1, 5), Fraction(7, 10)
+    parts = (3.0, 4.5, 2.0)
+    below = np.array([(1, 1), (0, 1), (0, 0)]) - np.array([float(p), float(q)])
+    sums = (below[:, :, None] * below[:, None, :] * np.array(parts)[:, None, None]).sum(axis=0)
+    found = intervals.RankErrors.of_squares(p, q, *parts)
+    assert (found.low, found.both, found.high) == pytest.approx((sums[0, 0], sums[0, 1], sums[1, 1]))
+    alike = intervals.RankErrors.of_squares(p, q, *(100.0 * float(part) for part in (p, q - p, 1 - q)))
+    rows = intervals.RankErrors.of_rows(100.0, p, q)
+    assert (alike.low, alike.both, alike.high) == pytest.approx((rows.low, rows.both, rows.high))
+    noisy = intervals.RankErrors.of_squares(p, q, 3.0, -1.0, 2.0)
+    assert noisy == intervals.RankErrors.of_squares(p, q, 3.0, 0.0, 2.0)
+
+
 @pytest.mark.wide
 def test_the_half_width_of_a_distance_has_the_law_of_its_errors() -> None:
     """200,000 errors of quartiles among values three times as sparse at the upper one; .002 is four standard errors."""
@@ -174,7 +193,7 @@ def test_the_half_width_of_a_distance_has_the_law_of_its_errors() -> None:
             Side(level, 2e9 * slope, 1e9, scale, 1.0, 0.0, common)
             for level, slope in zip((Fraction(1, 4), Fraction(3, 4)), slopes, strict=True)
         ]
-        half = intervals.distance(1e6, (sides[0], sides[1]), n)
+        half = intervals.distance(1e6, (sides[0], sides[1]), rank_errors(n))
         return float((far <= (half.high - half.low) / 2.0).mean())
 
     assert abs(share(own, passed) - 0.95) < 0.002
@@ -191,13 +210,13 @@ def test_slopes_that_are_unsure_widen_a_distance() -> None:
 
     def share(unsure: float) -> float:
         quartile = Side(Fraction(1, 4), 2.0 * shift, shift, own, end, 0.0)
-        plain = intervals.distance(1e6, (quartile, replace(quartile, level=Fraction(3, 4))), 320.0)
+        plain = intervals.distance(1e6, (quartile, replace(quartile, level=Fraction(3, 4))), rank_errors(320.0))
         half = (plain.high - plain.low) / 2.0
         known = intervals.half_width(intervals.known(2.0 * 20.0**2), [1e-9])
         return float((far <= estimated.mean(axis=1) * known * (half / plain_half if unsure else 1.0)).mean())
 
     sure = Side(Fraction(1, 4), 2e9, 1e9, own, 1e-9, 0.0)
-    flat = intervals.distance(1e6, (sure, replace(sure, level=Fraction(3, 4))), 320.0)
+    flat = intervals.distance(1e6, (sure, replace(sure, level=Fraction(3, 4))), rank_errors(320.0))
     plain_half = (flat.high - flat.low) / 2.0
     assert 0.945 < share(1.0) < 0.97
     assert share(0.0) < 0.945

@@ -152,6 +152,31 @@ def test_weighted_quantiles_cover_and_their_mutants_do_not(
     assert too_high(wide, len(found)), wide / len(found)
 
 
+DISTANCES: list[tuple[Callable[[], dict[str, Floats]], Kind, str, int]] = [
+    (made_up, "add_remove", "2", 8_000),
+    (made_up, "substitute", "2", 20_000),
+    (split, "add_remove", "1", 8_000),
+    (split, "substitute", "2", 4_000),
+]
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(("table", "kind", "epsilon", "size"), DISTANCES)
+def test_weighted_distances_of_quartiles_cover_and_their_mutants_do_not(
+    table: Callable[[], dict[str, Floats]], kind: Kind, epsilon: str, size: int
+) -> None:
+    held = table()
+    order = np.argsort(held["x"])
+    shares = np.cumsum(held["w"][order])
+    first, third = held["x"][order][np.searchsorted(shares, np.array([0.25, 0.75]) * shares[-1])]
+    found = np.array(covered(held, "iqr(x)", kind, epsilon, size, 600, float(third - first)), dtype=np.float64)
+    right, narrow, wide = (int((found <= factor).sum()) for factor in (1.0, 0.6, 1.8))
+    assert not too_low(right, len(found)), right / len(found)
+    assert not too_high(right, len(found)), right / len(found)
+    assert too_low(narrow, len(found)), narrow / len(found)
+    assert too_high(wide, len(found)), wide / len(found)
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize(("kind", "epsilon", "size"), [("add_remove", "1", 8_000), ("substitute", "3", 4_000)])
 def test_weighted_slopes_cover_and_their_mutants_do_not(kind: Kind, epsilon: str, size: int) -> None:

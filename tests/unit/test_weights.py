@@ -86,7 +86,8 @@ def test_margins_of_weighted_counts_add_up() -> None:
 
 
 REFUSED = (
-    ("iqr(x) weight w", "takes no weight"),
+    ("iqr(x, method=joint) weight w", "takes no weight"),
+    ("scale(x) weight w", "takes no weight"),
     ("median(x, method=M) weight w", "takes no weight"),
     ("quantiles(x, 0.1 0.9, method=joint) weight w", "takes no weight"),
     ("test(x ~ g) weight w", "takes no weight"),
@@ -138,9 +139,23 @@ def test_a_weight_of_the_study_is_declared_with_its_largest_value(columns: Mappi
 
 def test_a_statistic_without_weights_is_asked_of_the_rows_of_a_weighted_study_by_name() -> None:
     held = study(weight="w", design="fixed")
-    with pytest.raises(QuestionError, match=r"iqr\(x\) weight 1"):
-        held.plan(["iqr(x)"], epsilon=1)
-    held.plan(["iqr(x) weight 1"], epsilon=1)
+    with pytest.raises(QuestionError, match=r"sd\(x\) weight 1"):
+        held.plan(["sd(x)"], epsilon=1)
+    held.plan(["sd(x) weight 1"], epsilon=1)
+
+
+def test_the_weighted_distance_of_quartiles_is_that_of_the_population() -> None:
+    """One statement of what is asked; the plan has a line of it."""
+    held = study(weight="w", design="fixed")
+    line = held.plan(["iqr(x)"], epsilon=5).lines[0]
+    assert line.name == "iqr(x) weight w"
+    assert {"weights all alike", "weights few of them large"} <= {name for name, _, _ in line.expected.others}
+    found = held.release(["iqr(x)", "iqr(x) by g"], epsilon=900, record=MUCH)
+    answer = found["iqr(x) weight w"]
+    assert answer.value == 4 - 2  # of the weights a quarter lies at 2, and three quarters at 4
+    assert answer.estimand.startswith("distance of the population quartiles of x, rows weighted by w")
+    assert "weights of w above 4 count as that" in answer.caveats
+    assert [cell.outcome.value.value for cell in found["iqr(x) weight w by g"] if isinstance(cell.outcome, rt.Reply)] == [1]
 
 
 def test_weighted_quantiles_are_those_of_the_population() -> None:

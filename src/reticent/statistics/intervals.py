@@ -241,7 +241,8 @@ class Side:
     """One of two quantiles whose distance is asked for: its level, and its ends ``apart`` in ``2 shift`` ranks.
 
     ``own`` and ``end`` are the scales of the rank errors of the value and of an end, ``cell`` the width of its cell.
-    ``passed`` is the scale of a rank error that both quantiles have in common.
+    ``passed`` is the scale of a rank error that both quantiles have in common. ``row`` is how many ranks a row counts
+    for on the average, less than one where rows have weights.
     """
 
     level: Fraction
@@ -251,6 +252,7 @@ class Side:
     end: float
     cell: float
     passed: float = 0.0
+    row: float = 1.0
 
     @property
     def slope(self) -> float:
@@ -260,11 +262,52 @@ class Side:
     @property
     def unsure(self) -> float:
         """Relative variance of the slope: the ends' own errors, and the spacings of 2 shift values."""
-        return (self.end / self.shift) ** 2 + 1.0 / (2.0 * self.shift)
+        return (self.end / self.shift) ** 2 + self.row / (2.0 * self.shift)
 
 
-def distance(value: float, sides: tuple[Side, Side], n: float) -> Estimate:
-    """The distance of two quantiles of ``n`` values with its 95 % interval.
+@dataclass(frozen=True, slots=True)
+class RankErrors:
+    """Variances of the sampling errors of two ranks, and their covariance."""
+
+    low: float
+    high: float
+    both: float
+
+    @classmethod
+    def of_rows(cls, n: float, p: Fraction, q: Fraction) -> RankErrors:
+        """Of ``n`` rows that count alike, at the levels ``p`` <= ``q``."""
+        low, high = float(p), float(q)
+        return cls(n * low * (1.0 - low), n * high * (1.0 - high), n * low * (1.0 - high))
+
+    @classmethod
+    def of_squares(cls, p: Fraction, q: Fraction, below: float, between: float, above: float) -> RankErrors:
+        """Of weighted rows: at the levels ``p`` <= ``q``, from the squares of weights below, between and above them.
+
+        Parameters
+        ----------
+        p, q : Fraction
+        below, between, above : float
+            Sums of squares of weights, in units of the largest one. Noise may make one less than 0, which counts as 0.
+
+        Returns
+        -------
+        RankErrors
+        """
+        low, high = float(p), float(q)
+        below, between, above = (max(part, 0.0) for part in (below, between, above))
+        return cls(
+            (1.0 - low) ** 2 * below + low**2 * (between + above),
+            (1.0 - high) ** 2 * (below + between) + high**2 * above,
+            (1.0 - low) * (1.0 - high) * below - low * (1.0 - high) * between + low * high * above,
+        )
+
+    def times(self, factor: float) -> RankErrors:
+        """The same with all variances ``factor`` times as large."""
+        return RankErrors(self.low * factor, self.high * factor, self.both * factor)
+
+
+def distance(value: float, sides: tuple[Side, Side], errors: RankErrors) -> Estimate:
+    """The distance of two quantiles with its 95 % interval.
 
     The sampling errors of the two are correlated (1/3 for quartiles), and their own rank errors are independent. A
     shared rank error moves the distance as far as their slopes differ. That slopes are estimated widens the interval as
@@ -275,17 +318,16 @@ def distance(value: float, sides: tuple[Side, Side], n: float) -> Estimate:
     value : float
         Distance of the two quantiles, in the unit of the column.
     sides : pair of Side
-    n : float
-        Number of values.
+    errors : RankErrors
+        Sampling errors of the two ranks.
 
     Returns
     -------
     Estimate
     """
     low, high = sides
-    p, q = float(low.level), float(high.level)
-    one, two = low.slope * math.sqrt(n * p * (1 - p)), high.slope * math.sqrt(n * q * (1 - q))
-    variance = max(one * one + two * two - 2.0 * p * (1 - q) / math.sqrt(p * (1 - p) * q * (1 - q)) * one * two, 0.0)
+    own = low.slope**2 * errors.low + high.slope**2 * errors.high
+    variance = max(own - 2.0 * low.slope * high.slope * errors.both, 0.0)
     common = abs(high.slope * high.passed - low.slope * low.passed)
     scales = [*(side.slope * side.own for side in sides), common]
     both = low.slope + high.slope

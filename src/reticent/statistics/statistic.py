@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 TOTALS = " with totals"
 UNWEIGHTED = "1"  # in place of a weight: every row counts once
-WEIGHTED = ("count", "sum", "mean", "proportion", "histogram", "median", "quantile", "quantiles", "regress")
+WEIGHTED = ("count", "sum", "mean", "proportion", "histogram", "median", "quantile", "quantiles", "iqr", "regress")
 LAST = ("interval", "mode", "unit", "width")  # options of a text that stand behind the unit of analysis
 
 

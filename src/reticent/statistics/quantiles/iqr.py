@@ -19,7 +19,7 @@ from reticent.statistics.options import (
     read_widthless,
     read_yes,
 )
-from reticent.statistics.quantiles.rank_statistic import GAP, refuse_options
+from reticent.statistics.quantiles.rank_statistic import GAP, refuse_options, weighted_by
 from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 
 if TYPE_CHECKING:
@@ -67,8 +67,13 @@ class Iqr(OfColumn):
     def spends_delta(self) -> bool:
         return self.method == "S"
 
+    @property
+    def takes_weight(self) -> bool:
+        return self.method in ("auto", "separate")
+
     def estimand(self, setting: Setting) -> str:
         told = f"distance of the population quartiles of {subject(self.column, setting.per)}"
+        told += weighted_by(setting)
         gap = "" if self.method == "S" else GAP  # S gives no reply there
         ends = cut(self.column, self.low, self.high, setting)
         return f"{told}{gap}{ends}{kept(setting.per, setting.schema.person)}"

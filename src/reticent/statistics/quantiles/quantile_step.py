@@ -48,6 +48,7 @@ from reticent.statistics.counts.count_step import noisy
 from reticent.statistics.intervals import (
     FEW,
     NONE,
+    RankErrors,
     Side,
     distance,
     half_width,
@@ -167,7 +168,7 @@ class QuantileDraw:
     """The ends and the value of one quantile as they were drawn, and the cell of the value; noise may disorder them.
 
     ``apart`` is how far the ends' cells are apart, None where an end is at the end of the candidates; ``beyond`` says
-    so of the value. ``variance`` is that of the sampling error of its rank, where it was bought.
+    so of the value. ``squares`` are those of the weights up to the value and above it, noisy, where they were bought.
     """
 
     low: float
@@ -177,7 +178,7 @@ class QuantileDraw:
     most: float
     apart: float | None
     beyond: str
-    variance: float | None = None
+    squares: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,8 +356,8 @@ class QuantileStep:
         value, *ends = self._draws(level)
         middle = draw(found, level, 0, value, entropy)
         low, high = among.lowest, among.highest
-        if self._squares is not None:
-            size = replace(size, variance=self._told(level, squares, middle, self._squares, entropy))
+        told = None if self._squares is None else self._told(squares, middle, self._squares, entropy)
+        size = self._with_squares(size, level, told)
         if ends:
             shift = self._shift(level, size, among) * self._unit
             low = draw(found, level, -shift, ends[0], entropy)
@@ -367,15 +368,21 @@ class QuantileStep:
         apart = float(among.edges(last)[1] - among.edges(first)[0]) if inside else None
         least_end, most_end = edges(self.cells, among, low)[0], edges(self.cells, among, high)[1]
         words = at_the_end(self.cells, among, middle)
-        return QuantileDraw(least_end, float(among.value(middle)), most_end, least, most, apart, words, size.variance)
+        return QuantileDraw(least_end, float(among.value(middle)), most_end, least, most, apart, words, told)
 
-    def _told(self, level: Fraction, squares: Counts, value: int, noise: Geometric, entropy: Entropy) -> float:
-        """Variance of the sampling error of a rank, from noisy squares of the weights up to ``value`` and above it."""
+    def _told(self, squares: Counts, value: int, noise: Geometric, entropy: Entropy) -> tuple[float, float]:
+        """Noisy squares of the weights up to ``value`` and above it, in units of the largest weight."""
         within = squares.cells <= value
         below, above = int(squares.counts[within].sum()), int(squares.counts[~within].sum())
-        drawn = [one / self._unit for one in gate.draw(noise, (below, above), entropy)]
+        drawn = gate.draw(noise, (below, above), entropy)
+        return drawn[0] / self._unit, drawn[1] / self._unit
+
+    def _with_squares(self, size: GroupSize, level: Fraction, told: tuple[float, float] | None) -> GroupSize:
+        """The size with the variance of the sampling error of a rank, where squares of weights were bought."""
+        if told is None:
+            return size
         q = float(level)
-        return self._times * max((1.0 - q) ** 2 * drawn[0] + q * q * drawn[1], 0.0)
+        return replace(size, variance=self._times * max((1.0 - q) ** 2 * told[0] + q * q * told[1], 0.0))
 
     def rate(self, mechanism: Exponential, level: Fraction) -> float:
         """Exponential rate of the rank error, per rank."""
@@ -417,7 +424,7 @@ class QuantileStep:
         low, high = min(drawn.low, drawn.high, drawn.least), max(drawn.low, drawn.high, drawn.most)
         if not self.pricing.end:
             return Estimate(drawn.value, low, high, high - low, 0.0)
-        size = replace(size, variance=drawn.variance)
+        size = self._with_squares(size, level, drawn.squares)
         shift, ranks = float(self._shift(level, size, among)), normal_half_width(self._sampling(level, size))
         if size.tied is not False:
             # Among ties the value may be as far off as the interval allows for, so the two parts add up to its half.
@@ -442,8 +449,24 @@ class QuantileStep:
             end = 1.0 / self.rate(self._mechanism(q, self.pricing.end), q)
             own = 1.0 / self.rate(self._mechanism(q, self.pricing.value), q)
             cell = drawn.most - drawn.least
-            sides.append(Side(q, apart, float(self._shift(q, size, among)), own, end, cell))
-        return distance(value, (sides[0], sides[1]), self._alike * max(size.values, 0.0))
+            shift = float(self._shift(q, self._with_squares(size, q, drawn.squares), among))
+            sides.append(Side(q, apart, shift, own, end, cell, row=self._row_in_ranks(drawn, size)))
+        return distance(value, (sides[0], sides[1]), self._rank_errors(first, third, size))
+
+    def _row_in_ranks(self, drawn: QuantileDraw, size: GroupSize) -> float:
+        """Ranks that a row counts for: one, or the squares of weights by their sum."""
+        if drawn.squares is None:
+            return 1.0
+        return min(max(sum(drawn.squares), 0.0) / max(size.values, 1.0), 1.0)
+
+    def _rank_errors(self, first: QuantileDraw, third: QuantileDraw, size: GroupSize) -> RankErrors:
+        """Sampling errors of the ranks of both quantiles. What lies between them was bought twice: their mean."""
+        p, q = self.levels
+        if first.squares is None or third.squares is None:
+            return RankErrors.of_rows(self._alike * max(size.values, 0.0), p, q)
+        (below, more), (less, above) = first.squares, third.squares
+        between = (more - above + less - below) / 2.0
+        return RankErrors.of_squares(p, q, below, between, above).times(self._times)
 
     # --- the rule of refusal ------------------------------------------------------------------------------------------
 

@@ -20,6 +20,11 @@ OfQuantiles: TypeAlias = Literal["auto", "separate", "joint", "M", "smooth"]
 GAP = " (any of them where there are several)"  # quantiles around which next to no values lie
 
 
+def weighted_by(setting: Setting) -> str:
+    """The part of an estimand that names the weights; empty without them."""
+    return "" if setting.weight is None else f", rows weighted by {setting.weight}"
+
+
 def refuse_options(name: str, ptr: PTR, *, smooth: bool) -> None:
     """Refuse options of propose-test-release beside a method that spends no delta: they would change nothing.
 
@@ -86,7 +91,7 @@ class RankStatistic(OfColumn, ABC):
 
     def estimand(self, setting: Setting) -> str:
         told = f"population {levels_in_words(self.levels)} of {subject(self.column, setting.per)}"
-        told += "" if setting.weight is None else f", rows weighted by {setting.weight}"
+        told += weighted_by(setting)
         gap = "" if self.method in ("M", "smooth") else GAP  # these give no reply there
         ends = cut(self.column, self.low, self.high, setting)
         return f"{told}{gap}{ends}{kept(setting.per, setting.schema.person)}"

@@ -22,7 +22,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.intervals import Side, distance
+from reticent.statistics.intervals import RankErrors, Side, distance
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.joint import JointDraw, JointQuantiles, QuantileShares
 
@@ -74,7 +74,7 @@ class QuantileRange:
         sides = self._side(low, drawn), self._side(high, drawn)
         if drawn.size.tied is not False or math.isinf(sum(side.apart for side in sides)):
             return self._of_ends(value, drawn)
-        return distance(value, sides, n)
+        return distance(value, sides, RankErrors.of_rows(n, low, high))
 
     def _side(self, q: Fraction, drawn: JointDraw) -> Side:
         joint = self.joint

@@ -24,6 +24,7 @@ from reticent.statistics.counts.total import Sum
 from reticent.statistics.estimand import among_groups, cut, kept
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.proportion import Proportion
+from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.regression.regress import Regression
 from reticent.statistics.statistic import UNWEIGHTED
@@ -99,7 +100,7 @@ def prepare(asked: Ask, setting: Setting, epsilon: Fraction) -> Step:
             return _count(count, weight, setting, epsilon)
         case Histogram() as histogram if histogram.takes_weight:
             return _histogram(histogram, weight, setting, epsilon)
-        case RankStatistic() as quantiles if quantiles.takes_weight:
+        case RankStatistic() | Iqr() as quantiles if quantiles.takes_weight:
             return _quantiles(quantiles, weight, setting, epsilon)
         case Regression() as regression if regression.takes_weight:
             return _regression(regression, weight, setting, epsilon)
@@ -377,7 +378,7 @@ def _histogram(asked: Histogram, weight: Weighing, setting: Setting, epsilon: Fr
     )
 
 
-def _quantiles(asked: RankStatistic, weight: Weighing, setting: Setting, epsilon: Fraction) -> Step:
+def _quantiles(asked: RankStatistic | Iqr, weight: Weighing, setting: Setting, epsilon: Fraction) -> Step:
     from reticent.statistics.quantiles import quantile_step
 
     step = quantile_step.prepare(asked, setting, epsilon, weight, _sample(setting))
