@@ -70,3 +70,35 @@ def test_a_wanted_width_costs_what_the_release_pays_for_it() -> None:
 def test_supposed_rows_lie_between_one_and_the_most() -> None:
     with pytest.raises(PublicParameterError, match="between 1 and at_most, 5; got 6"):
         visits("add_remove").plan(["count"], epsilon=1, rows=6)
+
+
+HOUSEHOLDS: dict[str, Any] = {"person": "who", "rows_each": {"at_most": 1}, "household": "home", "per_household": 2}
+PRIVATE: list[tuple[str, Any, dict[str, Any]]] = [
+    ('mean(x) where g = "a"', "add_remove", {}),
+    ('mean(x) where g = "a"', "substitute", {}),
+    ("mean(x)", "add_remove", HOUSEHOLDS),
+    ('mean(x) where g = "a"', "add_remove", HOUSEHOLDS),
+]
+
+
+@pytest.mark.parametrize(("question", "adjacency", "given"), PRIVATE)
+def test_a_share_is_bought_only_where_the_declared_people_would_get_a_reply(
+    question: str, adjacency: Any, given: dict[str, Any]
+) -> None:
+    """Where a filter or a household hides the number of people, no more of them are supposed than are declared."""
+    bought = {}
+    for people in (60, 5_000):
+        each = range(people)
+        rows = {
+            "x": [1.0] * people,
+            "g": ["a", "b"] * (people // 2),
+            "who": [f"p{one}" for one in each],
+            "home": [f"h{one // 2}" for one in each],
+        }
+        columns = {"x": rt.real(0, 10), "g": rt.category(["a", "b"])}
+        study = rt.study(rows, adjacency=adjacency, columns=columns, budget=10, people=people, **given)
+        lines = study.plan([question], epsilon="1.5").lines
+        shares = [line for line in lines if line.name.startswith("incomplete")]
+        assert all(chance > 0.5 for line in shares for _, chance in line.expected.replies)
+        bought[people] = len(shares)
+    assert bought == {60: 0, 5_000: 1}

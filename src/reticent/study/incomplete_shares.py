@@ -223,6 +223,14 @@ def due(asked: Sequence[Ask], schema: Schema, units: int | None, known: EarlierS
     return tuple(bool(one) and one not in told for one in columns)
 
 
+def _supposed(schema: Schema) -> int:
+    """Persons that a share is planned for where their number is private: no more than are declared.
+
+    A filter, a household or a join makes the number private, and leaves at most those.
+    """
+    return min(ASSUMED, schema.person.people or ASSUMED)
+
+
 def beside(
     asked: Sequence[Ask],
     amounts: Sequence[Fraction],
@@ -262,7 +270,7 @@ def beside(
     for of in dict.fromkeys(one for one, wants in zip(columns, wanting, strict=True) if wants):
         amount = SHARE * sum((paid for paid, one in zip(amounts, columns, strict=True) if one == of), Fraction(0))
         made = step(IncompleteShare(of), amount)
-        width = made.as_declared.expected(ASSUMED if units is None else units).noise
+        width = made.as_declared.expected(_supposed(schema) if units is None else units).noise
         if width is None or width > WIDEST:
             left_out.append(of)
         else:
