@@ -155,7 +155,9 @@ def test_the_weighted_distance_of_quartiles_is_that_of_the_population() -> None:
     assert answer.value == 4 - 2  # of the weights a quarter lies at 2, and three quarters at 4
     assert answer.estimand.startswith("distance of the population quartiles of x, rows weighted by w")
     assert "weights of w above 4 count as that" in answer.caveats
-    assert [cell.outcome.value.value for cell in found["iqr(x) weight w by g"] if isinstance(cell.outcome, rt.Reply)] == [1]
+    assert [
+        cell.outcome.value.value for cell in found["iqr(x) weight w by g"] if isinstance(cell.outcome, rt.Reply)
+    ] == [1]
 
 
 def test_weighted_quantiles_are_those_of_the_population() -> None:

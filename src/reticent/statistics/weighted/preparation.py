@@ -29,7 +29,7 @@ from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.regression.regress import Regression
 from reticent.statistics.statistic import UNWEIGHTED
 from reticent.statistics.weighted.soft_weights import ALONE, SHARE, WeightDesign, weight_design
-from reticent.statistics.weighted.weighted_step import Calibration, StrataPart, WeightedStep
+from reticent.statistics.weighted.weighted_step import Calibration, Shape, StrataPart, WeightedStep
 
 if TYPE_CHECKING:
     from reticent.data.query import Query
@@ -90,12 +90,10 @@ def prepare(asked: Ask, setting: Setting, epsilon: Fraction) -> Step:
     assert setting.weight is not None
     weight = weighing(setting.weight, setting.schema)
     match asked.statistic:
-        case Mean() as mean if mean.takes_weight:
-            return _mean(mean, weight, setting, epsilon)
+        case Mean() | Sum() as of_values if of_values.takes_weight:
+            return _of_values(of_values, weight, setting, epsilon)
         case Proportion() as proportion:
             return _share(proportion, weight, setting, epsilon)
-        case Sum() as total if total.takes_weight:
-            return _sum(total, weight, setting, epsilon)
         case Count() as count if count.takes_weight:
             return _count(count, weight, setting, epsilon)
         case Histogram() as histogram if histogram.takes_weight:
@@ -229,38 +227,93 @@ def _whole(setting: Setting) -> bool:
     return setting.keys is None and setting.schema.where is None
 
 
-def _mean(asked: Mean, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
-    low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
-    grid = grid_by_width(low, high)
-    design = weight_design(2 if asked.interval else 1, grid)
-    ends = cut(asked.column, asked.low, asked.high, setting)
-    person = setting.schema.person
+def _summed(
+    asked: Mean | Proportion | Sum | Count | Histogram,
+    shape: Shape,
+    weight: Weighing,
+    setting: Setting,
+    epsilon: Fraction,
+    *,
+    queries: tuple[Query, ...],
+    design: WeightDesign,
+    place: tuple[float, float, float | None],
+    told: str,
+    caveats: tuple[str, ...],
+) -> WeightedStep:
+    """The step of sums of weights, whatever is asked of them.
 
-    def of(keys: Keys | None) -> tuple[Query, ...]:
-        return (WeightedMoments(asked.column, weight, grid, design.values.order, keys),)
+    Parameters
+    ----------
+    asked : Mean, Proportion, Sum, Count or Histogram
+    shape : "mean" or "total"
+        A ratio of two sums, or a sum.
+    weight : Weighing
+    setting : Setting
+    epsilon : Fraction
+        Price of the question.
+    queries : tuple of Query
+    design : WeightDesign
+        Of the integers.
+    place : tuple
+        Middle and half of the range of values, and the least answer that is possible.
+    told : str
+        Estimand, but for the rows that are kept and the groups.
+    caveats : tuple of str
+        Of the values.
 
-    step = WeightedStep(
+    Returns
+    -------
+    WeightedStep
+    """
+    person, total = setting.schema.person, shape == "total"
+    interval = asked.interval if isinstance(asked, Mean) else True
+    middle, half, least = place
+    return WeightedStep(
         public_facts.title(asked, setting),
-        of(setting.keys),
-        "mean",
+        queries,
+        shape,
         design,
         _mechanism(design, setting, epsilon),
         setting,
         _sample(setting),
-        float((grid.lowest + grid.highest) * grid.unit) / 2.0,
-        float((grid.highest - grid.lowest) * grid.unit) / 2.0,
-        float(grid.lowest * grid.unit),
+        middle,
+        half,
+        least,
         public_facts.labels(setting.keys),
-        _told(
-            weight,
-            setting,
-            public_facts.caveats_of(asked.column, (low, high), setting, "row"),
-            interval=asked.interval,
-        ),
-        f"population mean of {asked.column}, rows weighted by {weight.column}{ends}{kept('row', person)}"
-        f"{among_groups(setting)}",
+        _told(weight, setting, caveats, interval=interval),
+        f"{told}{kept('row', person)}{among_groups(setting)}",
+        whole=total and not isinstance(asked, Histogram) and _whole(setting),
         alike=person.rows,
-        interval=asked.interval,
+        interval=interval,
+        highest=float(weight.highest) if total else 1.0,
+    )
+
+
+def _of_values(asked: Mean | Sum, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
+    low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    grid, total = grid_by_width(low, high), isinstance(asked, Sum)
+    design = weight_design(1 if isinstance(asked, Mean) and not asked.interval else 2, grid)
+    ends = cut(asked.column, asked.low, asked.high, setting)
+    least = float(grid.lowest * grid.unit)
+
+    def of(keys: Keys | None) -> tuple[Query, ...]:
+        return (WeightedMoments(asked.column, weight, grid, design.values.order, keys),)
+
+    step = _summed(
+        asked,
+        "total" if total else "mean",
+        weight,
+        setting,
+        epsilon,
+        queries=of(setting.keys),
+        design=design,
+        place=(
+            float((grid.lowest + grid.highest) * grid.unit) / 2.0,
+            float((grid.highest - grid.lowest) * grid.unit) / 2.0,
+            least if not total else 0.0 if least >= 0.0 else None,
+        ),
+        told=f"population {'sum' if total else 'mean'} of {asked.column}, rows weighted by {weight.column}{ends}",
+        caveats=public_facts.caveats_of(asked.column, (low, high), setting, "row"),
     )
     return _by_design(step, of, setting, epsilon)
 
@@ -268,7 +321,6 @@ def _mean(asked: Mean, weight: Weighing, setting: Setting, epsilon: Fraction) ->
 def _share(asked: Proportion, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
     asked = asked.settled(setting.schema)
     value = asked.value_in(setting.schema.column(asked.column))
-    design, person = WeightDesign(SHARE), setting.schema.person
 
     def of(keys: Keys | None) -> tuple[Query, ...]:
         return (
@@ -276,106 +328,55 @@ def _share(asked: Proportion, weight: Weighing, setting: Setting, epsilon: Fract
             WeightedMoments(asked.column, weight, None, 0, keys),
         )
 
-    step = WeightedStep(
-        public_facts.title(asked, setting),
-        of(setting.keys),
+    step = _summed(
+        asked,
         "mean",
-        design,
-        _mechanism(design, setting, epsilon),
+        weight,
         setting,
-        _sample(setting),
-        0.5,
-        0.5,
-        0.0,
-        public_facts.labels(setting.keys),
-        _told(weight, setting, public_facts.caveats_of(asked.column, None, setting, "row")),
-        f"population share of {asked.column} = {value} among readable values, rows weighted by {weight.column}"
-        f"{kept('row', person)}{among_groups(setting)}",
-        alike=person.rows,
-    )
-    return _by_design(step, of, setting, epsilon)
-
-
-def _sum(asked: Sum, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
-    low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
-    grid, person = grid_by_width(low, high), setting.schema.person
-    design = weight_design(2, grid)
-    ends = cut(asked.column, asked.low, asked.high, setting)
-
-    def of(keys: Keys | None) -> tuple[Query, ...]:
-        return (WeightedMoments(asked.column, weight, grid, 2, keys),)
-
-    step = WeightedStep(
-        public_facts.title(asked, setting),
-        of(setting.keys),
-        "total",
-        design,
-        _mechanism(design, setting, epsilon),
-        setting,
-        _sample(setting),
-        float((grid.lowest + grid.highest) * grid.unit) / 2.0,
-        float((grid.highest - grid.lowest) * grid.unit) / 2.0,
-        0.0 if grid.lowest >= 0 else None,
-        public_facts.labels(setting.keys),
-        _told(weight, setting, public_facts.caveats_of(asked.column, (low, high), setting, "row")),
-        f"population sum of {asked.column}, rows weighted by {weight.column}{ends}{kept('row', person)}"
-        f"{among_groups(setting)}",
-        whole=_whole(setting),
-        alike=person.rows,
-        highest=float(weight.highest),
+        epsilon,
+        queries=of(setting.keys),
+        design=WeightDesign(SHARE),
+        place=(0.5, 0.5, 0.0),
+        told=f"population share of {asked.column} = {value} among readable values, rows weighted by {weight.column}",
+        caveats=public_facts.caveats_of(asked.column, None, setting, "row"),
     )
     return _by_design(step, of, setting, epsilon)
 
 
 def _count(asked: Count, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
-    design, person = WeightDesign(ALONE), setting.schema.person
-
     def of(keys: Keys | None) -> tuple[Query, ...]:
         return (WeightedMoments(None, weight, None, 0, keys),)
 
-    step = WeightedStep(
-        public_facts.title(asked, setting),
-        of(setting.keys),
+    step = _summed(
+        asked,
         "total",
-        design,
-        _mechanism(design, setting, epsilon),
+        weight,
         setting,
-        _sample(setting),
-        1.0,
-        0.0,
-        0.0,
-        public_facts.labels(setting.keys),
-        _told(weight, setting, public_facts.caveats_of("", None, setting, "row")),
-        f"size of the population: sum of {weight.column}{kept('row', person)}{among_groups(setting)}",
-        whole=_whole(setting),
-        alike=person.rows,
-        highest=float(weight.highest),
+        epsilon,
+        queries=of(setting.keys),
+        design=WeightDesign(ALONE),
+        place=(1.0, 0.0, 0.0),
+        told=f"size of the population: sum of {weight.column}",
+        caveats=public_facts.caveats_of("", None, setting, "row"),
     )
     return _by_design(step, of, setting, epsilon)
 
 
 def _histogram(asked: Histogram, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
     plain, inner = count_step.binned(asked, setting)
-    design, person = WeightDesign(ALONE), setting.schema.person
-    return WeightedStep(
-        public_facts.title(asked, setting),
-        (WeightedTally(asked.column, weight, plain.edges, plain.among, setting.keys),),
+    step = _summed(
+        asked,
         "total",
-        design,
-        _mechanism(design, setting, epsilon),
+        weight,
         setting,
-        _sample(setting),
-        1.0,
-        0.0,
-        0.0,
-        public_facts.labels(setting.keys, inner),
-        _told(weight, setting, count_step.of_bins(asked, plain, setting)),
-        f"population size of each bin of {asked.column}, rows weighted by {weight.column}{kept('row', person)}"
-        f"{among_groups(setting)}",
-        bins=plain.bins,
-        alike=person.rows,
-        highest=float(weight.highest),
+        epsilon,
+        queries=(WeightedTally(asked.column, weight, plain.edges, plain.among, setting.keys),),
+        design=WeightDesign(ALONE),
+        place=(1.0, 0.0, 0.0),
+        told=f"population size of each bin of {asked.column}, rows weighted by {weight.column}",
+        caveats=count_step.of_bins(asked, plain, setting),
     )
+    return replace(step, labels=public_facts.labels(setting.keys, inner), bins=plain.bins)
 
 
 def _quantiles(asked: RankStatistic | Iqr, weight: Weighing, setting: Setting, epsilon: Fraction) -> Step:
