@@ -39,6 +39,14 @@ _TWO: Final = {  # with all their digits
     "%M": r"([0-5][0-9])",
     "%S": r"([0-5][0-9])",
 }
+_LETTERS: Final = {
+    "yyyy": "%Y",
+    "yy": "%y",
+    **dict.fromkeys(("d", "dd"), "%d"),
+    **dict.fromkeys(("m", "mm"), "%m"),
+    **dict.fromkeys(("h", "hh"), "%H"),
+    **dict.fromkeys(("s", "ss"), "%S"),
+}
 _BEFORE: Final = r"^[ \t\r\n]*"
 _ISO: Final = (
     rf"{_BEFORE}{_TWO['%Y']}-{_TWO['%m']}-{_TWO['%d']}"
@@ -62,7 +70,8 @@ class Calendar:
         The zone whose clocks the times are told by. Cells with an offset are converted to it; others are taken as they
         stand. Without one, a cell with an offset cannot be read.
     format : str
-        Spelling of cells that are text, such as ``%d.%m.%Y``; ISO 8601 where it is empty.
+        Spelling of cells that are text, such as ``%d.%m.%Y``; ISO 8601 where it is empty. The letters of offices,
+        ``dd.mm.yyyy``, are turned into that.
     """
 
     step: int = DAY
@@ -77,7 +86,9 @@ class Calendar:
                 f"zone names a time zone of a datetime, such as Europe/Berlin or UTC, got {self.zone[:60]!r}"
             )
         if self.format:
-            _check_format(self.format, self.step)
+            given = self.format
+            object.__setattr__(self, "format", _of_letters(given))
+            _check_format(self.format, self.step, given)
 
     @property
     def kind(self) -> Literal["date", "datetime"]:
@@ -114,7 +125,25 @@ def _known(zone: str) -> bool:
     return zone in available_timezones()
 
 
-def _check_format(spelling: str, step: int) -> None:
+def _of_letters(spelling: str) -> str:
+    """The spelling of letters, such as dd.mm.yyyy, in directives; any other as it is.
+
+    An m behind the hour is of minutes: yyyy-mm-dd hh:mm:ss.
+    """
+    if "%" in spelling:
+        return spelling
+    made, before = [], ""
+    for piece in re.split(r"(yyyy|yy|dd?|mm?|hh?|ss?)", spelling, flags=re.IGNORECASE):
+        found = _LETTERS.get(piece.lower(), "")
+        if found == "%m" and before == "%H":
+            found = "%M"
+        before = found or before
+        made.append(found or piece)
+    unread = "".join(made[::2]).replace("T", "")
+    return spelling if any(letter.isalpha() for letter in unread) else "".join(made)
+
+
+def _check_format(spelling: str, step: int, given: str) -> None:
     found = re.findall(r"%.?", spelling, re.DOTALL)
     odd = [piece for piece in found if piece not in PARTS]
     needed = {"%Y", "%m", "%d"}
@@ -127,11 +156,11 @@ def _check_format(spelling: str, step: int) -> None:
         or not spelling.isprintable()
     ):
         raise PublicParameterError(
-            f"format spells %Y, %m and %d once each, and of times %H, %M and %S too, such as %d.%m.%Y; "
-            f"got {spelling[:60]!r}.{hint}"
+            f"format spells %Y, %m and %d once each, and of times %H, %M and %S too, such as %d.%m.%Y or dd.mm.yyyy; "
+            f"got {given[:60]!r}.{hint}"
         )
     if step < DAY and "%H" not in found:
-        raise PublicParameterError(f"format of a datetime says the hour, %H; got {spelling[:60]!r}")
+        raise PublicParameterError(f"format of a datetime says the hour, %H; got {given[:60]!r}")
 
 
 # --- public values ----------------------------------------------------------------------------------------------------

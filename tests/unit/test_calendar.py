@@ -85,11 +85,36 @@ def test_a_moment_between_two_steps_is_refused() -> None:
         calendar.count(datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), 60)
 
 
+LETTERS = (
+    ("dd.mm.yyyy", "%d.%m.%Y", 86_400),
+    ("DD.MM.YYYY", "%d.%m.%Y", 86_400),
+    ("d.m.yyyy", "%d.%m.%Y", 86_400),
+    ("yyyy-mm-dd", "%Y-%m-%d", 86_400),
+    ("mm/dd/yyyy", "%m/%d/%Y", 86_400),
+    ("yyyymmdd", "%Y%m%d", 86_400),
+    ("dd.MM.yyyy HH:mm", "%d.%m.%Y %H:%M", 60),
+    ("yyyy-mm-ddThh:mm:ss", "%Y-%m-%dT%H:%M:%S", 1),
+    ("HH:mm dd.MM.yyyy", "%H:%M %d.%m.%Y", 60),
+)
+
+
+@pytest.mark.parametrize(("letters", "directives", "step"), LETTERS)
+def test_the_letters_of_offices_spell_the_same_format(letters: str, directives: str, step: int) -> None:
+    """One format and no second: a snapshot of the study is the same by either spelling."""
+    assert Calendar(step, "", letters) == Calendar(step, "", directives)
+    assert Calendar(step, "", letters).format == directives
+
+
 @pytest.mark.parametrize(
     ("made", "said"),
     [
         ({"format": "%d.%m.%y"}, "Two digits of a year"),
         ({"format": "%d.%m"}, "once each"),
+        ({"format": "dd.mm.yy"}, "got 'dd.mm.yy'. Two digits of a year"),
+        ({"format": "dd.mm"}, "once each"),
+        ({"format": "dd.mmm.yyyy"}, "got 'dd.mmm.yyyy'"),
+        ({"format": "dd.mm.yyyy hh:mm am"}, "got 'dd.mm.yyyy hh:mm am'"),
+        ({"format": "dd.mm.yyyy", "step": 60}, "says the hour"),
         ({"format": "%d.%m.%Y %Y"}, "once each"),
         ({"format": "%d.%m.%Y", "step": 60}, "says the hour"),
         ({"zone": "Europe/Nowhere", "step": 60}, "zone names a time zone"),

@@ -87,6 +87,19 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert refused(tmp_path / "*.parquet", X) == "No file fits *.parquet. Nothing was read."
 
 
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "xlsx", "dta", "CSV"])
+@pytest.mark.parametrize("pattern", ["x-*", "[ab]/x-1", "*/x-?"])
+def test_a_pattern_of_other_files_says_that_patterns_are_of_parquet(ending: str, pattern: str, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for name in ("x-1", "x-2", "a/x-1"):
+        (tmp_path / f"{name}.{ending}").write_text("x\n1\n", encoding="utf-8")
+    name = Path(pattern).name
+    assert refused(tmp_path / f"{pattern}.{ending}", X) == (
+        f"{name}.{ending} is a pattern, and several files are one table where they are Parquet: write them as such, "
+        f"{name}.parquet, or put their rows into one file. Nothing was read."
+    )
+
+
 def test_a_folder_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     assert refused(tmp_path / "d", X) == "d is a folder. Give a file, or a pattern such as d/*.parquet."

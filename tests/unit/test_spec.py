@@ -423,6 +423,19 @@ def test_every_refusal_is_one_of_ours() -> None:
     assert issubclass(SpecError, ReticentError)
 
 
+def test_a_skeleton_says_each_hint_once(tmp_path: Path) -> None:
+    """For a header, for dates of a text and for types: a hint at the first line that needs it, and all lines stay."""
+    (tmp_path / "visits.csv").write_text("day,cost,age,left,born\n2026-01-02,3,4,,\n", encoding="utf-8")
+    text = skeleton(tmp_path / "visits.csv", dates=("left", "born"))
+    columns = text[text.index("[columns.day]") : text.index("[[release]]")]
+    hints = [line.split("  # ", 1)[1] for line in columns.splitlines() if "  # " in line]
+    assert len(hints) == len(set(hints)) == 3
+    assert columns.count("# kind = …") == 3
+    assert columns.count('kind = "date"') == 2
+    assert columns.count("\n# low  = ") == 5
+    assert "known without looking" in hints[1]
+
+
 def test_a_skeleton_suggests_no_kind_for_a_header_and_says_that_columns_may_go(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("day,cost\n2026-01-02,3\n", encoding="utf-8")
     text = skeleton(tmp_path / "visits.csv")

@@ -83,7 +83,7 @@ def skeleton(
         '# approved = "…"              # who approved it\n'
     )
     told = {name: DATED if name in dates and not kind else kind for name, kind in names.items() if name}
-    body = "".join(_skeleton_column(name, kind, labels.get(name, "")) for name, kind in told.items())
+    body = _once("".join(_skeleton_column(name, kind, labels.get(name, "")) for name, kind in told.items()))
     return (
         head
         + COLUMNS
@@ -139,17 +139,18 @@ def further_skeletons(
             '# join   = "left"             # "inner" leaves out rows without a partner',
         ]
         made.append("\n".join(lines) + "\n")
-        made += [
+        columns = (
             _skeleton_column(name, kind, "", f"tables.{table}.columns")
             for name, kind in fields.items()
             if name and name not in known
-        ]
+        )
+        made.append(_once("".join(columns)))
         known |= {name: f"{table}.{name}" for name in fields if name not in known}
     return "".join(made)
 
 
 DATED: Final = "date of a text"
-SPELT: Final = '                # or "datetime"; format = "%d.%m.%Y" where cells are spelt otherwise than 2024-02-29'
+SPELT: Final = '                # or "datetime"; format = "dd.mm.yyyy" where cells are spelt otherwise than 2024-02-29'
 
 COLUMNS: Final = (
     "\n# Columns. Delete those that nothing is asked of: a column that does not stand here is never read.\n"
@@ -183,6 +184,20 @@ def _written(delimiter: str, form: Format) -> str:
     if form.na:
         lines.append(f"na = [{', '.join(map(_quoted, form.na))}]\n")
     return "".join(lines)
+
+
+def _once(text: str) -> str:
+    """The text with each hint at the end of a line at its first line alone."""
+    told: set[str] = set()
+    made = []
+    for line in text.splitlines(keepends=True):
+        found = re.fullmatch(r"(\S.*?) +# (.+)\n", line)
+        if found is not None and found[2] in told:
+            line = f"{found[1]}\n"
+        elif found is not None:
+            told.add(found[2])
+        made.append(line)
+    return "".join(made)
 
 
 def _skeleton_column(name: str, kind: str, labels: str, where: str = "columns") -> str:
