@@ -95,7 +95,7 @@ def test_a_share_is_bought_only_where_the_declared_people_would_get_a_reply(
             "who": [f"p{one}" for one in each],
             "home": [f"h{one // 2}" for one in each],
         }
-        columns = {"x": rt.real(0, 10), "g": rt.category(["a", "b"])}
+        columns: dict[str, Any] = {"x": rt.real(0, 10), "g": rt.category(["a", "b"])}
         study = rt.study(rows, adjacency=adjacency, columns=columns, budget=10, people=people, **given)
         lines = study.plan([question], epsilon="1.5").lines
         shares = [line for line in lines if line.name.startswith("incomplete")]

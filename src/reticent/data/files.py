@@ -381,8 +381,8 @@ def check_file(path: Path) -> None:
     except FileNotFoundError:
         if glob.has_magic(path.name) or (glob.has_magic(str(path)) and not path.parent.is_dir()):
             raise SpecError(
-                f"{path.name} is a pattern, and several files are one table where they are Parquet: write them as such, "
-                f"{bare(path).with_suffix('.parquet').name}, or put their rows into one file. Nothing was read."
+                f"{path.name} is a pattern, and several files are one table where they are Parquet: write them as "
+                f"such, {bare(path).with_suffix('.parquet').name}, or put their rows into one file. Nothing was read."
             ) from None
         raise SpecError(f"There is no file {path.name}. Nothing was read.") from None
     except OSError:
