@@ -275,17 +275,30 @@ class RankErrors:
 
     @classmethod
     def of_rows(cls, n: float, p: Fraction, q: Fraction) -> RankErrors:
-        """Of ``n`` rows that count alike, at the levels ``p`` <= ``q``."""
+        """Errors of rows that count alike.
+
+        Parameters
+        ----------
+        n : float
+            Number of rows.
+        p, q : Fraction
+            Levels, p <= q.
+
+        Returns
+        -------
+        RankErrors
+        """
         low, high = float(p), float(q)
         return cls(n * low * (1.0 - low), n * high * (1.0 - high), n * low * (1.0 - high))
 
     @classmethod
     def of_squares(cls, p: Fraction, q: Fraction, below: float, between: float, above: float) -> RankErrors:
-        """Of weighted rows: at the levels ``p`` <= ``q``, from the squares of weights below, between and above them.
+        """Errors of weighted rows, from the squares of weights below, between and above two quantiles.
 
         Parameters
         ----------
         p, q : Fraction
+            Levels, p <= q.
         below, between, above : float
             Sums of squares of weights, in units of the largest one. Noise may make one less than 0, which counts as 0.
 
