@@ -34,7 +34,6 @@ from reticent.data.columns import (
     texts_of,
     wanted,
 )
-from reticent.data.compression import bare
 from reticent.data.csv_blocks import CsvBlocks, plain_columns
 from reticent.data.format import PLAIN, Format
 from reticent.data.header import check_form, delimiter_hint, delimiter_of, first_line
@@ -380,6 +379,8 @@ def check_file(path: Path) -> None:
         mode = path.stat().st_mode
     except FileNotFoundError:
         if glob.has_magic(path.name) or (glob.has_magic(str(path)) and not path.parent.is_dir()):
+            from reticent.data.compression import bare
+
             raise SpecError(
                 f"{path.name} is a pattern, and several files are one table where they are Parquet: write them as "
                 f"such, {bare(path).with_suffix('.parquet').name}, or put their rows into one file. Nothing was read."
