@@ -255,7 +255,8 @@ class Density:
         """The mean of each column, atoms counted: shape (columns,). Of dates it is a date; see ``sample``."""
         found = [self._mean(place) for place in range(len(self.axes))]
         found[0] += sum(value * mass for value, mass in self.atoms)
-        return axis.told(self.axes, np.array([found]))[0]
+        told: NDArray[Any] = axis.told(self.axes, np.array([found]))[0]
+        return told
 
     def marginal(self, column: str) -> Density:
         """The density of one of the columns."""

@@ -5,10 +5,12 @@ b = ((1 - t)^2, 2 t (1 - t), t^2): they sum to 1, so a row moves all nine by 1 i
 of u = 2 t - 1, v = 2 s - 1 is linear in them: the covariance, both variances, and the sum of (u - a)^2 (v - b)^2.
 
     statistic   C^2 / V of the covariance C = sum (u - a)(v - b) about the noisy means, V its variance with the noise:
-                that of sampling is the greater of (sum (u - a)^2)(sum (v - b)^2) / n, which permutations have, and
-                sum (u - a)^2 (v - b)^2, which all uncorrelated laws have
-    law         independent values of the laws that ``means`` puts in the place of noisy means and variances, as many
-                as the noisy number says, a person's rows alike, with the same noise, through the same steps
+                that of sampling is sum (u - a)^2 (v - b)^2, which it is under all uncorrelated laws. The greater of it
+                and (sum (u - a)^2)(sum (v - b)^2) / n, that of permutations, is not used: in tables of independent
+                columns noise makes that greater, so that dependent ones would be held against too small a law
+    law         values of the laws that ``means`` puts in the place of noisy means and variances, as many as the noisy
+                number says, a person's rows alike, with the same noise, through the same steps; once of independent
+                columns, once of the most dependent ones that are uncorrelated. The larger p-value counts
     effect      r; its interval holds every r at which C - r (t A + B / t) / 2 is within its noise and sampling, A and B
                 being the sums of squares and t^2 their ratio: noise in A and B counts by r, and nothing is divided by
                 them. Sampling is that of Fisher's z with its variance scaled by V over that of a normal law: exact for
@@ -20,7 +22,7 @@ Source. Fisher 1921 for z; the rest is our own. See docs/theory/hypotheses.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -61,6 +63,9 @@ TERMS: Final = 256  # of a chance: beyond them nine Laplace parts leave nothing
 LEFT: Final = 0.05
 SMALLEST: Final = 1e-4  # a variance of u, below which none is told from noise
 
+Law = tuple[Floats, Floats]  # values in [-1, 1] that ascend, and their probabilities
+Joint = Callable[[Law, Law], Floats]  # probabilities of pairs of values, of two columns
+
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
@@ -91,17 +96,23 @@ class Correlation:
         if too_few(float(counts.sum()), [self.scale] * 9):
             return HypothesisResult(Estimate(0.0, -1.0, 1.0, 1.0, 1.0), 0.0, null.PValue(1.0, 1.0, 1.0), (TOO_FEW,))
         found = fit(counts, self.scale, self.alike)
-        source = null.stream("uncorrelated columns")
-        under = fit(self._tables(found, (0.0, 1.0), self.draws, source), self.scale, self.alike).statistic
+        tells = [
+            null.p_value(float(found.statistic), self._under(found, joint)) for joint in (_independent, _dependent)
+        ]
         effect = self._effect(counts, found)
         words = words_of(effect.noise, effect.sampling, "correlation")
-        return HypothesisResult(effect, float(found.statistic), null.p_value(float(found.statistic), under), words)
+        return HypothesisResult(effect, float(found.statistic), max(tells, key=lambda p: p.value), words)
 
-    def _tables(self, about: CorrelationFit, mixed: tuple[float, float], draws: int, source: Simulation) -> Floats:
-        """Noisy soft counts of shape (draws, 3, 3); ``mixed``: the share of rows where v is u, and of all others."""
+    def _under(self, about: CorrelationFit, joint: Joint) -> Floats:
+        """Statistics of simulated tables."""
+        tables = self._tables(about, joint, self.draws, null.stream("uncorrelated columns"))
+        return fit(tables, self.scale, self.alike).statistic
+
+    def _tables(self, about: CorrelationFit, joint: Joint, draws: int, source: Simulation) -> Floats:
+        """Noisy soft counts of shape (draws, 3, 3)."""
         first = law(float(about.means[0]), float(about.variances[0]))
         second = law(float(about.means[1]), float(about.variances[1]))
-        cells = mixed[1] * np.outer(first[1], second[1]) + mixed[0] * np.diag(first[1])
+        cells = joint(first, second)
         persons = max(round(float(about.size) / self.alike), 1)
         rows = source.multinomial(persons, (cells / cells.sum()).ravel(), draws).reshape(draws, *cells.shape)
         exact = soft(first[0]).T @ rows @ soft(second[0])
@@ -160,7 +171,12 @@ class Correlation:
         zero = np.zeros(2)
         about = CorrelationFit(size, zero, squares, squares, zero[0], zero[0], zero[0])
         source = null.stream("correlated columns")
-        tables = self._tables(about, (abs(effect), 1.0 - abs(effect)), null.PLANNED, source)
+
+        def mixed(first: Law, second: Law) -> Floats:
+            equal: Floats = abs(effect) * np.diag(first[1]) + (1.0 - abs(effect)) * _independent(first, second)
+            return equal
+
+        tables = self._tables(about, mixed, null.PLANNED, source)
         seen = fit(tables, self.scale, self.alike).statistic
         return float(np.mean(seen > _bar(self, people, level)))
 
@@ -263,8 +279,35 @@ def _bar(kind: Correlation, people: int, level: float) -> float:
     """The critical value that a plan assumes."""
     zero, squares = np.zeros(2), np.full(2, SPREAD**2)
     about = CorrelationFit(np.array(float(people)), zero, squares, squares, zero[0], zero[0], zero[0])
-    tables = kind._tables(about, (0.0, 1.0), null.PLANNED, null.stream("uncorrelated columns of a plan"))
-    return null.critical(fit(tables, kind.scale, kind.alike).statistic, level)
+    bars = []
+    for joint in (_independent, _dependent):
+        tables = kind._tables(about, joint, null.PLANNED, null.stream("uncorrelated columns of a plan"))
+        bars.append(null.critical(fit(tables, kind.scale, kind.alike).statistic, level))
+    return max(bars)
+
+
+def _independent(first: Law, second: Law) -> Floats:
+    """Probabilities of pairs of values of independent columns."""
+    found: Floats = np.outer(first[1], second[1])
+    return found
+
+
+def _dependent(first: Law, second: Law) -> Floats:
+    """Probabilities of pairs that rise together and pairs that do not, in shares that leave no correlation."""
+    up, down = _risen(first[1], second[1]), _risen(first[1], second[1][::-1])[:, ::-1]
+    product = np.outer(first[0] - first[0] @ first[1], second[0] - second[0] @ second[1])
+    above, below = max(float((product * up).sum()), 0.0), max(-float((product * down).sum()), 0.0)
+    if above + below == 0.0:
+        return _independent(first, second)
+    found: Floats = (below * up + above * down) / (above + below)
+    return found
+
+
+def _risen(first: Floats, second: Floats) -> Floats:
+    """Probabilities of pairs of values that rise together."""
+    ends, others = np.cumsum(first)[:, None], np.cumsum(second)[None, :]
+    found: Floats = np.maximum(np.minimum(ends, others) - np.maximum(ends - first[:, None], others - second), 0.0)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,8 +353,7 @@ def fit(counts: Floats, scale: float, alike: int) -> CorrelationFit:
     product = left[1][..., :, None] * right[1][..., None, :]
     covariance = (product * counts).sum((-2, -1))
     fourth = (left[2][..., :, None] * right[2][..., None, :] * counts).sum((-2, -1))
-    independent = size * possible.prod(-1)
-    sampled = alike * np.maximum(independent, np.minimum(fourth, size))
+    sampled = alike * np.clip(fourth, size * SMALLEST**2, size)
     blur = 2.0 * scale**2 * (product**2).sum((-2, -1))
     return CorrelationFit(size, means, own, possible, covariance, fourth, covariance**2 / (sampled + blur))
 
