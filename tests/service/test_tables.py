@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import pickle
 import shutil
 import sqlite3
 import tomllib
@@ -22,6 +23,7 @@ from reticent.data import further_tables
 from reticent.errors import QuestionError
 from reticent.learning import LinearRegression
 from reticent.outcome import Reply
+from reticent.privacy.adjacency import Adjacency
 from reticent.study.selection import Selection
 from tests.support.cli_kit import run
 from tests.support.same_noise import same_noise as same_noise
@@ -521,6 +523,51 @@ def test_a_household_is_one_person_of_the_guarantee(study: Path) -> None:
     for asked in (rt.persons(), rt.mean("cost").per("person")):
         with pytest.raises(rt.QuestionError, match="names a household"):
             opened.plan([asked], epsilon=1)
+
+
+@pytest.mark.parametrize("form", ["each row of a household", "persons of a household"])
+def test_every_sentence_on_a_guarantee_names_the_household(form: str, tmp_path: Path) -> None:
+    """The plan, the release and its page, certificate and table, the officer's list, and the ledger."""
+    rows = {"home": [i // 4 for i in range(800)], "cost": [10.0] * 800}
+    told: dict[str, Any] = {"person": "home", "unit": "household", "rows_each": 4, "budget": 9}
+    told |= {"adjacency": "add_remove", "columns": {"cost": rt.real(0, 20)}}
+    opened = rt.study(rows, **told) if form == "each row of a household" else in_homes()
+    plan = opened.plan(["count"], epsilon=1)
+    release = opened.release(["count"], epsilon=1)
+    certificate, page = release.certificate, tmp_path / "page.html"
+    certificate.save(page)
+    texts = {
+        "plan": str(plan),
+        "plan, as data": str(plan.to_json()),
+        "plan, as a table": plan._repr_html_(),
+        "meaning": certificate.explain(),
+        "proof": certificate.proof(),
+        "checklist": certificate.checklist(),
+        "page": page.read_text("utf-8"),
+        "release": str(release),
+        "ledger": opened.ledger.adjacency.words(),
+        "guarantee": repr(release.guarantee),
+    }
+    for name, text in texts.items():
+        lines = [line for line in text.split("\n") if "add or remove one" in line or "Who is protected" in line]
+        assert "one household" in text, name
+        assert not [line for line in lines if "one person" in line], name
+    assert certificate.verify(allow_unsigned=True).ok
+    adjacency = certificate.document["adjacency"]
+    assert (adjacency["unit"], adjacency["named"]) == ("person", "household")
+    for word in ("house\nhold", "\x1b[2J", "x" * 41):
+        with pytest.raises(rt.PublicParameterError, match="word for a unit"):
+            Adjacency("add_remove", named=word)
+
+
+def test_the_word_for_a_unit_tells_no_relation_from_another() -> None:
+    person, household = Adjacency("add_remove", 4), Adjacency("add_remove", 4, named="household")
+    assert person == household
+    assert hash(person) == hash(household)
+    assert pickle.loads(pickle.dumps(household)).named == "household"
+    old = Adjacency.__new__(Adjacency)
+    old.__setstate__(["add_remove", 4, "person"])
+    assert (old, old.named) == (person, "")
 
 
 def in_homes(study: dict[str, Any] | None = None, *, inside: bool = True) -> rt.Study:

@@ -59,7 +59,7 @@ def _unit(certificate: CertificateRecord) -> Iterator[str]:
     if chosen := document.get("cap"):
         yield f"[x] at most {chosen['rows']} rows of one person are used, a cap that was chosen privately"
     elif adjacency.rows > 1:
-        yield f"[x] at most {adjacency.rows} rows of one person are used; the rest are left out"
+        yield f"[x] at most {adjacency.rows} rows of one {adjacency.who} are used; the rest are left out"
     yield "[ ] that every person is one value of the person column (no second identifier) is the curator's word"
     yield "[ ] families or others whose records go together are protected less: epsilon times their number"
 
@@ -127,7 +127,7 @@ def _known(certificate: CertificateRecord) -> dict[str, object]:
         "data_source": document["study"]["source"],
         "flavour": type(tree.loss).__name__,
         "model": "local" if tree.adjacency.kind == "local" else "central",
-        "unit": tree.adjacency.unit,
+        "unit": tree.adjacency.who,
         "neighbours": tree.adjacency.words(),
         "parameters": document["charged"],
         "people": document["people"],

@@ -286,13 +286,13 @@ class Person:
 
     def neighbours(self) -> Adjacency:
         """The neighbours of the rows that are kept."""
-        return Adjacency(self.adjacency, self.rows)
+        return Adjacency(self.adjacency, self.rows, named=self.unit if self.household is None else "")
 
     @property
     def protected(self) -> Adjacency:
         """The neighbours of a release and its ledger: those of the ceiling, where the cap is below it."""
         rows = self.rows if self.ceiling is None else self.ceiling
-        return Adjacency(self.adjacency, rows if self.household is None else rows * self.moved)
+        return Adjacency(self.adjacency, rows if self.household is None else rows * self.moved, named=self.unit)
 
     @property
     def protected_column(self) -> str | None:

@@ -280,7 +280,8 @@ def _plain(value: object) -> Json:
         case date():
             return value.isoformat()
         case Adjacency():
-            return {"kind": value.kind, "rows": value.rows, "unit": value.unit}
+            named = {"named": value.named} if value.named else {}
+            return {"kind": value.kind, "rows": value.rows, "unit": value.unit, **named}
         case PureDP() | ApproxDP() | ZCDP() | ApproxZCDP():
             return to_json(value)
         case _:  # pragma: no cover - no event of a ledger has such a field
@@ -289,8 +290,8 @@ def _plain(value: object) -> Json:
 
 def _value(name: str, plain: object) -> str | date | Adjacency | Loss | None:
     match name, plain:
-        case "adjacency", {"kind": kind, "rows": rows, "unit": unit}:
-            return Adjacency(_kind(kind), _integer(rows), _unit(unit))
+        case "adjacency", {"kind": kind, "rows": rows, "unit": unit, **named}:
+            return Adjacency(_kind(kind), _integer(rows), _unit(unit), _text(named.get("named", "")))
         case (("budget" | "charge" | "spent"), dict()):
             return _counted(from_json({_text(key): _text(number) for key, number in plain.items()}))
         case (("ends" | "last_day"), str()):

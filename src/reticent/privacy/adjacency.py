@@ -16,14 +16,17 @@ docs/theory/adjacency.md and the note E21 there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
 
 from reticent.errors import PublicParameterError
+from reticent.outcome import restore
 
 Kind: TypeAlias = Literal["add_remove", "substitute", "local"]
 Unit: TypeAlias = Literal["person", "row"]
 
+LONGEST: Final = 40  # characters of the word for a unit
 HANDED: Final = (
     "The guarantee is about the rows this program handed over, and holds if they were picked without looking at any "
     "row, as cv=folds(5) does. It does not cover rows picked by an integer cv, by stratified, grouped or seeded "
@@ -35,12 +38,17 @@ HANDED: Final = (
 class Adjacency:
     """Relation that makes two tables neighbours: one unit replaced, or one unit added or removed.
 
-    ``rows`` is the most rows one unit can have, >= 1.
+    ``rows`` is the most rows one unit can have, >= 1. ``named`` is the word for a unit of several people, "household";
+    it is empty of a person, and tells no relation from another.
     """
 
     kind: Kind
     rows: int = 1
     unit: Unit = "person"
+    named: str = field(default="", compare=False)
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -52,11 +60,18 @@ class Adjacency:
             raise PublicParameterError(f"rows of one person must be an integer >= 1, got {self.rows}")
         if self.unit == "row" and self.rows != 1:
             raise PublicParameterError("one row has one row")
+        if not isinstance(self.named, str) or len(self.named) > LONGEST or not f"{self.named} ".isprintable():
+            raise PublicParameterError(f"the word for a unit is text of at most {LONGEST} characters on one line")
 
     @property
     def size_public(self) -> bool:
         """True if the number of units (persons, or rows if each is one person) is public."""
         return self.kind == "substitute"
+
+    @property
+    def who(self) -> str:
+        """The word for one protected unit: person, household, row."""
+        return self.named if self.named and self.unit == "person" else self.unit
 
     def words(self) -> str:
         """The phrase every printed guarantee ends with."""
@@ -66,4 +81,4 @@ class Adjacency:
         if self.unit == "row":
             return f"{verb} one row"
         rows = "one row each" if self.rows == 1 else f"at most {self.rows} rows each"
-        return f"{verb} one person ({rows})"
+        return f"{verb} one {self.who} ({rows})"

@@ -394,9 +394,8 @@ NOTHING = "What is promised: nothing. The failure chances of the parts add up to
 
 
 def _protected(adjacency: Adjacency) -> str:
-    unit = "one person" if adjacency.unit == "person" else "one row"
     rows = "one row each" if adjacency.rows == 1 else f"at most {adjacency.rows} rows each"
-    return f"Who is protected: {unit} ({rows})."
+    return f"Who is protected: one {adjacency.who} ({rows})."
 
 
 def _promised(told: Meaning) -> list[str]:
@@ -547,6 +546,6 @@ def as_data(loss: Loss, adjacency: Adjacency) -> dict[str, object]:
         "delta": show(delta),
         "rho": None if rho is None else show(rho),
         "adjacency": adjacency.kind,
-        "unit": adjacency.unit,
+        "unit": adjacency.who,
         "rows": adjacency.rows,
     }

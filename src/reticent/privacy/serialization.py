@@ -22,6 +22,7 @@ def adjacency_to_json(adjacency: Adjacency) -> dict[str, object]:
         "kind": adjacency.kind,
         "unit": adjacency.unit,
         "rows": adjacency.rows,
+        **({"named": adjacency.named} if adjacency.named else {}),
         "size_public": adjacency.size_public,
         "words": adjacency.words(),
     }
@@ -29,7 +30,8 @@ def adjacency_to_json(adjacency: Adjacency) -> dict[str, object]:
 
 def adjacency_from_json(fields: dict[str, object]) -> Adjacency:
     # The constructor checks the values that the casts only name.
-    return Adjacency(cast(Kind, fields["kind"]), int(str(fields["rows"])), cast(Unit, fields["unit"]))
+    named = cast(str, fields.get("named", ""))
+    return Adjacency(cast(Kind, fields["kind"]), int(str(fields["rows"])), cast(Unit, fields["unit"]), named)
 
 
 def to_json(tree: Guarantee) -> dict[str, object]:

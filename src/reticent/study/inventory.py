@@ -132,7 +132,7 @@ def _entry(ledger: Ledger) -> dict[str, object]:
     adjacency, totals = ledger.adjacency, (ledger.budget, ledger.spent(), ledger.left())
     return {
         "name": ledger.title or None,
-        "unit": adjacency.unit,
+        "unit": adjacency.who,
         "neighbours": adjacency.words(),
         "model": "local" if adjacency.kind == "local" else "central",
         "budget": dict(zip(("approved", "spent", "left"), map(to_json, totals), strict=True)),

@@ -230,7 +230,7 @@ def _audit(certificate: CertificateRecord) -> str:
 def _protected(adjacency: Adjacency) -> str:
     if adjacency.unit == "row":
         return "one row"
-    return "one person, " + ("with one row" if adjacency.rows == 1 else f"with at most {adjacency.rows} rows")
+    return f"one {adjacency.who}, " + ("with one row" if adjacency.rows == 1 else f"with at most {adjacency.rows} rows")
 
 
 def _hidden(adjacency: Adjacency) -> str:
