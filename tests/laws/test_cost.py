@@ -197,6 +197,21 @@ def test_a_good_number_does_reach_the_rows_or_the_ledger(study: rt.Study, unreac
         study.release(["mean(x)"], **around(name, number), **more)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "factor"),
+    [
+        ("11", "6 × 10⁴"),
+        ("11.5", "1 × 10⁵"),
+        ("1000", "2 × 10⁴³⁴"),
+        ("1e300", "a number of more than a million digits"),
+    ],
+)
+def test_a_loss_that_protects_no_one_has_a_factor_to_read(epsilon: str, factor: str) -> None:
+    """One digit before the power, and no power of hundreds of digits."""
+    with pytest.raises(SpecError, match=f"change by {factor}: this protects no one"):
+        Cost.read(epsilon)
+
+
 def test_one_total_is_named() -> None:
     with pytest.raises(PublicParameterError, match="epsilon or rho, not both"):
         Cost(Fraction(1), Fraction(1))

@@ -137,10 +137,13 @@ def refuse_weak(epsilon: Fraction, override: str) -> None:
     """
     if epsilon > MOST_EPSILON and not override:
         power = math.floor(Fraction(epsilon) * Fraction(4342944819, 10**10))
-        leading = math.exp(float(epsilon - Fraction(23025850930, 10**10) * power)) if power < 10**6 else 1.0
-        digits = str(power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        factor = "a number of more than a million digits"
+        if power < 10**6:
+            leading = round(math.exp(float(epsilon - Fraction(23025850930, 10**10) * power)))
+            leading, power = (1, power + 1) if leading == 10 else (leading, power)
+            factor = f"{leading} × 10{str(power).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
         raise SpecError(
-            f"ε {about(epsilon)} lets odds change by {leading:.0f} × 10{digits}: this protects no one. Above 10 a "
+            f"ε {about(epsilon)} lets odds change by {factor}: this protects no one. Above 10 a "
             'release needs a reason, which the certificate prints: override = "…" in the study file, --override or '
             'rt.Record(override="…").'
         )
