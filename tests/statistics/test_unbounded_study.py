@@ -32,7 +32,7 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.answer import Answer
-from reticent.statistics.intervals import Side, distance
+from reticent.statistics.intervals import RankErrors, Side, distance
 from reticent.statistics.unbounded import (
     clipped_mean as clipped,
 )
@@ -124,10 +124,10 @@ CASES = [
 ]
 
 
-def evenly(value: float, sides: tuple[Side, Side], n: float) -> Estimate:
+def evenly(value: float, sides: tuple[Side, Side], errors: RankErrors) -> Estimate:
     apart = 2.0 * min(side.slope for side in sides)
     low, high = (replace(side, apart=apart * side.shift) for side in sides)
-    return distance(value, (low, high), n)
+    return distance(value, (low, high), errors)
 
 
 @pytest.mark.wide
