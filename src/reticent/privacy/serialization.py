@@ -30,8 +30,8 @@ def adjacency_to_json(adjacency: Adjacency) -> dict[str, object]:
 
 def adjacency_from_json(fields: dict[str, object]) -> Adjacency:
     # The constructor checks the values that the casts only name.
-    named = cast(str, fields.get("named", ""))
-    return Adjacency(cast(Kind, fields["kind"]), int(str(fields["rows"])), cast(Unit, fields["unit"]), named)
+    kind, unit, named = cast(Kind, fields["kind"]), cast(Unit, fields["unit"]), cast(str, fields.get("named", ""))
+    return Adjacency(kind, int(str(fields["rows"])), unit, named)
 
 
 def to_json(tree: Guarantee) -> dict[str, object]:
