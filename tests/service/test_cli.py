@@ -64,6 +64,17 @@ def test_init_takes_the_delimiter_from_the_header_line_and_says_what_it_assumed(
     assert "HIV" not in done.said + text
 
 
+def test_check_doubts_a_decimal_point_between_semicolons(study: Path) -> None:
+    """As ``init`` does; a declared decimal comma, and commas between cells, are not doubted."""
+    for sign, decimal, doubted in ((";", "", True), (";", 'decimal = ","\n', False), (",", "", False)):
+        text = study.read_text("utf-8").replace("[study]", f'[study]\ndelimiter = "{sign}"\n{decimal}')
+        place = study.parent / "doubted.toml"
+        place.write_text(text, "utf-8")
+        (study.parent / "clinic.csv").write_text("pid,age,cost,town,diagnosis\n".replace(",", sign), "utf-8")
+        said = run("check", str(place)).said
+        assert ("numbers are often 1234,5. To say so: decimal" in said) is doubted, said
+
+
 def test_check_names_every_problem_at_once(study: Path) -> None:
     text = study.read_text("utf-8").replace('"mean(age)"', '"mean(agee)", "mode(age)"')
     study.write_text(text.replace('["quantile(cost, 0.99)"]', '["sd(towns)"]'), encoding="utf-8")

@@ -71,6 +71,19 @@ def test_a_share_of_odd_cells_stands_beside_the_answer_wherever_it_is_shown(adja
     assert by_site.columns == ("site",)
 
 
+def test_a_column_that_is_written_otherwise_than_declared_is_told_of() -> None:
+    """Nearly all cells odd: the share asks for the form of the cells. Nothing but the released share decides."""
+    advice = (
+        "; if most of those cells are filled, declare how they are written: decimal, thousands, encoding, na, among"
+    )
+    whole = [f"{number},{number % 100:02d}" for number in range(SIZE)]
+    for cells, expected in ((whole, True), (PRICES, False)):
+        made = rt.study({"price": cells}, adjacency="add_remove", columns={"price": rt.real(0, 10_000)}, budget="10")
+        release = made.release(["median(price)"], epsilon="8")  # the noise of the share is below .1 but for 1e-10
+        caveat = next(text for text in release["median(price)"].caveats if "readable" in text)
+        assert caveat.endswith(advice) is expected
+
+
 @pytest.mark.parametrize(
     ("adjacency", "rows_each", "moves"), [("add_remove", 1, 1), ("add_remove", 3, 3), ("substitute", 3, 6)]
 )

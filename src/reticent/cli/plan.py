@@ -184,7 +184,9 @@ def _layout(spec: Spec) -> tuple[str, ...]:
     form = spec.schema.format
     if kind_of(Path(spec.source)) != "csv":
         return () if form.plain and not form.na else (f"text is read as: {form.words().partition(', ')[2]}",)
-    return (f"the file is read as: cells between '{spec.delimiter}', {form.words()}",)
+    doubt = form.doubt(spec.delimiter)
+    doubt = f'. {doubt} To say so: decimal = "," in [study]' if doubt else ""
+    return (f"the file is read as: cells between '{spec.delimiter}', {form.words()}{doubt}",)
 
 
 @click.command("plan", cls=Verb)

@@ -173,6 +173,11 @@ class Format:
         listed = f", missing: {', '.join(self.na)}" if self.na else ""
         return f"encoding {self.encoding}, numbers like {number}{listed}"
 
+    def doubt(self, delimiter: str) -> str:
+        """The sentence on numbers of a file whose cells stand between ``;``, unless the decimal sign fits it."""
+        often = "Where cells stand between ';', numbers are often 1234,5."
+        return often if delimiter == ";" and self.decimal == "." else ""
+
 
 def codec(encoding: str) -> str:
     """The encoding to open a file with; a mark in front of UTF-8 is no part of the first name."""

@@ -274,7 +274,7 @@ def skeleton_words(
         )
     else:
         sign = {"\t": "a tab"}.get(delimiter, f"'{delimiter}'")
-        often = " Where cells stand between ';', numbers are often 1234,5." * (delimiter == ";" and form.decimal == ".")
+        often = f" {form.doubt(delimiter)}".rstrip()
         said += [
             f"wrote {wrote}: {columns}, names from the first line of the file, with {sign} between them. No row was "
             "read.",

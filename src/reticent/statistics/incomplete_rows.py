@@ -38,6 +38,9 @@ from reticent.statistics.replies import of_any, passing
 from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.statistic import Ask
 
+DECLARED: Final = (
+    "if most of those cells are filled, declare how they are written: decimal, thousands, encoding, na, among"
+)
 _PRODUCT: Final = re.compile(r"cross\((.*)\)", re.DOTALL)
 
 if TYPE_CHECKING:
@@ -242,7 +245,8 @@ def words(beside: IncompleteRows, schema: Schema) -> str:
     """The caveat beside an answer, such as ``1.2 % of rows have a missing or unreadable cost: they are left out``."""
     columns = beside.columns
     which, then = f"have {odd_cells(columns, schema)}", instead(columns, schema)
-    return f"{shares.words(beside.outcome, which, then)}{shares.again(beside.origin)}"
+    advice = f"; {DECLARED}" if shares.most(beside.outcome) else ""
+    return f"{shares.words(beside.outcome, which, then)}{advice}{shares.again(beside.origin)}"
 
 
 def instead(columns: tuple[str, ...], schema: Schema) -> str:

@@ -31,6 +31,7 @@ from reticent.statistics.intervals import NONE, half_width, noise_half_width, to
 
 SHARE: Final = Fraction(1, 20)  # of the loss of what a share stands beside
 IDLE: Final = 0.01  # a share that may be none, and is at most this, changes nothing that a reader must know
+MOST: Final = 0.75  # rows of which so many are odd are likely written otherwise than declared
 WIDEST: Final = 0.1  # a share that would be known less well than this is not bought
 ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
 
@@ -167,6 +168,11 @@ def idle(found: Outcome[Estimate] | None) -> bool:
     return isinstance(found, Reply) and found.value.low <= 0.0 and found.value.high <= IDLE
 
 
+def most(found: Outcome[Estimate] | None) -> bool:
+    """Tell if a released share is surely above three quarters."""
+    return isinstance(found, Reply) and found.value.low > MOST
+
+
 def words(found: Outcome[Estimate] | None, which: str, then: str) -> str:
     """The share of rows ``which`` have something odd, and ``then`` what becomes of these; None: it is left out.
 
@@ -205,4 +211,16 @@ def percent(estimate: Estimate) -> str:
     return f"{100 * estimate.value:.{digits}f} % ± {radius:.{digits}f} %"
 
 
-__all__ = ["ASSUMED", "SHARE", "WIDEST", "OddShare", "again", "idle", "percent", "share_of", "share_of_both", "words"]
+__all__ = [
+    "ASSUMED",
+    "SHARE",
+    "WIDEST",
+    "OddShare",
+    "again",
+    "idle",
+    "most",
+    "percent",
+    "share_of",
+    "share_of_both",
+    "words",
+]
