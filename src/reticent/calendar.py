@@ -105,6 +105,13 @@ class Calendar:
         return f"{self.resolution}s"
 
     @property
+    def example(self) -> str:
+        """The last day of 2024 as a cell spells it."""
+        if self.format:
+            return datetime.datetime(2024, 12, 31, 13, 45).strftime(self.format)
+        return "2024-12-31" if self.step == DAY else "2024-12-31 13:45"
+
+    @property
     def pattern(self) -> str:
         """The regular expression of a cell that is text; its groups are what ``order`` says, then the offset."""
         if not self.format:

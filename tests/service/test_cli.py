@@ -75,6 +75,18 @@ def test_check_doubts_a_decimal_point_between_semicolons(study: Path) -> None:
         assert ("numbers are often 1234,5. To say so: decimal" in said) is doubted, said
 
 
+@pytest.mark.parametrize(
+    ("declared", "example"),
+    [("", "2024-12-31"), ('format = "dd.mm.yyyy"\n', "31.12.2024"), ('format = "%m/%d/%Y"\n', "12/31/2024")],
+)
+def test_check_says_how_dates_are_spelt(study: Path, declared: str, example: str) -> None:
+    text = study.read_text("utf-8")
+    day = f'[columns.day]\nkind = "date"\nlow = 2024-01-01\nhigh = 2024-12-31\n{declared}\n'
+    study.write_text(text.replace("[columns.age]", f"{day}[columns.age]"), "utf-8")
+    (study.parent / "clinic.csv").write_text("pid,age,cost,town,diagnosis,day\n", "utf-8")
+    assert f"numbers like 1234.5, day like {example}" in run("check", str(study)).said
+
+
 def test_check_names_every_problem_at_once(study: Path) -> None:
     text = study.read_text("utf-8").replace('"mean(age)"', '"mean(agee)", "mode(age)"')
     study.write_text(text.replace('["quantile(cost, 0.99)"]', '["sd(towns)"]'), encoding="utf-8")

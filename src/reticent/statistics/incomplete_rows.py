@@ -39,7 +39,7 @@ from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.statistic import Ask
 
 DECLARED: Final = (
-    "if most of those cells are filled, declare how they are written: decimal, thousands, encoding, na, among"
+    "if most of those cells are filled, declare how they are written: decimal, thousands, encoding, na, among, format"
 )
 _PRODUCT: Final = re.compile(r"cross\((.*)\)", re.DOTALL)
 
