@@ -399,7 +399,7 @@ def test_the_moments_of_a_clipped_value_move_by_no_more_than_their_mechanism_say
     for kind, n in (("substitute", 3), ("substitute", None), ("add_remove", None)):
         step = ClippedMean(WIDE, ColumnTerms(Adjacency(kind), n), Fraction(1)).moments  # type: ignore[arg-type]
         values = [np.array(v) for v in ((-1.0,), (-0.3,), (0.0,), (0.5,), (1.0,), (7.0,), ())]
-        found = [step.design.integers(clipped.powers(v, np.ones(len(v), dtype=np.int64))) for v in values]
+        found = step.design.integers([clipped.powers(v, np.ones(len(v), dtype=np.int64)) for v in values])
         skip = 0 if n is None else 1
         for a, b in itertools.combinations(range(len(found)), 2):
             if kind == "substitute" and n is not None and 6 in (a, b):

@@ -26,7 +26,7 @@ def sums(rows: tuple[Row, ...], grid: FixedPointGrid, order: int) -> tuple[int, 
 
 
 def moved(made: Design, here: tuple[Row, ...], there: tuple[Row, ...], grid: FixedPointGrid, *, sized: bool) -> int:
-    pair = zip(made.integers(sums(here, grid, made.order)), made.integers(sums(there, grid, made.order)), strict=True)
+    pair = zip(*made.integers([sums(here, grid, made.order), sums(there, grid, made.order)]), strict=True)
     steps = [abs(a - b) for a, b in pair]
     return sum(steps[1:] if sized else steps)
 
@@ -77,5 +77,5 @@ def test_moments_come_back(kind: Kind, order: int) -> None:
     made = design(kind, order, grid)
     rows = tuple(int(v) for v in np.linspace(grid.lowest, grid.highest, 57).astype(np.int64))
     y = (2 * np.array(rows) - grid.lowest - grid.highest) / (grid.highest - grid.lowest)
-    back = made.moments(made.integers(sums(rows, grid, order)))
+    (back,) = made.moments(made.integers([sums(rows, grid, order)]))
     assert back == pytest.approx([float((y**j).sum()) for j in range(order + 1)], abs=1e-3)

@@ -615,3 +615,20 @@ def test_a_proof_that_rests_on_declared_steps_is_not_verified() -> None:
     step = ptr.declared(Fraction(1, 10**9), Fraction(1, 10**12), Adjacency("substitute"), label="the median", law="v")
     with pytest.raises(CheckError, match="the median: only declared"):
         derivable(ptr.one_test(step))
+
+
+def test_answers_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text of a release, its page and its notes read the answers that were read with the certificate."""
+    from reticent.certificate import record
+    from reticent.certificate.render.listing import listing
+    from reticent.certificate.render.page import page
+
+    certificate = Certificate.of(document())
+
+    def again(found: object) -> None:
+        raise AssertionError("an answer was read again")
+
+    monkeypatch.setattr(record, "answer_from_json", again)
+    assert certificate.answers is certificate.answers
+    assert listing(certificate)
+    assert page(certificate)

@@ -40,6 +40,8 @@ class CertificateRecord:
         Charge to the ledger, in its currency.
     approved, spent, left : Loss
         The budget of the ledger, what it had spent with this charge, and what was left.
+    answers : tuple of Answer
+        The answers as the release gave them, read once.
     """
 
     text: str
@@ -48,6 +50,7 @@ class CertificateRecord:
     approved: Loss = field(init=False, repr=False, compare=False)
     spent: Loss = field(init=False, repr=False, compare=False)
     left: Loss = field(init=False, repr=False, compare=False)
+    answers: tuple[Answer, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         document = schema.parsed(self.text)
@@ -85,11 +88,6 @@ class CertificateRecord:
         return hashlib.sha256(self.canonical).hexdigest()
 
     @property
-    def answers(self) -> tuple[Answer, ...]:
-        """The answers as the release gave them."""
-        return tuple(answer_from_json(found) for found in self.document["answers"])
-
-    @property
     def caveats(self) -> tuple[str, ...]:
         """Every caveat of the release and of its answers, each once, after the names of the answers it is about.
 
@@ -119,8 +117,8 @@ def listed(names: list[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + more
 
 
-def _stated(document: dict[str, Any]) -> dict[str, Guarantee | Loss]:
-    """The proof and the losses of a document, each read once.
+def _stated(document: dict[str, Any]) -> dict[str, Guarantee | Loss | tuple[Answer, ...]]:
+    """The proof, the losses and the answers of a document, each read once.
 
     Raises
     ------
@@ -129,13 +127,14 @@ def _stated(document: dict[str, Any]) -> dict[str, Guarantee | Loss]:
     """
     budget = document["budget"]
     try:
-        found: dict[str, Guarantee | Loss] = {"guarantee": serialization.from_json(document["guarantee"])}
+        found: dict[str, Guarantee | Loss | tuple[Answer, ...]] = {
+            "guarantee": serialization.from_json(document["guarantee"])
+        }
         serialization.adjacency_from_json(document["adjacency"])
         found["charged"] = from_json(document["charged"])
         for name in ("approved", "spent", "left"):
             found[name] = from_json(budget[name])
-        for answer in document["answers"]:
-            answer_from_json(answer)
+        found["answers"] = tuple(answer_from_json(answer) for answer in document["answers"])
     except (PublicParameterError, KeyError, TypeError, ValueError):
         raise CheckError("This certificate is malformed: a loss or its neighbours have no meaning.") from None
     return found

@@ -99,8 +99,13 @@ class CountStep:
         numbers = noisy(result.vectors, self.mechanism, entropy)
         flat = [number for vector in numbers for number in vector]
         radius = self._radius()
+        unit, law = self.unit, self._error(0)
         cells = tuple(
-            Cell(label, Reply(self._estimate(number, radius)), self._error(number))
+            Cell(
+                label,
+                Reply(self._estimate(number, radius)),
+                None if law is None else ErrorLaw(_product(number, unit), law.scales, law.normal, law.step),
+            )
             for label, number in zip(self.labels, flat, strict=True)
         )
         clipped = (CLIPPED,) if self.positive and any(number < radius for number in flat) else ()
@@ -124,8 +129,8 @@ class CountStep:
 
     def _estimate(self, number: int, radius: int) -> Estimate:
         least = 0 if self.positive else number - radius
-        value, low, high = (float(max(x, least) * self.unit) for x in (number, number - radius, number + radius))
-        return Estimate(value, low, high, float(radius * self.unit), 0.0)
+        value, low, high = (_product(max(x, least), self.unit) for x in (number, number - radius, number + radius))
+        return Estimate(value, low, high, _product(radius, self.unit), 0.0)
 
     def _error(self, number: int) -> ErrorLaw | None:
         """The law of the error of one noisy integer; None for a mechanism whose noises may go together."""
@@ -156,6 +161,11 @@ class CountStep:
             whole = float(self._radius_of(count) * self.unit)
             notes.append(f"totals are free, noise ± {whole:,.3g} for all {count:,} groups")
         return ExpectedAccuracy(float(self._radius() * self.unit), None, "; ".join(notes), ALWAYS)
+
+
+def _product(number: int, unit: Fraction) -> float:
+    """The float nearest to the product, without making a fraction for each cell."""
+    return number * unit.numerator / unit.denominator
 
 
 def noisy(

@@ -82,7 +82,7 @@ class Means:
 
     def protected(self, results: Sequence[QueryResult]) -> list[tuple[int, ...]]:
         (result,) = results
-        return [self.chosen.integers(vector) for vector in result.vectors]
+        return self.chosen.integers(result.vectors)
 
     def tell(self, noisy: Sequence[tuple[int, ...]]) -> HypothesisResult:
         counts = np.array(noisy, np.float64) / UNIT

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import comb
+from math import comb, lcm
 from typing import Final, Literal, TypeAlias
 
 from reticent.data.query import POWER_ONE
@@ -64,19 +64,28 @@ class Design:
         """
         return Fraction((UNIT * self.change * rows).__ceil__() + (self.order + 1) * groups)
 
-    def integers(self, sums: Sequence[int]) -> tuple[int, ...]:
-        """The integers to protect, from ``Moments`` of one group: (count, first, second, ...)."""
-        powers = [Fraction(sums[0]), Fraction(sums[1], self.reach)]
-        powers += [Fraction(value, POWER_ONE) for value in sums[2:]]
-        exact = [sum((w * p for w, p in zip(row, powers, strict=True)), Fraction(0)) for row in self.forward]
-        return tuple((UNIT * value + HALF).__floor__() for value in exact)
+    def integers(self, groups: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+        """The integers to protect, from ``Moments`` of each group: (count, first, second, ...)."""
+        units = [ONE, Fraction(1, self.reach), *[Fraction(1, POWER_ONE)] * (self.order - 1)]
+        rows = [_whole([UNIT * w * unit for w, unit in zip(row, units, strict=True)]) for row in self.forward]
+        return [  # (2 a + b) // 2 b is a / b, rounded with halves up
+            tuple((2 * _dot(row, sums) + over) // (2 * over) for row, over in rows) for sums in groups
+        ]
 
-    def moments(self, released: Sequence[int]) -> tuple[float, ...]:
-        """Noisy sums of y^0, y^1, ..., from the released integers."""
-        return tuple(
-            float(sum((w * value for w, value in zip(row, released, strict=True)), Fraction(0)) / UNIT)
-            for row in self.back
-        )
+    def moments(self, groups: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
+        """Noisy sums of y^0, y^1, ... of each group, from its released integers."""
+        rows = [_whole([w / UNIT for w in row]) for row in self.back]
+        return [tuple(_dot(row, released) / over for row, over in rows) for released in groups]
+
+
+def _whole(row: Sequence[Fraction]) -> tuple[tuple[int, ...], int]:
+    """The row as integers over one denominator: exact sums of many groups then need no fractions."""
+    over = lcm(*(w.denominator for w in row))
+    return tuple(w.numerator * (over // w.denominator) for w in row), over
+
+
+def _dot(row: Sequence[int], numbers: Sequence[int]) -> int:
+    return sum(w * number for w, number in zip(row, numbers, strict=True))
 
 
 @lru_cache(maxsize=256)

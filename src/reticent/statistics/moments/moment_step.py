@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from reticent.data.query import Moments, PresentValues, Query, kept_rows
 from reticent.data.schema import FixedPointGrid, grid_by_width
@@ -45,8 +45,10 @@ if TYPE_CHECKING:
     from reticent.data.table import QueryResult
     from reticent.entropy import Entropy
     from reticent.statistics.moments.fourth_moment import FourthMoment
+    from reticent.statistics.moments.many_means import MeanTerms
 
 Shape = Literal["mean", "variance", "sd"]
+MANY: Final = 16  # means from which on their half-widths are found at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +89,26 @@ class MomentStep:
 
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         (result,) = results
-        drawn = self._released([self.design.integers(vector) for vector in result.vectors], entropy)
-        found = [self._outcome(released) for released in drawn]
+        drawn = self._released(self.design.integers(result.vectors), entropy)
+        moments = self.design.moments(drawn)
+        if self.shape == "mean" and len(drawn) >= MANY:
+            from reticent.statistics.moments.many_means import outcomes_of
+
+            found, errors = outcomes_of(self.many, moments)
+        else:
+            found = [self._outcome(one) for one in moments]
+            pairs = zip(found, moments, strict=True)
+            errors = [None if outcome == NO_REPLY else self._error(one) for outcome, one in pairs]
         caveats = (*self.caveats, *_clipped(found, self))
         cells = tuple(
-            Cell(label, _displayed(outcome, self), None if outcome == NO_REPLY else self._error(released))
-            for label, outcome, released in zip(self.labels, found, drawn, strict=True)
+            Cell(label, _displayed(outcome, self), error)
+            for label, outcome, error in zip(self.labels, found, errors, strict=True)
         )
         for label, places in self.margins:
             whole = replace(self, merged=len(places))
             outcome = whole.outcome_of(summed(drawn, places))
             cells = (*cells, Cell(label, outcome))
-        number = self.design.moments(drawn[0])[0]  # of the first group, and read where there are none
+        number = moments[0][0]  # of the first group, and read where there are none
         return Answer(
             self.name, cells, caveats, values=ValueCount(self.query.column, number, tuple(self.noise_of([1.0])))
         )
@@ -123,12 +133,20 @@ class MomentStep:
             scales[0] = 0.0
         return scales * self.merged
 
+    @property
+    def many(self) -> MeanTerms:
+        """The terms from which means of many groups are worked out at once."""
+        from reticent.statistics.moments.many_means import MeanTerms
+
+        back = tuple(tuple(map(float, row)) for row in self.design.back)
+        middle, half, _, _ = _range(self)
+        return MeanTerms(back, self.scale, self.units is not None, self.alike, middle, half)
+
     def outcome_of(self, released: tuple[int, ...]) -> Outcome[Estimate]:
         """Estimate the statistic of one group from its released integers, in the unit of the column."""
-        return _displayed(self._outcome(released), self)
+        return _displayed(self._outcome(*self.design.moments([released])), self)
 
-    def _outcome(self, released: tuple[int, ...]) -> Outcome[Estimate]:
-        moments = self.design.moments(released)
+    def _outcome(self, moments: Sequence[float]) -> Outcome[Estimate]:
         size = moments[0]
         if too_few(size, self.noise_of([1.0])):
             return NO_REPLY
@@ -159,11 +177,10 @@ class MomentStep:
         estimate = sum(w * m for w, m in zip(form, moments, strict=False))
         return SampledVariance(estimate, spread(self.noise_of(form)), 0.0, moments[0] * (1.0 - mean * mean))
 
-    def _error(self, released: tuple[int, ...]) -> ErrorLaw | None:
+    def _error(self, moments: Sequence[float]) -> ErrorLaw | None:
         """The law of the error of a mean, in the unit of the column; variances have none that adds up."""
         if self.shape != "mean":
             return None
-        moments = self.design.moments(released)
         size = moments[0]
         mean = min(max(moments[1] / size, -1.0), 1.0)
         middle, half, _, _ = _range(self)

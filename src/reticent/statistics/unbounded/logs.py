@@ -121,7 +121,7 @@ class LogMoments:
         above = values > 0.0
         middle, half = self.scale
         y = (np.log(values[above]) - middle) / half
-        sums = self.moments.design.integers(powers(y, data.counts[above]))
+        sums = self.moments.design.integers([powers(y, data.counts[above])])[0]
         return sums if self.sized else (*sums, int(data.counts[~above].sum()) * self.unit)
 
     def draw(self, data: Counts, entropy: Entropy) -> Outcome[LogMeanEstimate]:
@@ -138,7 +138,7 @@ class LogMoments:
 
     def _beside(self, released: tuple[int, ...]) -> tuple[float, float]:
         """The share of values of 0 and below, and how far the noise can have moved it."""
-        size, noise = self.moments.design.moments(released[:3])[0], self.moments.noise_of([1.0])
+        size, noise = self.moments.design.moments([released[:3]])[0][0], self.moments.noise_of([1.0])
         if self.sized:
             total = float(self.terms.values or 1)
             return min(max(1.0 - size / total, 0.0), 1.0), half_width(NONE, noise) / total
