@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from reticent.certificate.particulars import Record
 from reticent.data.dates import date, datetime
-from reticent.data.formula import Expression, case, col
+from reticent.data.formula import Expression, case, col, cut, hour, month, quarter, trunc, week, weekday, year
 from reticent.data.schema import category, integer, real, text
 from reticent.errors import (
     BudgetError,
@@ -117,11 +117,13 @@ __all__ = [
     "category",
     "col",
     "count",
+    "cut",
     "date",
     "datetime",
     "density",
     "geometric_mean",
     "histogram",
+    "hour",
     "integer",
     "iqr",
     "keys",
@@ -129,11 +131,13 @@ __all__ = [
     "log_mean",
     "mean",
     "median",
+    "month",
     "open",
     "persons",
     "proportion",
     "quantile",
     "quantiles",
+    "quarter",
     "read_certificate",
     "read_release",
     "real",
@@ -146,5 +150,9 @@ __all__ = [
     "test",
     "text",
     "trimmed_mean",
+    "trunc",
     "variance",
+    "week",
+    "weekday",
+    "year",
 ]

@@ -140,6 +140,18 @@ def test_exact_counts_of_a_product_are_those_of_its_rows() -> None:
     assert [*exact.values()] == [*counted().values()]
 
 
+def test_a_number_floored_to_a_step_has_a_group_for_each_multiple() -> None:
+    columns: dict[str, Column] = {"age": rt.integer(5, 120), "cost": rt.real(-60, 2000)}
+    schema = Schema(columns, Person("add_remove"))
+    assert keys_of(schema, "floor(age, 50)").among == (0, 50, 100)
+    assert keys_of(schema, "floor(cost, 1000)").among == (-1000, 0, 1000, 2000)
+    assert len(keys_of(schema, "floor(age, 1) + floor(age, 10)").among) == 236
+    ages = {"age": [9, 10, 19, 20]}
+    told = rt.study(ages, adjacency="add_remove", rows_each=1, columns={"age": rt.integer(0, 29)}, budget=5)
+    cells = told.release(["count by floor(age, 10)"], epsilon=5)["count by floor(age, 10)"].cells
+    assert [cell.label[0][1] for cell in cells] == [0, 10, 20]
+
+
 def test_an_expression_is_named_as_it_is_read() -> None:
     texts = (
         "mean(x * 2)",

@@ -160,3 +160,39 @@ def test_constructors_read_floats_by_their_shortest_text() -> None:
         rt.mean("x").at(0.1 + 0.2)
     with pytest.raises(QuestionError):
         rt.quantiles("x", "0.1 0.5")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "count",
+        "mean(cost) where age >= 65 by ward, month(admitted)",
+        "mean(cost, per=person) where age < 18",
+        'mean(cost, epsilon=1/3) weight w where ward in ("north", "south") by ward with totals',
+        "count by drug keys=found at_least=20 groups=2",
+        "regress(cost ~ age) where admitted >= 2024-02-29",
+    ],
+)
+def test_a_question_is_printed_in_python_as_the_text_reads_it(text: str) -> None:
+    asked = parse(text)
+    assert repr(asked) == str(asked) == text
+    assert parse(repr(asked)) == asked
+    assert repr(asked.statistic) == asked.statistic.name
+
+
+def test_python_spells_the_parts_of_a_date_that_make_groups() -> None:
+    admitted, age = rt.col("admitted"), rt.col("age")
+    asked = rt.mean("cost").where(age >= 65).by("ward", rt.month("admitted"))
+    assert repr(asked) == "mean(cost) where age >= 65 by ward, month(admitted)"
+    pairs = [
+        (rt.year("admitted"), admitted.year()),
+        (rt.quarter("admitted"), admitted.quarter()),
+        (rt.month(admitted), admitted.month()),
+        (rt.week("admitted"), admitted.week()),
+        (rt.weekday("admitted"), admitted.weekday()),
+        (rt.hour("admitted"), admitted.hour()),
+        (rt.trunc("admitted", "month"), admitted.trunc("month")),
+        (rt.cut("age", range(0, 101, 10)), age.cut([*range(0, 101, 10)])),
+    ]
+    for short, long in pairs:
+        assert short.tree == long.tree

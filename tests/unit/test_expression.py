@@ -100,7 +100,7 @@ def test_values_lie_within_the_range_that_is_derived(seed: int) -> None:
 def test_a_range_follows_from_the_bounds_of_the_columns() -> None:
     assert kind_of("age * 2 - 10") == Numbers(Fraction(-10), Fraction(230), whole=True)
     assert kind_of("abs(cost)") == Numbers(Fraction(0), Fraction(1000))
-    assert kind_of("floor(cost, 10)") == Numbers(Fraction(-10), Fraction(1000), whole=True)
+    assert kind_of("floor(cost, 10)") == Numbers(Fraction(-10), Fraction(1000), whole=True, step=10)
     assert kind_of("clamp(u, 0, 5)") == Numbers(Fraction(0), Fraction(5))
     assert kind_of("u + age") == Numbers()
     assert kind_of("age >= 121") == Truth(frozenset({False}))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise, product
@@ -28,11 +28,15 @@ SLACK: Final = Fraction(1, 1 << 40)  # libraries' logarithms differ in the last 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Finite doubles within a public range, ends None where there is none; ``whole`` ones are integers within 2^53."""
+    """Finite doubles within a public range, ends None where there is none; ``whole`` ones are integers within 2^53.
+
+    Whole numbers with a ``step`` are its multiples, and so are their ends.
+    """
 
     low: Fraction | None = None
     high: Fraction | None = None
     whole: bool = False
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,9 +326,11 @@ def floored(types: Sequence[Type]) -> Type:
         raise refusal("floor goes down to a multiple of a number above 0.")
     if one.low is None or one.high is None:
         return Numbers()
-    whole = step.denominator == 1
     low, high = ((end / step).__floor__() * step for end in (one.low, one.high))
-    return ranged(low, high, whole=True) if whole else ranged(low - step, high + step, whole=False)
+    if step.denominator > 1:
+        return ranged(low - step, high + step, whole=False)
+    found = ranged(low, high, whole=True)
+    return replace(found, step=int(step)) if found.whole else found
 
 
 def logged(types: Sequence[Type]) -> Type:
@@ -481,10 +487,10 @@ def part_keys(one: Type) -> tuple[Key, ...]:
         case Dates():
             date_labels([one])
             return date_keys(one)
-        case Numbers(low=low, high=high, whole=True) if low is not None and high is not None:
+        case Numbers(low=low, high=high, whole=True, step=step) if low is not None and high is not None:
             first, last = math.ceil(low), math.floor(high)
-            if last - first < MOST_INTEGERS:
-                return tuple(range(first, last + 1))
+            if (last - first) // step < MOST_INTEGERS:
+                return tuple(range(first, last + 1, step))
             raise refusal(
                 f"Groups of the integers {first} to {last} are more than {MOST_INTEGERS:,}. Cut them, such as "
                 "cut(x, 0:100:10)."

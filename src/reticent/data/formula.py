@@ -264,6 +264,53 @@ def case(whens: Sequence[tuple[Expression, Operand]], otherwise: Operand) -> Exp
     return Expression(Application("case", (*parts, tree_of(otherwise))))
 
 
+# --- what makes groups ------------------------------------------------------------------------------------------------
+
+
+def year(column: str | Expression) -> Expression:
+    """The year of a date, as ``rt.col(column).year()``."""
+    return _named(column).year()
+
+
+def quarter(column: str | Expression) -> Expression:
+    """The quarter of a date, 1 to 4."""
+    return _named(column).quarter()
+
+
+def month(column: str | Expression) -> Expression:
+    """The month of a date, 1 to 12: ``rt.count().by("ward", rt.month("admitted"))``."""
+    return _named(column).month()
+
+
+def week(column: str | Expression) -> Expression:
+    """The week of a date by ISO 8601, 1 to 53."""
+    return _named(column).week()
+
+
+def weekday(column: str | Expression) -> Expression:
+    """The day of the week, from 1 for Monday to 7."""
+    return _named(column).weekday()
+
+
+def hour(column: str | Expression) -> Expression:
+    """The hour of a time, 0 to 23."""
+    return _named(column).hour()
+
+
+def trunc(column: str | Expression, period: str) -> Expression:
+    """The first day of the "week", "month", "quarter" or "year" of a date; "day" of a time."""
+    return _named(column).trunc(period)
+
+
+def cut(column: str | Expression, edges: Sequence[Operand]) -> Expression:
+    """The class of a number between public edges: ``rt.count().by(rt.cut("age", range(0, 101, 10)))``."""
+    return _named(column).cut(edges)
+
+
+def _named(column: str | Expression) -> Expression:
+    return column if isinstance(column, Expression) else col(column)
+
+
 def _formula(given: Operand) -> Expression:
     return given if isinstance(given, Expression) else Expression(tree_of(given))
 

@@ -127,6 +127,14 @@ class Statistic(ABC):
                 refuse_options(cls.verb, named, known)
             return super().__new__(cls)
 
+    def __init_subclass__(cls) -> None:
+        """Let a subclass be printed by its text, and not by the fields that attrs would list."""
+        super().__init_subclass__()
+        cls.__repr__ = Statistic.__repr__  # type: ignore[method-assign]  # attrs keeps one of the class itself
+
+    def __repr__(self) -> str:
+        return self.name
+
     # --- what a statistic says of itself ------------------------------------------------------------------------------
 
     @property
@@ -495,6 +503,10 @@ class Ask:
         shares = (("epsilon", self.epsilon), ("delta", self.delta))
         cost = tuple((name, show(share)) for name, share in shares if share is not None)
         return self._grouped(self.statistic.text(self.unit, cost), self.weights)
+
+    def __repr__(self) -> str:
+        """The text, which a release takes in place of the question."""
+        return str(self)
 
     def _grouped(self, text: str, weights: str | None) -> str:
         chosen = "" if weights is None else f" weight {weights}"
