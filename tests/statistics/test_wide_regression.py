@@ -164,6 +164,26 @@ def test_a_delta_is_left_where_one_draw_has_less_noise() -> None:
     assert isinstance(loss(30), ApproxDP)
 
 
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+@pytest.mark.parametrize("columns", [1, 2, 4, 6, 12])
+def test_a_delta_never_makes_a_line_worse(kind: Kind, columns: int) -> None:
+    """Two sums had Gaussian noise of twice the size of the Laplace noise that the same epsilon pays for."""
+    near = Adjacency(kind)
+    frame = Frame((BOX,) * columns, BOX)
+    with_delta, without = (engine(frame, Price(Fraction(1), delta, near), 90_000) for delta in (TINY, Fraction(0)))
+    assert not isinstance(without, PlainSquares)
+    assert not isinstance(with_delta, PlainSquares)
+    assert with_delta.error() <= without.error()
+    in_rho = engine(frame, Price(Fraction(1), TINY, near, currency="zcdp"), 90_000)
+    assert isinstance(in_rho.guarantee.loss, ApproxDP)
+
+
+def test_a_line_of_one_column_spends_no_delta_that_it_is_offered() -> None:
+    schema = Schema({name: Real(Fraction(-1), Fraction(1)) for name in "xy"}, Person("substitute"))
+    planned = settle([parse("regress(y ~ x, delta=1e-6)")], Cost(Fraction(1), delta=TINY), schema, 2000, "approximate")
+    assert planned.guarantee.loss == PureDP(Fraction(1))
+
+
 def test_in_rho_a_delta_pays_for_a_descent() -> None:
     """Six columns: the pure draw at epsilon 1 that an (epsilon, delta) ledger pays for costs 19 times this rho."""
     from reticent.learning import LinearRegression
