@@ -86,10 +86,9 @@ def test_a_rare_key_is_told_from_as_many_rows_as_the_plan_says(place: int, delta
     """
     kind, people = ("substitute", 20_000) if delta else ("add_remove", 5_000)
     neighbours = Adjacency("substitute" if kind == "substitute" else "add_remove")
-    plan = engine(
-        Frame((BOX, CategoryKeys(4, 0)), BOX), Price(Fraction(1), delta, neighbours), people if delta else None
-    )
-    assert isinstance(plan, Point if delta else LeastSquares)
+    frame, price = Frame((BOX, CategoryKeys(4, 0)), BOX), Price(Fraction(1), delta, neighbours)
+    plan = Point(frame, price, people) if delta else engine(frame, price)
+    assert isinstance(plan, Point | LeastSquares)
     needed = rows_of_keys(plan, people)
     assert needed is not None
     half, most = needed[:2] if place else needed[2:]
