@@ -221,8 +221,11 @@ def _engaged(study: Study, texts: Sequence[str]) -> Study:
     name, found = read_engine(words, Path().resolve(), "--engine")
     name = name or study.spec.engine
     check_place(study.spec.source, name)
-    given = {word: getattr(found, word) for word in words if word != "name"}
-    return replace(study, spec=replace(study.spec, engine=name, limits=limited(study.spec.limits, given, None)))
+    given = {word: getattr(found, word) for word in words if word not in ("name", "partitions")}
+    limits = limited(study.spec.limits, given, None)
+    if "partitions" in words:
+        limits = replace(limits, partitions=found.partitions)
+    return replace(study, spec=replace(study.spec, engine=name, limits=limits))
 
 
 def widths(texts: Sequence[str]) -> dict[str, float] | None:

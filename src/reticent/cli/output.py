@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
 from reticent.cli.table import Passage, fold
@@ -60,6 +60,7 @@ class Voice:
     _midline: bool = False
     _progress: Progress | None = None
     _swallowed: bool = False
+    _changed: list[str] = field(default_factory=list)
 
     @property
     def at_terminal(self) -> bool:
@@ -112,10 +113,17 @@ class Voice:
         self.say(f"   {name}" if self._midline else name)
         if self._swallowed:
             self.say(f"warning  {SWALLOWED}")
+        if self._changed:
+            told = ", ".join(dict.fromkeys(self._changed))
+            self.say(f"warning  Files of a partition changed, which should never change, and were read again: {told}.")
 
     def swallowed(self) -> None:
         """A quoted cell took in many lines: told when the release has ended, on the curator's terminal alone."""
         self._swallowed = True
+
+    def changed(self, partition: str) -> None:
+        """Files of a partition changed: told when the release has ended, on the curator's terminal alone."""
+        self._changed.append(partition)
 
     def stage(self, name: str) -> None:
         """The stage that begins, all on one line: ``reserve … read … draw … commit``."""

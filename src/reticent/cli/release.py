@@ -149,6 +149,7 @@ def watched(study: Study, voice: Voice) -> Study:
         on_stage=voice.stage,
         on_rows=voice.rows if voice.at_terminal else None,
         on_swallowed=voice.swallowed if voice.curator else None,
+        on_changed=voice.changed if voice.curator else None,
     )
 
 

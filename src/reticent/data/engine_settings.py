@@ -62,8 +62,12 @@ def read_engine(given: str | Mapping[str, Any] | None, folder: Path, where: str 
         raise SpecError(
             f"{where} name has no such engine.{f' Did you mean {near}?' if near else ''} Known: {', '.join(NAMES)}."
         )
-    found = limited(Limits(), {key: word for key, word in words.items() if key != "name"}, None, where)
-    return name, replace(found, temp=str(folder / found.temp)) if found.temp else found
+    parted = words.get("partitions", "")
+    if not isinstance(parted, str):
+        raise SpecError(f"{where} partitions names a column of folders, as text in quotes: day of day=2026-01-31.")
+    own = ("name", "partitions")
+    found = limited(Limits(), {key: word for key, word in words.items() if key not in own}, None, where)
+    return name, replace(found, temp=str(folder / found.temp) if found.temp else "", partitions=parted)
 
 
 def limited(limits: Limits, given: Mapping[str, Any] | None, timeout: float | None, where: str = "limits") -> Limits:
@@ -146,6 +150,8 @@ def check_engine_settings(engine: Engine, name: str, limits: Limits) -> None:
     """
     _check_name(engine.name, name)
     usual = Limits()
+    if limits.partitions and engine.name != "duckdb":
+        raise SpecError("[engine] partitions are folders of Parquet files that duckdb reads. Nothing was read.")
     for word in LIMITED:
         if word not in engine.keeps and getattr(limits, word) != getattr(usual, word):
             raise SpecError(

@@ -62,6 +62,8 @@ class Limits:
         The folder of its temporary files; empty for the system's.
     timeout : float or None
         Seconds that all readings take together; None for no end.
+    partitions : str
+        The column of folders that never change, whose counts are kept beside them; empty where none are.
     """
 
     memory: str = "2GB"
@@ -69,6 +71,7 @@ class Limits:
     threads: int | None = None
     temp: str = ""
     timeout: float | None = None
+    partitions: str = ""
 
     def __post_init__(self) -> None:
         for name, size in (("memory", self.memory), ("spill", self.spill)):

@@ -84,7 +84,7 @@ DATED: Final = ("kind", "from", "low", "high", "why", "missing", "constant", "co
 KINDS: Final = ("real", "integer", "date", "datetime", "category", "text")
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("study", "person", "budget", "columns", "tables", "engine", "release"),
-    "engine": ("name", "memory", "spill", "threads", "temp"),
+    "engine": ("name", "memory", "spill", "threads", "temp", "partitions"),
     "study": (
         *("title", "source", "sheet", "ledger", "snapshot"),
         *("delimiter", "encoding", "decimal", "thousands", "na", "where"),

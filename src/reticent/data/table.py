@@ -186,6 +186,21 @@ class Table:
         self._read = 0.0
         self._running: EngineSession | None = None
 
+    def take(self, other: Table) -> None:
+        """Become a table of the same rows, engine and limits."""
+        for name in Table.__slots__:
+            setattr(self, name, getattr(other, name))
+
+    @property
+    def source(self) -> Source:
+        """The source, refused after ``close``."""
+        return self._open()
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL of its engine."""
+        return self._engine.dialect
+
     @property
     def place(self) -> str | None:
         """The resolved path of the source, or None for a table in memory."""
@@ -222,13 +237,34 @@ class Table:
         EngineFailure
             Where reading failed; nothing of the cause is shown.
         """
-        from reticent.data import query_compiler
-
         if len(key) != KEY_BYTES:
             raise ValueError(f"the key must have {KEY_BYTES} bytes")
         view = self.schema if schema is None else schema
         view = flat(view) if not self.schema.tables else view  # made-up rows are joined already
-        source, used = self._open(), query_compiler.columns_of(queries, view)
+        return self.answers(queries, key, view)
+
+    def answers(
+        self, queries: Sequence[Query], key: bytes, view: Schema, part: Source | None = None
+    ) -> list[QueryResult]:
+        """The answers of ``run``, or those of a part of the rows.
+
+        Parameters
+        ----------
+        queries : sequence of Query
+        key : bytes of length 32
+        view : Schema
+            Of the columns, flat.
+        part : Source, optional
+            Some of the rows, in the storage of the whole; by default all.
+
+        Returns
+        -------
+        list of QueryResult
+        """
+        from reticent.data import query_compiler
+
+        source = self.source if part is None else part
+        used = query_compiler.columns_of(queries, view)
         told = query_compiler.statements(queries, view, source.storage, key, self._engine.dialect)
 
         def work(engine: EngineSession) -> list[QueryResult]:
@@ -624,7 +660,7 @@ def _read_weights(found: pa.Table, query: WeightedTally, groups: int) -> tuple[t
 def _read_ranks(found: pa.Table, query: Ranks, schema: Schema, groups: int) -> tuple[Counts, ...]:
     cells = cells_on(query.on, schema.column(query.column), query.column)
     values, counts, where = _values_of(found)
-    return tuple(Counts(*held) for held in _by_group(where, cells.index(values), counts, groups))
+    return tuple(Counts(*held) for held in by_group(where, cells.index(values), counts, groups))
 
 
 def _values_of(found: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
@@ -639,7 +675,7 @@ def _places_of(found: pa.Table) -> NDArray[np.int64]:
     return np.zeros(found.num_rows, np.int64)
 
 
-def _by_group(where: Integers, values: Integers, counts: Integers, groups: int) -> list[tuple[Integers, Integers]]:
+def by_group(where: Integers, values: Integers, counts: Integers, groups: int) -> list[tuple[Integers, Integers]]:
     """Ascending values of each group with how often each occurs: one sort, whatever the number of groups.
 
     Parameters
@@ -676,7 +712,7 @@ def _read_records(found: pa.Table, query: Records) -> QueryResult:
 
 
 def _read_runs(found: pa.Table, groups: int) -> tuple[RunLength, ...]:
-    return tuple(RunLength(*runs) for runs in _by_group(_places_of(found), *_steps_of(found), groups))
+    return tuple(RunLength(*runs) for runs in by_group(_places_of(found), *_steps_of(found), groups))
 
 
 def _steps_of(found: pa.Table) -> tuple[Integers, Integers]:

@@ -44,6 +44,7 @@ class StudyTerms:
     on_stage: Callable[[str], None] | None = None  # called with the name of each stage of a release as it begins
     on_rows: Callable[[int, float], None] | None = None  # called with the rows read, and the share that is done
     on_swallowed: Callable[[], None] | None = None  # called where a quoted cell took in many lines; of rows, as on_rows
+    on_changed: Callable[[str], None] | None = None  # called with the name of a partition that changed; as on_rows
     extensions: tuple[Extension, ...] = ()  # statistics and mechanisms of third parties that were passed by hand
     _passing: Fraction | None = None  # the share of rows that plans suppose to pass a filter
     _same_people: bool = False  # the curator says so of a source that changed since its last release
@@ -170,7 +171,7 @@ class StudyTerms:
 
         source = self._rows if self._rows is not None else self._place
         further = sources(self.schema, self.spec.further) if self.schema.tables else None
-        return open_table(
+        table = open_table(
             source,
             self.schema,
             delimiter=self.spec.delimiter,
@@ -181,6 +182,11 @@ class StudyTerms:
             further=further,
             engine=self.spec.engine,
         )
+        if not self.spec.limits.partitions:
+            return table
+        from reticent.data.partitions import in_partitions
+
+        return in_partitions(table, self.spec.limits.partitions, self.on_changed)
 
     def _probe(self, table: Table) -> None:
         from reticent.data.table import check_engine
