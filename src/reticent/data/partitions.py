@@ -4,8 +4,8 @@
     day=2026-01-31  --read, then kept-------+--merged--> the integers that one reading of all rows gives
 
 Each row is another person here, so no row is left out for what stands in another partition. Every query but records is
-then a sum, or a list of values with counts, and merging partitions gives what all rows together give, integer by
-integer. Sensitivities, noise and charge are those of that table: none of them can tell that counts were kept.
+then a sum, or a list of values with counts. Merged partitions give what all rows give, integer by integer.
+Sensitivities, noise and charge are those of that table: none of them can tell that counts were kept.
 
 Counts are exact, hence as private as rows. They stand in files that only their owner can read. An entry is found by a
 digest of the statements, the query and the versions of the engine, and by the looks of its files: names, sizes, times.
