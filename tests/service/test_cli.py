@@ -57,11 +57,39 @@ def test_init_takes_the_delimiter_from_the_header_line_and_says_what_it_assumed(
     assert done.code == 0
     assert "with ';' between them" in done.said
     assert "Assumed: encoding utf-8, numbers like 1234,5; dates in day." in done.said
-    assert "The first column has no name" in done.said
+    assert "A column without a name is left out" in done.said
+    assert "wrote y.toml: 2 columns" in done.said
+    assert "often 1234,5" not in done.said
     text = (study.parent / "y.toml").read_text("utf-8")
     assert 'delimiter = ";"\ndecimal = ","' in text
     assert '[columns.day]\nkind = "date"' in text
     assert "HIV" not in done.said + text
+
+
+@pytest.mark.parametrize(("given", "doubted"), [((), True), (("--decimal", "."), False)])
+def test_init_doubts_a_decimal_point_that_nobody_said(given: tuple[str, ...], doubted: bool, study: Path) -> None:
+    (study.parent / "y.csv").write_text("age;day\n", encoding="utf-8")
+    assert ("numbers are often 1234,5" in run("init", "y.csv", *given).said) is doubted
+
+
+def test_words_quote_the_name_of_a_file_as_a_shell_takes_it(study: Path) -> None:
+    (study.parent / "our visits.csv").write_text("age,day\n", encoding="utf-8")
+    assert "Then: reticent check 'our visits.toml'" in run("init", "our visits.csv").said
+    assert "by reticent init 'our visits.csv'" in run("check", "our visits.csv").said
+    assert "--key 'the officer.key'" in run("init", "--key", "the officer").said
+
+
+def test_a_certificate_that_is_not_there_is_said_to_be_missing(study: Path) -> None:
+    done = run("verify", "table1.json")
+    assert done.code == 6
+    assert "There is no certificate table1.json. A release writes one: STEM.json." in done.said
+
+
+def test_check_names_a_tab_between_cells(study: Path) -> None:
+    text = study.read_text("utf-8").replace("[study]", '[study]\ndelimiter = "\\t"')
+    study.write_text(text, "utf-8")
+    (study.parent / "clinic.csv").write_text("pid\tage\tcost\ttown\tdiagnosis\n", "utf-8")
+    assert "the file is read as: a tab between cells" in run("check", str(study)).said
 
 
 def test_check_doubts_a_decimal_point_between_semicolons(study: Path) -> None:

@@ -73,14 +73,28 @@ def test_a_share_of_odd_cells_stands_beside_the_answer_wherever_it_is_shown(adja
 
 def test_a_column_that_is_written_otherwise_than_declared_is_told_of() -> None:
     """Nearly all cells odd: the share asks for the form of the cells. Nothing but the released share decides."""
-    words = "decimal, thousands, encoding, na, among, format"
-    advice = f"; if most of those cells are filled, declare how they are written: {words}"
+    advice = "; if most of those cells are filled, declare how they are written: decimal, thousands, na"
     whole = [f"{number},{number % 100:02d}" for number in range(SIZE)]
     for cells, expected in ((whole, True), (PRICES, False)):
         made = rt.study({"price": cells}, adjacency="add_remove", columns={"price": rt.real(0, 10_000)}, budget="10")
         release = made.release(["median(price)"], epsilon="8")  # the noise of the share is below .1 but for 1e-10
         caveat = next(text for text in release["median(price)"].caveats if "readable" in text)
         assert caveat.endswith(advice) is expected
+
+
+@pytest.mark.parametrize(
+    ("column", "asked", "words"),
+    [
+        (rt.category(["a", "b"]), "proportion(x, value=a)", "encoding, na, among"),
+        (rt.date("2024-01-01", "2024-12-31"), "median(x)", "na, format"),
+        (rt.date("2024-01-01", "2024-12-31"), "count by month(x)", "decimal, thousands, encoding, na, among, format"),
+    ],
+)
+def test_advice_on_odd_cells_names_what_a_column_of_its_kind_can_declare(column: Any, asked: str, words: str) -> None:
+    made = rt.study({"x": ["31.12."] * SIZE}, adjacency="add_remove", columns={"x": column}, budget="10")
+    release = made.release([asked], epsilon="8", record=rt.Record(try_anyway=True))
+    caveat = next(text for text in release.answers[0].caveats if "missing or un" in text)
+    assert caveat.endswith(f"declare how they are written: {words}")
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,19 @@ def test_axes_name_columns_and_units() -> None:
     assert [axes.get_xlabel() for axes in both] == ["years"]
 
 
+@pytest.mark.parametrize("name", ["count", "persons", "sum(age)"])
+def test_groups_that_add_up_have_a_scale_from_zero(name: str) -> None:
+    """The number of all rows is no reference for groups of them: beside it all of them were pressed to one side."""
+    release = made(one(name, reply(9000)), by(name, {"a": reply(80), "b": reply(95)}))
+    overall, panel = panels(release)
+    assert panel.reference is None
+    assert panel.scale.zero
+    assert not overall.scale.zero
+    first, second = figure(release).axes
+    assert first.get_xlim()[0] > second.get_xlim()[1]
+    assert second.get_xlim()[0] < 0.0 < 10.0 < second.get_xlim()[1] < 110.0
+
+
 def test_groups_are_sorted_and_stand_beside_the_answer_for_all_rows() -> None:
     groups = by("mean(age)", {"a": reply(30), "b": NO_REPLY, "c": reply(50)})
     release = made(one("mean(age)", reply(40)), groups)

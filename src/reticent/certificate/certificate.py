@@ -183,6 +183,8 @@ def read_certificate(source: str | Path) -> Certificate:
                 text = opened.read(schema.LARGEST + 1).decode("utf-8")
         except UnicodeDecodeError:
             raise CheckError("This is not a certificate: it is not UTF-8 text.") from None
+        except FileNotFoundError:
+            raise CheckError(f"There is no certificate {source}. A release writes one: STEM.json.") from None
         except (OSError, ValueError):
             raise CheckError(f"The certificate {source} cannot be read.") from None
     if len(text) > schema.LARGEST:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -111,7 +112,7 @@ def _of_database(voice: Voice, place: str, out: Path | None, more: tuple[Path, .
     voice.result(
         {"verb": "init", "wrote": str(target), "columns": list(names), "delimiter": ","},
         *skeleton_words(names, str(target), kind="database").split("\n"),
-        f"Then: reticent check {target}",
+        f"Then: reticent check {shlex.quote(str(target))}",
     )
 
 
@@ -145,7 +146,8 @@ def _of_file(
         write_new(target, "", hint="Name another file: --out STUDY.toml")
     encoding = _told(encoding, "Encoding", "utf-8", asked=seen is not None)
     sign = delimiter or seen or ","
-    decimal = _told(decimal, "Decimal sign of numbers", "," if sign == ";" else ".", asked=seen is not None) or "."
+    decimal = _told(decimal, "Decimal sign of numbers", "," if sign == ";" else ".", asked=seen is not None)
+    doubt, decimal = decimal is None, decimal or "."
     if not dates and seen is not None:
         listed = _told(None, "Columns of dates, with commas between", "none", asked=True) or ""
         dates = () if listed == "none" else tuple(filter(None, map(str.strip, listed.split(","))))
@@ -161,12 +163,12 @@ def _of_file(
             path = os.path.relpath(one.resolve(), target.resolve().parent)
             text = text.replace(f"source = {_quoted(one.name)}", f"source = {_quoted(path)}", 1)
     write_new(target, text, hint="Name another file: --out STUDY.toml")
-    words = skeleton_words(names, str(target), kind=kind_of(file), delimiter=sign, form=form, dates=dates)
+    words = skeleton_words(names, str(target), kind=kind_of(file), delimiter=sign, form=form, dates=dates, doubt=doubt)
     voice.result(
         {"verb": "init", "wrote": str(target), "columns": list(names), "delimiter": sign},
         *words.split("\n"),
         *([f"Further tables: {', '.join(one.name for one in more)}. Say of each how it is reached."] if more else []),
-        f"Then: reticent check {target}",
+        f"Then: reticent check {shlex.quote(str(target))}",
     )
 
 
@@ -193,8 +195,8 @@ def _keys(voice: Voice, name: Path) -> None:
     voice.result(
         {"verb": "init", "private": str(private), "public": str(public)},
         f"wrote {private} (keep it to yourself: it signs) and {public} (give it to everyone: it checks)",
-        f"sign with:   reticent release STUDY --key {private}",
-        f"check with:  reticent verify CERTIFICATE --key {public}",
+        f"sign with:   reticent release STUDY --key {shlex.quote(str(private))}",
+        f"check with:  reticent verify CERTIFICATE --key {shlex.quote(str(public))}",
     )
 
 

@@ -180,19 +180,20 @@ def format_to_json(spec: Spec) -> dict[str, object]:
 def _layout(spec: Spec) -> tuple[str, ...]:
     """Reading of text in the source: all of it in CSV files, else numbers and missing values."""
     from reticent.data.file_kinds import kind_of
+    from reticent.data.format import sign_words
     from reticent.data.schema import Integer
 
     form = spec.schema.format
     if kind_of(Path(spec.source)) != "csv":
         return () if form.plain and not form.na else (f"text is read as: {form.words().partition(', ')[2]}",)
     doubt = form.doubt(spec.delimiter)
-    doubt = f'. {doubt} To say so: decimal = "," in [study]' if doubt else ""
+    doubt = f'. {doubt} To say so: decimal = "," in [study].' if doubt else ""
     dates = "".join(
         f", {name} like {column.calendar.example}"
         for name, column in spec.schema.stored.items()
         if isinstance(column, Integer) and column.calendar is not None
     )
-    return (f"the file is read as: cells between '{spec.delimiter}', {form.words()}{dates}{doubt}",)
+    return (f"the file is read as: {sign_words(spec.delimiter)} between cells, {form.words()}{dates}{doubt}",)
 
 
 @click.command("plan", cls=Verb)

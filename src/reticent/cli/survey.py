@@ -97,7 +97,7 @@ def design(
         {"verb": "survey design", "wrote": str(target), **_document(made), "margin": margin, "people": people},
         f"wrote {target}",
         layout.fields(_described(made, margin, people)),
-        f"Then: reticent survey form {target} --out page.html",
+        f"Then: reticent survey form {shlex.quote(str(target))} --out page.html",
     )
 
 
@@ -272,7 +272,7 @@ def form(
         {"verb": "survey form", "wrote": str(out), "code": made.code, "post": post, "open": asked},
         f"wrote {out}: one file, no network. {how}",
         *([f"Sent with no chance mixed in, and the page says so: {', '.join(asked)}."] if asked else []),
-        f"Then: reticent survey collect FOLDER --design {design} --out answers.csv{_again(ask)}",
+        f"Then: reticent survey collect FOLDER --design {shlex.quote(str(design))} --out answers.csv{_again(ask)}",
     )
 
 
@@ -361,7 +361,7 @@ def collect(voice: Voice, paths: tuple[Path, ...], design: Path, ask: tuple[str,
         },
         f"wrote {out}: {len(found.rows):,} answers; columns {', '.join(found.header)}",
         *([layout.fields(layout.under("left out", left))] if left else []),
-        f"Then: reticent survey estimate {out} --design {design}",
+        f"Then: reticent survey estimate {shlex.quote(str(out))} --design {shlex.quote(str(design))}",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,7 +85,7 @@ def _withdrawable(ledger: Ledger, named: str) -> Withdrawable:
     if named in lines:
         return Withdrawable(lines[named], None, None)
     if not named.endswith(".json"):
-        raise LedgerError(f"There is no {named} in {ledger.name}. See: reticent ledger show {ledger.name}")
+        raise LedgerError(f"There is no {named} in {ledger.name}. See: reticent ledger show {shlex.quote(ledger.name)}")
     from reticent.certificate.certificate import read_certificate
 
     certificate = read_certificate(Path(named))

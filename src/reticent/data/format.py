@@ -182,6 +182,11 @@ class Format:
         return often if delimiter == ";" and self.decimal == "." else ""
 
 
+def sign_words(delimiter: str) -> str:
+    """The sign between cells as a text shows it: ``';'``, or a tab."""
+    return "a tab" if delimiter == "\t" else f"'{delimiter}'"
+
+
 def codec(encoding: str) -> str:
     """The encoding to open a file with; a mark in front of UTF-8 is no part of the first name."""
     return "utf-8-sig" if encoding == "utf-8" else encoding

@@ -14,6 +14,7 @@ import glob
 import json
 import math
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -210,8 +211,8 @@ def read_spec(path: str | Path) -> Spec:
     except tomllib.TOMLDecodeError as error:
         if path.suffix.lower() not in ("", ".toml"):
             raise SpecError(
-                f"{path.name} is no study file, which is TOML. A table has one by reticent init {path.name}, or is "
-                f"opened by rt.study({str(path)!r}, columns=…)."
+                f"{path.name} is no study file, which is TOML. A table has one by reticent init "
+                f"{shlex.quote(path.name)}, or is opened by rt.study({str(path)!r}, columns=…)."
             ) from None
         raise SpecError(f"{path.name} is not TOML: {error}.{_toml_hint(path, str(error))}") from None
     except ValueError:  # a number of more digits than Python reads, a month that is none

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from reticent.data.compression import bare, stem_of
 from reticent.data.file_kinds import FileKind, kind_of
-from reticent.data.format import PLAIN, Format, in_database, toml_key
+from reticent.data.format import PLAIN, Format, in_database, sign_words, toml_key
 from reticent.data.header import check_header
 from reticent.data.source import fields_of
 from reticent.errors import SpecError
@@ -88,7 +88,7 @@ def skeleton(
         head
         + COLUMNS
         + (FIELDS if kind_of(path) == "json lines" else "")
-        + (NAMELESS if "" in names else "")
+        + (f"# {NAMELESS}\n" if "" in names else "")
         + body
         + '\n[[release]]\nname = "first"\n# epsilon = "0.5"\nask = ["count"]\n'
     )
@@ -159,9 +159,7 @@ FIELDS: Final = (
     "# JSON lines have no header: names of fields stand in the rows, which were not read. Name those that you need.\n\n"
     '# [columns.age]\n# kind = "integer"\n# low  = …\n# high = …\n'
 )
-NAMELESS: Final = (
-    "# The first column has no name: R and pandas write the names of rows there. It is left out, and never read.\n"
-)
+NAMELESS: Final = "A column without a name is left out, such as names of rows that R and pandas write first."
 
 
 def _written(delimiter: str, form: Format) -> str:
@@ -227,6 +225,7 @@ def skeleton_words(
     delimiter: str = ",",
     form: Format = PLAIN,
     dates: Sequence[str] = (),
+    doubt: bool = True,
 ) -> str:
     """The words of ``init``: what it did, what it assumed since it read no row, and what only the curator can say.
 
@@ -243,12 +242,15 @@ def skeleton_words(
         Way in which the file writes numbers.
     dates : sequence of str
         Columns of dates.
+    doubt : bool
+        True where nobody said the decimal sign.
 
     Returns
     -------
     str
     """
-    columns = f"{len(names):,} column{'' if len(names) == 1 else 's'}"
+    named = len(names) - ("" in names)
+    columns = f"{named:,} column{'' if named == 1 else 's'}"
     said = []
     if kind == "json lines":
         said.append(
@@ -273,8 +275,8 @@ def skeleton_words(
             "maxima and row counts that a Parquet footer holds were not shown: they are private values."
         )
     else:
-        sign = {"\t": "a tab"}.get(delimiter, f"'{delimiter}'")
-        often = f" {form.doubt(delimiter)}".rstrip()
+        sign = sign_words(delimiter)
+        often = f" {form.doubt(delimiter)}".rstrip() if doubt else ""
         said += [
             f"wrote {wrote}: {columns}, names from the first line of the file, with {sign} between them. No row was "
             "read.",
@@ -282,7 +284,7 @@ def skeleton_words(
             "To say otherwise: --decimal, --encoding, --dates.",
         ]
     if "" in names:
-        said.append("The first column has no name, as R and pandas write names of rows: it is left out.")
+        said.append(NAMELESS)
     said.append(
         "Three things only you can say: who a person is ([person]), what range a value can have ([columns.*]), "
         "the budget ([budget])."

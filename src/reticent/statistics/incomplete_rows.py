@@ -17,8 +17,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from reticent.data.expression_text import divided
+from reticent.data.expression_tree import key_text
 from reticent.data.query import Incomplete, Query, Rows
-from reticent.data.schema import Key, Schema
+from reticent.data.schema import Category, Integer, Key, Real, Schema
 from reticent.errors import QuestionError
 from reticent.outcome import NO_REPLY
 from reticent.privacy.guarantee import Guarantee
@@ -38,9 +39,10 @@ from reticent.statistics.replies import of_any, passing
 from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.statistic import Ask
 
-DECLARED: Final = (
-    "if most of those cells are filled, declare how they are written: decimal, thousands, encoding, na, among, format"
-)
+DECLARED: Final = "if most of those cells are filled, declare how they are written: "
+OF_NUMBERS: Final = ("decimal", "thousands", "na")  # keys of a study that say how cells of a kind are written
+OF_DATES: Final = ("na", "format")
+OF_LISTS: Final = ("encoding", "na", "among")
 _PRODUCT: Final = re.compile(r"cross\((.*)\)", re.DOTALL)
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def _stand_ins(columns: tuple[str, ...], schema: Schema) -> list[tuple[str, Key 
 
 
 def _key(value: Key | Fraction) -> str:
-    return show(value) if isinstance(value, Fraction) else str(value)
+    return show(value) if isinstance(value, Fraction) else key_text(value)
 
 
 def _parts(column: str) -> list[str]:
@@ -245,8 +247,24 @@ def words(beside: IncompleteRows, schema: Schema) -> str:
     """The caveat beside an answer, such as ``1.2 % of rows have a missing or unreadable cost: they are left out``."""
     columns = beside.columns
     which, then = f"have {odd_cells(columns, schema)}", instead(columns, schema)
-    advice = f"; {DECLARED}" if shares.most(beside.outcome) else ""
+    advice = f"; {DECLARED}{', '.join(_ways(columns, schema))}" if shares.most(beside.outcome) else ""
     return f"{shares.words(beside.outcome, which, then)}{advice}{shares.again(beside.origin)}"
+
+
+def _ways(columns: tuple[str, ...], schema: Schema) -> list[str]:
+    """Keys of a study that say how the cells of these columns are written; all of them for a computed column."""
+    found: set[str] = set()
+    for name in columns:
+        match schema.stored.get(name):
+            case Real() | Integer(calendar=None):
+                found.update(OF_NUMBERS)
+            case Integer():
+                found.update(OF_DATES)
+            case Category():
+                found.update(OF_LISTS)
+            case None:
+                found.update((*OF_NUMBERS, *OF_DATES, *OF_LISTS))
+    return [word for word in ("decimal", "thousands", "encoding", "na", "among", "format") if word in found]
 
 
 def instead(columns: tuple[str, ...], schema: Schema) -> str:

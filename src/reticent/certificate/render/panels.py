@@ -4,8 +4,9 @@
 
 Answers of one kind and unit share an axis: a statistic states its kind, and the schema the unit of its column. Single
 numbers of one kind and unit share a panel. Groups of an answer have one of their own on the same scale, sorted by their
-values. A line shows the answer for all rows where the release has it. Groups of counts are a heat map where both sides
-are lists, and small multiples where one side is a scale.
+values. A line shows the answer for all rows where the release has it. Counts and sums of groups add up to that, so they
+have a scale of their own, from zero. Groups of counts are a heat map where both sides are lists, and small multiples
+where one side is a scale.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ PLURALS: Final = (
     *("dollars", "euros", "pounds", "miles", "kilometres", "metres"),
 )
 ABOUT_ZERO: Final = "effect"
+ADDITIVE: Final = ("count", "persons", "sum")  # the answer for all rows is the sum of groups: their reference is zero
+GROUPS: Final = "groups"
 ROW_NAME: Final = 28  # characters
 LINE: Final = 36
 SCALE_OF_GROUPS: Final = re.compile(r"(cut|year|quarter|month|week|day|weekday|hour|minute)\(")
@@ -186,7 +189,10 @@ def _panels(answer: Answer, declared: Mapping[str, Any], overall: Mapping[str, f
         rows = _weighed(UNITS_OF["rows"], answer.name)
         yield from (replace(panel, up=rows) for panel in _counts(answer, asked, declared))
     else:
-        yield _strip(answer, _scale(answer.name, asked, declared), overall, _called(declared))
+        scale = _scale(answer.name, asked, declared)
+        if asked is not None and asked.verb in ADDITIVE and answer.cells[0].label:
+            scale, overall = replace(scale, key=(*scale.key, GROUPS), zero=True), {}
+        yield _strip(answer, scale, overall, _called(declared))
 
 
 def _asked(name: str) -> Statistic | None:

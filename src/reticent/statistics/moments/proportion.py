@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import attrs
 
+from reticent.data.expression_tree import key_text
 from reticent.data.format import section
 from reticent.data.schema import Category, Column, Integer, Key, Schema
 from reticent.errors import QuestionError
@@ -53,7 +54,7 @@ class Proportion(OfColumn):
         return True
 
     def estimand(self, setting: Setting) -> str:
-        value = self.value_in(setting.schema.column(self.column))
+        value = key_text(self.value_in(setting.schema.column(self.column)))
         return f"population share of {self.column} = {value} among readable values{kept('row', setting.schema.person)}"
 
     def settled(self, schema: Schema) -> Proportion:

@@ -321,6 +321,7 @@ def _of_values(asked: Mean | Sum, weight: Weighing, setting: Setting, epsilon: F
 def _share(asked: Proportion, weight: Weighing, setting: Setting, epsilon: Fraction) -> WeightedStep:
     asked = asked.settled(setting.schema)
     value = asked.value_in(setting.schema.column(asked.column))
+    share = f"{asked.column} = {key_text(value)}"
 
     def of(keys: Keys | None) -> tuple[Query, ...]:
         return (
@@ -337,7 +338,7 @@ def _share(asked: Proportion, weight: Weighing, setting: Setting, epsilon: Fract
         queries=of(setting.keys),
         design=WeightDesign(SHARE),
         place=(0.5, 0.5, 0.0),
-        told=f"population share of {asked.column} = {value} among readable values, rows weighted by {weight.column}",
+        told=f"population share of {share} among readable values, rows weighted by {weight.column}",
         caveats=public_facts.caveats_of(asked.column, None, setting, "row"),
     )
     return _by_design(step, of, setting, epsilon)
