@@ -5,13 +5,14 @@
 Each person draws keys of a Zipf law, up to ``most`` different ones. Every rule has the same epsilon and delta for the
 list alone, under add/remove, and counts a person in at most ``most`` keys. Figures are mean numbers of listed keys.
 
-* in use: the best rule for one key (Desfontaines et al. 2022) at epsilon / most and delta / most, in sequence;
-* uniform: weight 1 / sqrt(keys of the person), Gaussian noise, the threshold of Gopi et al. 2020;
+* single: the best rule for one key (Desfontaines et al. 2022) at epsilon / most and delta / most, in sequence;
+* uniform: weight 1 / sqrt(keys of the person), normal noise and a threshold (Gopi et al. 2020), by the mechanism;
 * adaptive: of the first 1 / keys of each weight, what lies beyond the threshold and two deviations goes back to the
   persons of that key, who give BACK of it to all their keys in equal parts: the idea of Chen et al. 2025, one round,
   independent of order, with the proof in docs/reference/benchmarks-caps.md.
 
-Weights and noise here are floats: this measures rules, and releases nothing.
+Of the first two the mechanisms' own probabilities are added. Weights and noise of the third are floats: this measures
+a rule, and releases nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ import numpy as np
 import scipy.stats
 from numpy.typing import NDArray
 
+from reticent.mechanisms.key_listing import best_listing
 from reticent.mechanisms.key_selection import key_list
+from reticent.mechanisms.weighted_selection import UNIT, weight_of, weighted_list
 from reticent.privacy.adjacency import Adjacency
 
 Reals = NDArray[np.float64]
@@ -43,6 +46,10 @@ def zipf(power: float, most: int, rng: np.random.Generator) -> Pairs:
     keys = np.minimum(np.searchsorted(steps, rng.random(len(persons))), VOCABULARY - 1)
     both = np.unique(np.stack([persons, keys], axis=1), axis=0)
     return both[:, 0], both[:, 1]
+
+
+def loss(epsilon: float) -> tuple[Fraction, Fraction]:
+    return Fraction(str(epsilon)), Fraction(str(DELTA))
 
 
 def deviation(epsilon: float, delta: float) -> float:
@@ -65,17 +72,19 @@ def bar(sigma: float, most: int, largest: list[float]) -> float:
     return float(max(weight - sigma * score for weight, score in zip(largest, each, strict=True)))
 
 
-def in_use(pairs: Pairs, epsilon: float, most: int) -> float:
+def single(pairs: Pairs, epsilon: float, most: int) -> float:
     held = np.bincount(pairs[1], minlength=VOCABULARY)
-    selection = key_list(NEAR, Fraction(str(epsilon)), Fraction(str(DELTA)), groups=most)
+    selection = key_list(NEAR, *loss(epsilon), groups=most)
     sizes, many = np.unique(held, return_counts=True)
     return float(sum(float(selection.chance(int(n))) * m for n, m in zip(sizes, many, strict=True) if n))
 
 
-def uniform(pairs: Pairs, sigma: float, most: int) -> tuple[Reals, float]:
-    degree = np.bincount(pairs[0])
-    total = np.bincount(pairs[1], 1 / np.sqrt(degree[pairs[0]]), minlength=VOCABULARY)
-    return np.asarray(total, np.float64), bar(sigma, most, [1 / math.sqrt(many) for many in range(1, most + 1)])
+def uniform(pairs: Pairs, epsilon: float, most: int) -> float:
+    made = weighted_list(NEAR, *loss(epsilon), groups=most)
+    weights = np.array([0, *(weight_of(many) for many in range(1, most + 1))])
+    total = np.bincount(pairs[1], weights[np.bincount(pairs[0])[pairs[0]]], minlength=VOCABULARY)
+    scores = (made.threshold - total[total > 0]) / (float(made.deviation) * UNIT)
+    return float(scipy.stats.norm.sf(scores).sum())
 
 
 def adaptive(pairs: Pairs, sigma: float, most: int) -> tuple[Reals, float]:
@@ -99,8 +108,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     seeds = parser.parse_args().seeds
-    print("| Zipf power | ε | most keys | keys held | in use | uniform | adaptive | gain of adaptive |")
-    print("|--:" * 8 + "|")
+    print("| Zipf power | ε | most keys | keys held | single | uniform | adaptive | gain of adaptive | in use |")
+    print("|--:" * 8 + "|---|")
     for power in (1.1, 1.5):
         for epsilon in (0.5, 2.0):
             sigma = deviation(epsilon, DELTA / 2)
@@ -109,13 +118,14 @@ def main() -> None:
                 for seed in range(seeds):
                     rng = np.random.default_rng(seed)
                     pairs = zipf(power, most, rng)
-                    row = [float(len(np.unique(pairs[1]))), in_use(pairs, epsilon, most)]
-                    for rule in (uniform, adaptive):
-                        weights, threshold = rule(pairs, sigma, most)
-                        row.append(float(scipy.stats.norm.sf((threshold - weights[weights > 0]) / sigma).sum()))
-                    found.append(row)
+                    weights, threshold = adaptive(pairs, sigma, most)
+                    moved = float(scipy.stats.norm.sf((threshold - weights[weights > 0]) / sigma).sum())
+                    held = float(len(np.unique(pairs[1])))
+                    found.append([held, single(pairs, epsilon, most), uniform(pairs, epsilon, most), moved])
                 held, used, plain, moved = np.mean(found, axis=0)
-                cells = [f"{held:,.0f}", *(f"{x:,.1f}" for x in (used, plain, moved)), f"{moved / plain - 1:+.1%}"]
+                built = "uniform" if best_listing(NEAR, *loss(epsilon), groups=most).is_weighted else "single"
+                numbers = (f"{x:,.1f}" for x in (used, plain, moved))
+                cells = [f"{held:,.0f}", *numbers, f"{moved / plain - 1:+.1%}", built]
                 print("| " + " | ".join([f"{power:g}", f"{epsilon:g}", str(most), *cells]) + " |", flush=True)
 
 

@@ -338,12 +338,12 @@ def found_groups(_folder: Path) -> None:
     from fractions import Fraction
 
     from reticent import Adjacency
-    from reticent.mechanisms.key_selection import key_list
+    from reticent.mechanisms.key_listing import best_listing
 
     figure, axes = plain("Probability that a key is listed, at list ε 1 and δ 1e-6", "persons of the key", "P(listed)")
     styles: tuple[tuple[int, dict[str, Any]], ...] = ((1, {"color": DOT}), (5, {"color": "#1f2328", "linestyle": "--"}))
     for groups, style in styles:
-        made = key_list(Adjacency("add_remove"), Fraction(1), Fraction(1, 10**6), groups=groups)
+        made = best_listing(Adjacency("add_remove"), Fraction(1), Fraction(1, 10**6), groups=groups).selection
         persons = range(101)
         words = "one key" if groups == 1 else f"up to {groups} keys"
         axes.step(persons, [float(made.chance(n)) for n in persons], where="mid", label=f"{words} each", **style)

@@ -76,6 +76,15 @@ def test_a_person_counts_once_in_a_key_and_in_few_keys_by_a_keyed_hash() -> None
     assert holders(rows[::-1], 5, 2) == dict(chosen)
 
 
+def test_persons_are_told_apart_by_their_number_of_keys() -> None:
+    rows = [("p1", "a"), ("p1", "b"), ("p1", "a"), ("p2", "b"), ("p3", "a"), ("p3", "b"), ("p3", "c"), ("p4", None)]
+    schema = Schema({}, Person("add_remove", "who", 3), texts={"t": Text(6)})
+    table = {"who": [who for who, _ in rows], "t": [cell for _, cell in rows]}
+    (found,) = open_table(table, schema).run([KeyHolders("t", 3, by_degree=True)], KEY)
+    assert found.degrees == {"a": (0, 1, 1), "b": (1, 1, 1), "c": (0, 0, 1)}
+    assert found.holders == {"a": 2, "b": 3, "c": 1}
+
+
 @pytest.mark.parametrize("touch", [1, 2])
 def test_one_person_moves_at_most_so_many_keys_by_one(touch: int) -> None:
     rest = [("p1", "a"), ("p1", "b"), ("p2", "b")]
@@ -158,6 +167,32 @@ def test_the_plan_is_replayed_on_neighbours_with_the_same_list(kind: Kind) -> No
         found = replay(plan, here, there, tape=Tape(style=style))
         assert found.ok, found.findings
     assert len(replay(plan, here, there, tape=Tape(style="many")).calls) > len(replay(plan, here, there).calls)
+    assert replay(plan, here, table(*yours, *mine), tape=Tape(style="many"), same=True).ok
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+def test_a_list_of_weights_is_replayed_on_neighbours_with_the_same_list(kind: Kind) -> None:
+    schema = Schema({"x": real(0, 1)}, Person(kind, "who", 5), texts={"t": Text(20)})
+    asked = understand(["keys(t)"], schema)
+    plan = settle(
+        asked, Cost(Fraction(1), delta=Fraction(1, 10**6)), schema, 3 if kind == "substitute" else None, "approximate"
+    )
+    (made,) = plan.steps
+    assert isinstance(made, KeyListStep)
+    assert made.listing.is_weighted
+
+    def table(*rows: tuple[str, str]) -> Any:
+        columns = {"who": [who for who, _ in rows], "t": [cell for _, cell in rows], "x": [0.5] * len(rows)}
+        return open_table(columns, schema)
+
+    mine = [("p1", key) for key in "abc"] + [("p2", "b")]
+    yours = [("p9", key) for key in "bcdef"]
+    here = table(*mine, *yours)
+    there = table(*mine) if kind == "add_remove" else table(*mine, ("p9", "g"), ("p9", "b"))
+    for style in ("law", "many", "still"):
+        found = replay(plan, here, there, tape=Tape(style=style))
+        assert found.ok, found.findings
     assert replay(plan, here, table(*yours, *mine), tape=Tape(style="many"), same=True).ok
 
 

@@ -21,7 +21,7 @@ from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
-from reticent.mechanisms.key_selection import KeyListing
+from reticent.mechanisms.key_listing import KeyListing
 from reticent.mechanisms.sparse_vector import NoiseTerm
 from reticent.mechanisms.specimen import Mechanism
 
@@ -126,7 +126,7 @@ def reply(tape: Tape) -> Respond:
                 int(value) + (added if added is not None else far if stream.bits(1) else -far) for value in exact
             )
         if tape.style == "many" and isinstance(mechanism, KeyListing) and isinstance(exact, Mapping):
-            return tuple(sorted(key for key, held in exact.items() if mechanism.selection.chance(held)))
+            return tuple(sorted(key for key, held in exact.items() if mechanism.may_list(held)))
         return _by_law(cast("Mechanism[object, object]", mechanism), exact, start, stream)  # it came by the gate
 
     return answer

@@ -141,11 +141,13 @@ class KeyHolders:
     """Texts of a column that somebody has, with the number of persons who have each; a person counts in ``touch``.
 
     Which texts there are is private, so it is no vector with a stability: it feeds a selection. The number of persons
-    of a text changes by at most 1, for at most ``touch`` texts when a person comes or goes.
+    of a text changes by at most 1, for at most ``touch`` texts when a person comes or goes. ``by_degree``: persons are
+    told apart by in how many texts they count.
     """
 
     column: str
     touch: int
+    by_degree: bool = False
 
     def __post_init__(self) -> None:
         if self.touch < 1:

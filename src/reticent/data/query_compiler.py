@@ -300,8 +300,8 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
         case PresentValues(column=column, keys=keys, per=per):
             rows = asking.values(asking.kept(keys), column, None, keys, per)
             return asking.grouped(rows, keys, n=lambda t: t.x.count())
-        case KeyHolders(column=column, touch=touch):
-            return asking.holders(column, touch)
+        case KeyHolders(column=column, touch=touch, by_degree=by_degree):
+            return asking.holders(column, touch, by_degree=by_degree)
         case CappedPersons(above=above):
             return asking.capped(above)
         case Total(column=column, grid=grid, keys=keys):
@@ -485,14 +485,31 @@ class _QueryExpressions:
         many = many.mutate(inside=few_groups(many, many.group, many.key, most))
         return few.union(many.filter(many.inside).select(*few.columns), distinct=False)
 
-    def holders(self, column: str, touch: int) -> Table:
-        """The texts of the kept rows with their numbers of persons, each person in at most ``touch`` of them."""
+    def holders(self, column: str, touch: int, *, by_degree: bool) -> Table:
+        """The texts of the kept rows with their numbers of persons, each person in at most ``touch`` of them.
+
+        Parameters
+        ----------
+        column : str
+        touch : int
+        by_degree : bool
+            Persons in one text, in two, and so on, are counted apart.
+
+        Returns
+        -------
+        Table
+        """
         rows = self.kept(None)
         rows = rows.mutate(key=rows[self.names[column]])
         rows = rows.filter(rows.key.notnull())
         if self.person.column is None:
-            return rows.group_by("key").aggregate(n=rows.count())
+            found = rows.group_by("key").aggregate(n=rows.count())
+            return found.mutate(degree=ibis.literal(1)) if by_degree else found
         rows = self._in_few_keys(rows, touch) if touch < self.person.rows else rows
+        if by_degree:
+            pairs = rows.select("who", "key").distinct()
+            pairs = pairs.mutate(degree=pairs.count().over(group_by="who"))
+            return pairs.group_by("key", "degree").aggregate(n=pairs.count())
         return rows.group_by("key").aggregate(n=rows.who.nunique())
 
     def persons(self, rows: Table) -> Expr:

@@ -101,7 +101,8 @@ class QueryResult:
 
     The entries of ``Ranks`` are in ``ranks``, those of ``OrderedValues`` in ``orders``. The array of ``Records`` (n,
     columns) is in ``records``, with their persons in ``owners`` if the query asks for them. ``holders`` has the
-    texts of ``KeyHolders``. Those of every other query are in ``vectors``. The rest is empty.
+    texts of ``KeyHolders``, and ``degrees`` their persons in one text, in two and so on, if it asks for them. Those of
+    every other query are in ``vectors``. The rest is empty.
     """
 
     vectors: tuple[tuple[int, ...], ...] = ()
@@ -110,6 +111,7 @@ class QueryResult:
     records: Integers | None = None
     owners: Integers | None = None
     holders: Mapping[str, int] | None = None
+    degrees: Mapping[str, tuple[int, ...]] | None = None
 
     def __repr__(self) -> str:
         return "<private aggregates>"
@@ -127,6 +129,8 @@ def content(result: QueryResult) -> Hashable:
     )
     if result.holders is not None:
         found = (*found, tuple(sorted(result.holders.items())))
+    if result.degrees is not None:
+        found = (*found, tuple(sorted(result.degrees.items())))
     return found if result.owners is None else (*found, tuple(result.owners.tolist()))
 
 
@@ -576,9 +580,11 @@ class _Reading:
         match query:
             case Records():
                 return _read_records(engine.arrow(text), query)
-            case KeyHolders():
+            case KeyHolders(touch=touch, by_degree=by_degree):
                 found = engine.arrow(text)
                 keys_found, persons = found.column("key").to_pylist(), found.column("n").to_pylist()
+                if by_degree:
+                    return _read_degrees(keys_found, found.column("degree").to_pylist(), persons, touch)
                 return QueryResult(holders=dict(zip(keys_found, persons, strict=True)))
             case OrderedValues(needs=None):
                 return QueryResult(orders=_read_runs(engine.arrow(text), groups))
@@ -700,6 +706,15 @@ def by_group(where: Integers, values: Integers, counts: Integers, groups: int) -
     return [(values[low:high], sums[low:high]) for low, high in pairwise(ends)]
 
 
+def _read_degrees(keys: Sequence[str], degrees: Sequence[int], persons: Sequence[int], touch: int) -> QueryResult:
+    """Persons of each text by in how many texts they count."""
+    found = {key: [0] * touch for key in keys}
+    for key, degree, number in zip(keys, degrees, persons, strict=True):
+        found[key][degree - 1] = number
+    told = {key: tuple(counts) for key, counts in found.items()}
+    return QueryResult(holders={key: sum(counts) for key, counts in told.items()}, degrees=told)
+
+
 def _read_records(found: pa.Table, query: Records) -> QueryResult:
     """Records in lexicographic order, and whose they are where that is asked for."""
     columns = [column.to_numpy().astype(np.int64) for column in found.columns]
@@ -775,7 +790,7 @@ def _zoned(zone: str) -> Integer:
 
 # --- the self-test ----------------------------------------------------------------------------------------------------
 
-PROBE_DIGEST: Final = "b72be3306a91b41903a9b68368dd46dbfd7b48655cb3eb2f9da06c19a7804ff3"
+PROBE_DIGEST: Final = "1da05cc1e3de365767c9a4c9030fd1434485631d4973a2931e4c2ed05c780cfd"
 
 
 def _probe_schema() -> Schema:
@@ -833,6 +848,7 @@ def _probe_queries() -> list[Query]:
         Ranks("k", None, "person"),
         KeyHolders("t", 1),
         KeyHolders("t", 2),
+        KeyHolders("t", 2, by_degree=True),
         OrderedValues("x", Fraction(1, 8)),
         OrderedValues("w", Fraction(1)),
         OrderedValues("k", Fraction(3), Needs(((-1, 3), (6, 8)), ((0, 4), (2, 5)))),

@@ -38,7 +38,6 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ApproxDP
 from reticent.privacy.numbers import integers, positive, show, stored
-from reticent.privacy.sensitivity import L1
 
 THEOREM: Final = Theorem(
     "key_selection",
@@ -103,6 +102,10 @@ class KeySelection:
         table, places = law(self.epsilon, self.delta)
         return bisect_left(table, chance * (1 << places)) + self.at_least - 1
 
+    def fewest(self, chance: Fraction) -> int:
+        """The same number, since all persons of a key count alike."""
+        return self.persons(chance)
+
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
         """1 for each key that is listed, else 0: as many coins of one length as there are keys."""
         table, places = law(self.epsilon, self.delta)
@@ -118,25 +121,6 @@ class KeySelection:
         keys = sorted(persons)
         shown = self.sample([persons[key] for key in keys], entropy)
         return tuple(key for key, one in zip(keys, shown, strict=True) if one)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyListing:
-    """The list of keys that a selection makes of all texts there are, from those that somebody has."""
-
-    selection: KeySelection
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return self.selection.guarantee
-
-    @property
-    def sensitivity(self) -> L1:
-        """L1 sensitivity of the numbers of persons to one neighbour, over all keys."""
-        return L1(Fraction(self.selection.changes), self.selection.neighbours)
-
-    def sample(self, exact: Mapping[str, int], entropy: Entropy) -> tuple[str, ...]:
-        return self.selection.listed(exact, entropy)
 
 
 def key_list(

@@ -26,6 +26,7 @@ from reticent.mechanisms import (
     sparse_vector,
     subset_selection,
     unary_encoding,
+    weighted_selection,
 )
 from reticent.mechanisms.specimen import Again
 from reticent.privacy.guarantee import Guarantee
@@ -42,6 +43,7 @@ CENTRAL: Final[tuple[ModuleType, ...]] = (
     sparse_vector,
     objective,
     key_selection,
+    weighted_selection,
 )
 LOCAL: Final[tuple[ModuleType, ...]] = (
     randomized_response,

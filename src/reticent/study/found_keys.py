@@ -149,7 +149,9 @@ def settle_found(
     one = groups.at(_names(1))
     cells = max(len(item.keys.among) for item in one.asked if item.keys is not None and item.keys.is_found)
     most = min(MOST, MOST_CELLS // cells)
-    choice = FoundKeysStep(KeyHolders(column, touch), listing, setting, most, frozenset(schema.format.na))
+    choice = FoundKeysStep(
+        KeyHolders(column, touch, listing.is_weighted), listing, setting, most, frozenset(schema.format.na)
+    )
     _, likely = choice.lengths(units or schema.person.people or ASSUMED)
     several = groups.at(_names(max(2, min(likely, most, SUPPOSED))))
     if several.guarantee.loss != one.guarantee.loss:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Final
 
 from reticent.data.query import KeyHolders, Query
 from reticent.mechanisms import gate
-from reticent.mechanisms.key_selection import KeyListing
+from reticent.mechanisms.key_listing import KeyListing
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.context import ExpectedAccuracy, Setting, Step
-from reticent.statistics.counts.key_list_step import chances, unlisted
+from reticent.statistics.counts.key_list_step import chances, numbers_of, unlisted
 
 if TYPE_CHECKING:
     from reticent.data.table import QueryResult
@@ -67,8 +67,7 @@ class FoundKeysStep:
     def draw(self, results: Sequence[QueryResult], entropy: Entropy) -> tuple[str, ...]:
         """The keys that are listed, in order of their text."""
         (result,) = results
-        assert result.holders is not None
-        return self.used(gate.draw(self.listing, result.holders, entropy))
+        return self.used(gate.draw(self.listing, numbers_of(self.listing, result), entropy))
 
     def used(self, listed: Sequence[str]) -> tuple[str, ...]:
         """The listed keys that make groups."""
@@ -87,7 +86,8 @@ class FoundKeysStep:
 
     def to_json(self, listed: int) -> dict[str, object]:
         """The list as a certificate holds it."""
-        half, nearly = (self.listing.selection.persons(Fraction(chance, 20)) for chance in (10, 19))
+        rule = self.listing.selection
+        half, nearly = rule.fewest(Fraction(1, 2)), rule.persons(Fraction(19, 20))
         return {
             "keys": {
                 "column": self.query.column,

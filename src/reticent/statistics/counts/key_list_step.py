@@ -9,7 +9,7 @@ a key is listed, and its intervals hold for every listed key. Proof: docs/proofs
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -18,8 +18,7 @@ from reticent.data.query import KeyHolders, Query
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
-from reticent.mechanisms.key_selection import KeyListing, law
-from reticent.mechanisms.key_selection import key_list as selection
+from reticent.mechanisms.key_listing import KeyListing, best_listing
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
@@ -61,7 +60,7 @@ class KeyListStep:
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         (result,) = results
         assert result.holders is not None
-        listed = gate.draw(self.listing, result.holders, entropy)
+        listed = gate.draw(self.listing, numbers_of(self.listing, result), entropy)
         shown = listed[:MOST]
         words: tuple[str, ...] = (unlisted(self.listing), f"texts count by their first {self.longest} characters")
         if len(listed) > MOST:
@@ -87,8 +86,15 @@ class KeyListStep:
 
 def unlisted(listing: KeyListing) -> str:
     """The public words about keys that are not listed."""
-    half, nearly = (listing.selection.persons(Fraction(chance, 20)) for chance in (10, 19))
-    return f"keys of about fewer than {half:,} persons are not listed, those of {nearly:,} nearly always are"
+    half, nearly = listing.selection.fewest(Fraction(1, 2)), listing.selection.persons(Fraction(19, 20))
+    told = f"keys of about fewer than {half:,} persons are not listed, those of {nearly:,} nearly always are"
+    return told if not listing.is_weighted else f"{told}, however many keys each has"
+
+
+def numbers_of(listing: KeyListing, result: QueryResult) -> Mapping[str, int]:
+    """The exact input of a listing."""
+    assert result.holders is not None
+    return listing.numbers(result.holders, result.degrees or {})
 
 
 def chances(listing: KeyListing, people: int) -> Replies:
@@ -123,12 +129,10 @@ def listing_of(
     QuestionError
         Where no key of fewer than a million persons would be listed for certain.
     """
-    listing = KeyListing(selection(setting.neighbours, epsilon, delta, groups=touch, at_least=at_least))
     try:
-        law(listing.selection.epsilon, listing.selection.delta)
+        return best_listing(setting.neighbours, epsilon, delta, groups=touch, at_least=at_least)
     except PublicParameterError as refusal:
         raise QuestionError(f"{name}: {refusal} Nothing was charged.") from None
-    return listing
 
 
 def key_list(asked: KeyList, setting: Setting, epsilon: Fraction) -> KeyListStep:
@@ -162,7 +166,7 @@ def key_list(asked: KeyList, setting: Setting, epsilon: Fraction) -> KeyListStep
     noise = Geometric(L1(Fraction(listing.selection.changes), setting.neighbours), epsilon / 2)
     return KeyListStep(
         public_facts.title(asked, setting),
-        KeyHolders(asked.column, touch),
+        KeyHolders(asked.column, touch, listing.is_weighted),
         listing,
         noise,
         declared.longest,
