@@ -21,7 +21,6 @@ import pytest
 import reticent as rt
 from reticent.data import further_tables
 from reticent.errors import QuestionError
-from reticent.learning import LinearRegression
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.study.selection import Selection
@@ -485,14 +484,10 @@ def test_a_release_behind_a_key_is_audited_and_rehearsed() -> None:
 
 def test_what_has_no_lift_is_refused() -> None:
     study = through_accounts(2)
-    with pytest.raises(rt.QuestionError, match="Put the person into the main table"):
-        study.sparse_vector(["cost"], positives=1, epsilon=1)
     with pytest.raises(rt.QuestionError, match="of the whole release"):
         study.plan([rt.count().at(1)])
     with pytest.raises(rt.QuestionError, match="cannot be wanted"):
         study.plan(["count"], epsilon=1, people=1_000, want={"count": 50})
-    with pytest.raises(rt.QuestionError, match="Put the person into the main table"):
-        study.model_plan(LinearRegression(epsilon=1), ["cost"], "patients.age")
     for name, given, words in (
         ("adjacency", "substitute", "need adjacency"),
         ("rows_each", {"at_most": "auto"}, "have a declared cap"),
@@ -658,8 +653,6 @@ def test_a_household_stands_where_each_person_has_one() -> None:
         )
         with pytest.raises(rt.SpecError, match="not joined on the person alone"):
             in_homes({"household": "wards.home", "tables": {"wards": table}})
-    with pytest.raises(rt.QuestionError, match="know no household"):
-        in_homes().sparse_vector(["cost"], positives=1, epsilon=1)
 
 
 def test_a_file_about_people_cannot_be_declared_public(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from reticent.data.bounds import BoundsLadder
     from reticent.data.caps import CapLadder
     from reticent.data.design import SampleDesign
+    from reticent.privacy.guarantee import Guarantee
 
 Missing: TypeAlias = Literal["drop"] | Fraction
 
@@ -285,8 +286,10 @@ class Person:
                 )
 
     def neighbours(self) -> Adjacency:
-        """The neighbours of the rows that are kept."""
-        return Adjacency(self.adjacency, self.rows, named=self.unit if self.household is None else "")
+        """The neighbours of the rows that are kept: of one person, who may be one of a household."""
+        return Adjacency(
+            self.adjacency, self.rows, named=self.unit if self.household is None or self.moved == 1 else ""
+        )
 
     @property
     def protected(self) -> Adjacency:
@@ -306,24 +309,14 @@ class Person:
         return "" if self.household is None else f"{self.household}, at most {persons} of each"
 
     def with_one_cap(self) -> Adjacency:
-        """The neighbours, for sessions and models, which know no cap but the declared one.
+        """The neighbours of one step, for sessions and models, which know no cap but the declared one.
 
         Raises
         ------
         QuestionError
             Where the cap is chosen privately, or was chosen below a ceiling.
         """
-        if self.moved > 1 and self.household is not None:
-            raise QuestionError(
-                f"Sessions and models know no {self.unit} of several persons: keep one of each, per_household = 1, or "
-                f'say column = "{self.household}" and let rows be its own. Nothing was charged.'
-            )
-        if self.moved > 1:
-            raise QuestionError(
-                "Sessions and models need rows that name their person: these reach one through a key. Put the person "
-                "into the main table. Nothing was charged."
-            )
-        if self.ladder is not None or self.protected != self.neighbours():
+        if self.ladder is not None or self.ceiling not in (None, self.rows):
             raise QuestionError(
                 "Sessions and models keep as many rows of a person as the ledger declares: open a study with "
                 "rows = { at_most = 20 } and a ledger of its own. Nothing was charged."
@@ -435,6 +428,29 @@ class Schema:
     def named(self) -> list[str]:
         """The columns that name persons and households, of whichever table."""
         return [name for name in (self.person.column, self.person.household) if name is not None]
+
+    def lifted(self, part: Guarantee) -> Guarantee:
+        """The guarantee of what is promised for one step of a person, for neighbours ``Person.moved`` steps apart.
+
+        The theorems that count the steps are 2 to 4 of docs/proofs/joins.md.
+        """
+        from reticent.privacy.compose import grouped
+
+        if self.person.moved == 1:
+            return part
+        label = f"through {self.owner}" if self.owner else f"persons of a {self.person.unit}"
+        return grouped(part, self.person.moved, neighbours=self.person.protected, label=label)
+
+    def lift_words(self, what: str) -> str:
+        """The reason for several steps, and the share of each, of a release, a model or a session; empty for one."""
+        steps = self.person.moved
+        if steps == 1:
+            return ""
+        share = f"so {what} is {steps} steps, each of 1/{steps} of its loss"
+        if self.owner:
+            through = " and ".join(self.owners)
+            return f"rows reach their person through {through}: one person can change what is kept of others, {share}"
+        return f"the guarantee is about one {self.person.unit}, of which at most {steps} persons are kept, {share}"
 
     def canonical(self, name: str) -> str:
         """A column by its full name: ``age`` stands for ``patients.age`` where no other table has an age.

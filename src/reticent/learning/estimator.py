@@ -199,7 +199,7 @@ class Estimator(PriceRefusal):
         with np.errstate(all="ignore"):  # of public numbers, and still no business of the caller's settings
             work, beside = self._planned_with(here, y)
         beside.announce(2)
-        guarantee = beside.whole(work.guarantee)
+        guarantee = here.lifted(beside.whole(work.guarantee))
 
         def draw(entropy: Entropy) -> dict[str, object]:
             values, given = here.read()

@@ -32,6 +32,7 @@ from reticent.ledger.faults import note_fault
 from reticent.mechanisms import gate
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
@@ -55,7 +56,7 @@ class Circumstances:
     lacks a value. ``owned`` is ``read`` with a number for the person of each row beside it, for coins that are dealt
     out by person. ``aside`` is the share of epsilon that is kept for what stands beside a fit.
     ``most_weight``: the last column that is read has the weights of the rows, cut to it; ``weights`` is its name in a
-    study.
+    study. ``steps`` is how many steps of one person's rows a price is shared by: what is priced there is ``lifted``.
     """
 
     names: tuple[str, ...] | None
@@ -73,6 +74,7 @@ class Circumstances:
     aside: Fraction = Fraction(0)
     most_weight: Fraction | None = None
     weights: str = ""
+    steps: int = 1
 
     def __post_init__(self) -> None:
         refuse_too_many(self.people)  # here, before the charge, as the number is public
@@ -81,6 +83,10 @@ class Circumstances:
     def exact(self) -> int | None:
         """The number of rows, where it is public and exact."""
         return self.people if self.neighbours.kind == "substitute" and self.neighbours.rows == 1 else None
+
+    def lifted(self, guarantee: Guarantee) -> Guarantee:
+        """The guarantee of all that was priced here, for the neighbours of the ledger."""
+        return guarantee if self.shelf is None else self.shelf.lifted(guarantee)
 
     @property
     def known(self) -> int | None:
@@ -104,7 +110,7 @@ def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
     Returns
     -------
     Price
-        In the currency of the ledger.
+        In the currency of the ledger; of one step, where rows reach their person through a key.
 
     Raises
     ------
@@ -116,6 +122,9 @@ def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
         raise PublicParameterError(f"ε above {MOST_EPSILON} protects no one; a model costs at most that")
     if spare >= Fraction(1, 10 * max(here.people or 1, 1)):  # where their number is private, of one person
         raise PublicParameterError("delta of a tenth of one person or more lets people be exposed outright")
+    if here.steps > 1 and exact > 0:
+        one = Cost(epsilon=exact, delta=spare or None).of_one_step(here.steps)
+        exact, spare = exact / here.steps, one.delta or Fraction(0)
     return Price(exact * (1 - here.aside), spare, here.neighbours, currency=here.ledger.currency)
 
 
@@ -164,6 +173,7 @@ def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
         shelf,
         shelf.complete(columns),
         owned,
+        steps=shelf.steps,
     )
 
 
@@ -360,16 +370,19 @@ def _certified(
 ) -> Certificate:
     """The certificate of what ``found`` states; ``about``: name, purpose, who."""
     proof = compose.in_zcdp(guarantee) if here.ledger.currency == "zcdp" else guarantee
-    source, declared, snapshot, where = ARRAYS, {}, "", ""
-    tables: tuple[str, ...] = ()
+    source, declared = ARRAYS, {}
     if here.shelf is not None:
-        source, snapshot, where = here.shelf.source, here.shelf.known().word, here.shelf.where
-        tables = here.shelf.tables
+        source = here.shelf.source
         declared = {name: column_to_json(column) for name, column in here.shelf.declared(here.columns).items()}
     columns = here.names or tuple(f"x{place}" for place in range(len(here.bounds)))
     axes = FitColumns(columns, here.bounds, here.target, declared)
     public = by_ledger(here.ledger, *about, source, here.people or None)
-    public = replace(public, snapshot=snapshot, where=where, tables=tables)
+    if here.shelf is not None:
+        shelf, (unit, household) = here.shelf, here.shelf.protected
+        public = replace(public, snapshot=shelf.known().word, where=shelf.where, tables=shelf.tables)
+        public = replace(public, unit=unit, household=household)
+        if shelf.lift_words:
+            found = replace(found, caveats=(*found.caveats, shelf.lift_words))
     return of_model(found, axes, public, proof, receipt, here.ledger)
 
 

@@ -23,6 +23,7 @@ from reticent.data.schema import Column, Key
 from reticent.errors import QuestionError
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.scaling import Bound, Floats, Integers
 
 T = TypeVar("T")
@@ -43,8 +44,26 @@ class Shelf(Protocol):
     def neighbours(self) -> Adjacency: ...
 
     @property
+    def steps(self) -> int:
+        """Steps of one person's rows, in ``neighbours``, that two tables of the ledger are apart."""
+        ...
+
+    def lifted(self, guarantee: Guarantee) -> Guarantee:
+        """A guarantee for one step, for the neighbours of the ledger."""
+        ...
+
+    @property
+    def lift_words(self) -> str:
+        """The reason for several steps, in a sentence; empty for one."""
+        ...
+
+    @property
     def people(self) -> int | None:
         """The public number of rows, where there is one: of the table under substitution, else the declared one."""
+        ...
+
+    def canonical(self, column: str) -> str:
+        """A column by its full name, where a further table has it."""
         ...
 
     def bounds(self, column: str) -> Bound:
@@ -96,6 +115,11 @@ class Shelf(Protocol):
     @property
     def tables(self) -> tuple[str, ...]:
         """Further tables that stand beside the rows, one line each."""
+        ...
+
+    @property
+    def protected(self) -> tuple[str, str]:
+        """The word for what is protected, and who is kept of a household; empty of a person."""
         ...
 
     def vouched(self, column: str) -> bool:

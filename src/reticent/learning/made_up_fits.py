@@ -57,7 +57,9 @@ class MadeUpLaw(Protocol):
     def score(self, model: Estimator, table: MadeUpTable) -> float: ...
 
 
-def expected(model: Estimator, x: object, y: object, people: int) -> tuple[Guarantee, ExpectedAccuracy]:
+def expected(
+    model: Estimator, x: object, y: object, people: int, *, steps: int | None = None
+) -> tuple[Guarantee, ExpectedAccuracy]:
     """The guarantee of a fit, and what to expect of it for so many people: for ``study.model_plan``.
 
     Parameters
@@ -68,6 +70,8 @@ def expected(model: Estimator, x: object, y: object, people: int) -> tuple[Guara
         As for ``fit``; no row of them is read.
     people : int
         The number of persons to suppose.
+    steps : int, optional
+        How many steps share the price, where a search has shared it already.
 
     Returns
     -------
@@ -81,14 +85,16 @@ def expected(model: Estimator, x: object, y: object, people: int) -> tuple[Guara
         As ``fit`` would be refused.
     """
     here = model._here(x, y)
+    if steps is not None:
+        here = replace(here, steps=steps)
     with np.errstate(all="ignore"):
         work, beside = same_as(model, vars(model).copy())._planned_with(here, y)
     if work.expected is not None:
         found = work.expected(people)
     else:
         found = _forecast(model, here, y, people) or ExpectedAccuracy(None, None, NO_RULE, ALWAYS)
-    told = (found.note, *beside.sentences)
-    return beside.whole(work.guarantee), replace(found, note="; ".join(text for text in told if text))
+    told = (found.note, *beside.sentences, "" if here.shelf is None or steps is not None else here.shelf.lift_words)
+    return here.lifted(beside.whole(work.guarantee)), replace(found, note="; ".join(text for text in told if text))
 
 
 def _forecast(model: Estimator, here: Circumstances, y: object, rows: int) -> ExpectedAccuracy | None:

@@ -262,7 +262,7 @@ def _bought(asked: ScoreQuestion, scoring: Scoring) -> float:
     of, tell = model.certificate_.digest, model._stating(scoring.what)
     found, made = paid(
         here,
-        sums.guarantee,
+        here.lifted(sums.guarantee),
         scoring.what,
         lambda x, y, entropy: scoring.draw(sums, x, y, here.known, entropy),
         lambda drawn: tell({"score": scoring.score(drawn, known), "sums": drawn, "of": of}),

@@ -269,7 +269,7 @@ class GridSearchCV(PriceRefusal):
             who=model.who,
         )
         one = last[best]
-        one._note(here, plan.refits[best].guarantee, made)
+        one._note(here, here.lifted(plan.refits[best].guarantee), made)
         grid = self.candidates()
         self.best_params_, self.best_index_ = grid[best], best
         self._clips, self._model = clips, one
@@ -314,7 +314,7 @@ class GridSearchCV(PriceRefusal):
         """
         model, _, x = unpacked(self.estimator, X, "GridSearchCV")
         plan = self._planned(model, x, y, None)
-        each = [expected(one, x, y, people)[1] for one in plan.last[:SHOWN]]
+        each = [expected(one, x, y, people, steps=1)[1] for one in plan.last[:SHOWN]]
         named = [", ".join(f"{name}={worded(value)}" for name, value in params.items()) for params in self.candidates()]
         told = [f"{params}: {one.note}" for params, one in zip(named, each, strict=False)]
         figures = tuple(
@@ -325,7 +325,8 @@ class GridSearchCV(PriceRefusal):
         more = len(plan.last) - len(told)
         told += [f"and {more} more"] if more else []
         head = f"one of {len(plan.last)} is chosen privately and refitted at {show(REFITTED)} of the price"
-        note = "; ".join((head, *told, *plan.beside.sentences))
+        lift = [] if plan.here.shelf is None else list(filter(None, [plan.here.shelf.lift_words]))
+        note = "; ".join((head, *told, *plan.beside.sentences, *lift))
         return plan.guarantee, ExpectedAccuracy(None, None, note, ALWAYS, figures=figures)
 
     def _planned(self, model: Estimator, x: object, y: object, groups: object) -> SearchPlan:
@@ -335,7 +336,9 @@ class GridSearchCV(PriceRefusal):
         if self.cv is not None:
             persons_named(here, groups)
         beside = model._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
-        whole, deal = price_of(self.epsilon, self.delta, replace(here, aside=beside.share)), Deal.of(here, cv, groups)
+        whole = price_of(self.epsilon, self.delta, replace(here, aside=beside.share))
+        here = replace(here, steps=1)  # shares of that price are of one step already
+        deal = Deal.of(here, cv, groups)
         rounds = [0] if self.cv is None else list(range(cv.count))
         among = len(listed) * max(1, len(rounds) - 1)
         with np.errstate(all="ignore"):
@@ -350,7 +353,7 @@ class GridSearchCV(PriceRefusal):
         if self.cv is not None:
             tries = [of_person([one.guarantee for one in tried], [], f"candidates in {cv.count} folds")]
         share = [] if beside.odd is None else [beside.odd.mechanism.guarantee]
-        guarantee = compose.in_sequence([*tries, choice.guarantee, *share, refit], label="a grid search")
+        guarantee = here.lifted(compose.in_sequence([*tries, choice.guarantee, *share, refit], label="a grid search"))
         return SearchPlan(here, guarantee, beside, deal, tuple(tried), choice, tuple(last), tuple(refits))
 
     def _named(self, listed: list[dict[str, object]]) -> list[dict[str, object]]:

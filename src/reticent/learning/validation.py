@@ -162,7 +162,8 @@ def cross_val_score(
         raise QuestionError("A score of private rows is a release: name score_epsilon=…. Nothing was charged.")
     with np.errstate(all="ignore"):
         parts = [FoldTrial.of(made, deal, fold, y, spare) for fold in range(cv.count)]
-    guarantee = of_person([part.work.guarantee for part in parts], [part.sums.guarantee for part in parts], _words(cv))
+    fits, sums = [part.work.guarantee for part in parts], [part.sums.guarantee for part in parts]
+    guarantee = here.lifted(of_person(fits, sums, _words(cv)))
 
     def draw(entropy: Entropy) -> tuple[Floats, list[Floats]]:
         values, targets, owners = deal.rows()

@@ -234,6 +234,7 @@ def weighed_by(here: Circumstances, weights: object, most: Number | None, *, com
 
 def _by_column(here: Circumstances, shelf: Shelf, name: str, limit: Fraction) -> Circumstances:
     """Circumstances of rows of a study that are weighed by one of its columns."""
+    name = shelf.canonical(name)
     shelf.bounds(name)  # refused without
     columns = (*(here.names or ()), *(() if here.target is None else (here.target,)))
 

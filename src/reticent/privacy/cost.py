@@ -9,15 +9,17 @@ guarantee of a release is derived from its steps; ``Cost.admit`` compares the de
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, TypeAlias
 
 from reticent.errors import PublicParameterError, SpecError
+from reticent.exact.rounding import exp_up, round_down
 from reticent.privacy.loss import ZCDP, Loss, PureDP
 from reticent.privacy.numbers import Number, about, positive, read
 
 MOST_EPSILON: Final = 10
+DIGITS: Final = 12  # of the delta of one step
 Written: TypeAlias = tuple[Number | None, Number | None, Number | None]  # epsilon, rho and delta of a caller
 
 
@@ -107,6 +109,26 @@ class Cost:
         """The cost at so many times the epsilon, or the rho that this is worth."""
         epsilon = None if self.epsilon is None else self.epsilon * factor
         return Cost(epsilon, None if self.rho is None else self.rho * factor**2, self.delta, self.override)
+
+    def of_one_step(self, steps: int) -> Cost:
+        """The cost of one step, which ``group_privacy.group_loss`` lifts to ``steps`` steps at this cost at most.
+
+        Raises
+        ------
+        PublicParameterError
+            For a delta that no digits are left of.
+        """
+        if steps == 1:
+            return self
+        if self.rho is not None:
+            return replace(self, rho=self.rho / steps**2)
+        assert self.epsilon is not None
+        epsilon, delta = self.epsilon / steps, self.delta
+        if delta is not None:
+            delta = round_down(delta / (steps * exp_up((steps - 1) * epsilon)), DIGITS)
+            if delta <= 0:
+                raise PublicParameterError("delta is too small to be shared by the steps of one person")
+        return replace(self, epsilon=epsilon, delta=delta)
 
     def admit(self, loss: Loss, epsilon: Fraction) -> None:
         """Refuse a derived loss that the caller did not agree to; ``epsilon`` is its own (``explain.epsilon_delta``).

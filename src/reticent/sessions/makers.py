@@ -315,7 +315,7 @@ def session_prices(
         width=width,
         people=units,
         kind=person.adjacency,
-        rows=person.rows,
+        rows=person.rows * person.moved,  # every price grows with the rows of a person, and so with steps
         beta=beta,
         delta=delta,
     )
@@ -378,7 +378,10 @@ def holdout_terms(
     size = counted(study.schema, axes, total, known=study._known())
     made = round_of(_share(total, size.cost, rounds), study.schema.person.with_one_cap())
     part = _entered(study, [made.guarantee])
-    way = ("holdout", {"epsilon": total, "rounds": rounds, "threshold": read(threshold, "threshold")})
+    way = (
+        "holdout",
+        {"epsilon": read(epsilon, "epsilon"), "rounds": rounds, "threshold": read(threshold, "threshold")},
+    )
     return _agreed(study, told, way, axes, size, part, rounds), made, bar, training
 
 
@@ -436,7 +439,7 @@ def sparse_vector_terms(
     shares = (one, two, one + two if show == "values" else 0)
     made = SparseVector(reach(neighbours), _share(total, size.cost, 1), positives, shares, direction)
     part = made.concentrated if direction == "together" and study._currency == "zcdp" else made.guarantee
-    way = ("sparse vector", {"epsilon": total, "positives": positives, "of": of, "show": show})
+    way = ("sparse vector", {"epsilon": read(epsilon, "epsilon"), "positives": positives, "of": of, "show": show})
     whole = _entered(study, [part])
     return _agreed(study, told, way, axes, size, whole, 1, sized=needed), made
 
@@ -490,7 +493,7 @@ def leaderboard_terms(
     size = counted(study.schema, axes, total, known=study._known())
     made = board_of(_share(total, size.cost, 1), improvements, study.schema.person.with_one_cap())
     rungs = {"step": read(step, "step"), "start": read(start, "start")}
-    way = ("ladder", {"epsilon": total, "improvements": improvements, **rungs})
+    way = ("ladder", {"epsilon": read(epsilon, "epsilon"), "improvements": improvements, **rungs})
     whole = _entered(study, [made.guarantee])
     return _agreed(study, told, way, axes, size, whole, 1), made, rung, best
 
@@ -541,8 +544,10 @@ def noisy_answers_terms(
     axes = axes_of(study.schema, columns)
     if answers > MOST_ANSWERS:
         raise PublicParameterError(f"at most {MOST_ANSWERS:,} answers: every one is a part of the proof")
-    size = counted(study.schema, axes, within.rho, known=study._known(), in_rho=True)
-    made = answer_of(_share(within.rho, size.cost, answers), study.schema.person.with_one_cap())
+    total = within.of_one_step(study.schema.person.moved).rho
+    assert total is not None
+    size = counted(study.schema, axes, total, known=study._known(), in_rho=True)
+    made = answer_of(_share(total, size.cost, answers), study.schema.person.with_one_cap())
     buying = [] if size.bought is None else [size.bought]
     whole = _entered(study, [*buying, *[made.guarantee] * answers], within.delta)
     way = {"rho": in_words(within.rho), "answers": str(answers)}
@@ -576,12 +581,14 @@ def _ungrouped(study: Payer) -> None:
 
 
 def _total(study: Payer, epsilon: Number, override: str) -> Fraction:
+    """The price of one step of one person's rows: ``_entered`` lifts what is made at it."""
     from reticent.privacy.cost import Cost
 
     _ungrouped(study)
     within = Cost.read(epsilon, None, None, override, study.schema.person.people)
-    assert within.epsilon is not None
-    return within.epsilon
+    total = within.of_one_step(study.schema.person.moved).epsilon
+    assert total is not None
+    return total
 
 
 def _share(total: Fraction, bought: Fraction, parts: int) -> Fraction:
@@ -591,14 +598,14 @@ def _share(total: Fraction, bought: Fraction, parts: int) -> Fraction:
 
 
 def _entered(study: Payer, parts: Sequence[Guarantee], delta: Fraction | None = None) -> Guarantee:
-    """The parts together, in the currency of the study's ledger."""
+    """The parts together, for the neighbours and in the currency of the study's ledger."""
     from reticent.privacy import compose
     from reticent.privacy.convert import as_approx
     from reticent.privacy.loss import ZCDP
 
     if study._currency == "zcdp":
-        return compose.in_sequence([compose.in_zcdp(part) for part in parts])
-    whole = compose.in_sequence(parts)
+        return study.schema.lifted(compose.in_sequence([compose.in_zcdp(part) for part in parts]))
+    whole = study.schema.lifted(compose.in_sequence(parts))
     if not isinstance(whole.loss, ZCDP):
         return whole
     if delta is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never, get_args
 
 from reticent.certificate.particulars import record_of
@@ -84,8 +84,11 @@ def outlook(
     rows = values_of(people, person.rows, person)
     named = f"{kind}({', '.join(terms.axes)})"
     if isinstance(made, Gaussian):
-        return SessionOutlook(named, terms.first, _of_gaussian(made, rows, answers))
-    return SessionOutlook(named, _whole(terms), _of_vector(made, kind, rows, answers))
+        whole, found = terms.first, _of_gaussian(made, rows, answers)
+    else:
+        whole, found = _whole(terms), _of_vector(made, kind, rows, answers)
+    lift = study.schema.lift_words("a session")
+    return SessionOutlook(named, whole, replace(found, note=f"{found.note}; {lift}") if lift else found)
 
 
 def _terms(

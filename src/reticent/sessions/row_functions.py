@@ -18,7 +18,7 @@ at most k max(m, STEPS - m). Rows that lack a value of a session's columns add n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, NoReturn, TypeAlias, assert_never, get_args
@@ -122,7 +122,10 @@ Question: TypeAlias = Level | Between | Product | Accuracy
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """One column on its public grid: integers from ``lowest`` to ``highest``, each ``unit`` wide."""
+    """One column on its public grid: integers from ``lowest`` to ``highest``, each ``unit`` wide.
+
+    ``called`` is its name in questions: ``age``, where ``patients.age`` is opened by that.
+    """
 
     name: str
     unit: Fraction
@@ -130,6 +133,7 @@ class GridColumn:
     highest: int
     stands_in: bool
     missing: Fraction | None
+    called: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -159,10 +163,11 @@ def axes_of(schema: Schema, columns: Sequence[str]) -> dict[str, GridColumn]:
     """
     if isinstance(columns, str) or not columns:
         raise QuestionError('Name the columns the questions will be about: columns=["age", "visits"].')
-    names = list(dict.fromkeys(columns))
-    if len(names) > MOST_COLUMNS:
+    called = {schema.canonical(name): name for name in columns}
+    if len(called) > MOST_COLUMNS:
         raise QuestionError(f"at most {MOST_COLUMNS} columns")
-    return {name: _axis(name, schema.column(name), *schema.bounded(name, name)) for name in names}
+    made = {full: _axis(full, schema.column(full), *schema.bounded(full, full)) for full in called}
+    return {full: replace(axis, called=called[full]) for full, axis in made.items()}
 
 
 def _axis(name: str, column: Column, low: Fraction, high: Fraction) -> GridColumn:
@@ -204,9 +209,10 @@ def public_rows(axes: Mapping[str, GridColumn], table: Mapping[str, Sequence[flo
     """
     found = {}
     for name, axis in axes.items():
-        if name not in table:
-            raise QuestionError(f"The training rows have no column '{name}'.")
-        values = np.asarray(table[name], np.float64)
+        given = name if name in table else axis.called
+        if given not in table:
+            raise QuestionError(f"The training rows have no column '{given or name}'.")
+        values = np.asarray(table[given], np.float64)
         if axis.missing is not None:
             values = np.where(np.isnan(values), float(axis.missing), values)
         found[name] = values
@@ -295,19 +301,25 @@ def checked(question: object, axes: Mapping[str, GridColumn]) -> Question:
         )
     if type(question) not in get_args(Question) or not isinstance(question, Level | Between | Product | Accuracy):
         raise QuestionError(f"{type(question).__name__} is no question of a session: Level('age') is one.")
-    match question:
-        case Level(column) | Between(column):
-            names = [column]
-        case Product(first, second):
-            names = [first, second]
-        case Accuracy():
-            names = [*question.weights, question.target]
-    for name in names:
-        if name not in axes:
+    full = {axis.called: name for name, axis in axes.items()} | {name: name for name in axes}
+
+    def known(name: str) -> str:
+        if name not in full:
             raise QuestionError(
                 f"This session is about {', '.join(axes)}; '{name}' is not among them. Nothing was drawn."
             )
-    return question
+        return full[name]
+
+    match question:
+        case Level(column) | Between(column):
+            return replace(question, column=known(column))
+        case Product(first, second):
+            return replace(question, first=known(first), second=known(second))
+        case Accuracy():
+            weights = {known(name): weight for name, weight in question.weights.items()}
+            if len(weights) < len(question.weights):
+                raise QuestionError("Two weights are about one column. Nothing was drawn.")
+            return replace(question, weights=weights, target=known(question.target))
 
 
 def name_of(question: Question) -> str:

@@ -199,7 +199,8 @@ class PaidSession(Generic[T]):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        return self._plan.size.caveats(self._lacking)
+        lift = self._schema.lift_words("a session")
+        return (*self._plan.size.caveats(self._lacking), *([lift] if lift else []))
 
     def guarantee(self) -> Guarantee:
         from reticent.privacy import compose

@@ -29,6 +29,7 @@ from reticent.errors import QuestionError
 from reticent.learning.handles import Handle
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.public_facts import may_be_incomplete
 from reticent.statistics.scaling import Bound, Floats, Integers
 from reticent.study.allocation import as_declared
@@ -61,6 +62,17 @@ class Columns:
         return self.schema.person.with_one_cap()
 
     @property
+    def steps(self) -> int:
+        return self.schema.person.moved
+
+    def lifted(self, guarantee: Guarantee) -> Guarantee:
+        return self.schema.lifted(guarantee)
+
+    @property
+    def lift_words(self) -> str:
+        return self.schema.lift_words("a fit")
+
+    @property
     def people(self) -> int | None:
         """The public number of persons with one row each: counted under substitution, else the declared one.
 
@@ -81,6 +93,9 @@ class Columns:
             return person.people
         finally:
             table.close()
+
+    def canonical(self, column: str) -> str:
+        return self.schema.canonical(column)
 
     def bounds(self, column: str) -> Bound:
         return PLAIN if column in self.keys else self.schema.bounded(column, "a model")
@@ -149,6 +164,10 @@ class Columns:
     @property
     def tables(self) -> tuple[str, ...]:
         return tuple(lines(self.schema))
+
+    @property
+    def protected(self) -> tuple[str, str]:
+        return self.schema.person.unit, self.schema.person.household_words
 
     def vouched(self, column: str) -> bool:
         return self.schema.column(column).complete
@@ -243,6 +262,8 @@ def xy(whole: Columns, columns: Sequence[str], y: str | None = None) -> tuple[Ha
             "regress(y ~ x) where …, which buys the number. Or declare adjacency add_remove, where models buy it. "
             "Nothing was charged."
         )
+    columns = [whole.schema.canonical(column) for column in columns]
+    y = None if y is None else whole.schema.canonical(y)
     names: list[str] = []
     keys: dict[str, tuple[str, int]] = {}
     for column in columns:

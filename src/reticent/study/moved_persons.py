@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from reticent.certificate.snapshot import NOTHING
 from reticent.data.schema import Schema
-from reticent.errors import PublicParameterError, QuestionError
-from reticent.exact.rounding import exp_up, round_down
-from reticent.privacy import compose, ptr
+from reticent.errors import QuestionError
+from reticent.privacy import ptr
 from reticent.privacy.cost import Cost
 from reticent.privacy.explain import epsilon_delta
 from reticent.statistics.extensions import Extension
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import PreparedRelease, settle, together
-
-DIGITS: Final = 12
 
 
 def settle_moved(
@@ -63,7 +59,9 @@ def settle_moved(
     PublicParameterError
         What ``settle`` refuses, and a loss that no theorem lifts to a group.
     """
-    steps, (reason, told) = schema.person.moved, _words(schema)
+    reason = "rows reach their person through a key"
+    if not schema.owner:
+        reason = f"the guarantee is about a {schema.person.unit} of several persons"
     if within.epsilon is None and within.rho is None:
         raise QuestionError(
             f"Say epsilon=… of the whole release: {reason}, and a loss of a question's own would be of one step. "
@@ -74,33 +72,7 @@ def settle_moved(
             f"{reason[0].upper()}{reason[1:]}: say epsilon and delta of the whole release. Nothing was charged."
         )
     inner = currency if within.rho is None else "zcdp"  # converted once, at the root
-    made = settle(asked, _of_one_step(within, steps), schema, units, inner, NOTHING, extensions)
-    label = f"through {schema.owner}" if schema.owner else f"persons of a {schema.person.unit}"
-    lifted = compose.grouped(made.guarantee, steps, neighbours=schema.person.protected, label=label)
-    whole = together([lifted], within, currency)
+    made = settle(asked, within.of_one_step(schema.person.moved), schema, units, inner, NOTHING, extensions)
+    whole = together([schema.lifted(made.guarantee)], within, currency)
     within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
-    return replace(made, guarantee=whole, notes=(*made.notes, told))
-
-
-def _words(schema: Schema) -> tuple[str, str]:
-    """The reason for several steps, and the note of a release."""
-    person, steps = schema.person, schema.person.moved
-    share = f"so the release is {steps} steps, each of 1/{steps} of its loss"
-    if schema.owner:
-        through = f"through {' and '.join(schema.owners)}: one person can change what is kept of others"
-        return "rows reach their person through a key", f"rows reach their person {through}, {share}"
-    kept = f"one {person.unit}, of which at most {steps} persons are kept"
-    return f"the guarantee is about a {person.unit} of several persons", f"the guarantee is about {kept}, {share}"
-
-
-def _of_one_step(within: Cost, steps: int) -> Cost:
-    """The cost of one step, whose group loss is at most the whole cost: ``group_privacy.group_loss``."""
-    if within.rho is not None:
-        return replace(within, rho=within.rho / steps**2)
-    assert within.epsilon is not None
-    epsilon, delta = within.epsilon / steps, within.delta
-    if delta is not None:
-        delta = round_down(delta / (steps * exp_up((steps - 1) * epsilon)), DIGITS)
-        if delta <= 0:
-            raise PublicParameterError("delta is too small to be shared by the steps of one person")
-    return replace(within, epsilon=epsilon, delta=delta)
+    return replace(made, guarantee=whole, notes=(*made.notes, schema.lift_words("the release")))

@@ -140,7 +140,7 @@ def model_plan(
 
     size, assumed = study._assumed(people)
     left, existing = study._left_of_plan()
-    ledger = existing or Ledger.create(None, title=study.title, adjacency=study.schema.person.neighbours(), budget=left)
+    ledger = existing or Ledger.create(None, title=study.title, adjacency=study.schema.person.protected, budget=left)
     shelf = Columns(study.schema, ledger, study._place, study._table, study._known, assumed=size)
     x, target = xy(shelf, columns, y)
     if isinstance(model, GridSearchCV):
