@@ -277,12 +277,14 @@ REFUSED = {
     "select count(*) from study where " + "(" * 400 + "age > 3" + ")" * 400: "brackets",
     "select count(*) from study where " + " and ".join(["age > 3"] * 3000): "at most",
     "pragma version": "no statistic",
+    "if select count(*) from study": "IF asks for no statistic",
 }
 
 
 @pytest.mark.parametrize(("sql", "words"), REFUSED.items())
-def test_what_no_release_gives_is_refused_in_words(sql: str, words: str) -> None:
+def test_what_no_release_gives_is_refused_in_words(sql: str, words: str, caplog: pytest.LogCaptureFixture) -> None:
     assert words in refused(sql)
+    assert not caplog.records
 
 
 TABLES = with_tables(

@@ -19,6 +19,8 @@ _PRIVATE: Final = re.compile(
 )
 _OPTION: Final = re.compile(r"\s*(\w+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]+))\s*", re.IGNORECASE)
 
+_FIRST: Final = re.compile(r"\s*(?!(?:SELECT|WITH|FROM|VALUES)\b)([A-Z_]+)", re.IGNORECASE)
+
 QUIET: Final = frozenset({"big_int", "safe", "typed", "nulls_first", "_type", "zone", "unabbreviate", "ignore_nulls"})
 
 
@@ -44,6 +46,8 @@ def select(text: str) -> tuple[object, dict[str, str]]:
     if len(text) > LONGEST:
         raise refusal(f"A statement has at most {LONGEST:,} characters.")
     _check_depth(text)
+    if (first := _FIRST.match(text)) is not None:  # SQLGlot would log the text of a command that it does not know
+        raise refusal(f"A statement begins with SELECT or WITH; {first.group(1).upper()} asks for no statistic.")
     plain, options = _without_options(text)
     try:
         found = [one for one in sqlglot.parse(plain, read="duckdb") if one is not None]
