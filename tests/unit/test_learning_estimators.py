@@ -76,7 +76,7 @@ def test_a_fit_is_one_line_of_the_ledger(made: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("made", ALL)
 def test_a_delta_is_charged_where_noise_is_gaussian_and_not_else(made: Callable[..., Any]) -> None:
     model = fitted(made, delta="1e-6")
-    pure = made in (private.DecisionTreeClassifier, private.RandomForestClassifier)
+    pure = made in (private.DecisionTreeClassifier, private.RandomForestClassifier, private.LinearRegression)
     assert isinstance(model.guarantee_.loss, PureDP if pure else ApproxDP)
 
 

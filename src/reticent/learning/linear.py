@@ -450,7 +450,8 @@ class LinearRegression(Regressor):
     hidden by the noise has no interval, and a ridge shrinks the line as a whole. If the noise hides all of them, the
     mean of y is left: at once, where a public number of rows is too small. Of three columns or more, where public
     numbers say that intervals would cost a prediction more than 1/50 of the variance of y, none are bought. A category
-    of a study is told from its first key, which has a 0.
+    of a study is told from its first key, which has a 0. With a delta the noise of the smaller predicted error is
+    drawn: of few columns that spends no delta, but in a ledger of rho.
 
     Parameters
     ----------
