@@ -191,6 +191,7 @@ def test_how_many_rows_a_filter_leaves_is_private_under_substitution() -> None:
         ("mean(nights) where ward in ()", "one value or more"),
         ("mean(nights) where height > 3", "no column 'height'"),
         ("mean(nights) where", "cannot be read"),
+        ("mean(nights) by month(when)", "A column of that name is written `when`"),
         ("mean(nights) where age >= 65 where ward = 1", "expression should end"),
     ],
 )

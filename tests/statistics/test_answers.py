@@ -176,6 +176,19 @@ def test_ends_beyond_the_possible_are_shown_at_the_bound_and_said() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.parametrize("text", ["count", "histogram(x, edges=0:20:2)", "sum(x)"])
+def test_a_count_below_zero_keeps_a_half_width_above_it(text: str) -> None:
+    """Of no rows: a number that noise moved below 0 had the interval 0 to 0, or one shorter than its noise."""
+    schema = schema_of(integer(0, 20), Person("add_remove"))
+    step = made(text, Setting(schema, None, None), "1/10")
+    fake = Fake(schema, {"x": np.zeros(0)})
+    found = [cell.outcome for run in range(8) for cell in answered(step, fake, Replayed(f"{text} {run}"))]
+    below = [one.value for one in found if isinstance(one, Reply) and one.value.value == 0.0]
+    assert len(below) > 1
+    assert all((one.low, one.high) == (0.0, one.noise) for one in below)
+    assert any(isinstance(one, Reply) and one.value.high > one.value.noise for one in found)
+
+
 def test_a_million_different_values_are_drawn_from_in_seconds() -> None:
     schema = schema_of(real(), Person("add_remove"))
     values = np.random.default_rng(1).lognormal(0, 3, 1_000_000)

@@ -266,7 +266,7 @@ class _Reader:
             return self._call(word, token)
         if word in WORDS:
             self.place -= 1
-            raise self.stop("a column or a value is expected")
+            raise self.stop(f"a column or a value is expected. A column of that name is written `{token}`")
         return ColumnName(token)
 
     def _case(self) -> Tree:

@@ -128,9 +128,10 @@ class CountStep:
         return math.ceil(combined((1.0,) * count, (law,) * count, {}).half_width() / float(self.unit) - SLIP)
 
     def _estimate(self, number: int, radius: int) -> Estimate:
-        least = 0 if self.positive else number - radius
-        value, low, high = (_product(max(x, least), self.unit) for x in (number, number - radius, number + radius))
-        return Estimate(value, low, high, _product(radius, self.unit), 0.0)
+        shown = max(number, 0) if self.positive else number
+        low = max(shown - radius, 0) if self.positive else shown - radius
+        value, least, most = (_product(x, self.unit) for x in (shown, low, shown + radius))
+        return Estimate(value, least, most, _product(radius, self.unit), 0.0)
 
     def _error(self, number: int) -> ErrorLaw | None:
         """The law of the error of one noisy integer; None for a mechanism whose noises may go together."""

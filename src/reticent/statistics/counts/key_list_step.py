@@ -74,7 +74,8 @@ class KeyListStep:
         return Answer(self.name, cells, (*words, *clipped), discrete=True)
 
     def _cell(self, key: str, number: int, radius: int) -> Cell:
-        value, low, high = (float(max(x, 0)) for x in (number, number - radius, number + radius))
+        shown = max(number, 0)  # the interval ends a half-width above what is shown, as that of other counts
+        value, low, high = float(shown), float(max(shown - radius, 0)), float(shown + radius)
         error = ErrorLaw(float(number), (float(self.noise.scale),), step=1.0)
         return Cell(((self.query.column, key),), Reply(Estimate(value, low, high, float(radius), 0.0)), error)
 
