@@ -77,7 +77,7 @@ def expressions() -> Iterator[Any]:
         for query in queries():
             yield query_compiler.aggregate(query, choice)
     schema = Schema({}, Person("add_remove", "who", rows=3), texts={"t": Text(5)})
-    for query in (KeyHolders("t", 3), KeyHolders("t", 1)):
+    for query in (KeyHolders("t", 3), KeyHolders("t", 1), KeyHolders("t", 2, by_degree=True)):
         yield query_compiler.cells(schema, ["t"], {"t": "text", "who": "text"})
         yield query_compiler.typed_rows(schema, ["t"])
         yield query_compiler.aggregate(query, RowChoice(schema, ("t",)))

@@ -212,6 +212,6 @@ def test_numbers_that_prove_nothing_are_refused() -> None:
     made = weighted_list(NEAR, Fraction(1), Fraction(1, 10), groups=2)
     for change in ({"epsilon": Fraction(0)}, {"delta": Fraction(1)}, {"groups": 0}, {"groups": 10**6}, {"at_least": 0}):
         with pytest.raises(PublicParameterError):
-            replace(made, **change)  # type: ignore[arg-type]  # one field at a time
+            replace(made, **change)
     with pytest.raises(PublicParameterError):
         made.sample((-1,), Replayed("x"))

@@ -478,6 +478,8 @@ class Schema:
                 f"{name} is text without a public list. Ask for keys({name}), or by {name} keys=found. Nothing was "
                 "charged."
             )
+        if name not in self.columns and name == self.person.column:
+            raise QuestionError(f"{name} names the person: ask for persons. Nothing was charged.")
         if name not in self.columns:
             raise unknown_column(name, list(self.columns))
         return self.columns[name]
@@ -502,8 +504,10 @@ class Schema:
                 raise QuestionError(
                     f"{asked} needs numbers, and {name} is a category. Ask for proportion or histogram."
                 )
+            own = f"low=…, high=… in the question, or clamp({name}, …, …)"  # an expression has no section
+            where = own if name in self.computed and "(" in name else f"{section(name)} low = …, high = …"
             raise QuestionError(
-                f"{asked} needs a range known without looking at the file: {section(name)} low = …, high = …. "
+                f"{asked} needs a range known without looking at the file: {where}. "
                 f"If you know none, use median({name}), trimmed_mean({name}) or mean({name}, method=clipped): they may "
                 "give no reply. Nothing was charged."
             )

@@ -44,13 +44,19 @@ def filtered(schema: Schema, condition: Tree) -> Schema:
         raise refusal(f"'{write(tree)}' is no condition. Write for example: age >= 65.")
     if True not in kind.possible:
         raise refusal(f"'{write(tree)}' is false for every row that the declared bounds and lists allow.")
-    _refuse_person(schema, tree)
     where = tree if schema.where is None else joined("and", schema.where, tree)
     return replace(schema, where=where, person=replace(schema.person, filtered=True))
 
 
 def bound(tree: Tree, schema: Schema) -> Bound:
-    """The tree over the columns of a schema, each by its full name, with its type."""
+    """The tree over the columns of a schema, each by its full name, with its type.
+
+    Raises
+    ------
+    QuestionError
+        Operands that do not fit, the person column.
+    """
+    refuse_person(schema, tree)
     return bind(renamed(cleaned(tree), schema.canonical) if schema.tables else tree, schema.columns)
 
 
@@ -86,7 +92,6 @@ def computed(
     tree, kind = bound(expression, schema)
     if isinstance(kind, Dates) and (isinstance(declared, Category) or (declared is None and kind.first_days)):
         tree, kind = as_date_key((tree, kind))
-    _refuse_person(schema, tree)
     column = declaration(name, kind, most_keys) if declared is None else _agreed(name, kind, declared)
     read = columns_of(tree)
     constant = bool(read) and all(schema.columns[one].constant for one in read)
@@ -216,7 +221,8 @@ def _agreed(name: str, kind: Type, declared: Column) -> Column:
     return declared
 
 
-def _refuse_person(schema: Schema, tree: Tree) -> None:
+def refuse_person(schema: Schema, tree: Tree) -> None:
+    """Refuse an expression that names the column of persons."""
     if schema.person.column is not None and schema.person.column in columns_of(tree):
         raise refusal(f"{schema.person.column} names the person: it stands in no expression.")
 

@@ -34,6 +34,7 @@ LISTS: Final = ("levels", "edges", "atoms", "among", "reference")
 SEVERAL: Final = ("of", "names")  # positions that take all that stands without a name
 _VERB: Final = re.compile(r"\s*([A-Za-z_]+)\s*")
 _TOTALS: Final = re.compile(r"(?<=\S)\s+with\s+totals\s*$", re.IGNORECASE)
+_PERSON: Final = re.compile(r"\bper\s+person\b", re.IGNORECASE)
 _NEXT: Final = re.compile(
     r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)|(?P<clause>\b(?:where|by|weight)\b)|.""", re.DOTALL | re.I
 )
@@ -57,8 +58,9 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
     if parts is None:
         if re.fullmatch(r"\s*(\*|select\b.*)\s*", text, re.IGNORECASE | re.DOTALL):
             raise QuestionError("Rows cannot be released. Ask for counts, means, quantiles, or: reticent synth.")
+        person = " What each person has is averaged by mean(x, per=person)." if _PERSON.search(text) else ""
         raise QuestionError(
-            f"'{text}' cannot be read. Write for example: count, mean(x), quantile(x, 0.9), mean(x) by g."
+            f"'{text}' cannot be read.{person} Write for example: count, mean(x), quantile(x, 0.9), mean(x) by g."
         )
     verb, inner, found, totals = parts
     condition, by = found.get("where"), found.get("by")

@@ -28,7 +28,7 @@ from reticent.data.expression_types import MOST_CELLS, Labels, part_keys, refusa
 from reticent.data.format import section
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Integer, Key, Schema
-from reticent.data.transformations import computed
+from reticent.data.transformations import computed, refuse_person
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.statistic import UNWEIGHTED, Ask
 
@@ -231,9 +231,12 @@ def tree_of(name: str, schema: Schema) -> Tree:
         if isinstance(tree, ColumnName):
             schema.column(tree.column)
             return tree
+        refuse_person(schema, tree)
         bind(tree, schema.columns)
     except QuestionError:
         computed = any(sign in name for sign in "()+-*/<>=")
+        if schema.person.column in names:
+            raise
         if computed and names and all(one in schema.columns for one in names):  # what is done with them is wrong
             raise
         if difflib.get_close_matches(name, schema.columns) or not computed:
