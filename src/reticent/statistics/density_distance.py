@@ -7,7 +7,9 @@ be compared between methods, as half-widths of their different parts cannot. Row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -18,6 +20,7 @@ from reticent.data.table import QueryResult
 from reticent.entropy import Replayed, Simulation, simulated
 from reticent.errors import Refusal
 from reticent.outcome import Reply
+from reticent.statistics.answer import Cell
 from reticent.statistics.context import Figures
 from reticent.statistics.scaling import Floats
 from reticent.synthesis.density import Density
@@ -26,16 +29,31 @@ from reticent.synthesis.options import DensityMechanism
 Ends: TypeAlias = tuple[str, float, float, bool]  # a column, its bounds, and if it has whole numbers
 
 TABLES: Final = (8, 4, 2, 2)  # by the number of columns
-MOST: Final = 20_000  # rows of a made-up table: more only make the distance smaller
+MOST: Final = 60_000  # rows of a made-up table: more only make the distance smaller
+DEAREST: Final = 2.0  # epsilon of such a table: above it the noise of an integer falls faster than the price rises
 POINTS: Final = (400, 40, 14, 8)  # along each column
 SPREAD: Final = 1 / 6  # of a column's range
 FAR: Final = "largest error of the distribution function"
 
 
+@dataclass(frozen=True, slots=True)
+class ExpectedDensity:
+    """Distance of a density from its law, in words and as a figure, and the half-widths of the shares of stretches."""
+
+    words: str = ""
+    figures: Figures = ()
+    noise: float | None = None
+    sampling: float | None = None
+
+
 def distance(
-    columns: Sequence[Ends], made: Callable[[int, Fraction], DensityMechanism], rows: int
-) -> tuple[str, Figures]:
-    """The mean distance from the law, over a few made-up tables of so many rows.
+    columns: Sequence[Ends],
+    made: Callable[[int, Fraction], DensityMechanism],
+    rows: int,
+    cells: Callable[[Density], Iterable[Cell]],
+    epsilon: Fraction,
+) -> ExpectedDensity:
+    """The mean distance from the law, over a few made-up tables of so many rows, and the mean widths of shares.
 
     Parameters
     ----------
@@ -43,33 +61,45 @@ def distance(
     made : callable
         The mechanism for a number of rows, at a price so many times higher.
     rows : int
-        ``MOST`` stand for more, at a price that leaves the noise as large a share of the rows.
+        ``MOST`` stand for more, at a price that leaves the noise as large a share of the rows
+        where it is no more than ``DEAREST``.
+    cells : callable
+        The shares that an answer prints of a density.
+    epsilon : Fraction
+        The price of the question.
 
     Returns
     -------
-    (str, Figures)
-        In words and as a figure; empty where no table has a reply, or so many rows would be refused.
+    ExpectedDensity
+        Empty where no table has a reply, or so many rows would be refused.
     """
-    size, tables = min(max(rows, 1), MOST), TABLES[len(columns) - 1]
+    rows = max(rows, 1)
+    size, tables = min(rows, MOST), TABLES[len(columns) - 1]
+    times = min(Fraction(rows, size), max(Fraction(1), Fraction(DEAREST) / epsilon))
     try:
-        mechanism = made(size, Fraction(max(rows, 1), size))
+        mechanism = made(size, times)
     except Refusal:  # what holds for all rows may not for so few
-        return "", ()
+        return ExpectedDensity()
     points, law = _law(columns)
-    found = []
+    found, shares = [], []
     for place in range(tables):
         values = _rows(columns, size, simulated(f"made-up density {place} of {size} rows"))
         results = [_result(query, columns, values) for query in mechanism.queries]
         match mechanism.draw(results, Replayed(f"made-up density {place}")):
             case Reply(density):
                 found.append(_farthest(density, points, law))
+                shares += [cell.outcome.value for cell in cells(density) if isinstance(cell.outcome, Reply)]
             case _:
                 pass
     if not found:
-        return "", ()
+        return ExpectedDensity()
     mean = float(np.mean(found))
     words = f"{FAR}, sampling included, about {mean:.2g} on {tables} tables of {size:,} made-up normal rows"
-    return words, ((FAR, mean),)
+    fewer = size / rows  # more rows stand behind these
+    noise, sampling = (
+        float(np.mean(part)) for part in zip(*((one.noise, one.sampling) for one in shares), strict=True)
+    )
+    return ExpectedDensity(words, ((FAR, mean),), noise * fewer * float(times), sampling * math.sqrt(fewer))
 
 
 def _farthest(density: Density, points: Floats, law: Floats) -> float:
@@ -121,4 +151,4 @@ def _result(query: Query, columns: Sequence[Ends], values: Floats) -> QueryResul
             raise AssertionError("a density asks for counts or records")
 
 
-__all__ = ["Ends", "distance"]
+__all__ = ["Ends", "ExpectedDensity", "distance"]

@@ -17,10 +17,11 @@ from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.outcome import Estimate, NoReply, Reply
+from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ExpectedAccuracy, Figures, Setting, values_of
+from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
 from reticent.statistics.dates import calendar_of
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_distance import Ends, distance
@@ -95,11 +96,20 @@ class DensityStep:
         told = "; ".join(text for text in (note, found.note) if text)
         return ExpectedAccuracy(found.noise, found.sampling, told, replies_of(self.plan, records))
 
-    def distance(self, people: int) -> tuple[str, Figures]:
-        """The distance from the law, in words and as a figure, by draws on made-up rows: a plan alone has the time."""
-        if self.made is None:
-            return "", ()
-        return distance(self.columns, self.made, values_of(people, self.person.rows, self.person))
+    def as_printed(self, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
+        """An expectation with the half-widths of the shares that an answer prints, and the distance from the law.
+
+        They are of draws on made-up rows, for which a plan alone has the time.
+        """
+        if self.made is None or found.noise is None:
+            return found
+        rows, (epsilon, _) = values_of(people, self.person.rows, self.person), epsilon_delta(self.guarantee.loss)
+        drawn = distance(self.columns, self.made, rows, cells, epsilon)
+        told = f"noise ± {found.noise:,.2g} {found.note}"
+        if drawn.noise is None:
+            return replace(found, note=told)
+        note = f"of the share of a stretch that the answer prints, on average; {told}; {drawn.words}"
+        return replace(found, noise=drawn.noise, sampling=drawn.sampling, note=note, figures=drawn.figures)
 
 
 def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensityStep:

@@ -21,6 +21,8 @@ ANY: Final = "any shape"
 USUAL: Final = "usual"  # normal, as plans and rehearsals assume
 HEAPED: Final = "heaped"  # many values are equal
 RARE: Final = 0.05  # share of a rare value
+SMALLER: Final = 0.1  # share of the rows that one of two groups has, where they are not equal
+SMALL: Final = "one group of a tenth"
 ALWAYS: Final[Replies] = ((ANY, 1.0),)
 NEVER: Final[Replies] = ((ANY, 0.0),)
 LIKELY: Final = 0.5  # below it for every shape a release is refused
@@ -41,6 +43,7 @@ class AssumedShape:
 SHAPES: Final = (
     AssumedShape(USUAL, 0.0, 1 / 3, 3.0),  # normal, a sixth of the range as deviation
     AssumedShape("at one end", -0.9, 0.1, 9.0),  # exponential, a twentieth of the range as its mean
+    AssumedShape("narrow near one end", -0.8, 0.04, 3.0),  # normal, a fiftieth of the range as deviation
     AssumedShape("even", 0.0, 1 / math.sqrt(3.0), 1.8),
 )
 

@@ -63,7 +63,7 @@ DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
 Question: TypeAlias = Statistic | Ask | str
 NO_TOTAL: Final = 'Say what the release may cost: epsilon="1".'
-FEWER: Final = 10  # a plan without a share tells what follows where one row of so many passes a filter
+FEWER: Final = 10  # a plan tells what follows where one row of so many passes a filter, or is in a group
 LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
 
 
@@ -165,9 +165,9 @@ class PreparedRelease:
         """
         step, (view, nth) = self.all_steps[place], self._view_of(place)
         if not (where or self._is_filtered(place)):
-            found = step.expected(people)
+            found = self._in_groups(place, people)
             return found if view is None else view.beside.expected(nth, found)
-        found = step.expected(max(round(people * (passing or 1)), 1))
+        found = self._in_groups(place, max(round(people * (passing or 1)), 1))
         if view is None:
             return found
         found = view.beside.expected(nth, found)
@@ -180,6 +180,20 @@ class PreparedRelease:
             tenth = "no reply" if fewer.noise is None else f"noise ± {fewer.noise:,.3g}"
             told = f"as if every row passed the filter, {tenth} if a tenth does; passing states their share"
         return replace(found, note="; ".join(text for text in (found.note, told) if text))
+
+    def _in_groups(self, place: int, people: int) -> ExpectedAccuracy:
+        """The expectation of a step; by group for groups of equal size, and for one a tenth as large."""
+        step = self.all_steps[place]
+        found = step.expected(people)
+        keys = self.asked[place].keys if place < len(self.steps) else None
+        if keys is None or len(keys.labels) < 2:
+            return found
+        few = step.expected(max(people // FEWER, 1))
+        replies = joined(found.replies, "equal groups", few.replies, "a tenth as large")
+        if few.noise is None or few.noise == found.noise:
+            return replace(found, replies=replies)
+        smaller = ("a tenth as large", few.noise, few.sampling)
+        return replace(found, replies=replies, others=(*found.others, smaller))
 
     def _is_filtered(self, place: int) -> bool:
         """Tell if a step of ``all_steps`` is about rows that a condition of a question chose."""

@@ -36,7 +36,8 @@ Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger
 
 FREE: Final = "free, of the answers above"
 RANGES: Final = (
-    "public shapes: values in the middle of their bounds, narrow there, at one end of them, with a long tail or even, "
+    "public shapes: values in the middle of their bounds, narrow there or near an end, at one end of them, with a long "
+    "tail or even, groups of equal size or one a tenth as large, "
     "many equal values, in the middle or at a bound, equal weights or few large ones, shares of one half or 0.05, wide "
     "or narrow columns of a model, every cap or bounds that may be chosen. Noise is less among few distinct values "
     "and more in a gap between two groups"
@@ -425,8 +426,7 @@ def _with_distance(step: Step, found: ExpectedAccuracy, people: int) -> Expected
 
     if not isinstance(step, DensityStep):
         return found
-    words, figures = step.distance(people)
-    return replace(found, note="; ".join(text for text in (found.note, words) if text), figures=figures)
+    return step.as_printed(found, people)
 
 
 def _columns_read(lines: Sequence[PlanLine], schema: Schema) -> int:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -48,6 +48,7 @@ from reticent.statistics.hypotheses.means import BACK, law, soft
 from reticent.statistics.hypotheses.null import Floats, Integers
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import NONE, half_width, known, too_few
+from reticent.statistics.replies import SHAPES, AssumedShape
 
 STEPS: Final = 1 << 10  # of a range at most, so that a row adds less than 2^40
 FARTHEST: Final = 1 << 60  # steps from 0, so that no value is cut where it is read
@@ -131,13 +132,24 @@ class Correlation:
         return Estimate(value, low, high, min(half_width(NONE, pivot.scales(value)) / pivot.product, most), sampling)
 
     def expected(self, people: int) -> ExpectedAccuracy:
-        """For uncorrelated columns in the middle of their bounds; persons are taken to have one row each."""
-        if too_few(people, [self.scale] * 9) or people * SPREAD**2 < SURE * self.scale * math.sqrt(18.0):
+        """For uncorrelated columns in the middle of their bounds, and of other shapes; of persons with one row each."""
+        usual, *others = ((shape.name, *self._widths(shape, people)) for shape in SHAPES)
+        if usual[1] is None:
             return ExpectedAccuracy(None, None, TOO_FEW)
-        form = np.outer(BACK[1], BACK[1]) / (people * SPREAD**2)
-        told = _by_z(0.0, (self.scale * form).ravel().tolist(), self.alike / max(people - 3.0 * self.alike, 1.0))
         least = null.least_seen(lambda effect: self.power(effect, people, null.LEVEL), 1.0)
-        return seeing(told.noise, told.sampling, least, "correlation", "deviations 1/6 of the ranges")
+        found = seeing(*usual[1:], least, "correlation", "deviations 1/6 of the ranges")
+        return replace(found, others=tuple((name, noise, sampled) for name, noise, sampled in others if noise))
+
+    def _widths(self, shape: AssumedShape, people: int) -> tuple[float | None, float | None]:
+        """Half-widths of noise and sampling for two columns of one shape; None where noise hides their spread."""
+        about, squares = _powers(np.asarray(shape.mean))[1:]
+        blur = math.sqrt(2.0) * self.scale * float(np.linalg.norm(np.outer(squares, BACK[0])))
+        spread = people * shape.deviation**2
+        if too_few(people, [self.scale] * 9) or spread < SURE * blur:
+            return None, None
+        scales = (self.scale * np.outer(about, about) / spread).ravel().tolist()
+        told = _by_z(0.0, scales, self.alike / max(people - 3.0 * self.alike, 1.0))
+        return told.noise, told.sampling
 
     def power(self, effect: float, people: int, level: float) -> float:
         """Power for columns in the middle of their bounds.

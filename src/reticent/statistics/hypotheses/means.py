@@ -18,7 +18,7 @@ p-value counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -52,6 +52,7 @@ from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.intervals import UNSURE as UNSURE_SIZE
 from reticent.statistics.moments.basis import UNIT, Design, design
+from reticent.statistics.replies import SHAPES, SMALL, SMALLER, AssumedShape
 
 NODES: Final = 6  # values of the law that stands for a beta law: its first 11 moments
 NEARLY_NORMAL: Final = 200.0  # a + b of a beta law beyond which Hermite's nodes stand for it
@@ -142,14 +143,22 @@ class Means:
         return Estimate(min(max(middle, -most), most), low, high, noise, sampling)
 
     def expected(self, people: int) -> ExpectedAccuracy:
-        """For two groups of equal size, the mean in the middle of the bounds and a sixth of the range as deviation."""
+        """For two equal groups about the middle of the bounds, a sixth of the range as deviation; and other shapes."""
         size = people / 2
         if too_few(size, [self.scale] * 3):
             return ExpectedAccuracy(None, None, TOO_FEW)
-        noise = self.half * half_width(NONE, (self.scale / size * np.tile(POINTS, 2)).tolist())
-        sampling = self.half * normal_half_width(2.0 * self.alike * USUAL_SPREAD**2 / size)
+        usual, *others = ((shape.name, *self._widths(shape, (size, size))) for shape in SHAPES)
+        if not too_few(people * SMALLER, [self.scale] * 3):
+            others.append((SMALL, *self._widths(SHAPES[0], (people * SMALLER, people * (1.0 - SMALLER)))))
         seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 2.0 * self.half)
-        return seeing(noise, sampling, seen, "difference", "equal groups, deviations 1/6 of the range")
+        assumed = "equal groups, deviations 1/6 of the range"
+        return replace(seeing(*usual[1:], seen, "difference", assumed), others=tuple(others))
+
+    def _widths(self, shape: AssumedShape, sizes: tuple[float, float]) -> tuple[float, float]:
+        """Half-widths of noise and sampling, in the column's unit, for two groups of so many values of a shape."""
+        noise = half_width(NONE, [self.scale / size * (one - shape.mean) for size in sizes for one in POINTS.tolist()])
+        sampling = normal_half_width(self.alike * shape.deviation**2 * sum(1.0 / size for size in sizes))
+        return self.half * noise, self.half * sampling
 
     def power(self, effect: float, people: int, level: float) -> float:
         """Power for simulated groups of equal size, whose means differ by ``effect`` about the middle.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -37,6 +37,7 @@ from reticent.statistics.intervals import (
     too_few,
 )
 from reticent.statistics.moments.proportion import chosen_of, listed_in
+from reticent.statistics.replies import RARE, SMALL, SMALLER
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +82,22 @@ class Proportions:
         )
 
     def expected(self, people: int) -> ExpectedAccuracy:
-        """For groups of equal size and shares about one half."""
+        """For groups of equal size and shares about one half; and for rare ones."""
         size = people / 2
         if too_few(size, [self.law.scale] * 2):
             return ExpectedAccuracy(None, None, TOO_FEW)
-        noise = half_width(NONE, [self.law.scale * 0.5 / size] * 4)
-        sampling = normal_half_width(self.law.alike * 0.5 / size)
+        half, rare = (self._widths(share, (size, size)) for share in (0.5, RARE))
+        others = [(f"shares of {RARE}", *rare)]
+        if not too_few(people * SMALLER, [self.law.scale] * 2):
+            others.append((SMALL, *self._widths(0.5, (people * SMALLER, people * (1.0 - SMALLER)))))
         seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 1.0)
-        return seeing(noise, sampling, seen, "difference", "equal groups and shares about one half")
+        found = seeing(*half, seen, "difference", "equal groups and shares about one half")
+        return replace(found, others=tuple(others))
+
+    def _widths(self, share: float, sizes: tuple[float, float]) -> tuple[float, float]:
+        """Half-widths of noise and sampling for two groups of so many values with one share."""
+        noise = half_width(NONE, [self.law.scale * part / size for size in sizes for part in (share, 1.0 - share)])
+        return noise, normal_half_width(self.law.alike * share * (1.0 - share) * sum(1.0 / size for size in sizes))
 
     def power(self, effect: float, people: int, level: float) -> float:
         """Probability of a rejection at this effect.

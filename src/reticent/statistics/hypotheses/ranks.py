@@ -38,6 +38,7 @@ from reticent.statistics.hypotheses.independence import seeing, words_of
 from reticent.statistics.hypotheses.null import Floats
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width, too_few
+from reticent.statistics.replies import SMALL, SMALLER
 
 FEWEST, MOST = 6, 128  # bins of a rule
 CELLS: Final = 512  # of a rule, over all groups
@@ -172,11 +173,18 @@ class GroupRanks:
             return ExpectedAccuracy(None, None, TOO_FEW)
         scores = np.cumsum(shares) - shares / 2.0 - HALF
         compared = 2 if len(self.among) == 2 else 1  # noisy groups that the effect is made of
-        noise = half_width(NONE, [self.scale * x / size for x in scores] * compared)
-        sampling = normal_half_width(compared * self.alike * _spread(shares, scores) / size)
+
+        def widths(sizes: Sequence[float]) -> tuple[float, float]:
+            noise = half_width(NONE, [self.scale * x / one for one in sizes for x in scores.tolist()])
+            return noise, normal_half_width(self.alike * _spread(shares, scores) * sum(1.0 / one for one in sizes))
+
+        small = (people * SMALLER, people * (1.0 - SMALLER)) if compared == 2 else (size * SMALLER,)
         least = null.least_seen(lambda away: self._seen(away, people, null.LEVEL), 0.98 * self._most)
         what = f"distance of P({self.among[0]} < {self.among[1]}) from 1/2" if compared == 2 else "mean rank's distance"
-        return seeing(noise, sampling, least, what, f"equal groups, {self.shape}")
+        found = seeing(*widths([size] * compared), least, what, f"equal groups, {self.shape}")
+        if self._few(small[0]):  # it would be left out
+            return found
+        return replace(found, others=((SMALL if compared == 2 else "a tenth as large", *widths(small)),))
 
     def power(self, effect: float, people: int, level: float) -> float:
         """For groups of equal size and the assumed shares, the last group shifted on the scale that makes them normal.

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import NormalDist
+from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reticent.data.schema import Schema
     from reticent.mechanisms.geometric import Geometric
 
+HALVINGS: Final = 24
 PLACES: Final = 200  # stretches of equal probability, by which ties are counted
 TIED: Final = 0.05  # from this share of ties on, intervals are made for tied values
 POINT: Final = 1e-9  # a stretch this short, in parts of the range, is one value
@@ -57,6 +58,42 @@ class ColumnShape:
         held = [size if one < POINT else min(size * step / (PLACES * one), size) for one in apart]
         return sum(max(0.0, 1.0 - crowd / most) for most in held if most) / PLACES
 
+    def farthest(self, cut: float) -> float:
+        """Distance from the median to the farther of the quantiles that leave the share ``cut`` on either side."""
+        low, middle, high = (self._cut(level) for level in (cut, 0.5, 1.0 - cut))
+        return max(middle - low, high - middle)
+
+    def radius(self, outside: float) -> float:
+        """Distance from the median beyond which this share of the values lies, by halving."""
+        middle, low, high = self._cut(0.5), 0.0, 1.0
+        for _ in range(HALVINGS):
+            between = 0.5 * (low + high)
+            beyond = 1.0 - self._below(middle + between) + self._below(middle - between)
+            low, high = (between, high) if beyond > outside else (low, between)
+        return high
+
+    def _below(self, value: float) -> float:
+        """The share of values below one, by halving."""
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            between = 0.5 * (low + high)
+            low, high = (between, high) if self._cut(between) < value else (low, between)
+        return low
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of values, in parts of the range."""
+        return pstdev(self._even)
+
+    @property
+    def mean(self) -> float:
+        """Mean of values, in parts of the range."""
+        return fmean(self._even)
+
+    @property
+    def _even(self) -> list[float]:
+        return [self._cut((place + 0.5) / PLACES) for place in range(PLACES)]
+
     def _cut(self, level: float) -> float:
         return min(max(self.at(level), 0.0), 1.0)
 
@@ -74,12 +111,14 @@ class WeightShape:
         return self.powers[2] / self.powers[1]
 
 
+AT_A_BOUND: Final = "many at one bound"
+NORMAL: Final = ColumnShape("usual", lambda level: 0.5 + NormalDist().inv_cdf(level) / 6.0)
 OTHERS: Final = (
     ColumnShape("narrow", lambda level: 0.5 + 0.02 * NormalDist().inv_cdf(level)),
     ColumnShape("at one end", lambda level: -0.05 * math.log1p(-level)),
     ColumnShape("a long tail", lambda level: -0.2 * math.log1p(-level)),
     ColumnShape("even", lambda level: level),
-    ColumnShape("many at one bound", lambda level: max(level - 0.4, 0.0) / 0.6),
+    ColumnShape(AT_A_BOUND, lambda level: max(level - 0.4, 0.0) / 0.6),
 )
 LARGE: Final = 1 / 10  # mean of the weights of which few are large, exponential, in units of the largest
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, assert_never
 
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.magnitude import candidates, usual_binade
@@ -45,6 +45,7 @@ def of_mean(made: ClippedMean, n: float) -> Widths:
     if too_few(n, made.moments.noise_of([1.0])):
         return None
     clip = stretch(made.tail) * _radius(outside)
+    clip = clip if made.bounds is None else min(clip, DEVIATIONS / 2.0)  # the cut ends at the bounds
     noise = half_width(NONE, made.moments.noise_of([0.0, 1.0])) / n * clip
     return noise, normal_half_width(made.terms.together / n)
 
@@ -195,6 +196,55 @@ def in_other_shapes(
             widths = of_quantiles(made, n, spread, ties=ties, shape=shape)
         found += [(name, widths)] if widths is not None and widths[0] else []  # none for a quantile that is a bound
     return tuple(found)
+
+
+def of_centre_in_other_shapes(
+    made: ClippedMean | Huber | UnboundedTrimmedMean, n: float, usual: tuple[float, float]
+) -> tuple[tuple[str, tuple[float, float]], ...]:
+    """Half-widths of a mean or a location for other public shapes between bounds.
+
+    Noise goes with the distance of the ends at which values are cut. Sampling goes with the standard deviation.
+
+    Parameters
+    ----------
+    made : ClippedMean, Huber or UnboundedTrimmedMean
+    n : float
+        Values.
+    usual : pair of float
+        Half-widths of noise and sampling for a normal column, in its standard deviations.
+
+    Returns
+    -------
+    tuple of name and pair of half-widths
+        In units of a sixth of the range.
+    """
+    return tuple(
+        (one.name, (noise, usual[1] * DEVIATIONS * one.deviation))
+        for one in OTHERS
+        if (noise := _noise_of_centre(made, n, usual[0], one))
+    )
+
+
+def _noise_of_centre(
+    made: ClippedMean | Huber | UnboundedTrimmedMean, n: float, usual: float, shape: ColumnShape
+) -> float:
+    match made:
+        case ClippedMean():
+            reach = shape.radius(made.outside(supposed(made.census, n)))
+            clip, centre = stretch(made.tail) * RUNG * DEVIATIONS * reach, DEVIATIONS * shape.at(0.5)
+            low, high = max(-clip, -centre), min(clip, DEVIATIONS - centre)
+            half = (high - low) / 2.0
+            if not half > 0.0:
+                return 0.0
+            place = (DEVIATIONS * shape.mean - centre - (low + high) / 2.0) / half
+            return half_width(NONE, made.moments.noise_of([-place, 1.0])) / n * half
+        case Huber():
+            cut = 0.25
+        case UnboundedTrimmedMean():
+            cut = float(made.trim)
+        case _:
+            assert_never(made)
+    return usual * DEVIATIONS * shape.farthest(cut) / NORMAL.inv_cdf(1.0 - cut)
 
 
 def of_quantiles(

@@ -42,6 +42,7 @@ from reticent.statistics.moments.basis import UNIT
 from reticent.statistics.moments.log_mean import LogStatistic
 from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.prepare import estimand
+from reticent.statistics.quantiles.shapes import AT_A_BOUND, NORMAL, OTHERS, PLACES, ColumnShape
 from reticent.statistics.replies import Replies, of_any, passing
 from reticent.statistics.unbounded.clipped_mean import moments_of, powers
 from reticent.statistics.unbounded.column_counts import ColumnTerms
@@ -52,6 +53,7 @@ ROUNDING: Final = 2.0**-20  # of a logarithm, by its cell
 REACH: Final = (Fraction(2) ** LEAST, Fraction(2) ** MOST)
 BESIDE: Final = 4  # where rows are replaced a value of 0 or below is so small a part of a row
 FARTHEST: Final = 700.0  # an exponent that doubles hold
+SHAPES: Final = (NORMAL, *(shape for shape in OTHERS if shape.name != AT_A_BOUND))  # a bound may have no logarithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,19 +172,36 @@ class LogPlan:
                 return GroupResult((NO_REPLY,), data.words([EMPTY]))
 
     def expected(self, people: int) -> ExpectedAccuracy:
-        """For logarithms with a standard deviation of 1 about 0, or about the middle of bounds."""
+        """For values of public shapes between bounds; without them for logarithms about 0 with a deviation of 1."""
         made, n = self.made, float(people)
-        middle, half = made.scale
-        place = min(max(-middle / half, -1.0), 1.0) if made.ends == REACH else 0.0
         replies = self._replies(n)
         if too_few(n, made.moments.noise_of([1.0])):
             return ExpectedAccuracy(None, None, FEW, replies)
-        noise = half_width(NONE, made.moments.noise_of([-place, 1.0])) / n * half
-        sampling = normal_half_width(made.terms.together / n)
+        if made.ends == REACH:
+            share = "as a share of the geometric mean; " if self.back else ""
+            note = f"{share}assumes logarithms with a standard deviation of 1"
+            return ExpectedAccuracy(*self._widths(0.0, 1.0, n), note, replies)
+        usual, *others = ((shape.name, *self._widths(*self._logarithms(shape), n)) for shape in SHAPES)
+        note = "assumes a standard deviation of 1/6 of the range, normal"
+        return ExpectedAccuracy(*usual[1:], note, replies, tuple(others))
+
+    def _logarithms(self, shape: ColumnShape) -> tuple[float, float]:
+        """Mean and standard deviation of the logarithms of values of a shape between the ends."""
+        low, high = (float(end) for end in self.made.ends)
+        places = (np.arange(PLACES) + 0.5) / PLACES
+        logs = [math.log(min(max(low + (high - low) * shape.at(place), low), high)) for place in places.tolist()]
+        return float(np.mean(logs)), float(np.std(logs))
+
+    def _widths(self, mean: float, deviation: float, n: float) -> tuple[float, float]:
+        """Half-widths of noise and sampling in the unit of the answer, for logarithms of this mean and deviation."""
+        middle, half = self.made.scale
+        place = min(max((mean - middle) / half, -1.0), 1.0)
+        noise = half_width(NONE, self.made.moments.noise_of([-place, 1.0])) / n * half
+        sampling = normal_half_width(self.made.terms.together * deviation**2 / n)
         if not self.back:
-            return ExpectedAccuracy(noise, sampling, "assumes logarithms with a standard deviation of 1", replies)
-        note = "as a share of the geometric mean; assumes logarithms with a standard deviation of 1"
-        return ExpectedAccuracy(math.expm1(min(noise, FARTHEST)), math.expm1(min(sampling, FARTHEST)), note, replies)
+            return noise, sampling
+        told = exponential(Estimate(mean, mean, mean, noise, sampling))
+        return told.noise, told.sampling
 
     def _replies(self, n: float) -> Replies:
         """For values that are all above 0, and for those of which half are."""

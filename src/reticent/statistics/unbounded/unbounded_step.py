@@ -190,7 +190,11 @@ class ColumnPlan:
         return ExpectedAccuracy(noise * unit, sampling * unit, note, replies, others or _others(heaped, unit))
 
     def _other_shapes(self, n: float, replies: Replies, unit: float, *, tied: bool) -> tuple[ShapeWidths, ...]:
-        """Half-widths of quantiles between bounds for the other public shapes; none of other answers."""
+        """Half-widths between bounds for the other public shapes; none of CoinPress, which is told a deviation."""
+        if isinstance(self.made, ClippedMean | Huber | Inverse):
+            usual = self._widths(n, ties=False)
+            each = () if usual is None else expected_accuracy.of_centre_in_other_shapes(self.made, n, usual)
+            return tuple((name, noise * unit, sampling * unit) for name, (noise, sampling) in each)
         if not isinstance(self.made, JointQuantiles | QuantileRange) or self._joint is None:
             return ()
         heaped = self._joint.census is not None and dict(replies)[HEAPED] >= LIKELY

@@ -1,0 +1,137 @@
+"""Lines of a plan tell the widths that a release prints, also of a skewed column, a narrow one and a small group.
+
+Each width is compared with a release of made-up rows of that shape. It follows released numbers, whose noise is small
+beside it, so that one release tells it to a tenth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.outcome import Reply
+from reticent.study.study import Study
+
+ROWS = 4_000
+EPSILON = 2
+RUNS = 3
+CLOSE = 1.25
+
+
+def studied(rows: Mapping[str, object], columns: Mapping[str, Any]) -> Study:
+    return rt.study(rows, adjacency="add_remove", columns=columns, budget=1000, override="a test", people=ROWS)
+
+
+def widths(study: Study, question: str) -> tuple[dict[str, tuple[float | None, float | None]], list[rt.Estimate]]:
+    """Half-widths of noise and sampling by shape, and the estimates of a release."""
+    (line, *_) = study.plan([question], epsilon=EPSILON).lines
+    told = {"usual": (line.expected.noise, line.expected.sampling)}
+    told |= {shape: (noise, sampling) for shape, noise, sampling in line.expected.others}
+    (answer,) = study.release([question], epsilon=EPSILON).answers
+    return told, [cell.outcome.value for cell in answer.cells if isinstance(cell.outcome, Reply)]
+
+
+def close(planned: tuple[float | None, float | None], seen: rt.Estimate) -> bool:
+    pairs = zip(planned, (seen.noise, seen.sampling), strict=True)
+    return all(one is not None and one / CLOSE <= other <= one * CLOSE for one, other in pairs)
+
+
+def drawn(name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Values between 0 and 100 of a public shape of plans."""
+    made = np.random.default_rng(17)
+    laws = {
+        "usual": made.normal(50, 100 / 6, ROWS),
+        "narrow": made.normal(50, 2, ROWS),
+        "at one end": made.exponential(5, ROWS),
+        "narrow near one end": made.normal(10, 2, ROWS),
+        "even": made.uniform(0, 100, ROWS),
+    }
+    return np.clip(np.abs(laws[name]), 0.001, 100)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(
+    ("question", "shapes"),
+    [
+        ("geometric_mean(x)", ("usual", "narrow", "at one end", "even")),
+        ("mean(x, method=clipped)", ("usual", "narrow", "at one end", "even")),
+        ("location(x)", ("usual", "narrow")),
+        ("variance(x)", ("usual", "narrow near one end", "even")),
+    ],
+)
+def test_a_line_has_the_widths_of_each_public_shape(question: str, shapes: tuple[str, ...]) -> None:
+    """The noise of a geometric mean was told as a share of it, that of a clipped mean as if no bounds ended a cut."""
+    for shape in shapes:
+        study = studied({"x": drawn(shape)}, {"x": rt.real(0, 100)})
+        told, (seen, *more) = widths(study, question)
+        for _ in range(RUNS):  # the ends of a cut are drawn
+            more += widths(study, question)[1]
+        parts = ((one.noise, one.sampling) for one in (seen, *more))
+        seen = rt.Estimate(seen.value, seen.low, seen.high, *map(fmean, zip(*parts, strict=True)))
+        if "narrow" in shape:  # its spread is hidden by noise, and sampling is as great as it may be
+            seen = rt.Estimate(seen.value, seen.low, seen.high, seen.noise, told[shape][1] or 0.0)
+        assert close(told[shape], seen), (shape, told, seen)
+
+
+@pytest.mark.wide
+def test_a_test_of_means_tells_the_widths_of_shapes_and_of_a_small_group() -> None:
+    """One shape alone stood there: real tests had 1.5 to 6 times the noise that their plans told."""
+    columns = {"x": rt.real(0, 100), "g": rt.category(["a", "b"])}
+    for shape, share in (("usual", 0.5), ("at one end", 0.5), ("usual", 0.1)):
+        groups = np.where(np.arange(ROWS) < share * ROWS, "a", "b")
+        told, (seen, *_) = widths(studied({"x": drawn(shape), "g": groups}, columns), "test(x ~ g)")
+        assert close(told[shape if share == 0.5 else "one group of a tenth"], seen), (shape, share, told, seen)
+
+
+@pytest.mark.wide
+def test_a_test_of_shares_and_of_ranks_tells_the_widths_of_a_small_group() -> None:
+    columns = {
+        "x": rt.real(0, 100),
+        "k": rt.category(["no", "yes"]),
+        "g": rt.category(["a", "b"]),
+        "h": rt.category(["p", "q", "r"]),
+    }
+    place = np.arange(ROWS)
+    groups = np.where(place < ROWS / 10, "a", "b")
+    rows = {"x": drawn("usual"), "k": np.where(place % 2 == 0, "yes", "no"), "g": groups}
+    rows["h"] = np.where(place < ROWS / 30, "p", np.where(place % 2 == 0, "q", "r"))
+    study = studied(rows, columns)
+    for question in ("test(k ~ g, kind=proportions, value=yes)", "test(x ~ g, kind=ranks)"):
+        told, (seen, *_) = widths(study, question)
+        assert close(told["one group of a tenth"], seen), (question, told, seen)
+    told, _ = widths(study, "test(x ~ h)")
+    assert (told["a tenth as large"][0] or 0.0) == pytest.approx(10 * (told["usual"][0] or 0.0), rel=0.01)
+
+
+def test_a_test_of_correlation_tells_the_widths_of_even_columns() -> None:
+    made = np.random.default_rng(5)
+    rows = {"x": drawn("even"), "y": made.permutation(drawn("even"))}
+    told, (seen, *_) = widths(studied(rows, {"x": rt.real(0, 100), "y": rt.real(0, 100)}), "test(x ~ y)")
+    assert close(told["even"], seen), (told, seen)
+    assert (told["even"][0] or 0.0) < 0.5 * (told["usual"][0] or 0.0)
+
+
+def test_a_question_by_group_tells_the_widths_of_a_group_a_tenth_as_large() -> None:
+    groups = np.where(np.arange(ROWS) < ROWS / 20, "a", "b")  # a tenth of half
+    study = studied({"x": drawn("usual"), "g": groups}, {"x": rt.real(0, 100), "g": rt.category(["a", "b"])})
+    told, (small, _) = widths(study, "mean(x) by g")
+    assert close(told["a tenth as large"], small), (told, small)
+    (line, *_) = study.plan(["median(x) by g"], epsilon="0.1").lines
+    assert {shape.split(", ")[-1] for shape, _ in line.expected.replies} == {"equal groups", "a tenth as large"}
+    (line, *_) = study.plan(["count by g"], epsilon=1).lines
+    assert not line.expected.others  # a count has the same noise in each group
+
+
+@pytest.mark.parametrize("question", ["density(x, method=histogram)", "density(x, method=bernstein)"])
+def test_a_density_has_the_widths_of_the_shares_that_its_answer_prints(question: str) -> None:
+    """A line told the noise of the height at a typical point: 2 to 60 times that of any number that was printed."""
+    study = studied({"x": drawn("usual")}, {"x": rt.real(0, 100)})
+    told, seen = widths(study, question)
+    noise, sampling = fmean(one.noise for one in seen), fmean(one.sampling for one in seen)
+    whole = rt.Estimate(0.0, 0.0, 0.0, noise, sampling)
+    assert close(told["usual"], whole), (told, whole)
