@@ -177,10 +177,12 @@ class LogPlan:
         replies = self._replies(n)
         if too_few(n, made.moments.noise_of([1.0])):
             return ExpectedAccuracy(None, None, FEW, replies)
-        if made.ends == REACH:
+        if made.ends[1] == REACH[1]:
             share = "as a share of the geometric mean; " if self.back else ""
             note = f"{share}assumes logarithms with a standard deviation of 1"
-            return ExpectedAccuracy(*self._widths(0.0, 1.0, n), note, replies)
+            usual_place = max(0.0, math.log(float(made.ends[0])) + 2.0)  # whole numbers are 1 or more
+            noise, sampling = (width / self._size(usual_place) for width in self._widths(usual_place, 1.0, n))
+            return ExpectedAccuracy(noise, sampling, note, replies)
         usual, *others = ((shape.name, *self._widths(*self._logarithms(shape), n)) for shape in SHAPES)
         note = "assumes a standard deviation of 1/6 of the range, normal"
         return ExpectedAccuracy(*usual[1:], note, replies, tuple(others))
@@ -191,6 +193,10 @@ class LogPlan:
         places = (np.arange(PLACES) + 0.5) / PLACES
         logs = [math.log(min(max(low + (high - low) * shape.at(place), low), high)) for place in places.tolist()]
         return float(np.mean(logs)), float(np.std(logs))
+
+    def _size(self, mean: float) -> float:
+        """The answer itself, where half-widths of the geometric mean are told as shares of it; else 1."""
+        return math.exp(mean) if self.back else 1.0
 
     def _widths(self, mean: float, deviation: float, n: float) -> tuple[float, float]:
         """Half-widths of noise and sampling in the unit of the answer, for logarithms of this mean and deviation."""
