@@ -10,7 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from reticent.data.engines.duckdb import DUCKDB, DuckDBSession
+from reticent.data.engines import duckdb
+from reticent.data.engines.duckdb import DUCKDB, DuckDBSession, close_waiting
 from reticent.data.format import Limits
 from reticent.data.query import DistinctPersons, Query, Rows
 from reticent.data.schema import Person, Schema, real
@@ -129,3 +130,45 @@ def test_threads_may_share_a_table() -> None:
     for thread in threads:
         thread.join()
     assert found == [[((3000,),), ((1000,),)]] * 4
+
+
+def test_a_database_waits_for_the_next_run_and_holds_nothing_of_the_last() -> None:
+    """One that kept its tables would show rows to the next run, and one that two runs share would count for both."""
+    close_waiting()
+    limits = Limits(threads=1)
+    with DUCKDB.session(limits) as first:
+        stored(first)
+        first.view("seen", "SELECT a FROM base")
+        first.keep("kept", "SELECT a FROM seen")
+        first.put("list", pa.table({"b": [7]}))
+        with DUCKDB.session(limits) as beside:
+            assert beside.rows("SELECT count(*) FROM duckdb_tables()") == [(0,)]
+    with DUCKDB.session(limits) as second:
+        assert second.rows("SELECT count(*) FROM duckdb_tables()") == [(0,)]
+        assert second.rows("SELECT count(*) FROM duckdb_views() WHERE NOT internal") == [(0,)]
+        stored(second)
+        assert second.rows("SELECT sum(a) FROM base") == [(3,)]
+    close_waiting()
+
+
+def test_a_database_does_not_wait_after_a_failure_or_under_other_limits() -> None:
+    close_waiting()
+    with pytest.raises(Exception, match="nowhere"), DUCKDB.session(Limits(threads=1)) as failed:
+        failed.rows("SELECT * FROM nowhere")
+    assert not duckdb._WAITING
+    with DUCKDB.session(Limits(threads=1)):
+        pass
+    with DUCKDB.session(Limits(threads=1, memory="64MB")) as other:
+        assert other.rows("SELECT current_setting('memory_limit')") == [("61.0 MiB",)]
+    close_waiting()
+    assert not duckdb._WAITING
+
+
+def test_an_interrupt_that_comes_late_stops_no_other_run() -> None:
+    close_waiting()
+    with DUCKDB.session(Limits(threads=1)) as over:
+        stored(over)
+    with DUCKDB.session(Limits(threads=1)) as next_one:
+        over.interrupt()
+        assert next_one.rows("SELECT sum(range) FROM range(10)") == [(45,)]
+    close_waiting()

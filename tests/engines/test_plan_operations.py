@@ -60,7 +60,7 @@ ALLOWED = {
     *("Count", "CountDistinct", "CountStar", "Sum", "Min", "Max"),
     *("RowNumber", "DenseRank", "Lag", "WindowFunction"),
     *("RandomScalar", "HexDigest", "Lowercase", "RegexSearch"),
-    *("StringConcat", "StringFind", "StringLength", "StringReplace", "Strip", "Substring"),
+    *("StringConcat", "StringLength", "StringReplace", "Strip", "Substring"),
 }
 
 
@@ -114,9 +114,11 @@ def test_the_plan_uses_allowed_operations_only() -> None:
                 case ops.RandomScalar():
                     # a sample says where to look; what is found is counted, so no answer depends on it
                     safe = {str(column) for column in expression.columns} == {"x"}
+                case ops.ScalarUDF():
+                    safe = node.__func_name__ == "hexadecimal"  # each dialect writes it: thirteen digits as an integer
                 case _:
                     safe = True
-            if type(node).__name__ not in ALLOWED or not safe:
+            if (not isinstance(node, ops.ScalarUDF) and type(node).__name__ not in ALLOWED) or not safe:
                 unsafe.append(repr(node))
     assert unsafe == []
 

@@ -288,7 +288,7 @@ class ParquetFiles:
 
         for place, path in enumerate(self.files):
             named = self.folders[place] if self.folders else {}
-            with pq.ParquetFile(path, memory_map=False) as file:
+            with pq.ParquetFile(path, memory_map=False, pre_buffer=False) as file:
                 done, whole = 0, max(file.metadata.num_rows, 1)
                 if not names:
                     yield from empty_batches(file.metadata.num_rows)

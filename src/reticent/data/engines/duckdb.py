@@ -2,14 +2,22 @@
 
 A session lives for one run. Rows come in as a stream of Arrow batches, so the engine never opens a file; its
 configuration is locked before the first row. Whatever it raises stays inside ``table``, since it may quote rows.
+
+Starting a database takes longer than a small release. So an empty one waits for the next run of the same limits, if
+the last run ended well and left no file; nothing of a run stays in it, and two runs never share one.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,13 +39,33 @@ INTERRUPTED: Final = "Query interrupted"  # its words when Ctrl-C struck inside 
 
 @dataclass(frozen=True, slots=True)
 class DuckDBDialect:
-    """Its SQL as Ibis writes it: nothing is put right."""
+    """Its SQL as Ibis writes it, but for hexadecimal digits."""
 
     def write(self, expression: Any) -> str:
         """The text of an Ibis expression."""
-        import ibis
+        made = _compiler()
+        return str(made.to_sqlglot(expression.unbind()).sql(dialect=made.dialect, pretty=True))
 
-        return str(ibis.to_sql(expression, dialect="duckdb"))
+
+@lru_cache(maxsize=1)
+def _compiler() -> Any:
+    """Ibis's compiler for this engine; made when it is first needed, since Ibis is slow to load."""
+    import ibis.expr.datatypes as dt
+    import sqlglot.expressions as sge
+    from ibis.backends.sql.compilers.duckdb import DuckDBCompiler
+
+    class Compiler(DuckDBCompiler):  # type: ignore[misc]
+        """Statements of the plan as DuckDB runs them."""
+
+        __slots__ = ()
+
+        def visit_ScalarUDF(self, op: Any, **operands: Any) -> Any:
+            if op.__func_name__ != "hexadecimal":
+                return super().visit_ScalarUDF(op, **operands)
+            (digits,) = operands.values()
+            return self.cast(sge.DPipe(this=sge.convert("0x"), expression=digits), dt.int64)
+
+    return Compiler()
 
 
 class DuckDBSession:
@@ -45,12 +73,14 @@ class DuckDBSession:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
+        self._made: dict[str, str] = {}
+        self._running, self._lock = True, threading.Lock()
 
     def put(self, name: str, table: pa.Table) -> None:
         """Keep a small public table."""
         self._connection.register("put", table)
         try:
-            self._connection.execute(f'CREATE TEMP TABLE "{name}" AS FROM put')
+            self._make("TABLE", name, "FROM put")
         finally:
             self._connection.unregister("put")
 
@@ -80,23 +110,23 @@ class DuckDBSession:
         (first, text), *later = steps.items()
         self._connection.register("source", rows)
         try:
-            self._connection.execute(f'CREATE TEMP VIEW "{first}" AS {text}')
+            self._make("VIEW", first, text)
             before = ""
             for step, text in (*later, (name, statement)):
-                self._connection.execute(f'CREATE TEMP TABLE "{step}" AS {text}')
+                self._make("TABLE", step, text)
                 if before:
-                    self._connection.execute(f'DROP TABLE "{before}"')
+                    self._drop(before)
                 before = step
         finally:
             self._connection.unregister("source")
 
     def view(self, name: str, statement: str) -> None:
         """Name a statement over what is stored; it runs whenever it is read."""
-        self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {statement}')
+        self._make("VIEW", name, statement)
 
     def keep(self, name: str, statement: str) -> None:
         """Keep the outcome of a statement over what is stored, in place of the one of the same name."""
-        self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {statement}')
+        self._make("TABLE", name, statement)
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """The rows of a small result, with exact integers."""
@@ -108,8 +138,26 @@ class DuckDBSession:
         return normalised(self._connection.sql(statement).to_arrow_table())
 
     def interrupt(self) -> None:
-        """Stop what runs, from another thread."""
-        self._connection.interrupt()
+        """Stop what runs, from another thread; nothing where the session is over."""
+        with self._lock:
+            if self._running:
+                self._connection.interrupt()
+
+    def end(self) -> None:
+        """Drop all that was made; no interrupt strikes after."""
+        with self._lock:
+            self._running = False
+        for name in [*reversed(self._made)]:
+            self._drop(name)
+
+    def _make(self, kind: str, name: str, statement: str) -> None:
+        if name in self._made:
+            self._drop(name)
+        self._connection.execute(f'CREATE TEMP {kind} "{name}" AS {statement}')
+        self._made[name] = kind
+
+    def _drop(self, name: str) -> None:
+        self._connection.execute(f'DROP {self._made.pop(name)} "{name}"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,31 +189,95 @@ class DuckDB:
 _PASSED: Final[set[tuple[str, ...]]] = set()  # of this process; results depend on versions and on nothing else
 
 
+@lru_cache(maxsize=1)
+def _versions() -> tuple[str, ...]:
+    return tuple(version(name) for name in ("duckdb", "ibis-framework", "sqlglot"))
+
+
 def _state(digest: str) -> tuple[str, ...]:
-    return digest, *(version(name) for name in ("duckdb", "ibis-framework", "sqlglot"))
+    return digest, *_versions()
 
 
 DUCKDB: Final = DuckDB()
 
 
+class _Database:
+    """A locked database in memory, with a temporary folder of its own that stands while it works."""
+
+    def __init__(self, limits: Limits) -> None:
+        import duckdb
+
+        self.folder = tempfile.mkdtemp(prefix="reticent-", dir=limits.temp or None)
+        try:
+            config: dict[str, Any] = {
+                **LOCKED,
+                "memory_limit": limits.memory,
+                "max_temp_directory_size": limits.spill,
+                "temp_directory": f"{self.folder}/spill",
+            }
+            if limits.threads is not None:
+                config["threads"] = str(limits.threads)
+            self.connection = duckdb.connect(":memory:", config=config)
+            self.connection.execute("SET enable_progress_bar = false")
+            self.connection.execute("SET lock_configuration = true")
+        except BaseException:
+            self._remove()
+            raise
+
+    def works_again(self) -> bool:
+        """Tell if its folder could be made again; one of that name is somebody else's."""
+        try:
+            os.mkdir(self.folder, 0o700)
+        except OSError:
+            self.connection.close()
+            return False
+        return True
+
+    def rests(self) -> bool:
+        """Remove its folder. Tell if no file was left there."""
+        left = any(files for *_, files in os.walk(self.folder))
+        self._remove()
+        return not left
+
+    def close(self) -> None:
+        try:
+            self.connection.close()
+        finally:
+            self._remove()
+
+    def _remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_WAITING: Final[dict[tuple[str | int | None, ...], _Database]] = {}  # one for each set of limits
+MOST_WAITING: Final = 2
+
+
+def close_waiting() -> None:
+    """Close the databases that wait for a run."""
+    while _WAITING:
+        _WAITING.popitem()[1].connection.close()
+
+
+atexit.register(close_waiting)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=close_waiting)  # a child process has none of the threads of a database
+
+
 @contextmanager
 def _locked(limits: Limits) -> Iterator[DuckDBSession]:
-    """A fresh database in memory; its temporary folder is private and removed at the end."""
-    import duckdb
-
-    with tempfile.TemporaryDirectory(prefix="reticent-", dir=limits.temp or None) as folder:
-        config: dict[str, Any] = {
-            **LOCKED,
-            "memory_limit": limits.memory,
-            "max_temp_directory_size": limits.spill,
-            "temp_directory": f"{folder}/spill",
-        }
-        if limits.threads is not None:
-            config["threads"] = str(limits.threads)
-        connection = duckdb.connect(":memory:", config=config)
-        try:
-            connection.execute("SET enable_progress_bar = false")
-            connection.execute("SET lock_configuration = true")
-            yield DuckDBSession(connection)
-        finally:
-            connection.close()
+    """An empty locked database, for one run."""
+    kind = limits.memory, limits.spill, limits.threads, limits.temp
+    database = _WAITING.pop(kind, None)
+    if database is None or not database.works_again():
+        database = _Database(limits)
+    waits = False
+    try:
+        session = DuckDBSession(database.connection)
+        yield session
+        session.end()
+        if database.rests() and len(_WAITING) < MOST_WAITING:
+            waits = _WAITING.setdefault(kind, database) is database
+    finally:
+        if not waits:
+            database.close()

@@ -114,6 +114,7 @@ FUNCTIONS: Final = {
     "part(cell text, pattern text, nth int) RETURNS text": """
         CASE WHEN cell IS NOT NULL THEN coalesce((regexp_match(cell, pattern))[nth], '') END""",
     "digest(told text) RETURNS text": """encode(sha256(convert_to(told, 'UTF8')), 'hex')""",
+    "hexadecimal(digits text) RETURNS bigint": """('x' || lpad(digits, 16, '0'))::bit(64)::bigint""",
 }
 
 
@@ -203,6 +204,12 @@ def _digest(self: Any, op: Any, *, arg: Any, how: Any) -> Any:
     return _by_bytes(_call("digest", arg))
 
 
+def _scalar(self: Any, op: Any, **operands: Any) -> Any:
+    if op.__func_name__ == "hexadecimal":
+        return _call("hexadecimal", *operands.values())
+    return super(type(self), self).visit_ScalarUDF(op, **operands)
+
+
 def _joined(self: Any, op: Any, *, arg: Any) -> Any:
     """Texts side by side; null where one is, which ``concat`` leaves out."""
     import sqlglot.expressions as sge
@@ -249,6 +256,7 @@ OVERRIDES: Final[dict[str, Callable[..., Any]]] = {
     "visit_Cast": _cast,
     "visit_TryCast": _try_cast,
     "visit_HexDigest": _digest,
+    "visit_ScalarUDF": _scalar,
     "visit_StringConcat": _joined,
     "visit_SortKey": _sort_key,
     "visit_Min": _least,

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import ibis
@@ -126,7 +125,7 @@ class RowChoice:
             by = order if at == 0 else [place]
             found[f"heavy{nth}"] = (place.lag(cap).over(group_by="who", order_by=by) == place).fill_null(False)
             found[f"group{nth}"] = ibis.dense_rank().over(group_by="who", order_by=place)
-        rows = rows.mutate(**found)
+        rows = self._with_sizes(rows.mutate(**found))
         counts = ~(rows["size"] > cap) | on_ring(rows.nth, rows["size"], cap, rows.row_draw)
         turn = ibis.ifelse(counts, ibis.literal(0, TURN), ibis.literal(1, TURN))
         lists = {f"place{nth}": rows[f"place{nth}"] for nth, _ in self.totals}
@@ -134,9 +133,20 @@ class RowChoice:
         lists |= {f"heavy{nth}": rows[f"heavy{nth}"] for nth, _ in self.totals}
         return rows.select("who", *self.columns, turn=turn, **lists)
 
+    def _with_sizes(self, rows: Table) -> Table:
+        """Rows with the number of groups of their person: an aggregate is cheaper than one more window."""
+        found = {
+            f"groups{nth}": _up_to(rows[f"group{nth}"], rows[f"place{nth}"]).max()
+            for nth, keys in self.totals
+            if self.bound(keys, "all") is not None
+        }
+        return rows.inner_join(rows.group_by("who").aggregate(**found), "who") if found else rows
+
     def _inside(self, rows: Table, keys: Keys, nth: int) -> Expr:
         place, most = rows[f"place{nth}"], self.bound(keys, "all")
-        return place.notnull() if most is None else place.notnull() & few_groups(rows, rows[f"group{nth}"], place, most)
+        if most is None:
+            return place.notnull()
+        return place.notnull() & _in_few(rows[f"group{nth}"], rows[f"groups{nth}"], most, rows.group_draw)
 
     def base(self) -> Table:
         """All rows; ``turn`` is 0 if they count."""
@@ -245,12 +255,14 @@ class RowChoice:
         return rows.select(heavy_who=rows.who, heavy_place=rows[f"place{nth}"]).distinct()
 
 
+@ibis.udf.scalar.builtin(name="hexadecimal", signature=(("string",), "int64"))  # type: ignore[untyped-decorator]
+def _hexadecimal(digits: str) -> int:  # type: ignore[empty-body]  # the dialect of an engine writes it
+    """The integer of some hexadecimal digits."""
+
+
 def drawn(digest: Expr, nth: int) -> Expr:
-    """A number below 2^52, of the ``nth`` thirteen digits of a digest: a double holds each sum exactly."""
-    signs = ibis.literal("0123456789abcdef")
-    found = [signs.find(digest.substr(nth * DIGITS + at, 1)).cast("float64") for at in range(DIGITS)]
-    shifted = [digit * double(float(16 ** (DIGITS - 1 - at))) for at, digit in enumerate(found)]
-    return reduce(lambda a, b: a + b, shifted).floor().cast("int64")
+    """A number below 2^52, of the ``nth`` thirteen digits of a digest."""
+    return _hexadecimal(digest.substr(nth * DIGITS, DIGITS))
 
 
 def on_ring(nth: Expr, size: Expr, most: int, draw: Expr) -> Expr:
@@ -302,9 +314,16 @@ def few_groups(rows: Table, group: Expr, place: Expr, most: int) -> Expr:
     Expr
         True or false.
     """
-    last = ibis.ifelse(place.notnull(), group.cast("int64") + 1, ibis.literal(1, "int64"))
-    size = last.max().over(group_by="who")
-    return ~(size > most) | on_ring(group, size, most, rows.group_draw)
+    return _in_few(group, _up_to(group, place).max().over(group_by="who"), most, rows.group_draw)
+
+
+def _up_to(group: Expr, place: Expr) -> Expr:
+    """Groups of a person up to this one, at least 1; the largest is how many there are."""
+    return ibis.ifelse(place.notnull(), group.cast("int64") + 1, ibis.literal(1, "int64"))
+
+
+def _in_few(group: Expr, size: Expr, most: int, draw: Expr) -> Expr:
+    return ~(size > most) | on_ring(group, size, most, draw)
 
 
 def keys_table(keys: Keys, schema: Schema) -> pa.Table:

@@ -107,6 +107,8 @@ def _compiler() -> Any:
             return self.f.anon.substring(arg, sge.convert(op.start.value + 1), length)
 
         def visit_ScalarUDF(self, op: Any, **operands: Any) -> Any:
+            if op.__func_name__ == "hexadecimal":
+                return self.cast(self.f.anon.conv(*operands.values(), sge.convert(16), sge.convert(10)), dt.int64)
             if op.__func_name__ != "timezone":
                 raise ReticentError(f"Spark knows no {op.__func_name__}")
             zone, moment = operands.values()
