@@ -8,7 +8,7 @@ import pytest
 import reticent as rt
 from reticent.conformance.plan_audit import PlanAudit
 from reticent.privacy.adjacency import Kind
-from reticent.statistics.counts.cap_choice import CapChoiceStep
+from reticent.statistics.counts.cap_choice import PARTS, CapChoiceStep
 
 
 def audited(kind: Kind, triples: int, *, in_rho: bool = False) -> PlanAudit:
@@ -41,6 +41,8 @@ def test_so_does_one_in_rho(kind: Kind) -> None:
 
 @pytest.mark.wide
 def test_scores_that_move_further_than_declared_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CapChoiceStep, "scores", lambda self, above: tuple(9 * number for number in (*above[1:], 0)))
+    monkeypatch.setattr(
+        CapChoiceStep, "scores", lambda self, above: tuple((PARTS + 1) * number for number in (*above[1:], 0))
+    )
     found = audited("substitute", 24)
     assert any(one.kind == "sensitivity" for one in found.findings)

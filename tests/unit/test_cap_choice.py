@@ -9,10 +9,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
+from importlib.resources import files
 from itertools import combinations_with_replacement, pairwise
 
 import pytest
 
+from reticent.data.bounds import SHARE as BOUNDS_SHARE
+from reticent.data.caps import SHARE as CAP_SHARE
 from reticent.data.caps import CapLadder
 from reticent.data.schema import Person, Schema, real
 from reticent.errors import PublicParameterError, QuestionError, SpecError
@@ -20,7 +23,7 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.statistics.context import Setting
-from reticent.statistics.counts.cap_choice import PARTS, CapChoiceStep, prepare, weights
+from reticent.statistics.counts.cap_choice import FALL, FINE, PARTS, CapChoiceStep, prepare, weights
 
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 EPSILON = Fraction(1, 2)
@@ -118,7 +121,7 @@ def test_the_choice_takes_the_hard_maximum_and_leaves_a_cap_that_few_exceed() ->
     assert best((1,) * 300 + (5,) * 700) == 5
     assert best((5,) * 700 + (64,) * 8) == 5
     assert best((5,) * 700 + (64,) * 200) == 64
-    assert made.worth == pytest.approx(3 * math.log(2) * 6 * 8 / 7)
+    assert made.worth == pytest.approx(11 / 4 * math.log(2) * 6 * 12 / 11)
 
 
 def test_rungs_are_every_small_number_then_ten_to_a_decade_up_to_the_ceiling() -> None:
@@ -132,6 +135,25 @@ def test_rungs_are_every_small_number_then_ten_to_a_decade_up_to_the_ceiling() -
     for share in (0, 1):
         with pytest.raises(PublicParameterError, match="share"):
             CapLadder(8, Fraction(share))
+
+
+def test_weights_are_whole_numbers_that_fall_by_a_power_of_the_size() -> None:
+    sizes = CapLadder().rungs
+    found = weights(sizes)
+    for size, weight in zip(sizes, found, strict=True):
+        wanted = (Fraction(FINE * sizes[-1]) / size) ** FALL.numerator
+        assert FALL.denominator == 4
+        assert weight**4 <= wanted < (weight + 1) ** 4
+    assert found[0] / found[1] == pytest.approx(2**2.75, rel=1e-9)
+
+
+def test_the_share_that_the_schema_of_study_files_states_is_the_one_in_use() -> None:
+    text = files("reticent.data").joinpath("study.schema.json").read_text("utf-8")
+    stated = [
+        words for words in text.split('"') if words.startswith("The share of each release that pays for choosing")
+    ]
+    assert len(stated) == 3
+    assert all(f"{share} by default" in words for words in stated for share in {CAP_SHARE, BOUNDS_SHARE})
 
 
 def test_a_cap_is_chosen_of_persons_with_several_rows_alone() -> None:

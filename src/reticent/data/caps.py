@@ -1,6 +1,6 @@
 """Public candidates of a cap on the rows of a person that a release chooses privately.
 
-``{ at_most = "auto", ceiling = 256, share = "1/6" }`` declares them: every small number, then ten to a decade, up to a
+``{ at_most = "auto", ceiling = 256, share = "1/5" }`` declares them: every small number, then ten to a decade, up to a
 public ceiling. The ledger's unit is a person with at most ``ceiling`` rows, whichever cap is chosen.
 """
 

@@ -1,6 +1,6 @@
 """The cap on rows of a person, chosen privately among public candidates by counts of persons above each.
 
-With a larger cap fewer rows are cut, and noise is larger in proportion. So a candidate c weighs 1 / c^3, and loses by
+With a larger cap fewer rows are cut, and noise is larger in proportion. So a candidate c weighs c^(-11/4), and loses by
 persons with more than c rows. A little is won by persons with no more than c who have more than the candidate before:
 many of them and none above are a hard maximum. All scores of neighbours move within ``PARTS`` of each other. Law,
 proof and the error it aims at: docs/proofs/caps.md.
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from reticent.entropy import Entropy
 
 NAME: Final = "cap on rows"
-PARTS: Final = 8  # of a score: 1 for those between two candidates, 1 more if replaced, the rest for those above
-MOST: Final = 5  # log-odds that those between two candidates are worth at most
-FALL: Final = 3  # the power of its size by which a candidate weighs less
-FINE: Final = 128  # the weight of the largest candidate is its third power
+PARTS: Final = 12  # of a score: 1 for those between two candidates, 1 more if replaced, the rest for those above
+MOST: Final = 8  # log-odds that those between two candidates are worth at most
+FALL: Final = Fraction(11, 4)  # the power of its size by which a candidate weighs less
+FINE: Final = 256  # the weight of the largest candidate is that power of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +139,13 @@ def scores(above: Sequence[int], mechanism: Exponential) -> tuple[int, ...]:
 
 def worth(mechanism: Exponential) -> float:
     """The number by which fewer must be above a candidate for it to be as likely as one half as large."""
-    return FALL * math.log(2) / float(_above(mechanism) * mechanism.rate)
+    return float(FALL) * math.log(2) / float(_above(mechanism) * mechanism.rate)
 
 
 def weights(sizes: Sequence[int] | Sequence[Fraction]) -> tuple[int, ...]:
-    """The public weight of each candidate: the larger, the less."""
-    return tuple(math.floor((Fraction(FINE * sizes[-1]) / size) ** FALL) for size in sizes)
+    """The public weight of each candidate: the larger, the less. It is an exact integer on every machine."""
+    powers = ((Fraction(FINE * sizes[-1]) / size) ** FALL.numerator for size in sizes)
+    return tuple(math.isqrt(math.isqrt(math.floor(power))) for power in powers)  # the floor of the fourth root
 
 
 def drawn(
