@@ -357,6 +357,15 @@ def test_verify_tells_each_check(released: Path) -> None:
     assert "whether the numbers were changed" in alone.err
 
 
+def test_verify_says_how_to_check_a_certificate_without_a_signature(released: Path, tmp_path: Path) -> None:
+    unsigned = json.loads((released / "table4.json").read_text("utf-8")) | {"signature": None}
+    (tmp_path / "unsigned.json").write_text(json.dumps(unsigned), "utf-8")
+    done = run("verify", str(tmp_path / "unsigned.json"))
+    assert done.code == 6
+    assert "Nothing else failed. To check a certificate without a signature: --allow-unsigned." in done.err
+    assert run("verify", str(tmp_path / "unsigned.json"), "--allow-unsigned").code == 0
+
+
 def test_verify_finds_a_changed_certificate(released: Path, tmp_path: Path) -> None:
     changed = json.loads((released / "table4.json").read_text("utf-8"))
     changed["answers"][0]["cells"][0]["value"] += 1

@@ -327,6 +327,7 @@ def verify(
 ) -> None:
     """Check a certificate: signature, ledger entry, chain, and the losses derived again. Exit code 6 if one fails."""
     from reticent.certificate.certificate import read_certificate
+    from reticent.certificate.verify import UNSIGNED
     from reticent.cli.extensions import modules_of
 
     found = read_certificate(certificate).verify(
@@ -348,4 +349,6 @@ def verify(
     )
     if found.ok and sum(not check.looked for check in found.checks) > 1:
         voice.say("Nobody can tell from this whether the numbers were changed: give the ledger, or the officer's key.")
+    if [check.words for check in found.checks if not check.ok] == [UNSIGNED]:
+        voice.say("Nothing else failed. To check a certificate without a signature: --allow-unsigned.")
     raise click.exceptions.Exit(exit_codes.DONE if found.ok else exit_codes.CHECK)
