@@ -296,6 +296,17 @@ def test_a_plan_says_where_groups_are_too_many_for_the_budget() -> None:
     assert note.startswith("484 groups of about 1.03 rows, fewer than the noise")
 
 
+def test_a_product_that_is_too_wide_for_the_loss_is_refused_before_the_charge() -> None:
+    columns = {"age": rt.integer(0, 120), "ward": rt.category(["a", "b", "c"])}
+    rows = {"age": [n % 120 for n in range(300)], "ward": ["abc"[n % 3] for n in range(300)]}
+    study = rt.study(rows, adjacency="substitute", rows_each=1, columns=columns, budget=5)
+    with pytest.raises(rt.QuestionError, match=r"count by ward, age has 363 groups of about 0\.83 rows, with a"):
+        study.release(["count by ward, age"], epsilon="1/5")
+    assert study.ledger.spent() == rt.PureDP(Fraction(0))
+    assert study.release(["count by ward, cut(age, 0:120:60)"], epsilon="1/5").replied
+    assert study.release(["count by ward, age"], epsilon="1/5", record=rt.Record(try_anyway=True)).replied
+
+
 def test_text_python_and_the_same_noise_give_the_same_numbers() -> None:
     """Every spelling of a question compiles to the same draws: with one stream of noise the answers are equal."""
     held, found = study(), []

@@ -1,8 +1,9 @@
 """Refusal of answers that would most likely be no reply, by public facts alone: no row is read, nothing is charged.
 
 An answer is hopeless where a reply is less likely than none for every public shape of its column that its statistic
-states. It is refused where the number of persons is public or declared. Where it is private, a plan can only suppose
-one, so a warning says what it supposed. Whoever named the method, or said ``try_anyway``, is not refused.
+states. So is a count of so many groups that noise is all there is in each. It is refused where the number of persons is
+public or declared. Where that is private, a plan can only suppose one, so a warning says what it supposed. Whoever
+named the method, or said ``try_anyway``, is not refused.
 """
 
 from __future__ import annotations
@@ -50,6 +51,19 @@ def unlikely(prepared: PreparedRelease, people: int) -> tuple[UnlikelyAnswer, ..
     return hopeless_ones
 
 
+def _crowded(prepared: PreparedRelease, people: int) -> list[str]:
+    """The words about answers with more groups than their loss can count, at whatever cap may be chosen."""
+    if not any(item.keys is not None and len(item.keys.parts) > 1 for item in prepared.asked):
+        return []
+    from reticent.statistics.counts.count_step import CountStep
+
+    found = [step.crowded(people) for step in prepared.steps if isinstance(step, CountStep)]
+    for made in prepared.by_choice if any(found) else ():
+        again = [step.crowded(people) for step in made.steps if isinstance(step, CountStep)]
+        found = found if all(again) else []
+    return [words for words in found if words]
+
+
 def pairs_of(prepared: PreparedRelease) -> Iterator[tuple[Ask, Step]]:
     """Questions with their steps."""
     return zip(prepared.asked, prepared.steps, strict=True)
@@ -89,7 +103,7 @@ def refusal(found: Sequence[UnlikelyAnswer], people: int, person: Person, help_:
 def check_replies(
     prepared: PreparedRelease, person: Person, people: int | None, dearer: Callable[[int], PreparedRelease]
 ) -> None:
-    """Refuse a release with answers that would most likely be no reply; warn where the number of people is private.
+    """Refuse answers that would most likely be no reply, or noise alone; warn where the number of people is private.
 
     Parameters
     ----------
@@ -107,6 +121,12 @@ def check_replies(
     QuestionError
         Before any row is read.
     """
+    crowded = "; ".join(_crowded(prepared, people)) if people is not None else ""
+    if crowded:
+        raise QuestionError(
+            f"Too many groups for the loss, by public facts, with {people:,} people: {crowded}. What helps: fewer "
+            f"groups, a larger ε. To ask all the same: {ANYWAY}. Nothing was charged."
+        )
     found = unlikely(prepared, ASSUMED if people is None else people)
     if not found:
         return

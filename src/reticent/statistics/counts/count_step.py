@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from reticent.entropy import Entropy
 
 BETA: Final = 0.05
+WIDE: Final = 10  # the noise of a product that is too wide, to the rows of a group
 SLIP: Final = 1e-6  # of a double, that makes no integer of the next one
 
 OURS: Final = (GEOMETRIC, "gaussian")  # noises of integers
@@ -149,12 +150,27 @@ class CountStep:
     def _radius(self) -> int:
         return 0 if self.mechanism is None else self.mechanism.radius(BETA)
 
+    def _size(self, people: int) -> float | None:
+        """Rows of a group where all are alike; None where there are no groups of expressions."""
+        keys, person = self.setting.keys, self.setting.schema.person
+        if keys is None or not keys.parts or not isinstance(self.query, Rows):
+            return None
+        return values_of(people, person.rows, person) / len(keys.among)
+
+    def crowded(self, people: int) -> str:
+        """The words about a product of groups with so little in each that noise is all there is; empty for others."""
+        keys, size = self.setting.keys, self._size(people)
+        if keys is None or size is None or len(keys.parts) < 2 or self._radius() <= WIDE * size:
+            return ""
+        return (
+            f"{self.name} has {len(keys.among):,} groups of about {size:,.2g} rows, with a noise of ± {self._radius()}"
+        )
+
     def expected(self, people: int) -> ExpectedAccuracy:
         """The noise does not depend on the rows: the same for any ``people``."""
         notes = ["public: no noise"] if self.mechanism is None else []
-        keys, person = self.setting.keys, self.setting.schema.person
-        if keys is not None and keys.parts and isinstance(self.query, Rows):
-            size = values_of(people, person.rows, person) / len(keys.among)
+        keys, size = self.setting.keys, self._size(people)
+        if keys is not None and size is not None:
             wide = ", fewer than the noise: ask for fewer groups" if size < self._radius() else ""
             notes.append(f"{len(keys.among):,} groups of about {size:,.3g} rows{wide}")
         if self.margins and self.mechanism is not None:
