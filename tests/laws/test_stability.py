@@ -8,6 +8,7 @@ The evaluator is the reference, which tests/engines compares with the engine.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,11 +41,12 @@ from reticent.data.query import (
     kept_rows,
     stability,
 )
-from reticent.data.schema import Person, Schema, category, grid_whole, integer
-from reticent.data.transformations import filtered
-from reticent.errors import PublicParameterError
+from reticent.data.schema import Category, Person, Schema, category, grid_by_width, grid_whole, integer
+from reticent.data.transformations import computed, filtered
+from reticent.errors import PublicParameterError, Refusal
 from reticent.privacy.adjacency import Kind
 from tests.support.data_reference import Cell, Reference, Row
+from tests.support.expressions import Maker
 
 SECRET = bytes(range(32))
 GROUPS: tuple[Cell, ...] = ("a", "b", "z")
@@ -200,6 +202,70 @@ def test_no_neighbour_moves_an_integer_of_chosen_rows_further_than_its_stability
         for condition in CONDITIONS:
             moved = moved_by(condition, person, query)
             assert all(m <= c for m, c in zip(moved, claimed, strict=True)), (query, condition, moved, claimed)
+
+
+def chain(seed: int, person: Person) -> Schema:
+    """Up to six transformations by chance, each of what the ones before left: columns computed and rows chosen."""
+    chance = random.Random(seed)
+    found = Schema({"g": category(["a", "b"]), "x": integer(LOW, HIGH)}, person)
+    for place in range(chance.randint(1, 6)):
+        maker = Maker(found.columns, chance)
+        while True:
+            try:
+                if chance.random() < 0.3:
+                    found = filtered(found, maker.truth(2))
+                else:
+                    kind = chance.choice((maker.number, maker.truth, lambda depth, of=maker: of.label(depth)[0]))
+                    found = computed(found, f"new{place}", kind(2))
+                break
+            except Refusal:
+                continue
+    return found
+
+
+def queries_of(shape: Schema) -> list[Query]:
+    found: list[Query] = [Rows(), DistinctPersons(), Rows(Keys("g", ("a", "b"), 1))]
+    for name in shape.computed:
+        column = shape.columns[name]
+        if isinstance(column, Category):
+            found += [Tally(name, among=column.among), Rows(Keys(name, column.among, 1))]
+        elif column.low is not None and column.high is not None and Fraction(column.low) < Fraction(column.high):
+            grid = grid_by_width(Fraction(column.low), Fraction(column.high))
+            found += [Moments(name, grid, 1), Total(name, grid), PresentValues(name)]
+    return found
+
+
+def excess_behind(shape: Schema, query: Query, *, most: int) -> bool:
+    """Whether a neighbour moves an integer of the query further than its stability behind the transformations."""
+    used = ("g", "x", *shape.computed)
+    mine = [None, *records(most)]
+    tables = [Reference(shape, people(2, rows), used, SECRET, [query]).answer(query) for rows in mine]
+    found = np.array(tables, dtype=object)
+    found = found.reshape(len(mine), -1, 1) if isinstance(query, Tally) else found
+    base = found[:1] if shape.person.adjacency == "add_remove" else found[1:]
+    moved = np.abs(found[1:, None] - base[None, :]).sum(axis=2).max(axis=(0, 1))
+    claimed = stability(query, shape.person, stands_in=False)
+    return any(Fraction(int(m)) > c for m, c in zip(moved, claimed, strict=True))
+
+
+CHAINS = [pytest.param(seed, marks=[] if seed < 2 else pytest.mark.wide) for seed in range(40)]
+
+
+@pytest.mark.parametrize("seed", CHAINS)
+def test_no_neighbour_moves_an_integer_behind_a_chain_of_transformations_too_far(seed: int) -> None:
+    adjacency: Kind = ("add_remove", "substitute")[seed % 2]  # type: ignore[assignment]
+    shape = chain(seed, Person(adjacency, "who", rows=1 + seed // 2 % 2))
+    for query in queries_of(shape):
+        assert not excess_behind(shape, query, most=2), (shape.computed, shape.where, query)
+
+
+def test_a_filter_that_is_forgotten_in_a_chain_is_refuted() -> None:
+    """A chain whose person still counts as unfiltered claims a public number of rows under substitution."""
+    shape = filtered(schema("substitute", 1, stands_in=False), expression_text.read("x > 0"))
+    shape = computed(shape, "new", expression_text.read("x + 1"))
+    assert not excess_behind(shape, Rows(), most=1)
+    forgotten = replace(shape, person=replace(shape.person, filtered=False))
+    assert excess_behind(forgotten, Rows(), most=1)
 
 
 def test_a_filter_makes_the_number_of_rows_and_of_persons_private_under_substitution() -> None:
