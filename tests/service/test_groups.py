@@ -297,7 +297,7 @@ def test_a_plan_says_where_groups_are_too_many_for_the_budget() -> None:
 
 
 def test_a_product_that_is_too_wide_for_the_loss_is_refused_before_the_charge() -> None:
-    columns = {"age": rt.integer(0, 120), "ward": rt.category(["a", "b", "c"])}
+    columns: dict[str, Column] = {"age": rt.integer(0, 120), "ward": rt.category(["a", "b", "c"])}
     rows = {"age": [n % 120 for n in range(300)], "ward": ["abc"[n % 3] for n in range(300)]}
     study = rt.study(rows, adjacency="substitute", rows_each=1, columns=columns, budget=5)
     with pytest.raises(rt.QuestionError, match=r"count by ward, age has 363 groups of about 0\.83 rows, with a"):
