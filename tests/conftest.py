@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +72,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, case in enumerate(cases):
             if place not in kept:
                 case.add_marker("wide")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many tests of each engine ran, so that none is left out in silence."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for outcome in ("passed", "failed", "skipped"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            if (engine := engine_of(report.nodeid)) and (outcome == "skipped" or report.when == "call"):
+                counts[engine, outcome] += 1
+    for engine in ("duckdb", "postgres", "spark"):
+        told = [f"{counts[engine, outcome]} {outcome}" for outcome in ("passed", "failed", "skipped")]
+        if counts:
+            terminalreporter.write_line(f"engine {engine}: {', '.join(told)}")
+
+
+def engine_of(nodeid: str) -> str:
+    """The engine that a test is about, by its name; empty for a test of none."""
+    for engine in ("postgres", "spark"):
+        if engine in nodeid:
+            return engine
+    return "duckdb" if nodeid.startswith("tests/engines/") else ""
 
 
 def spread(cases: int, few: int) -> set[int]:

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import ClassVar, NamedTuple
 
 import pytest
 
-from tests.conftest import spread
+from tests.conftest import engine_of, pytest_terminal_summary, spread
 from tests.conventions.tree import ROOT
 
 TIERS = ("test", "test-all", "audit")
@@ -144,3 +145,29 @@ def test_quick_runs_changed_tests_then_namesakes_then_those_that_import_what_cha
     assert near(["README.md"], tests) == []
     every = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in Path(TESTS).rglob("test_*.py")}
     assert "tests/unit/test_rounding.py" in near(["src/reticent/exact/rounding.py"], every)
+
+
+def test_the_tests_of_each_engine_are_counted_and_none_is_left_out_in_silence() -> None:
+    """An engine whose tests are all left out is named with its zeros."""
+    lines: list[str] = []
+
+    class Report(NamedTuple):
+        nodeid: str
+        when: str = "call"
+
+    class Reporter:
+        stats: ClassVar = {
+            "passed": [Report("tests/engines/test_row_choice.py::test_a"), Report("tests/unit/test_pld.py::test_b")],
+            "skipped": [Report("tests/engines/test_engine_settings.py::test_c[postgres]", "setup")],
+        }
+
+        def write_line(self, line: str) -> None:
+            lines.append(line)
+
+    pytest_terminal_summary(Reporter())  # type: ignore[arg-type]
+    assert lines == [
+        "engine duckdb: 1 passed, 0 failed, 0 skipped",
+        "engine postgres: 0 passed, 0 failed, 1 skipped",
+        "engine spark: 0 passed, 0 failed, 0 skipped",
+    ]
+    assert engine_of("tests/unit/test_pld.py::test_b") == ""

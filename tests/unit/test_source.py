@@ -23,6 +23,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import reticent as rt
 from reticent.data.columns import MOST_COLUMNS
 from reticent.data.files import _Records
 from reticent.data.query import DistinctPersons, Moments, PresentValues, Query, Ranks, Rows, Tally, Total
@@ -102,7 +103,7 @@ def test_a_pattern_of_other_files_says_that_patterns_are_of_parquet(ending: str,
 
 def test_a_folder_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
-    assert refused(tmp_path / "d", X) == "d is a folder. Give a file, or a pattern such as d/*.parquet."
+    assert refused(tmp_path / "d", X) == "d is a folder. Give a file, or a pattern such as d/**/*.parquet."
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
@@ -678,3 +679,9 @@ def test_a_query_that_does_not_fit_is_refused_before_rows_are_read(query: Query)
     table = open_table({"town": Unread()}, Schema({"town": category(["a"])}, ALL))
     with pytest.raises(QuestionError, match="town is a category, and this needs numbers"):
         table.run([query], KEY)
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/x.parquet", "https://a.example/x.csv", "abfss://c@a/*.parquet"])
+def test_an_address_elsewhere_is_refused_and_says_which_engine_reads_it(place: str) -> None:
+    with pytest.raises(SpecError, match="Spark reads object stores"):
+        rt.study(place, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget=1)

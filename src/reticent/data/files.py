@@ -389,7 +389,7 @@ def check_file(path: Path) -> None:
     except OSError:
         raise SpecError(f"{path.name} cannot be reached. Nothing was read.") from None
     if stat.S_ISDIR(mode):
-        raise SpecError(f"{path.name} is a folder. Give a file, or a pattern such as {path.name}/*.parquet.")
+        raise SpecError(f"{path.name} is a folder. Give a file, or a pattern such as {path.name}/**/*.parquet.")
     if not stat.S_ISREG(mode):
         raise SpecError(f"{path.name} is not a regular file: a table must be readable more than once.")
     if not os.access(path, os.R_OK):

@@ -262,6 +262,16 @@ def in_database_file(place: object) -> bool:
     return str(place).lower().startswith(("duckdb:/", "sqlite:/"))
 
 
+def refuse_address(place: str) -> None:
+    """Refuse a source that is an address elsewhere, and no file of this machine."""
+    scheme, mark, _ = place.partition("://")
+    if mark and not in_database(place):
+        raise SpecError(
+            "source must be a file on this machine. Spark reads object stores: name a table of its catalog, "
+            f'"spark:catalog.schema.table", or give rt.study(spark.read.parquet("{scheme}://…"), …). Nothing was read.'
+        )
+
+
 def exact(name: object) -> str:
     """The text of ``name`` as a plain str; of a subclass of str the letters it holds, whatever it says they are."""
     return str.__str__(name if isinstance(name, str) else str(name))

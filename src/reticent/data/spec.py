@@ -34,6 +34,7 @@ from reticent.data.format import (
     in_database_file,
     in_spark,
     nearest,
+    refuse_address,
     section,
     spark_name,
     toml_key,
@@ -350,8 +351,7 @@ def _source(study: Tables, folder: Path, where: str = "[study]") -> str:
         from reticent.data.database_files import file_address
 
         return file_address(source, folder).url
-    if "://" in source:
-        raise SpecError("source must be a file on this machine. Nothing was read.")
+    refuse_address(source)
     return str(folder / source)
 
 

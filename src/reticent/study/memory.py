@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
-from reticent.data.format import Format, Limits, check_plain_names, exact, in_database
+from reticent.data.format import Format, Limits, check_plain_names, exact, in_database, refuse_address
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Real, Schema, Text
 from reticent.data.transformations import computed
@@ -334,6 +334,7 @@ def _fits(rows: object, schema: Schema, delimiter: str, engine: str, limits: Lim
     from reticent.data.source import engine_of, is_there, open_source, path_of
 
     path = path_of(rows)
+    refuse_address(path)
     if not path or in_database(path) or is_there(Path(path)):
         found = open_source(rows, schema, delimiter=delimiter, engine=engine)
         check_engine_settings(engine_of(found), engine, limits)

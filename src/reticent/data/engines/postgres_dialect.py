@@ -119,9 +119,14 @@ FUNCTIONS: Final = {
 
 
 def definitions() -> list[str]:
-    """Statements that make the functions, each after those it uses."""
+    """Statements that make the functions, each after those it uses.
+
+    PL/pgSQL keeps the expression of a function ready. A function in SQL whose argument is a call is not inlined, and
+    was made ready for each cell: at 50,000 rows that took four fifths of the main job.
+    """
+    made = "LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE"
     return [
-        f"CREATE FUNCTION pg_temp.{head} LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $body$ SELECT {body.strip()} $body$"
+        f"CREATE FUNCTION pg_temp.{head} {made} AS $body$ BEGIN RETURN {body.strip()}; END $body$"
         for head, body in FUNCTIONS.items()
     ]
 
