@@ -435,6 +435,20 @@ def engines(_folder: Path) -> None:
     keep(figure, "engines")
 
 
+def engine_sizes(_folder: Path) -> None:
+    """Draw the main job on three engines by the number of rows, from the table of their page."""
+    text = (DOCS / "reference" / "benchmarks-engines.md").read_text("utf-8")
+    found: dict[str, list[tuple[int, float]]] = {}
+    for rows, engine, seconds in re.findall(r"^\| ([\d,]+) \| (\w+) \| [\d.]+ s \| ([\d.]+) s \|", text, re.MULTILINE):
+        found.setdefault(engine, []).append((int(rows.replace(",", "")), float(seconds)))
+    figure, axes = plain("The main job on each engine", "rows", "CPU seconds")
+    for engine, points in found.items():
+        axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=engine)
+    axes.set(xscale="log", yscale="log")
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    keep(figure, "engine_sizes")
+
+
 PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "demo": demo,
     "again": again,
@@ -462,6 +476,7 @@ PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "found_groups": found_groups,
     "beside": beside,
     "engines": engines,
+    "engine_sizes": engine_sizes,
 }
 
 
