@@ -3,9 +3,9 @@
     python benchmarks/engine_sizes.py [--rows 10000 100000 1000000]
 
 Rows are of rows / 10 persons, drawn evenly over persons and 1,000 keys. The main job is a count, distinct persons, a
-sum and a mean by key, at a cap of 25 rows a person, without noise. Raw is the same by one statement of the engine's own,
-without a cap. Each job runs twice, and the second run counts. CPU seconds are those of this process and of the engine:
-of the PostgreSQL server with its workers, and of the Java that runs Spark on two cores of this machine.
+sum and a mean by key, at a cap of 25 rows a person, without noise. Raw is the same by one statement of the engine's
+own, without a cap. Each job runs twice, and the second run counts. CPU seconds are those of this process and of the
+engine: of the PostgreSQL server with its workers, and of the Java that runs Spark on two cores of this machine.
 """
 
 from __future__ import annotations
