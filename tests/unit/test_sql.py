@@ -202,6 +202,7 @@ def test_the_clause_of_googlesql_is_read() -> None:
     text = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options}) COUNT(*) FROM study"
     found = read(text, SCHEMA)
     assert dict(found.cost) == {"epsilon": "0.5", "delta": "1e-9"}
+    assert read("select dp_interval_low(count(*)) from study", SCHEMA) is not None
     assert "privacy_unit_column is who" in refused(text.replace("'who'", "cost"))
     assert "no option max_bytes" in refused(text.replace("delta", "max_bytes"))
 
@@ -246,7 +247,7 @@ REFUSED = {
     "select drug, count(*) from study group by drug": "keys(drug)",
     "select count(*) from study where age % 2 = 0": "cut classes",
     "select count(*) from study where cost = null": "IS NULL",
-    "select count(*) from study where age in (select age from study)": "QUERY",
+    "select count(*) from study where age in (select age from study)": "Write instead: a JOIN",
     "select count(*) from study where getenv('HOME') = 'x'": "GETENV",
     "select getenv('HOME') from study": "GETENV",
     "select count(*) from study where wrad = 'north'": "Did you mean Ward?",
@@ -278,6 +279,17 @@ REFUSED = {
     "select count(*) from study where " + " and ".join(["age > 3"] * 3000): "at most",
     "pragma version": "no statistic",
     "if select count(*) from study": "IF asks for no statistic",
+    "select round(avg(cost), 1) from study": "Write instead: the number as it is",
+    "select corr(age, cost) from study": "test(x ~ y, kind=correlation)",
+    "select regr_slope(age, cost) from study": "regress(y ~ x)",
+    "select approx_count_distinct(who) from study": "COUNT(DISTINCT person)",
+    "select approx_quantiles(cost, 4) from study": "PERCENTILE_CONT(0.5)",
+    "select mode(ward) from study": "COUNT(*) with GROUP BY",
+    "select anon_count(*) from study": "Write instead: COUNT(*).",
+    "select width_bucket(cost, 0, 9, 3), count(*) from study group by 1": "CASE WHEN",
+    "select rank() over (order by cost) from study": "ORDER BY and LIMIT",
+    "select avg(t) from (select who, sum(cost) t from study group by who) x": "per=person",
+    "select count(*) from study where exists (select 1 from study s where s.age > 3)": "a JOIN that the study declares",
 }
 
 
@@ -416,7 +428,7 @@ def test_a_subquery_of_a_further_table_is_joined_with_its_names_and_its_conditio
         ("(select * from patients) p", "Write FROM visits JOIN patients"),
         ("visits v left join (select * from patients where age > 3) p on v.who = p.pid", "after the joins"),
         ("visits v join (select age from patients) p on v.who = p.pid", "ON v.who = p.pid"),
-        ("visits v join (select pid, count(*) n from patients group by pid) p on v.who = p.pid", "GROUP is not"),
+        ("visits v join (select pid, count(*) n from patients group by pid) p on v.who = p.pid", "GROUP BY is not"),
         ("(select age from patients union all select cost from visits) t", "these are of several"),
     ],
 )
@@ -437,6 +449,22 @@ def test_a_name_of_several_tables_is_said_with_one() -> None:
         with pytest.raises(QuestionError, match=re.escape(words)):
             joined(text)
     assert str(joined(f"select avg(P.AGE) {source}").asks[0]) == "mean(patients.age)"
+
+
+def test_a_name_without_a_table_is_that_of_the_main_one_alone_and_of_using() -> None:
+    """``FROM study`` names one table, and a column of USING is one column."""
+    assert str(joined("select avg(age) from study").asks[0]) == "mean(age)"
+    columns = {"Ward": Category(("north", "south")), "beds": Real(Fraction(0), Fraction(9))}
+    schema = with_tables(SCHEMA, {"rooms": (JoinedTable((("Ward", "Ward"),), digest="0" * 64), columns, {})})
+
+    def ask(source: str) -> str:
+        found = read(f"select ward, avg(beds) from {source} group by ward", schema, ("study", "visits"))
+        return str(found.asks[0])
+
+    for source in ("study", "visits join rooms using (ward)", "visits v left join rooms r using (WARD)"):
+        assert ask(source) == "mean(rooms.beds) by Ward"
+    with pytest.raises(QuestionError, match=r"Say v.ward or r.ward"):
+        ask("visits v join rooms r on v.ward = r.ward")
 
 
 TEXT = r"""

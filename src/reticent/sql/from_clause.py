@@ -80,7 +80,7 @@ def rows_of_table(name: str, schema: Schema, tables: Sequence[str], *, alone: bo
     of = {table: rows_of_table(table, schema, tables, alone=True).columns for table in schema.tables}
     qualified = {name.lower(): plain, **{table.lower(): columns for table, columns in of.items()}}
     how = {table: joined.join for table, joined in schema.tables.items()}
-    return replace(main, columns=_plain(qualified), qualified=qualified, joined=how)
+    return replace(main, columns={**_plain(qualified), **plain}, qualified=qualified, joined=how)
 
 
 def joined_rows(
@@ -164,6 +164,7 @@ class _Joining:
         self.words: dict[str, str] = {"": main.word}  # by table, what the statement calls it
         self.how: dict[str, str] = dict(main.rows.joined)
         self.condition = main.rows
+        self.merged: dict[str, Tree] = {}  # columns of USING, which need no table before them
 
     def add(self, node: Any, given: NamedRows, how: str) -> None:
         """Join one further table."""
@@ -187,6 +188,9 @@ class _Joining:
                     f"condition after the joins, or CASE WHEN … THEN … ELSE … END; or JOIN."
                 )
             self.condition = narrowed(self.condition, given.rows.condition)
+        for name in [name_of(one).lower() for one in node.args.get("using") or ()]:
+            held = [pair for rows in self.views.values() for pair in rows.columns.items() if pair[0].lower() == name]
+            self.merged.update(held[:1])
         self.views[word.lower()] = given.rows
         self.words[table], self.how[table] = word, how
 
@@ -230,9 +234,9 @@ class _Joining:
         qualified: dict[str, Mapping[str, Tree]] = {word: rows.columns for word, rows in self.views.items()}
         inside = {**self.main.rows.qualified, **qualified}
         keys = {name: full for rows in reversed(self.views.values()) for name, full in rows.keys.items()}
-        return RowView(
-            _plain(qualified), self.condition.condition, frozenset(qualified), qualified and inside, self.how, keys
-        )
+        columns = {**_plain(qualified), **self.merged}
+        names = frozenset(qualified)
+        return RowView(columns, self.condition.condition, names, qualified and inside, self.how, keys)
 
 
 def _lower(keys: Mapping[str, str]) -> dict[str, str]:

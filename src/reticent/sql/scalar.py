@@ -53,8 +53,34 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "upper": "LOWER(x)",
     "log": "LN(x), the natural logarithm",
     "rand": "the noise is drawn by the release",
-    "exists": "count with a condition",
+    "exists": "a JOIN that the study declares, or a condition",
     "null": "x IS NULL, or COALESCE(x, 0)",
+    "round": "the number as it is, which is shown to the digits that its interval leaves",
+    "mode": "COUNT(*) with GROUP BY, whose ORDER BY and LIMIT cost nothing",
+    "arrayagg": "COUNT(*) with GROUP BY",
+    "groupconcat": "COUNT(*) with GROUP BY",
+    "anyvalue": "MEDIAN(x)",
+    "corr": "the line test(x ~ y, kind=correlation) of a release",
+    "covarpop": "the line regress(y ~ x) of a release",
+    "covarsamp": "the line regress(y ~ x) of a release",
+    "regrslope": "the line regress(y ~ x) of a release",
+    "regrintercept": "the line regress(y ~ x) of a release",
+    "approxdistinct": "COUNT(DISTINCT person)",
+    "approxquantile": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+    "approxquantiles": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+    "widthbucket": "CASE WHEN x < 10 THEN 'low' ELSE 'high' END",
+    "window": "ORDER BY and LIMIT, which cost nothing after a release",
+    "subquery": "a JOIN that the study declares, or a condition",
+    "select": "a JOIN that the study declares, or a condition",
+}
+_FUNCTIONS: Final[Mapping[str, str]] = {
+    "ANON_COUNT": "COUNT(*)",
+    "ANON_SUM": "SUM(x)",
+    "ANON_AVG": "AVG(x)",
+    "ANON_PERCENTILE_CONT": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+    "ANON_QUANTILES": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+    "ANON_VAR_POP": "VARIANCE(x)",
+    "ANON_STDDEV_POP": "STDDEV(x)",
 }
 
 
@@ -92,7 +118,9 @@ def unknown(node: Any) -> str:
     """The words for a node that is not allowed, with what to write instead."""
     word = node.key
     if word == "anonymous":
-        return f"There is no function {str(node.this).upper()} here."
+        named = str(node.this).upper()
+        instead = f" Write instead: {_FUNCTIONS[named]}." if named in _FUNCTIONS else ""
+        return f"There is no function {named} here.{instead}"
     hint = f" Write instead: {_INSTEAD[word]}." if word in _INSTEAD else ""
     return f"{_TITLES.get(word, word.upper())} is not allowed in an expression of a row.{hint}"
 
@@ -150,7 +178,7 @@ def _column(node: Any, rows: RowView) -> Tree:
         columns = rows.qualified.get(name_of(table).lower(), {})
         return columns[column_of(name, columns, quoted=quoted)]
     several = [f"{one}.{name}" for one, columns in rows.qualified.items() if name.lower() in map(str.lower, columns)]
-    if len(several) > 1 and name not in rows.columns:
+    if len(several) > 1 and name.lower() not in map(str.lower, rows.columns):
         raise refusal(f"'{name}' is a column of several tables. Say {' or '.join(several)}.")
     return rows.columns[column_of(name, rows.columns, quoted=quoted)]
 
@@ -230,6 +258,8 @@ def _between(node: Any, rows: RowView) -> Tree:
 
 
 def _among(node: Any, rows: RowView) -> Tree:
+    if node.args.get("query") is not None:
+        raise refusal(f"A QUERY inside IN is not allowed. Write instead: {_INSTEAD['subquery']}.")
     parts(node, "this", "expressions")
     if not node.expressions:
         raise refusal("IN takes a list of public values, at least one.")

@@ -239,7 +239,12 @@ class _StatementReader:
         """The rows of one SELECT; where ``named`` is False its columns need no names."""
         if node.key != "select":
             raise refusal(f"A side of UNION ALL is a SELECT of rows; this one is {node.key.upper()}.")
-        for word in ("group", "having", "order", "limit", "distinct"):
+        if node.args.get("group"):
+            raise refusal(
+                "GROUP BY is not allowed in a subquery, which has rows of people. Write instead: mean(x, per=person) "
+                "in a release, or a table of such sums that the study joins."
+            )
+        for word in ("having", "order", "limit", "distinct"):
             if node.args.get(word):
                 raise refusal(f"{word.upper()} is not allowed in a subquery: it names columns and filters rows.")
         parts(node, "expressions", "from_", "where", "with_", "joins")
@@ -277,6 +282,8 @@ class _StatementReader:
 
     def _check_tables(self, node: Any, rows: RowView) -> None:
         for one in node.walk():
+            if one.key == "exists":
+                raise refusal(unknown(one))
             if one.key == "column" and one.this.key == "identifier" and name_of(one.this) in self.texts:
                 name = self.texts[name_of(one.this)]
                 raise refusal(f"Nobody lists the values of {name}: keys({name}) finds those that many persons share.")
@@ -510,7 +517,7 @@ AGGREGATES: Final[Mapping[str, Callable[[_StatementReader, Any], Ask]]] = {
     "max": _StatementReader.extreme,
 }
 COMPARISONS: Final = {"eq": "=", "neq": "!=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
-ENDS: Final = {"INTERVAL_LOW": "low", "INTERVAL_HIGH": "high"}
+ENDS: Final = {"INTERVAL_LOW": "low", "INTERVAL_HIGH": "high", "DP_INTERVAL_LOW": "low", "DP_INTERVAL_HIGH": "high"}
 
 
 def _sides(node: Any) -> Sequence[Any]:
