@@ -253,7 +253,7 @@ CHAINS = [pytest.param(seed, marks=[] if seed < 2 else pytest.mark.wide) for see
 
 @pytest.mark.parametrize("seed", CHAINS)
 def test_no_neighbour_moves_an_integer_behind_a_chain_of_transformations_too_far(seed: int) -> None:
-    adjacency: Kind = ("add_remove", "substitute")[seed % 2]  # type: ignore[assignment]
+    adjacency: Kind = ("add_remove", "substitute")[seed % 2]
     shape = chain(seed, Person(adjacency, "who", rows=1 + seed // 2 % 2))
     for query in queries_of(shape):
         assert not excess_behind(shape, query, most=2), (shape.computed, shape.where, query)
