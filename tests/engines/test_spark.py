@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
@@ -29,7 +29,7 @@ from reticent.data.engines.spark import SparkTables
 from reticent.data.engines.spark_sql import SPACE, SparkDialect, java_pattern
 from reticent.data.format import spark_name
 from reticent.data.order_statistics import ABSENT
-from reticent.data.query import Incomplete, PresentValues, Query, Records, Rows, Tally
+from reticent.data.query import Incomplete, Keys, PresentValues, Query, Records, Rows, Tally
 from reticent.data.query_compiler import columns_of
 from reticent.data.schema import Integer, Person, Schema, category, integer, real
 from reticent.data.source import identity_of, is_spark, name_of
@@ -133,6 +133,43 @@ def test_a_table_without_rows_gives_zeros(clean: Any) -> None:
     rows, schema = random_rows(random.Random(3), 20), Schema(columns(), PERSON)
     nothing = frame(clean, arrays(rows)).limit(0)
     assert shown(table(nothing, schema).run(asked(), SECRET)) == expected(schema, [], asked())
+
+
+@needs_spark
+@pytest.mark.wide
+@pytest.mark.parametrize("kind", ["left", "inner", "key"])
+def test_further_tables_stand_beside_rows_in_spark_as_beside_rows_in_memory(clean: Any, kind: str) -> None:
+    """Patients on the person, wards by a key, and accounts of people, in memory and as DataFrames of the session."""
+    rows = {
+        "who": [i % 40 for i in range(120)],
+        "account": [i % 50 for i in range(120)],
+        "x": [i % 8 for i in range(120)],
+    }
+    rows["ward"] = [i % 3 for i in range(120)]
+    patients = {"who": list(range(30)), "age": [i * 7 % 90 for i in range(30)]}
+    accounts = {"account": [*range(50), 3, 4], "who": [*(i % 37 for i in range(50)), 9, 9]}
+    asked_: list[Query] = [Rows(), Rows(Keys("wards.beds", (4, 9), 2))]
+
+    def found(hold: Callable[[Any], Any]) -> list[object]:
+        given: dict[str, Any] = {"age": rt.integer(0, 99)}
+        tables = {
+            "patients": rt.table(hold(patients), columns=given, join="inner" if kind == "inner" else "left"),
+            "wards": rt.table({"ward": [0, 1], "beds": [4, 9]}, public=True, key="ward"),
+        }
+        if kind == "key":
+            tables["accounts"] = rt.table(hold(accounts), key="account", rows_each={"keys": 1, "owners": 2})
+        study = rt.study(
+            hold(rows),
+            person="accounts.who" if kind == "key" else "who",
+            rows_each=2,
+            adjacency="add_remove",
+            budget=1,
+            columns={"x": rt.real(0, 8)},
+            tables=tables,
+        )
+        return shown(study._table().run(asked_, SECRET))
+
+    assert found(lambda columns: frame(clean, columns)) == found(lambda columns: columns)
 
 
 @needs_spark
