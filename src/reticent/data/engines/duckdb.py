@@ -4,7 +4,7 @@ A session lives for one run. Rows come in as a stream of Arrow batches, so the e
 configuration is locked before the first row. Whatever it raises stays inside ``table``, since it may quote rows.
 
 Starting a database takes longer than a small release. So an empty one waits for the next run of the same limits, if
-the last run ended well and left no file; nothing of a run stays in it, and two runs never share one.
+the last run ended well and left no file. Nothing of a run stays in it, and two runs never share one.
 """
 
 from __future__ import annotations
