@@ -158,8 +158,9 @@ def page(rows: list[Row], runs: int) -> str:
     head = f"""# Measured coverage
 
 Made by `python benchmarks/coverage.py --runs {runs} --write`. A cell is {runs:,} tables drawn from the law and
-answered with replayed entropy. *Covers* is the share of replies whose 95 % interval holds the value of the clipped law, with
-its standard error. *Misses* are the shares that lie below and above the interval, and *half-width* is the median one.
+answered with replayed entropy. *Covers* is the share of replies whose 95 % interval holds the value of the clipped law,
+with its standard error. *Misses* are the shares that lie below and above the interval, and *half-width* is the median
+one.
 *Parts* are the medians of its noise and sampling parts. *replies* is the share of runs that were answered. *Refused*
 means that the question is declined before any row is read, or that no run was answered. Integer answers, and intervals
 of many equal values, may cover more. Where fewer than one run in ten was answered, a noisy number of values happened to

@@ -251,7 +251,7 @@ def test_a_release_charges_and_answers_as_one_that_keeps_nothing(tmp_path: Path,
     plain, kept = study_of(source), study_of(source, engine={"partitions": "day"})
     for study in (plain, kept, kept):
         made = study.same_people().release(asked, epsilon=2)
-        assert abs(made["count"].value - 360) < 60  # type: ignore[operator] # noise of epsilon .5: P(> 60) is e^-30
+        assert abs(made["count"].value - 360) < 60  # noise of epsilon .5: P(> 60) is e^-30
     assert read == [*DAYS]
     assert plain.left().epsilon == 8  # type: ignore[union-attr]
     assert kept.left().epsilon == 6  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ import pytest
 import reticent as rt
 from reticent.data.joined_table import JoinedTable
 from reticent.data.joins import with_tables
-from reticent.data.schema import Category, Integer, Person, Real, Schema, Text
+from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
 from reticent.errors import QuestionError, Refusal
 from reticent.sql.output import GroupKey, IntervalEnd, Quotient, WeightedSum
 from reticent.sql.statement import SelectStatement, read
@@ -454,7 +454,7 @@ def test_a_name_of_several_tables_is_said_with_one() -> None:
 def test_a_name_without_a_table_is_that_of_the_main_one_alone_and_of_using() -> None:
     """``FROM study`` names one table, and a column of USING is one column."""
     assert str(joined("select avg(age) from study").asks[0]) == "mean(age)"
-    columns = {"Ward": Category(("north", "south")), "beds": Real(Fraction(0), Fraction(9))}
+    columns: dict[str, Column] = {"Ward": Category(("north", "south")), "beds": Real(Fraction(0), Fraction(9))}
     schema = with_tables(SCHEMA, {"rooms": (JoinedTable((("Ward", "Ward"),), digest="0" * 64), columns, {})})
 
     def ask(source: str) -> str:
