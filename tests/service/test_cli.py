@@ -10,6 +10,7 @@ import pytest
 
 from reticent.cli import glossary
 from reticent.cli.options import stem_of
+from reticent.data.format import Format
 from reticent.ledger import Ledger
 from tests.support.cli_kit import clinic, run
 from tests.support.cli_reference import PAGE
@@ -72,6 +73,19 @@ def test_init_doubts_a_decimal_point_that_nobody_said(given: tuple[str, ...], do
     assert ("numbers are often 1234,5" in run("init", "y.csv", *given).said) is doubted
 
 
+def test_check_does_not_doubt_a_decimal_point_that_was_said(study: Path) -> None:
+    (study.parent / "clinic.csv").write_text("pid;age;cost;town;diagnosis\n", "utf-8")
+    for decimal, doubted in (("", True), ('decimal = "."\n', False)):
+        text = study.read_text("utf-8").replace("[study]", f'[study]\ndelimiter = ";"\n{decimal}')
+        place = study.parent / "said.toml"
+        place.write_text(text, "utf-8")
+        assert ("numbers are often 1234,5" in run("check", str(place)).said) is doubted
+    for given, written in ((("--decimal", "."), True), ((), False)):
+        (study.parent / "clinic.toml").unlink(missing_ok=True)
+        run("init", "clinic.csv", *given)
+        assert ('decimal = "."' in (study.parent / "clinic.toml").read_text("utf-8")) is written
+
+
 def test_words_quote_the_name_of_a_file_as_a_shell_takes_it(study: Path) -> None:
     (study.parent / "our visits.csv").write_text("age,day\n", encoding="utf-8")
     assert "Then: reticent check 'our visits.toml'" in run("init", "our visits.csv").said
@@ -90,6 +104,13 @@ def test_check_names_a_tab_between_cells(study: Path) -> None:
     study.write_text(text, "utf-8")
     (study.parent / "clinic.csv").write_text("pid\tage\tcost\ttown\tdiagnosis\n", "utf-8")
     assert "the file is read as: a tab between cells" in run("check", str(study)).said
+
+
+def test_check_says_that_a_cell_with_a_sign_is_no_number(study: Path) -> None:
+    """It is said before a charge: all cells of such a column are missing (docs/how-to/own_csv.md)."""
+    assert "A cell such as 5 % or € 5 is no number" in run("check", str(study)).said
+    for cell in ("5 %", "5%", "€ 5", "$5"):
+        assert Format().number(cell) is None
 
 
 def test_check_doubts_a_decimal_point_between_semicolons(study: Path) -> None:

@@ -32,6 +32,19 @@ def test_an_answer_is_found_by_the_question_that_left_its_value_open() -> None:
     assert told["proportion(z, value=1)"].startswith("population share of z = 1 among")
 
 
+def test_a_share_of_true_is_named_as_labels_spell_it() -> None:
+    rows = {"ill": [True, False] * 500, "x": [1.0, 3.0] * 500}
+    held = rt.study(
+        rows, adjacency="add_remove", columns={"ill": rt.category([False, True]), "x": rt.real(0, 4)}, budget=10
+    )
+    release = held.release(["proportion(ill)", "proportion(x > 2)"], epsilon=9)
+    assert release.keys() == ("proportion(ill, value=true)", "proportion(x > 2, value=true)")
+    for asked in ("proportion(ill)", rt.proportion("ill"), "proportion(ill, value=true)"):
+        assert release[asked].value == pytest.approx(0.5, abs=0.05)
+    with pytest.raises(QuestionError, match="asked twice"):
+        held.release(["proportion(ill)", "proportion(ill, value=true)"], epsilon=1)
+
+
 def test_an_open_question_finds_no_answer_where_two_shares_were_released() -> None:
     release = study().release(["proportion(b)", "proportion(b, value=no)"], epsilon=2)
     with pytest.raises(QuestionError, match="no answer"):

@@ -170,7 +170,7 @@ def test_a_release_says_the_bounds_and_what_they_cut(kind: Kind) -> None:
     chosen = found.certificate.document["bounds"]
     assert 125 <= int(chosen["high"]) <= 3200  # any other has a chance below 1e-6
     assert f"values cut to [0, {chosen['high']}]" in found["mean(x)"].estimand
-    cut = found[f"proportion(x < 0 or x > {chosen['high']}, value=True)"]
+    cut = found[f"proportion(x < 0 or x > {chosen['high']}, value=true)"]
     assert cut.low <= 0.01
     assert any("chosen privately among 91 bounds" in note for note in found.caveats)
     assert found["mean(x)"].value == pytest.approx(40.0, abs=3.0)

@@ -91,8 +91,23 @@ def test_the_notes_carry_guarantee_caveats_and_digest(release: Release, book: An
     said = dict(book["Notes"].values)
     assert "ε 5" in said["guarantee"]
     assert said["certificate digest (SHA-256)"] == release.certificate.digest
-    noted = [text for about, text in book["Notes"].values if about == "note"]
-    assert noted == list(release.certificate.caveats)
+    told = [text for about, text in book["Notes"].values if about in ("note", "estimates")]
+    for answer in release.answers:
+        for text in answer.caveats:
+            assert sum(text in line for line in told) == 1 or "count as the nearer bound" in text, text
+
+
+def test_the_notes_tell_the_cap_and_the_bounds_once() -> None:
+    rows = {"who": [*range(900)] * 3, "x": [float(k % 9) for k in range(2700)]}
+    made = rt.study(
+        rows, adjacency="add_remove", person="who", rows_each=2, columns={"x": rt.real(0, 8)}, budget="9"
+    ).release(["mean(x)", "count"], epsilon="9")
+    import openpyxl
+
+    told = [text for _, text in openpyxl.load_workbook(io.BytesIO(workbook(made.certificate)))["Notes"].values]
+    assert sum("at most 2 rows of each person" in text for text in told if text) == 1
+    assert not any("count as the nearer bound" in text for text in told if text)
+    assert sum("the sampling part allows for the likeness of rows of one person" in text for text in told if text) == 1
 
 
 def test_an_empty_label_of_a_total_is_explained(book: Any) -> None:

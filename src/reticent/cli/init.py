@@ -153,7 +153,7 @@ def _of_file(
         dates = () if listed == "none" else tuple(filter(None, map(str.strip, listed.split(","))))
     form = Format(encoding or "utf-8", decimal, thousands, na, sheet)
     header: Literal["names", "unsure"] = "names" if header_is_names else "unsure"
-    text = skeleton(file, delimiter=sign, form=form, header=header, dates=dates)
+    text = skeleton(file, delimiter=sign, form=form, header=header, dates=dates, has_decimal=not doubt)
     if more:
         body, mark, rest = text.rpartition("\n[[release]]")
         text = body + further_skeletons(file, more, delimiter=sign, form=form) + mark + rest

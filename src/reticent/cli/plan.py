@@ -186,14 +186,15 @@ def _layout(spec: Spec) -> tuple[str, ...]:
     form = spec.schema.format
     if kind_of(Path(spec.source)) != "csv":
         return () if form.plain and not form.na else (f"text is read as: {form.words().partition(', ')[2]}",)
-    doubt = form.doubt(spec.delimiter)
+    doubt = "" if spec.has_decimal else form.doubt(spec.delimiter)
     doubt = f'. {doubt} To say so: decimal = "," in [study].' if doubt else ""
     dates = "".join(
         f", {name} like {column.calendar.example}"
         for name, column in spec.schema.stored.items()
         if isinstance(column, Integer) and column.calendar is not None
     )
-    return (f"the file is read as: {sign_words(spec.delimiter)} between cells, {form.words()}{dates}{doubt}",)
+    signs = ". A cell such as 5 % or € 5 is no number"
+    return (f"the file is read as: {sign_words(spec.delimiter)} between cells, {form.words()}{dates}{signs}{doubt}",)
 
 
 @click.command("plan", cls=Verb)

@@ -158,6 +158,7 @@ class Spec:
 
     ``snapshot`` is the curator's word for these rows: while it stays, the rows are declared to be the same.
     ``further`` has the sources of further tables, by name. ``engine`` names the one that reads, empty for any.
+    ``has_decimal`` is True where the file says the decimal sign, which is then not doubted.
     """
 
     title: str
@@ -172,6 +173,7 @@ class Spec:
     further: Mapping[str, TableSource] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     engine: str = ""
+    has_decimal: bool = False
 
     def __post_init__(self) -> None:
         check_title(self.title, "The title of a study")
@@ -300,6 +302,7 @@ def _spec(tables: Tables, folder: Path) -> Spec:
         further=further,
         limits=limits,
         engine=engine,
+        has_decimal="decimal" in study,
     )
 
 

@@ -27,6 +27,7 @@ def skeleton(
     form: Format = PLAIN,
     header: Literal["names", "unsure"] = "unsure",
     dates: Sequence[str] = (),
+    has_decimal: bool = False,
 ) -> str:
     """A study file to fill in, from the header or the schema of the file alone; bounds are left out on purpose.
 
@@ -39,6 +40,8 @@ def skeleton(
         "names": the curator has looked, and the first line holds names although one looks like a value.
     dates : sequence of str
         Columns of text that hold dates; their kind is "date".
+    has_decimal : bool
+        True where somebody said the decimal sign: it is written into the study file where ``check`` would doubt it.
 
     Returns
     -------
@@ -70,7 +73,7 @@ def skeleton(
         "[study]\n"
         f"title  = {_quoted(stem)}\n"
         f"source = {_quoted(place)}\n"
-        f"ledger = {_quoted(stem + '.ledger')}\n{_written(delimiter, form)}\n"
+        f"ledger = {_quoted(stem + '.ledger')}\n{_written(delimiter, form, has_decimal=has_decimal)}\n"
         "[person]\n"
         '# column  = "person_id"       # who one person is, when a person can have several rows\n'
         '# rows    = "one_each"        # or { at_most = 20 }: rows kept of one person\n'
@@ -162,8 +165,8 @@ FIELDS: Final = (
 NAMELESS: Final = "A column without a name is left out, such as names of rows that R and pandas write first."
 
 
-def _written(delimiter: str, form: Format) -> str:
-    """The lines of [study] that say how the file is written, where that is not as by default."""
+def _written(delimiter: str, form: Format, *, has_decimal: bool = False) -> str:
+    """The lines of [study] that say how the file is written, where that is not as by default, or would be doubted."""
     told = {
         "sheet": form.sheet,
         "delimiter": delimiter,
@@ -175,7 +178,7 @@ def _written(delimiter: str, form: Format) -> str:
         "sheet": "",
         "delimiter": ",",
         "encoding": PLAIN.encoding,
-        "decimal": PLAIN.decimal,
+        "decimal": "" if has_decimal and form.doubt(delimiter) else PLAIN.decimal,
         "thousands": PLAIN.thousands,
     }
     lines = [f"{key} = {_quoted(text)}\n" for key, text in told.items() if text != usual[key]]

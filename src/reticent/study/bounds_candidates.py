@@ -189,7 +189,7 @@ def cut_share(schema: Schema, column: str, bounds: tuple[Fraction, Fraction]) ->
     """
     name, (low, high) = column_text(ColumnName(column)), map(show, bounds)
     outside = f"{name} < {low} or {name} > {high}"
-    share = resolved(parse(f"proportion({outside}, value=True) weight {UNWEIGHTED}"), schema)
+    share = resolved(parse(f"proportion({outside}, value=true) weight {UNWEIGHTED}"), schema)
     assert isinstance(share.statistic, Proportion)
     cell = Category((False, True), complete=True)  # a row without a value is not cut
     return computed(schema, share.statistic.column, expression_text.read(outside), cell), share

@@ -11,6 +11,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
+import attrs
+
 from reticent.errors import QuestionError
 from reticent.privacy.cost import Cost, Written
 from reticent.privacy.loss import Loss
@@ -272,4 +274,13 @@ def refuse_hopeless(
     def dearer(times: int) -> PreparedRelease:
         return prepare(study, asked, within.times(times), units)
 
-    check_replies(prepared, study.schema.person, units, dearer)
+    def bare() -> PreparedRelease:
+        return prepare(study, [_bare(item) for item in asked], within, units)
+
+    check_replies(prepared, study.schema.person, units, dearer, bare)
+
+
+def _bare(asked: Ask) -> Ask:
+    """The same question without its interval; a statistic that always has one, or never, is itself."""
+    names = {field.name for field in attrs.fields(type(asked.statistic))} & {"interval"}
+    return attrs.evolve(asked, statistic=attrs.evolve(asked.statistic, **dict.fromkeys(names, False)))

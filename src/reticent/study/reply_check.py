@@ -16,7 +16,7 @@ from typing import Final
 from reticent.data.schema import Person
 from reticent.errors import QuestionError, Refusal
 from reticent.statistics.context import Step
-from reticent.statistics.replies import Replies, hopeless, most, shown
+from reticent.statistics.replies import LIKELY, Replies, hopeless, most, shown
 from reticent.statistics.shares import ASSUMED
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import PreparedRelease
@@ -69,7 +69,7 @@ def pairs_of(prepared: PreparedRelease) -> Iterator[tuple[Ask, Step]]:
     return zip(prepared.asked, prepared.steps, strict=True)
 
 
-def refusal(found: Sequence[UnlikelyAnswer], people: int, person: Person, help_: str) -> str:
+def refusal(found: Sequence[UnlikelyAnswer], people: int, person: Person, helps: Sequence[str]) -> str:
     """The words of a refusal: the answers, what would help, and how to go on.
 
     Parameters
@@ -78,15 +78,15 @@ def refusal(found: Sequence[UnlikelyAnswer], people: int, person: Person, help_:
     people : int
         Number of people that the chances are for.
     person : Person
-    help_ : str
-        The way to go on, in words.
+    helps : sequence of str
+        What was tried and helps, in words.
 
     Returns
     -------
     str
     """
     listed = "; ".join(map(str, found))
-    helps = [help_] if help_ else ["a larger ε"]
+    helps = [*helps]
     helps += ["fewer groups"] if any(one.asked.groups is not None for one in found) else []
     helps += (
         ["bounds known without the file"] if any("candidates" in one.asked.statistic.declines for one in found) else []
@@ -101,7 +101,11 @@ def refusal(found: Sequence[UnlikelyAnswer], people: int, person: Person, help_:
 
 
 def check_replies(
-    prepared: PreparedRelease, person: Person, people: int | None, dearer: Callable[[int], PreparedRelease]
+    prepared: PreparedRelease,
+    person: Person,
+    people: int | None,
+    dearer: Callable[[int], PreparedRelease],
+    bare: Callable[[], PreparedRelease],
 ) -> None:
     """Refuse answers that would most likely be no reply, or noise alone; warn where the number of people is private.
 
@@ -115,6 +119,8 @@ def check_replies(
         The public or declared number of persons.
     dearer : callable
         The same questions at so many times the loss, or a refusal.
+    bare : callable
+        The same questions without intervals where they can do without, or a refusal.
 
     Raises
     ------
@@ -138,7 +144,8 @@ def check_replies(
             stacklevel=4,
         )
         return
-    raise QuestionError(refusal(found, people, person, _enough(people, found, dearer)))
+    helps = (_enough(people, found, dearer) or "a larger ε", _without_intervals(prepared, people, found, bare))
+    raise QuestionError(refusal(found, people, person, tuple(filter(None, helps))))
 
 
 def _enough(people: int, found: Sequence[UnlikelyAnswer], dearer: Callable[[int], PreparedRelease]) -> str:
@@ -152,6 +159,22 @@ def _enough(people: int, found: Sequence[UnlikelyAnswer], dearer: Callable[[int]
         if all(_nearly_sure(item, step, people) for item, step in pairs_of(again) if item.name in names):
             return f"about {times} times the ε"
     return ""
+
+
+def _without_intervals(
+    prepared: PreparedRelease, people: int, found: Sequence[UnlikelyAnswer], bare: Callable[[], PreparedRelease]
+) -> str:
+    """The words about ``interval=no``, where replies are then likelier than none; empty where they are not."""
+    names = {one.asked.name for one in found}
+    places = [place for place, item in enumerate(prepared.asked) if item.name in names]
+    if not all(getattr(prepared.asked[place].statistic, "interval", False) for place in places):
+        return ""
+    try:
+        again = list(pairs_of(bare()))
+    except Refusal:
+        return ""
+    chance = min(most(again[place][1].expected(people).replies) or 0.0 for place in places)
+    return f"interval=no (P(reply) up to {shown(chance)})" if chance >= LIKELY else ""
 
 
 def _nearly_sure(asked: Ask, step: Step, people: int) -> bool:

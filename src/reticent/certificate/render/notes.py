@@ -17,6 +17,8 @@ from reticent.certificate.record import CertificateRecord, listed
 from reticent.statistics.answer import Answer
 
 BOUNDS: Final = re.compile(r"values of (.+) outside (\[.+\]) count as the nearer bound")
+CAP: Final = re.compile(r"at most (\d+) rows? of each person counts?(; the sampling part allows for their likeness)?")
+LIKENESS: Final = "the sampling part allows for the likeness of rows of one person"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +55,24 @@ def _told(certificate: CertificateRecord) -> Iterator[tuple[str, tuple[int, ...]
     every = dict.fromkeys([*certificate.document["caveats"], *(text for one in answers for text in one.caveats)])
     for text in every:
         of = [place for place, answer in enumerate(answers) if text in answer.caveats]
-        places = tuple(place for place in of if not _said(text, answers[place].estimand))
-        if places or not of:
-            yield text, places
+        if not of:
+            yield text, ()
+        found: dict[str, list[int]] = {}
+        for place in of:
+            found.setdefault(_beside(text, answers[place].estimand), []).append(place)
+        for rest, places in found.items():
+            if rest:
+                yield rest, tuple(places)
 
 
-def _said(text: str, estimand: str) -> bool:
-    """True if the estimand tells already to which bounds values are cut."""
-    found = BOUNDS.fullmatch(text)
-    return found is not None and found[1] in estimand and f"values cut to {found[2]}" in estimand
+def _beside(text: str, estimand: str) -> str:
+    """The part of a caveat that the estimand beside it does not say: not its bounds, nor the cap on rows."""
+    bounds, cap = BOUNDS.fullmatch(text), CAP.fullmatch(text)
+    if bounds is not None and bounds[1] in estimand and f"values cut to {bounds[2]}" in estimand:
+        return ""
+    if cap is not None and re.search(rf"\bat most {cap[1]}( rows)? of each person", estimand):
+        return LIKENESS if cap[2] else ""
+    return text
 
 
 def _attributed(text: str, places: tuple[int, ...], answers: tuple[Answer, ...]) -> str:

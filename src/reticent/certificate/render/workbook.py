@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.record import CertificateRecord
+from reticent.certificate.render.notes import lines_of, notes
 from reticent.certificate.render.tables import INCOMPLETE, NUMBERS, column_words, label_names, share_of
 from reticent.data.format import plain
 from reticent.errors import SpecError
@@ -93,10 +94,10 @@ def _notes(certificate: CertificateRecord, answers: Sequence[Answer]) -> list[tu
         ("interval", "low to high covers the quantity named with the level stated; noise protects people"),
     ]
     called = [("column", text) for text in column_words(certificate)]
-    estimands = [("estimates", f"{answer.name}: {answer.estimand}") for answer in answers if answer.estimand]
+    estimands = [("estimates", f"{name}: {text}") for name, text in lines_of(certificate)]
     margins = any(len(answer.body) < len(answer.cells) for answer in answers)
     called += [("empty label", "all groups of that column together")] * margins
-    caveats = [("note", text) for text in certificate.caveats]
+    caveats = [("note", text) for text in notes(certificate).whole]
     silent = any(isinstance(cell.outcome, NoReply) for answer in answers for cell in answer)
     declined = [("no reply", "it could not be shown that no one person matters")] * silent
     return [*head, *estimands, *called, *caveats, *declined, ("certificate digest (SHA-256)", certificate.digest)]

@@ -25,7 +25,7 @@ from reticent.data.expression_text import divided
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, positive, read, show
-from reticent.statistics.moments.proportion import OF_VALUE, chosen_of, listed_in
+from reticent.statistics.moments.proportion import OF_VALUE, chosen_of, in_letters, listed_in
 from reticent.statistics.options import (
     Words,
     check_bounds,
@@ -228,7 +228,7 @@ class HypothesisTest(Statistic):
         among = listed_in(schema.columns[self.column]) if self.column in schema.columns else ()
         if self.kind != "proportions" or self.value is not None or not among:
             return self
-        return attrs.evolve(self, value=chosen_of(among, None, self))
+        return attrs.evolve(self, value=in_letters(chosen_of(among, None, self)))
 
     @property
     def arguments(self) -> tuple[str, ...]:

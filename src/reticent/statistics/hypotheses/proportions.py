@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from reticent.data.expression_tree import key_text
 from reticent.data.query import Tally
 from reticent.data.schema import Key
 from reticent.data.table import QueryResult
@@ -194,5 +195,5 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     query = Tally(asked.column, among=rows, keys=keys)
     law = TableLaw(float(mechanism.scale), setting.schema.person.rows)
     test = Proportions((keys.among[0], keys.among[1]), place, law)
-    words = (f"the share is that of {asked.column} = {rows[place]}", *several_rows(setting))
+    words = (f"the share is that of {asked.column} = {key_text(rows[place])}", *several_rows(setting))
     return HypothesisStep(public_facts.name_of(asked.name, setting), (query,), mechanism, test, setting, words)

@@ -62,7 +62,7 @@ class Proportion(OfColumn):
         listed = isinstance(declared, Category) or (isinstance(declared, Integer) and declared.calendar is None)
         if self.value is not None or declared is None or not listed:
             return self
-        return attrs.evolve(self, value=self.value_in(declared))
+        return attrs.evolve(self, value=in_letters(self.value_in(declared)))
 
     def value_in(self, declared: Column) -> Key:
         """The value whose share is asked for, as its declaration spells it.
@@ -125,6 +125,11 @@ def chosen_of(among: Sequence[Key], value: Key | None, asked: Statistic) -> Key:
     if len(found) != 1:
         raise QuestionError(f"Which share? {_open(asked)} with one of: {listed}. Nothing was charged.")
     return found[0]
+
+
+def in_letters(key: Key) -> Key:
+    """The value as names of answers spell it: true and false in small letters, as a study file and labels do."""
+    return key_text(key) if isinstance(key, bool) else key
 
 
 def listed_in(declared: Column) -> tuple[Key, ...]:
