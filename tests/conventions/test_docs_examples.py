@@ -22,6 +22,7 @@ PAGES = sorted([*(ROOT / "docs" / "tutorials").glob("*.md"), *(ROOT / "docs" / "
 FURTHER = sorted([*(ROOT / "docs" / "theory").glob("*.md"), *(ROOT / "docs" / "reference").glob("*.md")])
 README = ROOT / "README.md"
 TASKS = ROOT / "docs" / "how-to" / "seven_tasks.md"
+LONG = ("seven_tasks", "flights", "flights_tables", "audit")  # whole tables, or an audit: seconds each
 
 
 def blocks(page: Path, language: str) -> Iterator[str]:
@@ -34,7 +35,7 @@ def blocks(page: Path, language: str) -> Iterator[str]:
 def of_python() -> Iterator[object]:
     for page in PAGES:
         if list(blocks(page, "python")):
-            yield pytest.param(page, id=page.stem, marks=[pytest.mark.wide] if page == TASKS else [])
+            yield pytest.param(page, id=page.stem, marks=[pytest.mark.wide] if page.stem in LONG else [])
     for page in (*FURTHER, README):
         if list(blocks(page, "python")):
             yield pytest.param(

@@ -318,6 +318,7 @@ def test_twenty_thousand_expressions_agree(seed: int) -> None:
     print(f"{held} columns")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", ["log(u)", "sqrt(u)", "log(cost + 11)", "sqrt(abs(cost)) * 2"])
 def test_logarithms_and_roots_differ_in_the_last_place_at_most(text: str) -> None:
     """One integer of 2^-40 each: the values of both are within a step of the public size of one another."""

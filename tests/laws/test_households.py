@@ -132,6 +132,7 @@ def _over_everybody(text: str) -> str:
     return re.sub(r'PARTITION BY "t\d+"\."house"\s+', "", text)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("mutant", [_torn, _uncapped, _over_everybody])
 def test_the_enumeration_refutes_other_rules_of_households(mutant: Callable[[str], str]) -> None:
     schema = schema_of(1)

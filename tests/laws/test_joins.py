@@ -231,6 +231,7 @@ def _cap_before_the_join(text: str) -> str:
     )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("mutant", "case"),
     [

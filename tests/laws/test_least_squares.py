@@ -375,7 +375,7 @@ def covered_of_replies(chance: float, tables: int = 1_000) -> float:
     return held / tables
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("chance", [0.99, 0.5, 0.1, 0.03])
 def test_an_interval_holds_given_a_reply_where_replies_are_rare(chance: float) -> None:
     """At .95 of 1,000 a share below .92 or above .98 has a chance of 1e-4 at most."""

@@ -146,6 +146,7 @@ def test_no_neighbour_moves_an_integer_further_than_its_stability(
             assert all(m <= c for m, c in zip(moved, claimed, strict=True)), (query, moved, claimed)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("stands_in", [False, True])
 def test_stabilities_are_reached(stands_in: bool) -> None:
     """So that none of them could be made smaller, and a claim that is too small would have been caught."""

@@ -390,7 +390,7 @@ def test_a_slow_verb_is_named_at_a_terminal_alone(
     assert told[0] not in done.err + done.out
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 def test_ctrl_c_while_rows_are_read_says_what_stays_spent(study: Path) -> None:
     with (study.parent / "clinic.csv").open("a", encoding="utf-8") as rows:
         rows.writelines(f"q{place},3,{CANARIES[2]}.5,a\n" for place in range(4_000_000))
@@ -420,6 +420,7 @@ def test_quiet_tells_no_stage(study: Path) -> None:
     assert "reserve" not in done.err
 
 
+@pytest.mark.wide
 def test_quiet_tells_no_stage_of_an_audit(study: Path) -> None:
     asked = ("audit", str(study), "--ask", "count", "--epsilon", "1", "--triples", "3")
     assert "made-up neighbours: as asked … \n" in run(*asked).err

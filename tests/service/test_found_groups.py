@@ -182,6 +182,7 @@ def test_beside_a_cap_that_is_chosen_it_is_refused() -> None:
 # --- replay -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_the_plan_is_replayed_on_neighbours_with_the_same_list(kind: Kind) -> None:
     more = ["median(x) by t keys=found"] if kind == "add_remove" else ["histogram(g) by t keys=found"]

@@ -239,7 +239,7 @@ def test_a_product_is_constant_for_a_person_only_where_every_part_is() -> None:
 AUDITED = (("count by g, k", "mean(x) by g, x >= 5"), ("sum(x * k) by cut(x, 0:10:5), g", "median(x + k)"))
 
 
-@pytest.mark.few(2)
+@pytest.mark.wide
 @pytest.mark.parametrize("questions", AUDITED)
 @pytest.mark.parametrize(("kind", "most"), [("substitute", 1), ("add_remove", 2), ("substitute", 2)])
 def test_plans_of_products_pass_the_audit(questions: tuple[str, ...], kind: Kind, most: int) -> None:

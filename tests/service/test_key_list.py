@@ -85,6 +85,7 @@ def test_persons_are_told_apart_by_their_number_of_keys() -> None:
     assert found.holders == {"a": 2, "b": 3, "c": 1}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("touch", [1, 2])
 def test_one_person_moves_at_most_so_many_keys_by_one(touch: int) -> None:
     rest = [("p1", "a"), ("p1", "b"), ("p2", "b")]

@@ -105,6 +105,7 @@ def test_every_kind_of_test_has_the_four_figures() -> None:
     assert all(one["figures"] for one in told)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rows_each", [None, {"at_most": 5, "typical": 3}])
 def test_every_kind_of_test_has_a_curve_on_which_its_seen_effect_has_power_eight_tenths(
     rows_each: Mapping[str, Number] | None,
@@ -179,7 +180,7 @@ def normal_rows(count: int, stream: int) -> tuple[int, ...]:
     return tuple(np.histogram(values, 1024, (0, 1))[0].tolist())
 
 
-@pytest.mark.few(2)
+@pytest.mark.wide
 @pytest.mark.parametrize("method", ["tree", "series", "ks"])
 def test_a_density_is_as_far_from_its_law_as_its_plan_says(method: str) -> None:
     """The mean of 24 draws is within 30 % of the plan's mean of 8; at a quarter of the rows it is not.

@@ -289,6 +289,7 @@ def test_the_forecast_has_the_reading_of_the_file_and_every_fit(tmp_path: Path) 
     assert every > one + 5
 
 
+@pytest.mark.wide
 def test_made_up_rows_cost_what_their_plan_says() -> None:
     """The plan is that of the density, with its tables to check rows by; drawing rows costs nothing."""
     study = made("substitute")

@@ -578,6 +578,7 @@ def in_homes(study: dict[str, Any] | None = None, *, inside: bool = True) -> rt.
     return rt.study(rows, **told | {"household": "patients.home"} | (study or {}), tables={"patients": table})
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize("most", [4, 3, 1])
 def test_persons_of_a_household_are_counted_up_to_its_cap(most: int, inside: bool) -> None:
@@ -821,6 +822,7 @@ def in_database(folder: Path, kind: str, database: str, *tables: str) -> None:
 KINDS = pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
 
 
+@pytest.mark.wide
 @KINDS
 def test_tables_of_database_files_give_what_files_of_text_give(
     study: Path, kind: str, same_noise: Callable[[], None]

@@ -41,6 +41,7 @@ def released(step: MomentStep, groups: int) -> list[tuple[int, ...]]:
     return [tuple(map(int, one)) for one in np.rint(UNIT * sizes[:, None] * shares + noise)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rows", [1, 3])
 def test_means_at_once_are_those_of_one_group_after_another(rows: int) -> None:
     step = step_of(400, rows)

@@ -86,6 +86,7 @@ def _as_for_rows(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool)
     return quantiles.GroupSize(found.values, found.tied, found.values - quantiles.unsure(mechanism, replaced=False))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", ["mean(x, method=clipped)", "location(x)", "iqr(x)"])
 def test_a_plan_expects_a_reply_where_there_is_one_more_often_than_not(text: str, kind: Kind) -> None:

@@ -98,6 +98,7 @@ def test_both_readers_agree_on_many_files(
     assert differ(slow, tmp_path / name, 1_500, odd, monkeypatch) == 0
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "mutant",
     [

@@ -183,6 +183,7 @@ def test_a_density_has_its_unit_and_its_distribution_function_with_both_bands() 
     assert "band: privacy noise" in svg(released("density(x)").certificate)
 
 
+@pytest.mark.wide
 def test_figures_are_lines_and_text_without_pixels() -> None:
     for release in (made(table("fm", "abc", "ward")), released("density(x, y)").certificate):
         assert "<image" not in svg(release)

@@ -328,6 +328,7 @@ def test_the_same_certificate_gives_the_same_figure() -> None:
     assert svg(EXAMPLE) == svg(EXAMPLE)
 
 
+@pytest.mark.wide
 def test_the_figure_has_a_panel_for_every_answer_and_for_every_group_of_a_histogram() -> None:
     drawn = svg(EXAMPLE)
     assert all(f">{answer.name}<" in drawn for answer in answers())

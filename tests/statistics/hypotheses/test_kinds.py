@@ -297,7 +297,7 @@ def findings(texts: list[str], adjacency: Kind, cap: int, triples: int = 16) -> 
     return {found.kind for found in audit(prepared, schema, triples=triples).findings}
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("adjacency", "cap"), [("add_remove", 1), ("substitute", 1), ("add_remove", 3), ("substitute", 2)]
 )
