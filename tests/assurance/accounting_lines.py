@@ -27,6 +27,7 @@ def suite() -> Iterator[tuple[str, Callable[[], Guarantee]]]:
     from reticent.mechanisms.laplace import Laplace
     from reticent.mechanisms.permute_and_flip import PermuteAndFlip
     from reticent.mechanisms.randomized_response import two_coins
+    from reticent.mechanisms.weighted_selection import weighted_list
     from reticent.privacy.adjacency import Adjacency
     from reticent.privacy.sensitivity import L1, L2, Linf
 
@@ -49,6 +50,8 @@ def suite() -> Iterator[tuple[str, Callable[[], Guarantee]]]:
     swapped = Adjacency("substitute", unit="row")
     yield "points by KS distance, replaced", lambda: KolmogorovSmirnov(Linf(one, swapped), tenth, 9).guarantee
     yield "permute and flip", lambda: PermuteAndFlip(Linf(one, row), tenth).guarantee
+    listed = weighted_list(row, one, Fraction(1, 10**6), groups=3).guarantee
+    yield "weighted keys", lambda: listed
     yield "two coins", lambda: two_coins().guarantee
     yield "gaussian", lambda: noise
     yield "gaussian on several integers", lambda: vector

@@ -19,6 +19,7 @@ from reticent.exact.grid import Grid
 from reticent.mechanisms.gaussian import ScalarGaussian
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.ks import KolmogorovSmirnov
+from reticent.mechanisms.weighted_selection import weighted_list
 from reticent.privacy import compose, convert, group_privacy, profiles
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.cost import Cost
@@ -164,6 +165,23 @@ def test_points_by_ks_distance_lose_all_of_epsilon_under_both_adjacencies(kind: 
     rate = Fraction(str(honest.parameter("rate")))
     bold = dict(honest.parameters) | {"rate": str(2 * rate)}
     assert [one.verdict for one in again(replace(honest, parameters=tuple(bold.items())))] == ["too small"]
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+@pytest.mark.parametrize(("epsilon", "delta"), [(Fraction(1), Fraction(1, 10**6)), (Fraction(1, 2), Fraction(1, 5))])
+def test_weighted_keys_lose_what_is_stated_at_most(kind: Kind, epsilon: Fraction, delta: Fraction) -> None:
+    """And a list that states a fifth of its delta, or has half the noise or a lower threshold, is found."""
+    from dataclasses import replace
+
+    honest = weighted_list(Adjacency(kind), epsilon, delta, groups=4).guarantee
+    (one,) = again(honest)
+    assert one.verdict == "holds"
+    assert [one.verdict for one in again(replace(honest, loss=ApproxDP(epsilon, delta / 5)))] == ["too small"]
+    for name, factor in (("deviation", Fraction(1, 2)), ("threshold", Fraction(3, 5))):
+        bold = dict(honest.parameters)
+        number = Fraction(bold[name]) * factor
+        bold[name] = str(int(number) if name == "threshold" else number)
+        assert [one.verdict for one in again(replace(honest, parameters=tuple(bold.items())))] == ["too small"]
 
 
 # --- the laws themselves ----------------------------------------------------------------------------------------------

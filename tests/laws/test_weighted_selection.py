@@ -18,6 +18,7 @@ from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.normal import normal_tail_bounds
 from reticent.exact.rounding import exp_up
+from reticent.mechanisms import weighted_selection
 from reticent.mechanisms.key_listing import best_listing
 from reticent.mechanisms.key_selection import KeySelection
 from reticent.mechanisms.registry import axiom_again
@@ -129,6 +130,38 @@ def test_a_loss_buys_no_more_noise_than_it_must(kind: Kind, groups: int, epsilon
         replace(made, threshold=made.threshold - UNIT // 20)
     with pytest.raises(PublicParameterError, match="so little noise"):
         replace(made, deviation=made.deviation * 19 / 20)
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+@pytest.mark.parametrize(("epsilon", "delta"), LOSSES)
+def test_the_threshold_is_the_least_for_persons_of_any_number_of_keys(
+    kind: Kind, epsilon: Fraction, delta: Fraction
+) -> None:
+    """Few numbers of keys are looked at: what is found is what a look at each of them finds."""
+    made = weighted_list(Adjacency(kind), epsilon, delta, groups=40)
+
+    def new(threshold: int) -> Fraction:
+        chances = [
+            weighted_selection._tail(threshold - weight_of(d), made.deviation, made.places) for d in range(1, 41)
+        ]
+        return Fraction(max(d * (chance + 2) for d, chance in enumerate(chances, 1)), 1 << made.places)
+
+    rounding = weighted_selection._rounding(epsilon, delta, 40)
+    assert made._new() == new(made.threshold)
+    assert made.sides * new(made.threshold) + rounding <= delta / 2 < made.sides * new(made.threshold - 1) + rounding
+
+
+def test_a_person_in_thousands_of_keys_takes_few_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    tail, seen = weighted_selection._tail, []
+
+    def noted(distance: int, deviation: Fraction, places: int) -> int:
+        seen.append(distance)
+        return tail(distance, deviation, places)
+
+    monkeypatch.setattr(weighted_selection, "_tail", noted)
+    made = weighted_list(NEAR, Fraction(1), Fraction(1, 10**9), groups=4096)
+    assert made.groups == 4096
+    assert len(seen) < 400
 
 
 def test_weights_of_a_person_have_a_length_of_at_most_one() -> None:

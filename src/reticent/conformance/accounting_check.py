@@ -18,7 +18,7 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from math import isqrt
+from math import erfc, isqrt, sqrt
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from reticent.privacy import compose, convert
@@ -42,6 +42,8 @@ REACH: Final = 13  # standard deviations listed
 LONGEST: Final = 6000  # outcomes of one law
 MOST_ATOMS: Final = 4096  # of a product of laws; those that lose least are left out
 LEAST, MOST = Fraction(1, 10**6), Fraction(50)  # losses that are listed
+WHOLE: Final = 1 << 20  # weight of a person with one key
+SEVERAL: Final = 8  # keys of a person that are listed together
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +107,13 @@ def _factor(node: Guarantee) -> Decimal:
     """Greatest factor by which a statement may exceed the listed loss.
 
     Conversions to rho are wide for a large epsilon: a coin loses at most epsilon, and epsilon^2 / 2 is stated.
-    Permute-and-flip reaches its bound with many candidates only.
+    Permute-and-flip reaches its bound with many candidates only. Half of the delta of weighted keys is for a noise of
+    which coins tell less.
     """
     epsilons = [part.loss.epsilon for part in (node, *node.parts) if isinstance(part.loss, PureDP | ApproxDP)]
     if isinstance(node.loss, ZCDP | ApproxZCDP | Renyi) and epsilons:
         return FACTOR * max(Decimal(1), _decimal(max(epsilons)))
-    return FACTOR * (2 if node.by.name == "permute_and_flip" else 1)
+    return FACTOR * (2 if node.by.name in ("permute_and_flip", "weighted_selection") else 1)
 
 
 def _decimal(number: Fraction) -> Decimal:
@@ -352,6 +355,47 @@ def selected(epsilon: Fraction, delta: Fraction) -> list[Law]:
     return [((p, q), (1 - p, 1 - q)) for p, q in both]
 
 
+def weighed(deviation: Fraction, threshold: int, groups: int, kind: str) -> Iterator[tuple[Law, ...]]:
+    """The keys of a person, listed or not: nobody else's, or near the threshold without the person.
+
+    Under substitution the other person has as many keys, as far on the other side of the threshold.
+
+    Parameters
+    ----------
+    deviation : Fraction
+        Of the noise, as a multiple of the weight of a person with one key.
+    threshold : int
+        Weight at which a key is listed half of the time.
+    groups : int
+        Most keys of a person.
+    kind : str
+        Adjacency.
+
+    Yields
+    ------
+    tuple of Law
+        Laws of all keys of the person, or of both.
+    """
+
+    def chance(weight: Fraction | int) -> Decimal:
+        return Decimal(erfc(float((threshold - weight) / (deviation * WHOLE)) / sqrt(2)) / 2)
+
+    def shared(before: Fraction, more: int) -> Law:
+        p, q = chance(before + more), chance(before)
+        return (p, q), (1 - p, 1 - q)
+
+    for keys in sorted({1, min(groups, SEVERAL), groups}):
+        each = isqrt(WHOLE * WHOLE // keys)
+        one = 1 - (1 - chance(each)) ** keys
+        new = ((one, Decimal(0)), (1 - one, Decimal(1)))
+        yield (new,) if kind == "add_remove" else (new, _turned(new))
+        for half in range(-6, 7) if keys <= SEVERAL else ():
+            far = half * deviation * WHOLE / 2
+            mine, other = shared(threshold + far - each, each), _turned(shared(threshold - far - each, each))
+            if abs(far) + each < threshold:
+                yield (mine,) * keys if kind == "add_remove" else (mine, other) * keys
+
+
 # --- which law belongs to a node --------------------------------------------------------------------------------------
 
 
@@ -443,6 +487,9 @@ def _of_leaf(leaf: Guarantee) -> NeighbourLaws | None:
             return _either(gaussian(given["variance"], shift) for shift in shifts)
         case "key_selection":
             return _either(selected(given["epsilon"], given["delta"]))
+        case "weighted_selection":
+            threshold, groups = int(given["threshold"]), int(given["groups"])
+            return NeighbourLaws(tuple(weighed(given["deviation"], threshold, groups, leaf.adjacency.kind)))
         case compose.PUBLIC.name:
             return _either([((Decimal(1), Decimal(1)),)])
         case _:

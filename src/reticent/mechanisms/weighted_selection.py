@@ -21,7 +21,7 @@ certain. Above an epsilon of 64 the rule is that of 64.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -132,7 +132,7 @@ class WeightedSelection:
 
     def _new(self) -> Fraction:
         """At or above the probability that a key of one person alone is listed, with all of that person's keys."""
-        most = max(many * (self._chance(weight_of(many)) + 2) for many in range(1, self.groups + 1))
+        most = _largest(self.groups, lambda few, many: many * (self._chance(weight_of(few)) + 2))
         return Fraction(most, 1 << self.places)
 
     def _chance(self, weight: int) -> int:
@@ -259,8 +259,22 @@ def _calibrated(epsilon: Fraction, delta: Fraction, groups: int, sides: int) -> 
             break
         low, high = (low, middle) if _noise_delta(epsilon, middle, sides) <= half else (middle, high)
     left = (half - _rounding(epsilon, delta, groups)) / sides
-    threshold = max(_above(left / many, high, places) + weight_of(many) for many in range(1, groups + 1))
-    return high, threshold
+    return high, _largest(groups, lambda few, many: _above(left / many, high, places) + weight_of(few))
+
+
+def _largest(groups: int, value: Callable[[int, int], int]) -> int:
+    """The largest ``value(d, d)`` for d from 1 to ``groups``, of a value that falls in its first number only.
+
+    It rises in the second one. So ``value(a, b)`` is at or above that of each d from a to b, and few d are looked at.
+    """
+    found, left = max(value(1, 1), value(groups, groups)), [(1, groups)]
+    while left:
+        low, high = left.pop()
+        middle = (low + high) // 2
+        if low < middle and value(low, high) > found:
+            found = max(found, value(middle, middle))
+            left += [(low, middle), (middle, high)]
+    return found
 
 
 def _above(chance: Fraction, deviation: Fraction, places: int) -> int:
