@@ -307,6 +307,22 @@ def test_an_interruption_is_told_in_words(study: Path, monkeypatch: pytest.Monke
     assert run("plan", str(study), *ASK).said == "Stopped. Nothing was charged."
 
 
+def test_an_interruption_while_the_program_is_read_is_told_in_words() -> None:
+    """Ctrl-C in the first third of a second had ended in the lines of an import."""
+    script = (
+        "import sys, types\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'reticent.cli.app':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from reticent.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "Stopped. Nothing was charged.\n")
+
+
 SPENDING = (
     ("release", *ASK),
     ("sql", "SELECT COUNT(*) FROM study", "--epsilon", "0.1"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.errors import QuestionError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning import (
     Clip,
     GridSearchCV,
@@ -116,6 +116,8 @@ def test_chances_scores_and_decisions_are_those_of_the_estimator_chosen() -> Non
     assert best.ledger.spent().epsilon == before.epsilon + Fraction(1, 2)
     assert search.cv_results_ == {"params": [{"C": "0.01"}, {"C": 1}], "param_C": ["0.01", 1]}
     assert not hasattr(search, "best_score_")  # scores are private
+    with pytest.raises(PublicParameterError, match=r"name cv=folds\(3\), or leave cv out"):
+        GridSearchCV(LinearSVC(**given(), classes=[0, 1]), {"C": [1]}, cv=3).fit(X, LABELS)  # type: ignore[arg-type]
     svc = GridSearchCV(LinearSVC(**given(), classes=[0, 1]), {"C": [1]})
     assert not hasattr(svc, "predict_proba")
     assert hasattr(svc, "decision_function")

@@ -5,9 +5,14 @@ boundary  every ending to words and a code      layout    answers and tables as 
 options   options that several verbs share      words     the texts of ``reticent explain WORD``
 """
 
+import sys
+
 
 def main() -> None:
     """Entry point of the console script; ends the process with the exit code."""
-    from reticent.cli.app import app
-
+    try:
+        from reticent.cli.app import app
+    except KeyboardInterrupt:  # the program itself is still being read: no verb has begun
+        sys.stderr.write("Stopped. Nothing was charged.\n")
+        sys.exit(130)
     app(prog_name="reticent")

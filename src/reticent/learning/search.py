@@ -370,7 +370,8 @@ class GridSearchCV(PriceRefusal):
     def _folds(self) -> Folds:
         """The folds named; else four, of which one tests."""
         if self.cv is not None and not isinstance(self.cv, Folds):
-            raise PublicParameterError("name cv=folds(5), or leave cv out. Nothing was charged.")
+            number = self.cv if isinstance(self.cv, int) and self.cv > 1 else 5
+            raise PublicParameterError(f"name cv=folds({number}), or leave cv out. Nothing was charged.")
         return Folds(TESTS) if self.cv is None else self.cv
 
     @staticmethod
