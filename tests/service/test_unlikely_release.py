@@ -66,6 +66,36 @@ def test_a_refusal_names_interval_no_where_replies_are_likely_without_intervals(
     assert "interval=no" not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    ("question", "helps"),
+    [
+        ("median(y) by g", "A larger ε, fewer groups or more people helps."),
+        ("quantile(y, 0.9)", "A larger ε, a level nearer the middle or more people helps."),
+        ("iqr(y) by g", "A larger ε, fewer groups or more people helps."),
+        ("iqr(z)", "A larger ε, bounds known without the file or more people helps."),
+    ],
+)
+def test_a_refused_guess_names_its_groups_and_only_what_would_help(question: str, helps: str) -> None:
+    rows = {"y": [float(k % 97) for k in range(PEOPLE)], "z": [1.0] * PEOPLE, "g": ["a", "b"] * (PEOPLE // 2)}
+    columns: dict[str, Any] = {
+        "y": rt.real(0, 100, complete=True),
+        "z": rt.real(complete=True),
+        "g": rt.category(["a", "b"]),
+    }
+    of = rt.study(rows, adjacency="substitute", columns=columns, budget=5)
+    with pytest.raises(rt.QuestionError) as told:
+        of.release([question], epsilon=LITTLE)
+    words = str(told.value)
+    assert words.startswith(f"{question} at this ε"), words
+    assert helps in words
+
+
+def test_a_refusal_names_bounds_only_where_none_are_declared() -> None:
+    with pytest.raises(rt.QuestionError) as told:
+        study().release(["median(y) by g"], epsilon="1.2")
+    assert "bounds" not in str(told.value)
+
+
 def test_whoever_wants_it_tried_is_charged_and_answered() -> None:
     of = study()
     release = of.release(["mean(y)"], epsilon=LITTLE, record=rt.Record(try_anyway=True))

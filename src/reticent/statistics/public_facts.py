@@ -12,6 +12,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Label
 from reticent.statistics.context import Setting
+from reticent.statistics.estimand import listed
 from reticent.statistics.statistic import TOTALS, Statistic
 
 
@@ -25,6 +26,28 @@ def title(asked: Statistic, setting: Setting) -> str:
     """The name of an answer: the question's text, with its unit of analysis, its filter and its groups."""
     text = name_of(asked.text(setting.per), setting)
     return text if setting.keys is None else f"{text} by {setting.keys.clause}{TOTALS if setting.totals else ''}"
+
+
+def remedies(setting: Setting, *, has_bounds: bool, extreme: bool = False) -> str:
+    """Remedies where values are too few: ``A larger ε, fewer groups or more people helps``, and what else would.
+
+    Parameters
+    ----------
+    setting : Setting
+        Public circumstances: groups and number of persons.
+    has_bounds : bool
+        True where bounds are known, so that nobody has to be told to look for them.
+    extreme : bool
+        True for a level other than one half.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    found = ["A larger ε", *["fewer groups"] * (setting.keys is not None)]
+    found += ["bounds known without the file"] * (not has_bounds) + ["a level nearer the middle"] * extreme
+    return f"{listed([*found, 'more people'], 'or')} helps."
 
 
 def labels(keys: Keys | None, inner: tuple[Label, ...] = ((),)) -> tuple[Label, ...]:

@@ -277,7 +277,7 @@ def refuse_hopeless(
     def bare() -> PreparedRelease:
         return prepare(study, [_bare(item) for item in asked], within, units)
 
-    check_replies(prepared, study.schema.person, units, dearer, bare)
+    check_replies(prepared, study.schema, units, dearer, bare)
 
 
 def _bare(asked: Ask) -> Ask:

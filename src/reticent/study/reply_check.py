@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reticent.data.schema import Person
+from reticent.data.schema import Integer, Real, Schema
 from reticent.errors import QuestionError, Refusal
 from reticent.statistics.context import Step
 from reticent.statistics.replies import LIKELY, Replies, hopeless, most, shown
 from reticent.statistics.shares import ASSUMED
-from reticent.statistics.statistic import Ask
+from reticent.statistics.statistic import Ask, Statistic
 from reticent.study.allocation import PreparedRelease
 
 TIMES: Final = (2, 4, 8, 16, 32, 64)  # of the loss, tried for what would help
@@ -69,7 +69,7 @@ def pairs_of(prepared: PreparedRelease) -> Iterator[tuple[Ask, Step]]:
     return zip(prepared.asked, prepared.steps, strict=True)
 
 
-def refusal(found: Sequence[UnlikelyAnswer], people: int, person: Person, helps: Sequence[str]) -> str:
+def refusal(found: Sequence[UnlikelyAnswer], people: int, schema: Schema, helps: Sequence[str]) -> str:
     """The words of a refusal: the answers, what would help, and how to go on.
 
     Parameters
@@ -77,7 +77,8 @@ def refusal(found: Sequence[UnlikelyAnswer], people: int, person: Person, helps:
     found : sequence of UnlikelyAnswer
     people : int
         Number of people that the chances are for.
-    person : Person
+    schema : Schema
+        Who a person is, and which columns have bounds.
     helps : sequence of str
         What was tried and helps, in words.
 
@@ -88,11 +89,11 @@ def refusal(found: Sequence[UnlikelyAnswer], people: int, person: Person, helps:
     listed = "; ".join(map(str, found))
     helps = [*helps]
     helps += ["fewer groups"] if any(one.asked.groups is not None for one in found) else []
-    helps += (
-        ["bounds known without the file"] if any("candidates" in one.asked.statistic.declines for one in found) else []
-    )
+    candidates = [one.asked.statistic for one in found if "candidates" in one.asked.statistic.declines]
+    if not all(_has_bounds(one, schema) for one in candidates):
+        helps += ["bounds known without the file"]
     helps += ["more people"]
-    rows = f" of at most {person.rows} rows each" if person.rows > 1 else ""
+    rows = f" of at most {schema.person.rows} rows each" if schema.person.rows > 1 else ""
     return (
         f"Most likely no reply, by public facts, with {people:,} people{rows}: {listed}. "
         f"What helps: {', '.join(helps)}. To ask all the same: {ANYWAY}. "
@@ -100,9 +101,17 @@ def refusal(found: Sequence[UnlikelyAnswer], people: int, person: Person, helps:
     )
 
 
+def _has_bounds(asked: Statistic, schema: Schema) -> bool:
+    """True where the question names both bounds, or its columns declare them."""
+    if getattr(asked, "low", None) is not None and getattr(asked, "high", None) is not None:
+        return True
+    declared = [schema.columns.get(name) for name in asked.columns]
+    return all(isinstance(one, Real | Integer) and one.low is not None and one.high is not None for one in declared)
+
+
 def check_replies(
     prepared: PreparedRelease,
-    person: Person,
+    schema: Schema,
     people: int | None,
     dearer: Callable[[int], PreparedRelease],
     bare: Callable[[], PreparedRelease],
@@ -113,8 +122,8 @@ def check_replies(
     ----------
     prepared
         The steps, with their questions.
-    person : Person
-        Who a person is.
+    schema : Schema
+        Who a person is, and which columns have bounds.
     people : int or None
         The public or declared number of persons.
     dearer : callable
@@ -145,7 +154,7 @@ def check_replies(
         )
         return
     helps = (_enough(people, found, dearer) or "a larger ε", _without_intervals(prepared, people, found, bare))
-    raise QuestionError(refusal(found, people, person, tuple(filter(None, helps))))
+    raise QuestionError(refusal(found, people, prepared.schema or schema, tuple(filter(None, helps))))
 
 
 def _enough(people: int, found: Sequence[UnlikelyAnswer], dearer: Callable[[int], PreparedRelease]) -> str:

@@ -519,8 +519,9 @@ class QuantileStep:
             if not self.feasible(level, self._supposed(float(most))):
                 raise QuestionError(
                     f"{self.name} at this ε would be a guess: with {most:,} values, too few lie on either "
-                    f"side of level {show(level)}. A larger ε, bounds known without the file, or a level nearer "
-                    "the middle helps. Nothing was charged."
+                    f"side of level {show(level)}. "
+                    f"{public_facts.remedies(self.setting, has_bounds=not self.cells.free, extreme=level * 2 != 1)} "
+                    "Nothing was charged."
                 )
 
     def expected(self, people: int) -> ExpectedAccuracy:

@@ -568,8 +568,9 @@ def _step(
         most = setting.units * kept_rows(person, setting.per)
         if plan.expected(most).noise is None:
             raise QuestionError(
-                f"{asked.name} at this ε would be a guess: {most:,} values cannot outweigh the public candidates. "
-                "A larger ε, more people, or bounds known without the file help. Nothing was charged."
+                f"{public_facts.title(asked, setting)} at this ε would be a guess: {most:,} values cannot outweigh the "
+                f"public candidates. {public_facts.remedies(setting, has_bounds=plan.bounds is not None)} "
+                "Nothing was charged."
             )
     return PlannedStep(
         public_facts.title(asked, setting),
