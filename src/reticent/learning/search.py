@@ -369,10 +369,11 @@ class GridSearchCV(PriceRefusal):
 
     def _folds(self) -> Folds:
         """The folds named; else four, of which one tests."""
-        if self.cv is not None and not isinstance(self.cv, Folds):
-            number = self.cv if isinstance(self.cv, int) and self.cv > 1 else 5
+        given: object = self.cv
+        if given is not None and not isinstance(given, Folds):
+            number = given if isinstance(given, int) and given > 1 else 5
             raise PublicParameterError(f"name cv=folds({number}), or leave cv out. Nothing was charged.")
-        return Folds(TESTS) if self.cv is None else self.cv
+        return Folds(TESTS) if given is None else given
 
     @staticmethod
     def _made(model: M, params: Mapping[str, object], epsilon: Fraction, delta: Fraction, among: int) -> M:
