@@ -26,6 +26,7 @@ from reticent.mechanisms.weighted_selection import UNIT, WeightedSelection, weig
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP
 from reticent.privacy.rederivation import rederive
+from tests.support.exact_coins import Tape
 
 NEAR = Adjacency("add_remove")
 KEYS = "abcd"
@@ -196,15 +197,20 @@ def test_probabilities_are_those_of_normal_noise_rounded_down() -> None:
     assert made.at(0) == 0
 
 
+def planted(made: WeightedSelection, drawn: int) -> Tape:
+    """Coins of which the next draw of a key is ``drawn``."""
+    return Tape([drawn], made.places)
+
+
 def test_a_coin_falls_by_the_probability_of_its_weight() -> None:
     """Within two units of the last place, at the very bits where it turns: no chance is in it."""
     made = weighted_list(NEAR, Fraction(1), Fraction(1, 10**6), groups=3)
     chance = random.Random(5)
     for weight in [1, made.threshold, *(chance.randrange(60 * UNIT) for _ in range(60))]:
         turns = int(made.at(weight) * (1 << made.places))
-        assert made._tossed(weight, max(0, turns - 3)) or turns < 3
-        assert not made._tossed(weight, turns + 2)
-    assert not made._tossed(0, 0)
+        assert made._tossed(weight, planted(made, max(0, turns - 3))) or turns < 3
+        assert turns + 2 >= 1 << made.places or not made._tossed(weight, planted(made, turns + 2))
+    assert not made._tossed(0, planted(made, 0))
     first, second = Replayed("coins"), Replayed("coins")
     assert made.sample((0, 0, 0), first) == (0, 0, 0)
     assert made.sample((10**9, 10**9, 10**9), second) == (1, 1, 1)

@@ -6,6 +6,7 @@ Source: the comparison of a uniform number with a real by their binary digits is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -161,6 +162,31 @@ def dyadic(over: int, places: int, entropy: Entropy) -> bool:
     if type(entropy) is Oracle:
         return bool(entropy.one(Bernoulli(Fraction(over, 1 << places))))
     return uniform(1 << places, entropy) < over
+
+
+def dyadic_late(bounds: tuple[int, int], over: Callable[[], int], places: int, entropy: Entropy) -> bool:
+    """True with probability ``over()`` / 2**``places``, a number that is found only where its bounds do not decide.
+
+    Parameters
+    ----------
+    bounds : tuple of int
+        At most and at least ``over()``: a draw below the first is True, one from the second on is not.
+    over : callable
+        Gives the numerator, which is dear to find.
+    places : int
+        Number of random bits, >= 0.
+    entropy : Entropy
+        Source of the bits.
+
+    Returns
+    -------
+    bool
+        One toss.
+    """
+    if type(entropy) is Oracle:
+        return dyadic(over(), places, entropy)
+    drawn = uniform(1 << places, entropy)
+    return drawn < bounds[0] or (drawn < bounds[1] and drawn < over())
 
 
 def bernoulli_exp(x: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bool:

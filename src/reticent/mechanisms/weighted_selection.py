@@ -29,6 +29,7 @@ from typing import Final
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
+from reticent.exact.coins import dyadic, dyadic_late
 from reticent.exact.normal import normal_quantile_bounds, normal_tail_bounds, shift_excess_bounds
 from reticent.exact.rounding import exp_up, sqrt_up
 from reticent.mechanisms.specimen import Axioms, Specimen
@@ -181,19 +182,16 @@ class WeightedSelection:
         found = integers(exact, "the weights")
         if any(number < 0 for number in found):
             raise PublicParameterError("no key has a weight below 0")
-        return tuple(int(self._tossed(weight, entropy.bits(self.places))) for weight in found)
+        return tuple(int(self._tossed(weight, entropy)) for weight in found)
 
-    def _tossed(self, weight: int, drawn: int) -> bool:
-        """Tell if ``drawn`` is below the probability of a weight; kept ones of public weights decide nearly always."""
+    def _tossed(self, weight: int, entropy: Entropy) -> bool:
+        """The coin of a weight; kept probabilities of public weights decide nearly always."""
         if weight <= 0:
-            return False
+            return dyadic(0, self.places, entropy)
         step = max(1, math.ceil(self.deviation * UNIT / GRID))
         below = (weight - self.threshold) // step * step
-        if drawn < _kept(-below, self.deviation, self.places):
-            return True
-        if drawn >= _kept(-below - step, self.deviation, self.places):
-            return False
-        return drawn < self._chance(weight)
+        bounds = _kept(-below, self.deviation, self.places), _kept(-below - step, self.deviation, self.places)
+        return dyadic_late(bounds, lambda: self._chance(weight), self.places, entropy)
 
     def listed(self, weights: Mapping[str, int], entropy: Entropy) -> tuple[str, ...]:
         """The keys that are listed, sorted by their text: the order of ``weights`` is not told."""
