@@ -153,7 +153,8 @@ def test_the_threshold_is_the_least_for_persons_of_any_number_of_keys(
 
 
 def test_a_person_in_thousands_of_keys_takes_few_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
-    tail, seen = weighted_selection._tail, []
+    tail = weighted_selection._tail
+    seen: list[int] = []
 
     def noted(distance: int, deviation: Fraction, places: int) -> int:
         seen.append(distance)
@@ -215,6 +216,28 @@ def test_a_coin_falls_by_the_probability_of_its_weight() -> None:
     assert made.sample((0, 0, 0), first) == (0, 0, 0)
     assert made.sample((10**9, 10**9, 10**9), second) == (1, 1, 1)
     assert first.bits(64) == second.bits(64)  # a coin of one length for every key
+
+
+def test_the_work_of_a_list_does_not_tell_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many probabilities are computed for one weight as for ninety-nine, but for a coin that falls between two."""
+    made = weighted_list(NEAR, Fraction(1), Fraction(1, 10**6), groups=10)
+    tail = weighted_selection._tail
+    seen: list[int] = []
+
+    def noted(distance: int, deviation: Fraction, places: int) -> int:
+        seen.append(distance)
+        return tail(distance, deviation, places)
+
+    monkeypatch.setattr(weighted_selection, "_tail", noted)
+    work = []
+    for weights in ([UNIT], [weight_of(3) * number for number in range(1, 100)]):
+        weighted_selection._kept.cache_clear()
+        seen.clear()
+        for weight in weights:
+            for drawn in (0, (1 << made.places) - 1):
+                made._tossed(weight, planted(made, drawn))
+        work.append(len(seen))
+    assert work[0] == work[1] == len(weighted_selection._kept(made.deviation, made.places)[1])
 
 
 def test_a_list_is_sorted_and_shows_nothing_of_the_order_of_the_rows() -> None:

@@ -45,7 +45,8 @@ THEOREM: Final = Theorem(
     "Gopi et al. 2020, Theorem 5.2; Balle and Wang 2018, Theorem 8",
 )
 UNIT: Final = 1 << 20  # of weights
-GRID: Final = 64  # public weights of which the probability is kept, for each deviation
+GRID: Final = 32  # public weights of which the probability is kept, for each deviation
+REACH: Final = 10  # deviations from the threshold up to which it is
 STEEPEST: Final = Fraction(64)  # of epsilon
 MOST: Final = 4096  # keys of a person
 NARROWEST: Final = Fraction(1, 1 << 10)  # deviation
@@ -188,10 +189,11 @@ class WeightedSelection:
         """The coin of a weight; kept probabilities of public weights decide nearly always."""
         if weight <= 0:
             return dyadic(0, self.places, entropy)
-        step = max(1, math.ceil(self.deviation * UNIT / GRID))
-        below = (weight - self.threshold) // step * step
-        bounds = _kept(-below, self.deviation, self.places), _kept(-below - step, self.deviation, self.places)
-        return dyadic_late(bounds, lambda: self._chance(weight), self.places, entropy)
+        step, kept = _kept(self.deviation, self.places)
+        place, last = (weight - self.threshold) // step + REACH * GRID, len(kept) - 1
+        least = kept[min(place, last)] if place >= 0 else 0
+        most = kept[max(place + 1, 0)] if place < last else 1 << self.places
+        return dyadic_late((least, most), lambda: self._chance(weight), self.places, entropy)
 
     def listed(self, weights: Mapping[str, int], entropy: Entropy) -> tuple[str, ...]:
         """The keys that are listed, sorted by their text: the order of ``weights`` is not told."""
@@ -309,7 +311,15 @@ def _tail(distance: int, deviation: Fraction, places: int) -> int:
     return math.floor(low * (1 << places))
 
 
-_kept = lru_cache(maxsize=1 << 14)(_tail)
+@lru_cache(maxsize=64)
+def _kept(deviation: Fraction, places: int) -> tuple[int, tuple[int, ...]]:
+    """The distance of public weights about the threshold, and their probabilities.
+
+    All are made at once: one by one, the time of a list would tell which weights are among its own.
+    """
+    step = max(1, math.ceil(deviation * UNIT / GRID))
+    far = REACH * GRID
+    return step, tuple(_tail(-place * step, deviation, places) for place in range(-far, far + 1))
 
 
 def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
