@@ -31,6 +31,7 @@ from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.mechanisms.sparse_vector import SparseVector
+from reticent.mechanisms.weighted_selection import weight_of, weighted_list
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import Loss
 from reticent.privacy.sensitivity import L1, L2, Linf
@@ -198,6 +199,9 @@ def guarantees(*, deep: bool = False) -> Iterator[Line]:
         chosen = Exponential(Linf(Fraction(1), near), Fraction(1))
         yield _mechanism(f"exponential, {count} scores", chosen, many, [(0, 1)])
     yield _mechanism("permute-and-flip, 65 scores", flip, [(0, *(1,) * 64), (1, *(0,) * 64)], [(0, 1)])
+    listed_by = weighted_list(near, Fraction(1), Fraction(1, 20), groups=2)
+    own = (weight_of(2),) * 2
+    yield _mechanism("weighted selection, keys of one person", listed_by, [own, (0, 0)], [(0, 1)])
     yield from _conversations(near)
     coin = one_sided.ONE
     yield _mechanism(coin.name, coin.mechanism, [coin.here, coin.there], [(0, 1)])

@@ -29,7 +29,7 @@ from reticent.mechanisms import registry
 from reticent.mechanisms.specimen import Mechanism, Specimen
 from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee, Theorem
-from reticent.privacy.loss import Loss, PureDP, words
+from reticent.privacy.loss import ApproxDP, Loss, PureDP, words
 from reticent.privacy.rederivation import rederive
 
 Verdict: TypeAlias = Literal["pass", "fail", "not applicable"]
@@ -154,7 +154,7 @@ def check(
         Where there is nothing to check.
     """
     listed = getattr(subject, "SPECIMENS", ()) if isinstance(subject, ModuleType) else subject
-    cases = [c if isinstance(c, Case) else Case(c.name, c.mechanism, c.here, c.there, c.mass) for c in listed]
+    cases = [c if isinstance(c, Case) else Case(c.name, c.mechanism, c.here, c.there, c.mass, c.make) for c in listed]
     if not cases:
         raise PublicParameterError("there is nothing to check: give specimens, or a module with SPECIMENS")
     lines = (line for case in cases for line in _Kit(case, axioms, effort or Effort(), entropy).lines())
@@ -172,7 +172,7 @@ def louder(case: Case, factor: Fraction) -> AnyMechanism | None:
         if case.make is None:
             return _louder(case.mechanism, factor)
         loss = case.mechanism.guarantee.loss
-        return case.make(loss.epsilon * factor) if isinstance(loss, PureDP) else None
+        return case.make(loss.epsilon * factor) if isinstance(loss, PureDP | ApproxDP) else None
     except (ReticentError, ValueError):
         return None
 

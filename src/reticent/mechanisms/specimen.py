@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from reticent.entropy import Entropy
@@ -35,10 +36,14 @@ class Mechanism(Protocol[In_contra, Out_co]):
 
 @dataclass(frozen=True, slots=True)
 class Specimen(Generic[In, Out]):
-    """One mechanism, two neighbouring inputs, and the probability of each output given an input."""
+    """One mechanism, two neighbouring inputs, and the probability of each output given an input.
+
+    ``make`` builds the mechanism for another epsilon, where no parameter alone sets the noise.
+    """
 
     name: str
     mechanism: Mechanism[In, Out]
     here: In
     there: In
     mass: Callable[[In, Out], float]
+    make: Callable[[Fraction], Mechanism[In, Out]] | None = None

@@ -236,7 +236,13 @@ def weighted_list(
     -------
     WeightedSelection
         Mechanism for the weights of all keys.
+
+    Raises
+    ------
+    PublicParameterError
+        Unless epsilon is a Fraction above 0.
     """
+    positive(epsilon, "epsilon")
     deviation, threshold = _calibrated(epsilon, delta, groups, _sides(neighbours))
     return WeightedSelection(neighbours, epsilon, delta, groups, deviation, threshold, at_least)
 
@@ -332,7 +338,10 @@ def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
 
 
 def _specimen(epsilon: Fraction, delta: Fraction, held: Sequence[int]) -> Specimen[Sequence[int], tuple[int, ...]]:
-    made = weighted_list(Adjacency("add_remove"), epsilon, delta, groups=len(held))
+    def make(at: Fraction) -> WeightedSelection:
+        return weighted_list(Adjacency("add_remove"), at, delta, groups=len(held))
+
+    made = make(epsilon)
     moved = tuple(weight + weight_of(len(held)) for weight in held)
 
     def mass(exact: Sequence[int], output: tuple[int, ...]) -> float:
@@ -343,11 +352,11 @@ def _specimen(epsilon: Fraction, delta: Fraction, held: Sequence[int]) -> Specim
         return found
 
     words = f"weighted selection, epsilon {show(epsilon)}, delta {show(delta)}, {len(held)} keys"
-    return Specimen(words, made, moved, tuple(held), mass)
+    return Specimen(words, made, moved, tuple(held), mass, make)
 
 
 AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (
-    _specimen(Fraction(1), Fraction(1, 20), (3 * UNIT, 2 * UNIT)),
-    _specimen(Fraction(3), Fraction(1, 100), (2 * UNIT, 0, UNIT)),
+    _specimen(Fraction(1), Fraction(1, 20), (UNIT, UNIT)),
+    _specimen(Fraction(3), Fraction(1, 100), (UNIT, 0, UNIT)),
 )
