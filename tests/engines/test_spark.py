@@ -121,8 +121,9 @@ def run(spark: Any, rows: list[Row], schema: Schema, queries_: list[Query]) -> l
 
 
 @needs_spark
-@pytest.mark.wide
-@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize(
+    "place", [pytest.param(place, marks=pytest.mark.wide if place < 2 else pytest.mark.audit) for place in range(4)]
+)
 def test_spark_gives_what_the_reference_gives(clean: Any, place: int) -> None:
     rows, schema = random_rows(random.Random(place), 60), Schema(columns(), persons()[place])
     some = queries()[place::4]
