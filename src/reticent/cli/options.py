@@ -59,9 +59,7 @@ _ask = click.option(
     help='Ask this, such as "mean(x)". May be repeated.',
     shell_complete=completes("columns"),
 )
-epsilon = click.option(
-    "--epsilon", metavar="NUMBER", help="What the release may cost in all, instead of the study file's."
-)
+epsilon = click.option("--epsilon", metavar="NUMBER", help="Total cost, instead of the study file's.")
 delta = click.option("--delta", metavar="NUMBER", help="δ, where something needs it.")
 rho = click.option("--rho", metavar="NUMBER", help="The cost in zCDP, instead of epsilon.")
 people = click.option("--people", type=AT_LEAST_ONE, metavar="NUMBER", help="How many people a plan assumes.")
@@ -93,7 +91,7 @@ engine = click.option(
     "--engine",
     multiple=True,
     metavar="WORD",
-    help='A name, or a word of [engine]: "memory=4GB". May be repeated.',
+    help="A name, or a word of [engine], such as memory=4GB.",
 )
 
 out_stem = click.option(
