@@ -238,7 +238,7 @@ def test_a_search_in_folds_costs_its_epsilon_and_each_fit_a_share_for_all_folds_
 def test_a_search_takes_folds_by_name_and_persons_where_they_have_several_rows() -> None:
     ledger = account(rows=2)
     model = naive(ledger)
-    for cv, groups, words in ((3, None, r"cv=folds\(5\)"), (folds(3), None, "groups=")):
+    for cv, groups, words in ((3, None, r"cv=folds\(3\)"), (folds(3), None, "groups=")):
         with pytest.raises((QuestionError, PublicParameterError), match=words):
             learning.GridSearchCV(model, {"delta": [0]}, cv=cv).fit(X, LABELS, groups)  # type: ignore[arg-type]
     assert ledger.spent() == PureDP(Fraction(0))

@@ -148,7 +148,7 @@ def test_a_share_needs_one_value_that_means_yes() -> None:
     ("declared", "value"),
     [
         (category([0, 1]), "1"),
-        (category([True, False]), "True"),
+        (category([True, False]), "true"),
         (category(["no", "Yes"]), "Yes"),
         (category(["yes", "no", "unknown"]), "yes"),
         (integer(0, 1), "1"),
@@ -158,7 +158,7 @@ def test_a_share_that_nobody_named_is_named_by_its_answer(declared: Column, valu
     plain = Setting(Schema({"g": declared, "h": category(["a", "b"])}, Person("add_remove")), None)
     share = prepare(parse("proportion(g)"), plain, Fraction(1))
     assert share.name == f"proportion(g, value={value})"
-    assert f"of g = {'true' if value == 'True' else value} among" in share.estimand
+    assert f"of g = {value} among" in share.estimand
     assert parse(share.name).name == share.name
     compared = prepare(parse("test(g ~ h, kind=proportions)"), plain, Fraction(1))
     assert compared.name == f"test(g ~ h, kind=proportions, value={value})"
