@@ -129,10 +129,9 @@ class CountStep:
         return math.ceil(combined((1.0,) * count, (law,) * count, {}).half_width() / float(self.unit) - SLIP)
 
     def _estimate(self, number: int, radius: int) -> Estimate:
-        shown = max(number, 0) if self.positive else number
-        low = max(shown - radius, 0) if self.positive else shown - radius
-        value, least, most = (_product(x, self.unit) for x in (shown, low, shown + radius))
-        return Estimate(value, least, most, _product(radius, self.unit), 0.0)
+        ends = not_below_zero(number, radius) if self.positive else (number, number - radius, number + radius)
+        value, low, high = (_product(x, self.unit) for x in ends)
+        return Estimate(value, low, high, _product(radius, self.unit), 0.0)
 
     def _error(self, number: int) -> ErrorLaw | None:
         """The law of the error of one noisy integer; None for a mechanism whose noises may go together."""
@@ -178,6 +177,12 @@ class CountStep:
             whole = float(self._radius_of(count) * self.unit)
             notes.append(f"totals are free, noise ± {whole:,.3g} for all {count:,} groups")
         return ExpectedAccuracy(float(self._radius() * self.unit), None, "; ".join(notes), ALWAYS)
+
+
+def not_below_zero(number: int, radius: int) -> tuple[int, int, int]:
+    """A noisy count as it is shown, with its interval, which ends a half-width above what is shown."""
+    shown = max(number, 0)
+    return shown, max(shown - radius, 0), shown + radius
 
 
 def _product(number: int, unit: Fraction) -> float:

@@ -26,6 +26,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell
 from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.counts.count_step import not_below_zero
 from reticent.statistics.counts.key_list import KeyList
 from reticent.statistics.error_law import ErrorLaw
 from reticent.statistics.replies import Replies
@@ -74,8 +75,7 @@ class KeyListStep:
         return Answer(self.name, cells, (*words, *clipped), discrete=True)
 
     def _cell(self, key: str, number: int, radius: int) -> Cell:
-        shown = max(number, 0)  # the interval ends a half-width above what is shown, as that of other counts
-        value, low, high = float(shown), float(max(shown - radius, 0)), float(shown + radius)
+        value, low, high = map(float, not_below_zero(number, radius))
         error = ErrorLaw(float(number), (float(self.noise.scale),), step=1.0)
         return Cell(((self.query.column, key),), Reply(Estimate(value, low, high, float(radius), 0.0)), error)
 
