@@ -24,6 +24,7 @@ import stat
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -189,9 +190,14 @@ class PartitionedTable(Table):
         texts = query_compiler.statements([query], view, storage, key, self.dialect)
         lists = {name: listed.to_pydict() for name, listed in texts.lists.items()}
         used = [(name, repr(view.cells[name])) for name in query_compiler.columns_of([query], view)]
-        versions = [version(name) for name in ("reticent", "duckdb", "ibis-framework", "sqlglot", "pyarrow")]
-        all_of = (FORM, PROBE_DIGEST, versions, repr(query), used, sorted(storage.items()), repr(view.format), lists)
+        all_of = (FORM, PROBE_DIGEST, _versions(), repr(query), used, sorted(storage.items()), repr(view.format), lists)
         return hashlib.sha256(repr((all_of, texts.steps, texts.first, texts.further, texts.asked)).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _versions() -> tuple[str, ...]:
+    """Versions of what reads the rows: looking them up reads files, and a process has one of each."""
+    return tuple(version(name) for name in ("reticent", "duckdb", "ibis-framework", "sqlglot", "pyarrow"))
 
 
 def _all_runs(query: Query) -> Query:
