@@ -35,9 +35,7 @@ class KeyListing:
     @property
     def sensitivity(self) -> L1 | L2:
         """Sensitivity of the numbers of all keys to one neighbour."""
-        if isinstance(self.selection, WeightedSelection):
-            return self.selection.sensitivity
-        return L1(Fraction(self.selection.changes), self.selection.neighbours)
+        return self.selection.sensitivity
 
     @property
     def is_weighted(self) -> bool:
@@ -46,11 +44,11 @@ class KeyListing:
 
     def numbers(self, holders: Mapping[str, int], degrees: Mapping[str, Sequence[int]]) -> Mapping[str, int]:
         """The exact input: numbers of persons, or weights."""
-        return self.selection.weights(degrees) if isinstance(self.selection, WeightedSelection) else holders
+        return self.selection.numbers(holders, degrees)
 
     def may_list(self, number: int) -> bool:
         """True if a key with this number can be listed."""
-        return number > 0 if isinstance(self.selection, WeightedSelection) else self.selection.chance(number) > 0
+        return self.selection.may_list(number)
 
     def sample(self, exact: Mapping[str, int], entropy: Entropy) -> tuple[str, ...]:
         return self.selection.listed(exact, entropy)

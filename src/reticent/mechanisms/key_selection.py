@@ -38,6 +38,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ApproxDP
 from reticent.privacy.numbers import integers, positive, show, stored
+from reticent.privacy.sensitivity import L1
 
 THEOREM: Final = Theorem(
     "key_selection",
@@ -91,6 +92,19 @@ class KeySelection:
             delta=show(self.delta),
         )
         return compose.in_sequence([one] * self.changes)
+
+    @property
+    def sensitivity(self) -> L1:
+        """Sensitivity of the numbers of persons of all keys to one neighbour."""
+        return L1(Fraction(self.changes), self.neighbours)
+
+    def numbers(self, holders: Mapping[str, int], degrees: Mapping[str, Sequence[int]]) -> Mapping[str, int]:
+        """The exact input: numbers of persons, in however many keys each of them is."""
+        return holders
+
+    def may_list(self, persons: int) -> bool:
+        """True if a key of so many persons can be listed."""
+        return self.chance(persons) > 0
 
     def chance(self, persons: int) -> Fraction:
         """Probability that a key of so many persons is listed, exactly."""

@@ -174,6 +174,14 @@ class WeightedSelection:
             number += 1
         return number + self.at_least - 1
 
+    def numbers(self, holders: Mapping[str, int], degrees: Mapping[str, Sequence[int]]) -> Mapping[str, int]:
+        """The exact input: weights, by in how many keys each person is."""
+        return self.weights(degrees)
+
+    def may_list(self, weight: int) -> bool:
+        """True if a key of this weight can be listed."""
+        return weight > 0
+
     def weights(self, degrees: Mapping[str, Sequence[int]]) -> dict[str, int]:
         """The weight of each key, from its numbers of persons with one key, with two keys, and so on."""
         return {key: _weight(counts, self.at_least) for key, counts in degrees.items()}
