@@ -12,9 +12,9 @@ import reticent as rt
 from tests.support.cli_kit import Run, clinic, spawn
 
 VERBS = {
-    "release": ("release", "clinic.toml", "--ask", "mean(age) where age > 20", "--epsilon", "0.1"),
-    "sql": ("sql", "clinic.toml", "SELECT COUNT(*) FROM study", "--epsilon", "0.1"),
-    "synth": ("synth", "clinic.toml", "--columns", "age", "--epsilon", "0.1"),
+    "release": ("release", "clinic.toml", "--ask", "mean(age) where age > 20", "--epsilon", "1"),
+    "sql": ("sql", "clinic.toml", "SELECT COUNT(*) FROM study", "--epsilon", "1"),
+    "synth": ("synth", "clinic.toml", "--columns", "age", "--epsilon", "1"),
 }
 
 
@@ -37,7 +37,7 @@ def test_a_stored_answer_is_offered_for_nothing_and_a_new_one_for_its_price(verb
         typed(tmp_path, *VERBS[verb], "--request-id", "table 1", "--out", f"{name}{ending}") for name in ("a", "b")
     )
     assert (first.code, second.code) == (0, 0), (first.err, second.err)
-    assert "Release, and spend ε 0.1?" in first.err
+    assert "Release, and spend ε 1?" in first.err
     assert "spend" not in second.err
     assert "Give the stored answer of r-0001 again? Nothing is charged. [y/N]" in second.err
 
