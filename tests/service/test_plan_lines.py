@@ -28,6 +28,7 @@ from reticent.study.study import Study
 from reticent.synthesis.options import Method
 
 PEOPLE: Final = 2_000
+CAPS: Final[dict[str, Number]] = {"at_most": "auto", "ceiling": 6}
 TESTS: Final = {
     "means": "test(x ~ g)",
     "proportions": "test(k ~ g, kind=proportions, value=1)",
@@ -75,6 +76,35 @@ def test_no_line_of_a_printed_plan_is_longer_than_80_columns() -> None:
     for printed in (plan, study.session_plan("sparse_vector", ["x"], answers=3, epsilon=1)):
         assert max(map(len, repr(printed).splitlines())) <= 80
     assert "\ndensity(x, y, method=sparse, cells=64, checks=0.1)\n" in repr(plan)  # a long name is above its numbers
+
+
+def shapes(study: Study, *questions: str) -> str:
+    """The sentence of a plan's footnote that names the shapes of its ranges; empty if there is none."""
+    _, _, told = study.plan(questions, epsilon=2).footnote().partition("A range is over public shapes: ")
+    return told.partition(". ")[0]
+
+
+def test_a_footnote_names_the_shapes_of_its_own_lines_alone() -> None:
+    """It listed groups, weights, models and caps under every plan: eight lines below a table of two."""
+    study = made()
+    assert shapes(study, "mean(x)") == "usual, at one end, narrow near one end, even"
+    assert shapes(study, "test(k ~ g, kind=proportions, value=1)") == "usual, shares of 0.05, one group of a tenth"
+    assert "heaped" in shapes(study, "median(x)")
+    for question in ("count", "histogram(g)"):
+        assert not shapes(study, question), question
+    plan = study.plan(["count", "mean(x)", "median(x)", "test(x ~ g)", "regress(y ~ x)"], epsilon=9)
+    printed = repr(plan)
+    footnote = printed[printed.index("\n* ") :].partition("\ncount")[0]
+    assert footnote.count("\n") <= 6
+    assert "gap between two groups" in plan.lines[2].expected.note
+
+
+def test_a_footnote_spans_candidates_that_a_release_chooses_among() -> None:
+    rows = {"who": np.repeat(np.arange(500), 4), "x": np.zeros(2_000)}
+    study = rt.study(rows, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget=9, person="who", rows_each=CAPS)
+    told = shapes(study, "count")
+    assert told.startswith("usual, a cap of 1 to ")
+    assert told.count("a cap of") == 1
 
 
 def answered(plan: Plan) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
@@ -22,7 +23,7 @@ from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about, show
 from reticent.privacy.shortfall import too_little
 from reticent.statistics.context import ExpectedAccuracy, Step, values_of
-from reticent.statistics.replies import hopeless, shown
+from reticent.statistics.replies import USUAL, hopeless, shown
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import PreparedRelease
 from reticent.study.cpu_time import RELEASE, of_drawing, of_reading, seconds
@@ -35,13 +36,6 @@ if TYPE_CHECKING:
 Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger, where there is one
 
 FREE: Final = "free, of the answers above"
-RANGES: Final = (
-    "public shapes: values in the middle of their bounds, narrow there or near an end, at one end of them, with a long "
-    "tail or even, groups of equal size or one a tenth as large, "
-    "many equal values, in the middle or at a bound, equal weights or few large ones, shares of one half or 0.05, wide "
-    "or narrow columns of a model, every cap or bounds that may be chosen. Noise is less among few distinct values "
-    "and more in a gap between two groups"
-)
 ALIKE: Final = 1.2  # half-widths of two shapes that a plan does not tell apart
 WIDTH: Final = 80  # characters of a line of a plan that is printed
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
@@ -226,8 +220,8 @@ class Plan:
                 text += (
                     f" Rows reach their person through {' and '.join(self._schema.owners)}: one person makes {steps}"
                 )
-        if any(line.expected.others for line in self.lines):
-            text += f" A range is over {RANGES}."
+        if shapes := _shapes(self.lines):
+            text += f" A range is over public shapes: {', '.join(shapes)}."
         if self.seconds is not None:
             text += f" It takes roughly {self.seconds:.1g} s of one processor, beside start-up."
         if self.left is not None:
@@ -531,13 +525,37 @@ def _loss(loss: Loss) -> str:
             assert_never(loss)
 
 
+def _shapes(lines: Sequence[PlanLine]) -> list[str]:
+    """Names of the public shapes of the lines that show a range, each once; those alike but for numbers as a span."""
+    groups: dict[str, list[str]] = {}
+    for line in lines:
+        usual, others = line.expected, line.expected.others
+        noises, samplings = [noise for _, noise, _ in others], [sampling for *_, sampling in others]
+        if _is_range(usual.noise, noises) or _is_range(usual.sampling, samplings):
+            for name in (USUAL, *(shape for shape, *_ in others)):
+                group = groups.setdefault(re.sub(r"[\d,./]+", "0", name), [])
+                group += [] if name in group else [name]
+    return [_span(names[0], names[-1]) for names in groups.values()]
+
+
+def _span(first: str, last: str) -> str:
+    """Two names of the same words but for numbers as one: a cap of 1 to 20."""
+    words, others = first.split(), last.split()
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(words, others, strict=False)))
+    return first if first == last else " ".join([*words, "to", *others[same:]])
+
+
+def _is_range(usual: float | None, others: Sequence[float | None]) -> bool:
+    """True where the half-widths of public shapes are told apart."""
+    every = [width for width in (usual, *others) if width is not None]
+    return usual is not None and max(every) > ALIKE * min(every)
+
+
 def _halves(usual: float | None, others: Sequence[float | None]) -> str:
     """The usual half-width, with the least and the greatest of all public shapes where these are told apart."""
-    if usual is None:
+    if usual is None or not _is_range(usual, others):
         return _half(usual)
     every = [usual, *(width for width in others if width is not None)]
-    if max(every) <= ALIKE * min(every):
-        return _half(usual)
     told, least, most = (f"{one:,.2g}" if one < 99.5 else f"{one:,.0f}" for one in (usual, min(every), max(every)))
     return f"± {told} ({least}–{most})"
 

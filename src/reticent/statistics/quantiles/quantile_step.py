@@ -544,6 +544,7 @@ class QuantileStep:
         note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
         note += f", weights {weights[0].name}" if len(weights) > 1 else ""
         note = f"{note}, normal{'' if self.groups == 1 else EQUAL_GROUPS}; may give no reply{reach(self.cells)}"
+        note += f"; {shapes.NO_SHAPE}" if bounded else ""
         heaped = self.pricing.size is not None and dict(replies)[HEAPED] >= LIKELY
         others = self._other_columns(size, squares, tied=tied, heaped=heaped)
         of_weights = [

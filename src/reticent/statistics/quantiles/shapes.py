@@ -120,6 +120,7 @@ OTHERS: Final = (
     ColumnShape("even", lambda level: level),
     ColumnShape(AT_A_BOUND, lambda level: max(level - 0.4, 0.0) / 0.6),
 )
+NO_SHAPE: Final = "noise is less among few distinct values, more in a gap between two groups"  # of no shape here
 LARGE: Final = 1 / 10  # mean of the weights of which few are large, exponential, in units of the largest
 
 

@@ -32,6 +32,7 @@ from reticent.statistics.options import CoinPress as CoinPressOptions
 from reticent.statistics.possible import possible
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
+from reticent.statistics.quantiles.shapes import NO_SHAPE
 from reticent.statistics.replies import HEAPED, LIKELY, Replies, of_any
 from reticent.statistics.robust.location import Location
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
@@ -186,6 +187,7 @@ class ColumnPlan:
         unit = float(self.bounds[1] - self.bounds[0]) / 6.0
         allowed = f"; \u00b1 {more * unit:.2g} more for the declared tail" if more else ""
         note = f"assumes a standard deviation of 1/6 of the range, normal; may give no reply{allowed}"
+        note += "" if self._joint is None else f"; {NO_SHAPE}"
         others = self._other_shapes(float(people), replies, unit, tied=usual)
         return ExpectedAccuracy(noise * unit, sampling * unit, note, replies, others or _others(heaped, unit))
 
