@@ -145,7 +145,13 @@ def ranged(low: Fraction | None, high: Fraction | None, *, whole: bool) -> Numbe
     """
     if low is None or high is None or max(abs(low), abs(high)) > LARGEST:
         return Numbers()
+    low, high = (Fraction(repr(float(end))) for end in (low, high))
     return Numbers(low, high, whole and max(abs(low), abs(high)) <= EXACT_DOUBLE)
+
+
+def double(end: Fraction) -> Fraction:
+    """The double that an end stands for, exactly: what an operation rounds lies between roundings of its corners."""
+    return Fraction(float(end))
 
 
 def corners(by: Callable[[Fraction, Fraction], Fraction], name: str) -> Callable[[Sequence[Type]], Type]:
@@ -157,7 +163,7 @@ def corners(by: Callable[[Fraction, Fraction], Fraction], name: str) -> Callable
         a, b = numbers_of(types, name)
         if a.low is None or a.high is None or b.low is None or b.high is None:
             return Numbers()
-        found = [by(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+        found = [by(double(x), double(y)) for x in (a.low, a.high) for y in (b.low, b.high)]
         return ranged(min(found), max(found), whole=a.whole and b.whole)
 
     return kind
@@ -313,7 +319,7 @@ def divided(types: Sequence[Type]) -> Type:
         raise refusal("/ divides by a number that is not 0.")
     if one.low is None or one.high is None:
         return Numbers()
-    low, high = sorted((one.low / by, one.high / by))
+    low, high = sorted((double(one.low) / by, double(one.high) / by))
     return ranged(low, high, whole=False)
 
 
@@ -326,7 +332,7 @@ def floored(types: Sequence[Type]) -> Type:
         raise refusal("floor goes down to a multiple of a number above 0.")
     if one.low is None or one.high is None:
         return Numbers()
-    low, high = ((end / step).__floor__() * step for end in (one.low, one.high))
+    low, high = ((double(double(end) / step)).__floor__() * step for end in (one.low, one.high))
     if step.denominator > 1:
         return ranged(low - step, high + step, whole=False)
     found = ranged(low, high, whole=True)

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Final, assert_never
 
 from reticent import calendar
+from reticent.data.contradictions import satisfiable
 from reticent.data.expression import Bound, as_condition, as_date_key, bind, cleaned, columns_of, joined, renamed
 from reticent.data.expression_text import write
 from reticent.data.expression_tree import Tree
@@ -42,9 +43,11 @@ def filtered(schema: Schema, condition: Tree) -> Schema:
     tree, kind = as_condition(bound(condition, schema))
     if not isinstance(kind, Truth):
         raise refusal(f"'{write(tree)}' is no condition. Write for example: age >= 65.")
-    if True not in kind.possible:
+    if True not in kind.possible or not satisfiable(tree, schema.columns):
         raise refusal(f"'{write(tree)}' is false for every row that the declared bounds and lists allow.")
     where = tree if schema.where is None else joined("and", schema.where, tree)
+    if schema.where is not None and not satisfiable(where, schema.columns):
+        raise refusal(f"'{write(tree)}' is false for every row that '{write(schema.where)}' leaves.")
     return replace(schema, where=where, person=replace(schema.person, filtered=True))
 
 
