@@ -22,6 +22,7 @@ from reticent.exact import sampling
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Exponential
 from reticent.mechanisms.geometric import Geometric
+from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
@@ -31,7 +32,7 @@ from reticent.statistics.moments.mean import Mean
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.median import Median
-from reticent.statistics.quantiles.quantile_step import GroupSize
+from reticent.statistics.quantiles.quantile_step import Division, GroupSize
 from reticent.statistics.quantiles.quantiles import Quantiles
 from reticent.statistics.ranks import Runs
 from reticent.statistics.regression.regress import Regression
@@ -70,6 +71,8 @@ LOGS = Drawn(LogMean("x"), "substitute", (12,), MANY, ((0,), (9,)))
 INVERSE = Drawn(TrimmedMean("x", Fraction(1, 5), method="inverse"), "substitute", (5,), MANY, ((0,), (9,)))
 FREE = Drawn(Median("free"), "add_remove", (12, 13), MANY, ((-3,), (1000,)))
 FREE_IQR = Drawn(Iqr("free"), "substitute", (12,), MANY, ((-3,), (1000,)))
+NEAR_ENDS = Drawn(Median("free"), "substitute", (12,), Fraction(70), ((-3,), (9,), (1000,)))
+NOISY_WAY = Drawn(Median("free"), "add_remove", (15, 16), Fraction(50), ((-3,), (9,), (1000,)))
 SLOPES = Drawn(Regression("y ~ x", method="theil_sen"), "substitute", (6,), MANY, stepwise.LINE)
 
 
@@ -98,7 +101,9 @@ def test_a_statistic_by_its_test_keeps_its_guarantee_and_hardly_less(case: Case)
 
 @pytest.mark.wide
 @pytest.mark.parametrize(
-    "case", [JOINT, SPREAD, CLIPPED, LOGS, INVERSE, SLOPES, FREE, FREE_IQR], ids=lambda case: case.asked.name
+    "case",
+    [JOINT, SPREAD, CLIPPED, LOGS, INVERSE, SLOPES, FREE, FREE_IQR, NEAR_ENDS, NOISY_WAY],
+    ids=lambda case: case.asked.name,
 )
 def test_choices_and_integers_lose_no_more_than_their_sum(case: Drawn) -> None:
     assert drawn(case).verdict == "holds"
@@ -328,13 +333,58 @@ def test_a_magnitude_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The binade of the greatest value, in place of the one that was drawn."""
     honest = quantiles.QuantileStep._among
 
-    def true(self: quantiles.QuantileStep, data: Counts, size: GroupSize, entropy: Entropy) -> Cells:
-        honest(self, data, size, entropy)
+    def true(self: quantiles.QuantileStep, data: Counts, size: GroupSize, way: Division, entropy: Entropy) -> Cells:
+        honest(self, data, size, way, entropy)
         binade = int(magnitude.by_binade(self.cells, data).start[-2])
         return magnitude.candidates(self.cells, int(data.cells.max() > 0) + binade, tied=size.tied)
 
     monkeypatch.setattr(quantiles.QuantileStep, "_among", true)
     assert drawn(FREE).verdict == "refuted"
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("case", [NEAR_ENDS, NOISY_WAY], ids=["few persons", "a noisy number"])
+def test_ends_about_a_span_are_six_draws(case: Drawn) -> None:
+    """The number of values, the magnitude, the value, the span and two ends: the cases above reach this way."""
+    assert "6 draws" in drawn(case).what
+
+
+@pytest.mark.wide
+def test_a_span_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ends are looked for as far out as the farthest value lies."""
+
+    def true(among: Cells, data: Counts, middle: int) -> Runs:
+        spans.append(int(np.abs(data.cells - middle).max()).bit_length())
+        return honest(among, data, middle)
+
+    honest, wide, spans = magnitude.distances, magnitude.about, list[int]()
+    monkeypatch.setattr(magnitude, "distances", true)
+    monkeypatch.setattr(magnitude, "WIDER", 0)
+    monkeypatch.setattr(magnitude, "about", lambda among, middle, span: wide(among, middle, spans[-1]))
+    assert drawn(NEAR_ENDS).verdict == "refuted"
+
+
+@pytest.mark.wide
+def test_distances_whose_score_moves_by_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = magnitude.distances
+
+    def twice(among: Cells, data: Counts, middle: int) -> Runs:
+        return honest(among, Counts(data.cells, 2 * data.counts), middle)
+
+    monkeypatch.setattr(magnitude, "distances", twice)
+    assert drawn(NOISY_WAY).verdict == "refuted"
+
+
+@pytest.mark.wide
+def test_a_span_that_nothing_pays_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantiles.QuantileStep, "guarantee", property(_without_span))
+    assert drawn(NOISY_WAY).verdict == "refuted"
+
+
+def _without_span(step: quantiles.QuantileStep) -> Guarantee:
+    parts = [step._drawn(replace(way, span=Fraction(0))) for way in step.pricing.ways]
+    assert step.pricing.size is not None
+    return compose.in_sequence([step.pricing.size.guarantee, parts[-1]])
 
 
 @pytest.mark.wide

@@ -122,7 +122,8 @@ def test_the_magnitude_is_a_step_in_the_sequence(question: str, kind: Kind) -> N
     assert DELTA / 3 < loss.delta <= DELTA
     usual = made("median(x)", kind, 20_000, "1")
     assert isinstance(usual, QuantileStep)
-    assert step.plan.magnitude == usual._magnitude()[0]  # the mechanism that quantiles have, and its proof
+    # the mechanism that quantiles have, and its proof
+    assert step.plan.magnitude == usual._magnitude(usual.pricing.ways[0])[0]
 
 
 def spent(question: str, kind: Kind) -> tuple[Fraction, Fraction]:

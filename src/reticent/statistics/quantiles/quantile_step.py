@@ -3,6 +3,7 @@
     size        how many values, and how many of them are equal to many others
     magnitude   without bounds: the binade of a quantile of |x|; candidates are even from there on (``magnitude``)
     value       the quantile
+    span        for few values alone: the binade of the distances from the value drawn; the ends are looked for there
     ends        D ranks below and above the level, so that they and the value fail to reach the population quantile with
                 2.5 % on each side: by sampling (binomial) and by the mechanism's own rank error (two-sided geometric,
                 one rank costs ``rate``)
@@ -62,14 +63,17 @@ from reticent.statistics.quantiles import shapes
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.quantiles.shapes import TIED, ColumnShape, WeightShape, ties_expected
-from reticent.statistics.ranks import Runs, draw, placed, runs, sensitivity
+from reticent.statistics.ranks import draw, placed, runs, sensitivity
 from reticent.statistics.replies import HEAPED, LIKELY, USUAL, Replies, passing
 from reticent.statistics.robust.scale import QUARTILES
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
 SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers of values and of ties
 MAGNITUDE_SHARE: Final = Fraction(1, 10)  # for the magnitude, where there are no bounds
+FEW_SIZE_SHARE: Final = Fraction(1, 10)  # for the numbers of values and ties, where few persons are there
+NEAR_VALUE, NEAR_SPAN = Fraction(2, 5), Fraction(3, 20)  # of a quantile's epsilon, where the ends are about a span
 SQUARE_SHARE: Final = Fraction(1, 20)  # of a quantile's epsilon, for the squares of weights on either side of it
+MIDDLE: Final = Fraction(1, 2)  # the level of the distances from the value whose binade is the span
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
 GUESSED: Final = 1e-2  # the same of a draw here, where values are as few, and as far from 0, as a reply is given for
 FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
@@ -80,21 +84,44 @@ BETWEEN: Final = 5.0  # standard deviations that a normal column's values would 
 
 
 @dataclass(frozen=True, slots=True)
-class Pricing:
-    """Division of a question's epsilon among the numbers of values and ties, the magnitude, each value and each end.
+class Division:
+    """Division of a quantile's epsilon among the value, each end, the span and the squares of weights.
 
-    ``rows`` bounds the values of one person. With ``keyed``, each group has its own mechanism at the level of rows.
-    Values of a cell count as ties from the one after the ``crowd``-th on. ``square`` is for the squares of weights.
+    Without a price of ends no interval is bought. With a ``span`` the ends are drawn about it, and among all candidates
+    without one. ``magnitude`` is once for all quantiles of a question.
     """
 
-    size: Geometric | None
     magnitude: Fraction
     value: Fraction
     end: Fraction
+    square: Fraction = Fraction(0)
+    span: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """Price of the numbers of values and ties, and the division of what is left.
+
+    Of several ``ways`` the first that gives a reply is taken, by what was released before. ``rows`` bounds the values
+    of one person. With ``keyed``, each group has its own mechanism at the level of rows. Values of a cell count as ties
+    from the one after the ``crowd``-th on.
+    """
+
+    size: Geometric | None
+    ways: tuple[Division, ...]
     rows: int
     keyed: bool
     crowd: int = CROWD
-    square: Fraction = Fraction(0)
+
+    @property
+    def ends(self) -> bool:
+        """True where an interval is bought."""
+        return self.ways[0].end > 0
+
+    @property
+    def squares(self) -> bool:
+        """True where the squares of weights are bought."""
+        return self.ways[0].square > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +233,7 @@ class QuantileStep:
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        return (self.query, replace(self.query, power=2)) if self.pricing.square else (self.query,)
+        return (self.query, replace(self.query, power=2)) if self.pricing.squares else (self.query,)
 
     @property
     def _unit(self) -> int:
@@ -239,40 +266,46 @@ class QuantileStep:
             )
         return Exponential(Linf(Fraction(unit * self.pricing.rows * sensitivity(level, near.kind)), near), epsilon)
 
-    @property
-    def _squares(self) -> Geometric | None:
+    def _squares(self, way: Division) -> list[Geometric]:
         """Noise of the squares of weights up to a value and above it: a row moves one of the two, by a unit at most."""
-        if not self.pricing.square:
-            return None
+        if not way.square:
+            return []
         if self.pricing.keyed:
-            return Geometric(L1(Fraction(self._unit), self._row), self.pricing.square / self._steps)
-        return Geometric(L1(Fraction(self._unit * self._steps), self.setting.neighbours), self.pricing.square)
+            return [Geometric(L1(Fraction(self._unit), self._row), way.square / self._steps)]
+        return [Geometric(L1(Fraction(self._unit * self._steps), self.setting.neighbours), way.square)]
 
-    def _draws(self, level: Fraction) -> list[Exponential]:
-        """The value, and the two ends if they are bought."""
-        ends = [self._mechanism(level, self.pricing.end)] * 2 if self.pricing.end else []
-        return [self._mechanism(level, self.pricing.value), *ends]
+    def _span(self, way: Division) -> list[Exponential]:
+        return [self._mechanism(MIDDLE, way.span)] if way.span else []
+
+    def _ends(self, level: Fraction, way: Division) -> list[Exponential]:
+        """The two ends, if they are bought."""
+        return [self._mechanism(level, way.end)] * 2 if way.end else []
 
     @property
     def _far(self) -> Fraction:
         """The level of |x| whose magnitude is bought."""
         return magnitude.level(self.levels)
 
-    def _magnitude(self) -> list[Exponential]:
-        return [self._mechanism(self._far, self.pricing.magnitude)] if self.pricing.magnitude else []
+    def _magnitude(self, way: Division) -> list[Exponential]:
+        return [self._mechanism(self._far, way.magnitude)] if way.magnitude else []
+
+    def _drawn(self, way: Division) -> Guarantee:
+        """All draws of one group, in their order."""
+        drawn: list[Exponential | Geometric] = [*self._magnitude(way)]
+        for level in self.levels:
+            drawn += [self._mechanism(level, way.value), *self._squares(way), *self._span(way)]
+            drawn += self._ends(level, way)
+        return compose.in_sequence([mechanism.guarantee for mechanism in drawn], label="one group")
 
     @property
     def guarantee(self) -> Guarantee:
-        size, squares = self.pricing.size, [] if self._squares is None else [self._squares]
-        draws: list[Exponential | Geometric] = [*self._magnitude()]
-        for level in self.levels:  # in the order of the draws
-            value, *ends = self._draws(level)
-            draws += [value, *squares, *ends]
-        drawn = [mechanism.guarantee for mechanism in draws]
+        size = self.pricing.size
+        ways = [self._drawn(way) for way in self.pricing.ways]
+        # The way is chosen by the public number of values, or by the noisy one that is released before.
+        each = ways[0] if len(ways) == 1 else compose.one_of(ways, label="ends among all candidates or about a span")
         parts = [] if size is None else [size.guarantee]
         if not self.pricing.keyed:
-            return compose.in_sequence([*parts, *drawn], label=self.name)
-        each = compose.in_sequence(drawn, label="one group")
+            return compose.in_sequence([*parts, *(each.parts if len(ways) == 1 else [each])], label=self.name)
         rows = compose.across([each] * self.groups, neighbours=self._row, label="all groups")
         parts.append(compose.of_person(rows, self.setting.neighbours, rows=self.pricing.rows))
         return compose.in_sequence(parts, label=self.name)
@@ -328,47 +361,66 @@ class QuantileStep:
     ) -> tuple[list[Outcome[Estimate]], list[str]]:
         """The outcomes of one group, and what its released numbers say of them; ``squared`` are squares of weights."""
         declined: list[Outcome[Estimate]] = [NO_REPLY] * (1 if self.spread else len(self.levels))
-        if not all(self.feasible(level, size) for level in self.levels):
+        way = self._way(size)
+        if way is None:
             return declined, []
-        among = self._among(data, size, entropy)
-        if not all(self.feasible(level, size, among) for level in self.levels):
+        among = self._among(data, size, way, entropy)
+        if not all(self.feasible(level, size, way, among) for level in self.levels):
             return declined, []
-        found = runs(among, placed(self.cells, among, data))
-        squares = placed(self.cells, among, squared)
-        drawn = [self._quantile(level, found, squares, among, size, entropy) for level in self.levels]
+        drawn = self._quantiles(data, squared, size, way, among, entropy)
         words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
-        words += [TIES] if self.pricing.end and size.tied is not False else []
+        words += [TIES] if way.end and size.tied is not False else []
         if self.spread:
-            return [Reply(self._distance(drawn[0], drawn[1], among, size))], words
+            return [Reply(self._distance(drawn[0], drawn[1], among, size, way))], words
         pairs = zip(self.levels, drawn, strict=True)
-        return [Reply(self._estimate(level, one, among, size)) for level, one in pairs], words
+        return [Reply(self._estimate(level, one, among, size, way)) for level, one in pairs], words
 
-    def _among(self, data: Counts, size: GroupSize, entropy: Entropy) -> Cells:
+    def _way(self, size: GroupSize) -> Division | None:
+        """The first way in which every quantile gives a reply; None where there is none."""
+        ways = (way for way in self.pricing.ways if all(self.feasible(level, size, way) for level in self.levels))
+        return next(ways, None)
+
+    def _among(self, data: Counts, size: GroupSize, way: Division, entropy: Entropy) -> Cells:
         """The candidates of one group, about a magnitude that is drawn first where there are no bounds."""
         binade = None
-        for mechanism in self._magnitude():
+        for mechanism in self._magnitude(way):
             binade = draw(by_binade(self.cells, data), self._far, 0, mechanism, entropy)
         return candidates(self.cells, binade, tied=size.tied)
 
+    def _quantiles(
+        self, data: Counts, squared: Counts, size: GroupSize, way: Division, among: Cells, entropy: Entropy
+    ) -> list[QuantileDraw]:
+        """The draws of one group, level by level."""
+        held, squares = placed(self.cells, among, data), placed(self.cells, among, squared)
+        found, drawn = runs(among, held), []
+        for level in self.levels:
+            middle = draw(found, level, 0, self._mechanism(level, way.value), entropy)
+            told = next((self._told(squares, middle, noise, entropy) for noise in self._squares(way)), None)
+            about, near = among, found
+            for mechanism in self._span(way):
+                span = draw(magnitude.distances(among, held, middle), MIDDLE, 0, mechanism, entropy)
+                about = magnitude.about(among, middle, span)
+                near = runs(about, held)
+            ends = about.lowest, about.highest
+            if way.end:
+                shift = self._shift(level, self._with_squares(size, level, told), among, way) * self._unit
+                towards = zip((-shift, shift), self._ends(level, way), strict=True)
+                first, last = (draw(near, level, by, mechanism, entropy) for by, mechanism in towards)
+                ends = first, last
+            drawn.append(self._quantile(middle, ends, told, among, about))
+        return drawn
+
     def _quantile(
-        self, level: Fraction, found: Runs, squares: Counts, among: Cells, size: GroupSize, entropy: Entropy
+        self, middle: int, ends: tuple[int, int], told: tuple[float, float] | None, among: Cells, about: Cells
     ) -> QuantileDraw:
-        value, *ends = self._draws(level)
-        middle = draw(found, level, 0, value, entropy)
-        low, high = among.lowest, among.highest
-        told = None if self._squares is None else self._told(squares, middle, self._squares, entropy)
-        size = self._with_squares(size, level, told)
-        if ends:
-            shift = self._shift(level, size, among) * self._unit
-            low = draw(found, level, -shift, ends[0], entropy)
-            high = draw(found, level, shift, ends[1], entropy)
+        """The cells that were drawn as numbers; the ends were drawn among ``about``, the cells near the value."""
         least, most = edges(self.cells, among, middle)
-        first, last = sorted((low, high))
-        inside = among.lowest < first and last < among.highest
+        first, last = sorted(ends)
+        inside = about.lowest < first and last < about.highest
         apart = float(among.edges(last)[1] - among.edges(first)[0]) if inside else None
-        least_end, most_end = edges(self.cells, among, low)[0], edges(self.cells, among, high)[1]
+        low, high = edges(self.cells, about, ends[0])[0], edges(self.cells, about, ends[1])[1]
         words = at_the_end(self.cells, among, middle)
-        return QuantileDraw(least_end, float(among.value(middle)), most_end, least, most, apart, words, told)
+        return QuantileDraw(low, float(among.value(middle)), high, least, most, apart, words, told)
 
     def _told(self, squares: Counts, value: int, noise: Geometric, entropy: Entropy) -> tuple[float, float]:
         """Noisy squares of the weights up to ``value`` and above it, in units of the largest weight."""
@@ -388,10 +440,10 @@ class QuantileStep:
         """Exponential rate of the rank error, per rank."""
         return float(mechanism.rate * level.denominator * self._unit)
 
-    def _shift(self, level: Fraction, size: GroupSize, among: Cells) -> Fraction:
+    def _shift(self, level: Fraction, size: GroupSize, among: Cells, way: Division) -> Fraction:
         """D: ranks between the level a/b and an end, to the nearest 1/b, which scores can tell apart."""
-        end = 1.0 / self.rate(self._mechanism(level, self.pricing.end), level)
-        value = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
+        end = 1.0 / self.rate(self._mechanism(level, way.end), level)
+        value = 1.0 / self.rate(self._mechanism(level, way.value), level)
         if size.tied is not False:
             # A cell D ranks off weighs exp(-rate D) / share against the cell aimed at, whatever ties lie between.
             ranks = self._far_off(among) * end + normal_half_width(self._sampling(level, size))
@@ -420,36 +472,39 @@ class QuantileStep:
         q = float(level)
         return self._times * max(size.values, 0.0) * q * (1.0 - q)
 
-    def _estimate(self, level: Fraction, drawn: QuantileDraw, among: Cells, size: GroupSize) -> Estimate:
+    def _estimate(self, level: Fraction, drawn: QuantileDraw, among: Cells, size: GroupSize, way: Division) -> Estimate:
         low, high = min(drawn.low, drawn.high, drawn.least), max(drawn.low, drawn.high, drawn.most)
-        if not self.pricing.end:
+        if not way.end:
             return Estimate(drawn.value, low, high, high - low, 0.0)
         size = self._with_squares(size, level, drawn.squares)
-        shift, ranks = float(self._shift(level, size, among)), normal_half_width(self._sampling(level, size))
+        shift, ranks = float(self._shift(level, size, among, way)), normal_half_width(self._sampling(level, size))
         if size.tied is not False:
             # Among ties the value may be as far off as the interval allows for, so the two parts add up to its half.
             half = (high - low) / 2.0
             return Estimate(drawn.value, low, high, half * (1.0 - ranks / shift), half * ranks / shift)
         slope = abs(drawn.high - drawn.low) / (2.0 * shift)
-        rank = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
+        rank = 1.0 / self.rate(self._mechanism(level, way.value), level)
         return Estimate(drawn.value, low, high, half_width(NONE, [rank]) * slope, ranks * slope)
 
-    def _distance(self, first: QuantileDraw, third: QuantileDraw, among: Cells, size: GroupSize) -> Estimate:
+    def _distance(
+        self, first: QuantileDraw, third: QuantileDraw, among: Cells, size: GroupSize, way: Division
+    ) -> Estimate:
         value = max(third.value - first.value, 0.0)
         ends = [third.low - first.high, third.high - first.low, third.least - first.most, third.most - first.least]
         low, high = max(min(ends), 0.0), max(*ends, 0.0)
-        if not self.pricing.end:
+        if not way.end:
             return Estimate(value, 0.0, high, high, 0.0)
         if size.tied is not False or first.apart is None or third.apart is None:
             # The ends of both: their half-widths are added, and so are the parts of these.
-            parts = [self._estimate(q, one, among, size) for q, one in zip(self.levels, (first, third), strict=True)]
+            both = zip(self.levels, (first, third), strict=True)
+            parts = [self._estimate(q, one, among, size, way) for q, one in both]
             return Estimate(value, low, high, sum(p.noise for p in parts), sum(p.sampling for p in parts))
         sides = []
         for q, drawn, apart in zip(self.levels, (first, third), (first.apart, third.apart), strict=True):
-            end = 1.0 / self.rate(self._mechanism(q, self.pricing.end), q)
-            own = 1.0 / self.rate(self._mechanism(q, self.pricing.value), q)
+            end = 1.0 / self.rate(self._mechanism(q, way.end), q)
+            own = 1.0 / self.rate(self._mechanism(q, way.value), q)
             cell = drawn.most - drawn.least
-            shift = float(self._shift(q, self._with_squares(size, q, drawn.squares), among))
+            shift = float(self._shift(q, self._with_squares(size, q, drawn.squares), among, way))
             sides.append(Side(q, apart, shift, own, end, cell, row=self._row_in_ranks(drawn, size)))
         return distance(value, (sides[0], sides[1]), self._rank_errors(first, third, size))
 
@@ -470,12 +525,16 @@ class QuantileStep:
 
     # --- the rule of refusal ------------------------------------------------------------------------------------------
 
-    def feasible(self, level: Fraction, size: GroupSize, among: Cells | None = None) -> bool:
+    def feasible(self, level: Fraction, size: GroupSize, way: Division, among: Cells | None = None) -> bool:
         """Tell if every draw falls among the data, but for probability GUESSED.
 
         A cell beyond all the data scores b times its distance in ranks. So all such cells together are drawn with
         probability at most exp(-rate ranks) / share. ``share`` is the part of the candidates near the wanted quantile.
-        Before the magnitude is known, the magnitude with the fewest candidates is assumed.
+        Before the magnitude is known, the magnitude with the fewest candidates is assumed. About a span the usual
+        magnitudes are: another one, or a wrong span, makes the interval wide and not wrong.
+
+        Of tied values a cell must be told from all others, so a span would help them little. Under the prior, cells are
+        as wide as they lie far from 0, so there is no span.
 
         Parameters
         ----------
@@ -483,6 +542,8 @@ class QuantileStep:
             Level of the quantile, in (0, 1).
         size : GroupSize
             Number of values, as far as it is known.
+        way : Division
+            Prices of the draws.
         among : Cells, optional
             Candidates of the draw; None before the magnitude is known.
 
@@ -492,21 +553,34 @@ class QuantileStep:
             False where the answer would be no reply.
         """
         if among is None:
-            among = candidates(self.cells, 1 if self.pricing.magnitude else None, tied=size.tied)
-        part = share(self.cells, among, tied=size.tied)
-        surely = max(size.surely, 0.0)
-        ranks = surely * float(min(level, 1 - level))
-        value, *ends = self._draws(level)
-        if self.rate(value, level) * ranks < _needed(part, self.rate(value, level) * surely, size):
+            among = candidates(self.cells, 1 if self.cells.free else None, tied=size.tied)
+        if way.span and (size.tied is not False or among.free):
             return False
-        for mechanism in self._magnitude():
-            rate = self.rate(mechanism, self._far)
-            if rate * surely * float(1 - self._far) < math.log(1.0 / GUESSED) - math.log(rarest(self.cells)):
-                return False
-        if not ends:
-            return True
-        rate = self.rate(ends[0], level)
-        return rate * (ranks - float(self._shift(level, size, among))) >= _needed(part, rate * surely, size)
+        surely, outside = max(size.surely, 0.0), float(min(level, 1 - level))
+
+        def among_data(mechanism: Exponential, ranks: float, part: float) -> bool:
+            rate = self.rate(mechanism, level)
+            return rate * ranks >= _needed(part, rate * surely, size)
+
+        def among_binades(mechanism: Exponential, at: Fraction, part: float) -> bool:
+            return self.rate(mechanism, at) * surely * float(1 - at) >= math.log(1.0 / GUESSED) - math.log(part)
+
+        part = share(self.cells, among, tied=size.tied)
+        held = (magnitude.usual_share if way.span else rarest)(self.cells)
+        return (
+            among_data(self._mechanism(level, way.value), surely * outside, part)
+            and all(among_binades(one, self._far, held) for one in self._magnitude(way))
+            and all(among_binades(one, MIDDLE, 1.0 / magnitude.spans(among)) for one in self._span(way))
+            and all(
+                among_data(one, surely * outside - float(self._shift(level, size, among, way)), near)
+                for near in (magnitude.NEAR if way.span else part,)
+                for one in self._ends(level, way)[:1]
+            )
+        )
+
+    def gives_a_reply(self, most: int) -> bool:
+        """Tell if so many values would be enough."""
+        return self._way(self._supposed(float(most))) is not None
 
     def refuse_if_hopeless(self, most: int) -> None:
         """Refuse before rows are read where not even ``most`` values could outweigh the prior.
@@ -515,8 +589,9 @@ class QuantileStep:
         ------
         QuestionError
         """
+        size = self._supposed(float(most))
         for level in self.levels:
-            if not self.feasible(level, self._supposed(float(most))):
+            if not any(self.feasible(level, size, way) for way in self.pricing.ways):
                 raise QuestionError(
                     f"{self.name} at this ε would be a guess: with {most:,} values, too few lie on either "
                     f"side of level {show(level)}. "
@@ -586,15 +661,16 @@ class QuantileStep:
         Of several quantiles those of the widest. Of weighted rows ``squares`` are the squares of weights by their sum.
         """
         found: list[tuple[float, float]] = []
-        among = candidates(self.cells, usual_binade(self.cells) if self.pricing.magnitude else None, tied=tied)
+        among = candidates(self.cells, usual_binade(self.cells) if self.cells.free else None, tied=tied)
+        way = self._way(self._supposed(size)) or self.pricing.ways[0]
         for level in self.levels:
             supposed, q = GroupSize(size, tied, size), float(level)
             if self.query.weight is not None:
                 supposed = replace(supposed, variance=self._times * size * q * (1.0 - q) * squares)
             ranks = normal_half_width(self._sampling(level, supposed))
-            away = half_width(NONE, [1.0 / self.rate(self._mechanism(level, self.pricing.value), level)])
-            shift = float(self._shift(level, supposed, among)) if self.pricing.end else max(away + ranks, 1.0)
-            if tied and self.pricing.end:
+            away = half_width(NONE, [1.0 / self.rate(self._mechanism(level, way.value), level)])
+            shift = float(self._shift(level, supposed, among, way)) if way.end else max(away + ranks, 1.0)
+            if tied and way.end:
                 away = shift - ranks
             if shape is None:
                 slope = (1.0 if self.cells.free else self._width / 6.0) / (size * shapes.normal_density(q))
@@ -617,9 +693,9 @@ class QuantileStep:
 
         def enough(number: float, ties: bool | None) -> bool:
             given = GroupSize(number, ties, number - less)
-            binade = usual_binade(self.cells) if self.pricing.magnitude else None
-            among = candidates(self.cells, binade, tied=ties)
-            return all(self.feasible(level, given) and self.feasible(level, given, among) for level in self.levels)
+            binade = usual_binade(self.cells) if self.cells.free else None
+            among, way = candidates(self.cells, binade, tied=ties), self._way(given)
+            return way is not None and all(self.feasible(level, given, way, among) for level in self.levels)
 
         def chance(ties: bool) -> float:
             verdict = None if mechanism is None else ties
@@ -687,19 +763,22 @@ def prepare(
     # Of ``values_and_ties`` a row that comes or goes moves one by one, and a replaced row both by two together; it
     # moves the ties alone by one at most, which are all that is drawn where the number of values is public.
     steps = 2 * rows if setting.neighbours.kind == "substitute" and units is None else rows
-    size: Geometric | None = Geometric(L1(Fraction(unit * steps), setting.neighbours), epsilon * SIZE_SHARE)
-    left = epsilon * (1 - SIZE_SHARE)
-    if not asked.interval and units is not None:
-        size, left = None, epsilon
-    # no bounds: the magnitude first (statistics/magnitude.py)
-    magnitude_share = epsilon * MAGNITUDE_SHARE if cells.free else Fraction(0)
-    each = (left - magnitude_share) / len(levels)
-    value = each * VALUE_SHARE if asked.interval else each
-    square = each * SQUARE_SHARE if asked.interval and weight is not None else Fraction(0)
     public = setting.units is not None and keys is None and weight is None
     crowd = max(CROWD, isqrt(setting.units or 0) // 8) if public else CROWD * unit
-    end = (each - value - square) / 2
-    pricing = Pricing(size, magnitude_share, value, end, rows, keys is not None, crowd, square)
+
+    def priced(of_size: Fraction, *near: bool) -> Pricing:
+        """The division with a share for the numbers of values and ties, and the ways to the ends."""
+        size: Geometric | None = None
+        left = epsilon
+        if asked.interval or units is None:
+            size = Geometric(L1(Fraction(unit * steps), setting.neighbours), epsilon * of_size)
+            left = epsilon * (1 - of_size)
+        # no bounds: the magnitude first (statistics/magnitude.py)
+        magnitude_share = epsilon * MAGNITUDE_SHARE if cells.free else Fraction(0)
+        each = (left - magnitude_share) / len(levels)
+        ways = tuple(_division(magnitude_share, each, asked, weighted=weight is not None, near=one) for one in near)
+        return Pricing(size, ways, rows, keys is not None, crowd)
+
     caveats = list(public_facts.caveats_of(asked.column, bounds, setting, setting.per))
     if asked.method == "auto" and len(levels) > 1:
         caveats.append("by separate exponential mechanisms")
@@ -715,7 +794,7 @@ def prepare(
         levels,
         spread,
         setting,
-        pricing,
+        priced(SIZE_SHARE, False),
         units,
         public_facts.groups(setting),
         public_facts.labels(keys, inner),
@@ -724,6 +803,26 @@ def prepare(
         bounds=bounds,
         sample=sample,
     )
-    if setting.units is not None:
-        step.refuse_if_hopeless(setting.units * kept_rows(person, setting.per))
+    both = priced(SIZE_SHARE, False, True)
+    if setting.units is None:
+        return replace(step, pricing=both) if asked.interval else step
+    # The public number of persons tells which way to the ends is taken; a noisy number of values does where it is near.
+    most = setting.units * kept_rows(person, setting.per)
+    if asked.interval and units is None and step.gives_a_reply(most) and not step.gives_a_reply(most // 2):
+        step = replace(step, pricing=both)
+    for of_size in (FEW_SIZE_SHARE, SIZE_SHARE):
+        if asked.interval and not step.gives_a_reply(most):
+            step = replace(step, pricing=priced(of_size, True))
+    step.refuse_if_hopeless(most)
     return step
+
+
+def _division(
+    magnitude_share: Fraction, each: Fraction, asked: RankStatistic | Iqr, *, weighted: bool, near: bool
+) -> Division:
+    """Prices of one quantile, of ``each`` in all, with ends among all candidates or ``near`` the value."""
+    if not asked.interval:
+        return Division(magnitude_share, each, Fraction(0))
+    square = each * SQUARE_SHARE if weighted else Fraction(0)
+    value, span = (each * NEAR_VALUE, each * NEAR_SPAN) if near else (each * VALUE_SHARE, Fraction(0))
+    return Division(magnitude_share, value, (each - value - square - span) / 2, square, span)
