@@ -19,7 +19,6 @@ from types import MappingProxyType
 from typing import Final, assert_never
 
 from reticent import calendar
-from reticent.data.contradictions import satisfiable
 from reticent.data.expression import Bound, as_condition, as_date_key, bind, cleaned, columns_of, joined, renamed
 from reticent.data.expression_text import write
 from reticent.data.expression_tree import Tree
@@ -40,6 +39,8 @@ def filtered(schema: Schema, condition: Tree) -> Schema:
     QuestionError
         What is no condition, one that is false for every row that the schema allows, or one about the person column.
     """
+    from reticent.data.contradictions import satisfiable
+
     tree, kind = as_condition(bound(condition, schema))
     if not isinstance(kind, Truth):
         raise refusal(f"'{write(tree)}' is no condition. Write for example: age >= 65.")
