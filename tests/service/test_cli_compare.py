@@ -58,6 +58,22 @@ def test_intervals_that_hold_together_are_wider(saved: tuple[Release, str]) -> N
     assert "differ" in run("compare", file, "--of", BY, "--discoveries", "--null", "0.5").out
 
 
+def test_all_answers_together_leave_out_those_that_cannot_hold_and_say_so(tmp_path: Path) -> None:
+    study = rt.study(
+        {"x": [place % 10 for place in range(3000)], "s": [place % 3 for place in range(3000)]},
+        adjacency="add_remove",
+        columns={"x": rt.integer(0, 9, complete=True), "s": rt.category([0, 1, 2], complete=True)},
+        budget="9",
+    )
+    release = study.release(["count", "median(x)", "test(x ~ s)"], epsilon=9)
+    (path,) = release.save(tmp_path / "one", files=[".json"])
+    found = run("compare", str(path), "--together", "--json").document
+    assert [answer["name"] for answer in found["answers"]] == ["count"]
+    assert "left out, as an interval is known at 95 % alone: median(x), test(x ~ s)" in found["caveats"]
+    tests = run("compare", str(path), "--discoveries", "--json").document
+    assert [answer["name"] for answer in tests["answers"]] == ["test(x ~ s)"]
+
+
 def test_a_comparison_without_a_reply_is_code_three(saved: tuple[Release, str]) -> None:
     document = json.loads(Path(saved[1]).read_text("utf-8"))
     (counted,) = [answer for answer in document["answers"] if answer["name"] == "count"]

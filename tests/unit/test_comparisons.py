@@ -102,6 +102,52 @@ def test_a_name_of_no_cell_is_refused_with_words(release: Release, one: object, 
         release.difference(one, other)  # type: ignore[arg-type]
 
 
+def two_keys() -> Release:
+    size = 2_000
+    table = {
+        "cost": [place % 100 for place in range(size)],
+        "ward": [("north", "south")[place % 2] for place in range(size)],
+        "sex": [("f", "m")[place // 2 % 2] for place in range(size)],
+    }
+    study = rt.study(
+        table,
+        adjacency="add_remove",
+        columns={
+            "cost": rt.real(0, 100, complete=True),
+            "ward": rt.category(["north", "south"], complete=True),
+            "sex": rt.category(["f", "m"], complete=True),
+        },
+        budget="10",
+    )
+    return study.release(["mean(cost) by ward, sex", "count"], epsilon="10")
+
+
+def test_cells_of_two_keys_are_named_in_a_text_although_names_have_commas() -> None:
+    by, release = "mean(cost) by ward, sex", two_keys()
+    expected = release.difference((by, "north", "f"), (by, "south", "m"))
+    for text in (
+        f"difference({by} · north, f, {by} · south, m)",
+        f"difference({by} · north · f, {by} · south · m)",
+        f"difference({by} · ward north · sex f,{by} · ward south · sex m)",
+    ):
+        assert release.compare(text) == expected, text
+    for text in ("difference(north, f, south, m)", "difference(north · f, south · m)"):
+        assert release.compare(text, of=by) == expected, text
+    assert release.difference("north · f", "south, m", of=by) == expected
+    assert release.compare(f"total({by}, count)").value == pytest.approx(release.total([by, "count"]).value, abs=1e-12)
+    with pytest.raises(QuestionError, match="has 2 cells: north · f, north · m"):
+        release.compare("difference(north, south)", of=by)
+    with pytest.raises(QuestionError, match="of two answers, got 3"):
+        release.compare("difference(count, count, count)")
+
+
+def test_a_misspelt_answer_and_a_long_list_of_cells_are_told(release: Release) -> None:
+    with pytest.raises(QuestionError, match=r"Did you mean median\(cost\)\?"):
+        release.difference("medain(cost)", "mean(cost)")
+    with pytest.raises(QuestionError, match=r"\[70, 80\), …\."):
+        release.total(["[5, 7)"], of=BINS)
+
+
 def test_a_total_of_nothing_is_refused(release: Release) -> None:
     with pytest.raises(QuestionError, match="at least one"):
         release.total()
@@ -274,6 +320,12 @@ def test_simultaneous_intervals_of_quantiles_are_refused(release: Release) -> No
         release.simultaneous(["median(cost)"])
     with pytest.raises(PublicParameterError, match="level"):
         release.simultaneous(["count"], level=1.0)
+
+
+def test_by_default_all_answers_hold_together_that_can(release: Release) -> None:
+    found = [answer.name for answer in release.simultaneous()]
+    assert {MEANS, "count", "sum(cost)", BINS} <= set(found)
+    assert not {"median(cost)", "test(cost ~ ward)"} & set(found)
 
 
 def test_discoveries_are_named(release: Release) -> None:

@@ -68,6 +68,14 @@ def test_a_plan_tells_the_width_that_it_gives(study: Study) -> None:
     assert study.plan(["count"], epsilon=1).comparisons == ()
 
 
+def test_a_wanted_width_names_cells_of_two_keys() -> None:
+    by = "mean(cost) by ward, sex"
+    found = linked_width(f"difference({by} · n, f, {by} · s, m)", 1.0)
+    assert found is not None
+    assert found.parts == (f"{by} · n, f", f"{by} · s, m")
+    assert found.answers == (by, by)
+
+
 def test_the_epsilons_of_a_total_are_the_least(study: Study) -> None:
     """Every pair of the grid whose sum is less by two steps has a wider total."""
     found = epsilons(study.plan(want={"total(count, sum(age))": 500}))

@@ -55,7 +55,8 @@ def compare(
     """Compare answers of a saved release, with intervals that know what they have in common. Free.
 
     With --and: each answer less that of the other release, by default all that both have; or "ratio(mean(x), mean(x))".
-    With --together or --discoveries answers may be named as well, by default all. Exit code 3: one is no reply.
+    With --together or --discoveries answers may be named as well, by default all that fit. Exit code 3: one is no
+    reply.
     """
     from reticent.certificate.answer_json import answer_to_json
     from reticent.errors import QuestionError
@@ -71,17 +72,23 @@ def compare(
     if of is not None and other is not None:
         raise click.BadParameter("--of goes with one release.")
     release = read_release(certificate)
+    left: list[str] = []
     releases = [release] if other is None else [release, read_release(other)]
     if other is not None:
         found = _against(release, releases[1], comparisons, apart=apart)
     elif not (comparisons or together or discoveries):
         raise QuestionError(f'Say what to compare, such as "difference(a, b)" of: {", ".join(release)}.')
+    elif comparisons:
+        found = [release.compare(text, of=of) for text in comparisons]
     else:
-        found = [release.compare(text, of=of) for text in comparisons] or _all(release, of)
+        found = _all(release, of, together=together, tests=discoveries and null is None)
+        left = [name for name in release if together and name not in [answer.name for answer in found]]
     if together:
         found = list(release.simultaneous(found))
     named = release.discoveries(found, rate=rate, null=null) if discoveries else None
     caveats = list(dict.fromkeys(text for answer in found for text in answer.caveats))
+    if left:
+        caveats.append(f"left out, as an interval is known at 95 % alone: {', '.join(left)}")
     replied = not any(isinstance(cell.outcome, NoReply) for answer in found for cell in answer)
     listed = [] if named is None else layout.under("differ", named or ("none",))
     voice.result(
@@ -136,5 +143,11 @@ def _told(answer: Answer) -> bool:
     return all(answer.has_interval(cell) for cell in answer)
 
 
-def _all(release: Release, of: str | None) -> list[Answer]:
-    return list(release.answers) if of is None else [release[of]]
+def _all(release: Release, of: str | None, *, together: bool, tests: bool) -> list[Answer]:
+    """The groups of one answer, else the answers that are meant: tests, those that can hold together, or all."""
+    from reticent.statistics.comparison import tested, widens
+
+    if of is not None:
+        return [release[of]]
+    fits = tested if tests else widens if together else None
+    return list(filter(fits, release.answers)) or list(release.answers)

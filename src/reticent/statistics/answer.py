@@ -88,6 +88,18 @@ class Cell:
         bare = any(column == NO_INTERVAL for column, _ in self.label)
         return bare or self.label in ((("test", "statistic"),), (("test", "p-value"),))
 
+    @property
+    def where(self) -> str:
+        """Its keys as tables show them: ``north · f``."""
+        return SEPARATOR.join(str(key) for _, key in self.label)
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """The texts that name the cell within its answer: ``north, f``, ``north · f`` and ``ward north · sex f``."""
+        keys = [str(key) for _, key in self.label]
+        named = [key if column == "test" else f"{column} {key}" for column, key in self.label]
+        return ", ".join(keys), SEPARATOR.join(keys), SEPARATOR.join(named)
+
 
 @dataclass(frozen=True, slots=True)
 class IncompleteRows:
@@ -186,8 +198,10 @@ class Answer:
         found = [cell for cell in self.cells if set(texts) <= {str(key) for _, key in cell.label}]
         exact = [cell for cell in found if [str(key) for _, key in cell.label] == texts]
         chosen = exact or [cell for cell in found if cell in self.body]
+        if not chosen and len(texts) == 1:
+            chosen = [cell for cell in self.cells if cell.label and texts[0] in cell.spellings]
         if not chosen:
-            shown = ", ".join(SEPARATOR.join(str(key) for _, key in cell.label) for cell in self.cells[:8])
+            shown = ", ".join([cell.where for cell in self.cells[:8]] + ["…"] * (len(self.cells) > 8))
             told = f"It has: {shown}." if shown else "It is one number."
             raise QuestionError(f"{self.name} has no cell {', '.join(texts)}. {told}")
         return replace(self, cells=tuple(chosen))

@@ -1,6 +1,6 @@
 """Comparisons of released numbers: differences, ratios and totals with 95 % intervals, and many cells at once.
 
-    read_comparison(text)      the verb and the parts of ``difference(a, b)``
+    read_comparison(text)      the verb and the parts of ``difference(a, b)``, whose names may have commas
     find(answers, name)        the cells that a name stands for, with what tells how they depend on one another
     difference, ratio, total   an answer about several cells
     simultaneous               the same answers with intervals that hold together
@@ -20,6 +20,7 @@ from itertools import combinations
 from typing import Final, TypeAlias
 
 from reticent.data.expression_text import divided
+from reticent.data.format import nearest
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
@@ -88,21 +89,45 @@ def title(answer: Answer, cell: Cell) -> str:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def read_comparison(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """The verb and the parts of a text such as ``difference(mean(x), mean(y))``; None where it is no comparison."""
+def read_comparison(text: str, known: Callable[[str], bool]) -> tuple[str, tuple[str, ...]] | None:
+    """The verb and the parts of a text such as ``difference(mean(x), mean(y))``; None where it is no comparison.
+
+    A comma may part two names or stand in one, as in ``mean(x) by a, b · north, f``. Parts that ``known`` takes for
+    names decide: as many of them as can be, or two of a difference and a ratio. Without such parts every comma parts.
+    """
     found = COMPARISON.match(text.strip())
-    return None if found is None else (found[1], _split(found[2]))
+    if found is None:
+        return None
+    verb, pieces = found[1], _split(found[2])
+    parts = _joined(pieces, known, len(pieces) if verb == "total" else min(2, len(pieces)))
+    return verb, tuple(piece.strip() for piece in parts or pieces)
 
 
 def _split(text: str) -> tuple[str, ...]:
-    """The parts of a list with commas, none of which stands in brackets."""
-    parts, depth, start = [], 0, 0
+    """The pieces between commas, none of which stands in brackets."""
+    pieces, depth, start = [], 0, 0
     for place, sign in enumerate(text):
         depth += (sign in "([") - (sign in ")]")
         if sign == "," and depth == 0:
-            parts.append(text[start:place].strip())
+            pieces.append(text[start:place])
             start = place + 1
-    return (*parts, text[start:].strip())
+    return (*pieces, text[start:])
+
+
+def _joined(pieces: Sequence[str], known: Callable[[str], bool], most: int) -> tuple[str, ...]:
+    """At most ``most`` known names that the pieces make up together, as many as can be; none where they make up none.
+
+    ``best[k]`` has the names that the first pieces make up, by their number.
+    """
+    best: list[dict[int, tuple[str, ...]]] = [{0: ()}]
+    for end in range(1, len(pieces) + 1):
+        made: dict[int, tuple[str, ...]] = {}
+        for start in range(end):
+            name = ",".join(pieces[start:end])
+            if best[start] and known(name.strip()):
+                made |= {count + 1: (*names, name) for count, names in best[start].items() if count < most}
+        best.append(made)
+    return best[-1].get(max(best[-1], default=0), ())
 
 
 def find(
@@ -139,10 +164,32 @@ def find(
         return _cells(_answer(answers, first), rest)
     if isinstance(named, str) and named not in answers:
         for answer in answers.values():
-            found = [cell for cell in answer if cell.label and title(answer, cell) == named]
+            start = answer.name + SEPARATOR
+            found = [cell for cell in answer if named.startswith(start) and named.removeprefix(start) in cell.spellings]
             if found:
                 return tuple(ReleasedCell(answer, cell) for cell in found)
     return _cells(_answer(answers, named), ())
+
+
+def names(answers: Mapping[str, Answer], text: str, of: str | Statistic | Ask | None = None) -> bool:
+    """Tell if a text names an answer or cells of one, as ``find`` reads it.
+
+    Parameters
+    ----------
+    answers : mapping of name to Answer
+    text : str
+        A name of an answer or a cell, perhaps.
+    of : str or question, optional
+        The answer whose groups or bins are named.
+
+    Returns
+    -------
+    bool
+    """
+    try:
+        return bool(find(answers, text, of))
+    except QuestionError:
+        return False
 
 
 def one(answers: Mapping[str, Answer], named: Named, of: str | Statistic | Ask | None = None) -> ReleasedCell:
@@ -167,7 +214,7 @@ def one(answers: Mapping[str, Answer], named: Named, of: str | Statistic | Ask |
     """
     found = find(answers, named, of)
     if len(found) != 1:
-        shown = ", ".join(", ".join(str(key) for _, key in part.cell.label) for part in found[:6])
+        shown = ", ".join([part.cell.where for part in found[:6]] + ["…"] * (len(found) > 6))
         raise QuestionError(f"{found[0].answer.name} has {len(found)} cells: {shown}. Name one of them.")
     return found[0]
 
@@ -180,7 +227,9 @@ def _answer(answers: Mapping[str, Answer], named: object) -> Answer:
     else:
         raise QuestionError(f"an answer is named by text or by its question, got {named!r}")
     if text not in answers:
-        raise QuestionError(f"This release has no answer '{named}'. It has: {', '.join(answers)}.")
+        near = nearest(text, answers)
+        hint = f" Did you mean {near}?" if near else ""
+        raise QuestionError(f"This release has no answer '{named}'.{hint} It has: {', '.join(answers)}.")
     return answers[text]
 
 
@@ -505,6 +554,16 @@ def _result(
 # --- many at once -----------------------------------------------------------------------------------------------------
 
 
+def widens(answer: Answer) -> bool:
+    """Tell if every interval of an answer can be made one that holds together with others."""
+    return all(cell.error is not None for cell in answer if isinstance(cell.outcome, Reply))
+
+
+def tested(answer: Answer) -> bool:
+    """Tell if an answer is that of a test."""
+    return any(cell.label == P_VALUE for cell in answer)
+
+
 def simultaneous(answers: Sequence[Answer], level: float = LEVEL) -> tuple[Answer, ...]:
     """The answers with intervals that all hold together with probability ``level``, by Sidak's inequality.
 
@@ -578,24 +637,26 @@ def discoveries(answers: Sequence[Answer], *, rate: float, null: float | None) -
     _probability(rate, "rate")
     parts = [ReleasedCell(answer, cell) for answer in answers for cell in answer if isinstance(cell.outcome, Reply)]
     if null is None:
-        tested = [(part.answer.name, _estimate(part).value, part) for part in parts if part.cell.label == P_VALUE]
-        if not tested:
-            raise QuestionError("There is no test among these answers. Say null=… to hold cells against a number.")
+        held = [(part.answer.name, _estimate(part).value, part) for part in parts if part.cell.label == P_VALUE]
+        if not held:
+            raise QuestionError(
+                "There is no test among these answers. Say null=… (--null) to hold cells against a number."
+            )
     else:
-        tested = [
+        held = [
             (part.name, law.exceeds(abs(law.value - null)), part)
             for part in parts
             if (law := part.cell.error) is not None
         ]
-        if not tested:
+        if not held:
             raise QuestionError("No cell among these answers has a known law of its error, so none has a p-value.")
-    independent = null is not None and all(_independent(a, b) for (_, _, a), (_, _, b) in combinations(tested, 2))
-    count = len(tested)
+    independent = null is not None and all(_independent(a, b) for (_, _, a), (_, _, b) in combinations(held, 2))
+    count = len(held)
     line = rate if independent else rate / sum(1.0 / k for k in range(1, count + 1))
-    ordered = sorted(p for _, p, _ in tested)
+    ordered = sorted(p for _, p, _ in held)
     passed = [k for k, p in enumerate(ordered, 1) if p <= line * k / count]
     most = ordered[passed[-1] - 1] if passed else -1.0
-    return tuple(name for name, p, _ in tested if p <= most)
+    return tuple(name for name, p, _ in held if p <= most)
 
 
 def _independent(one: ReleasedCell, other: ReleasedCell) -> bool:

@@ -119,7 +119,7 @@ class Comparisons(ABC):
         """
         from reticent.statistics import comparison
 
-        found = comparison.read_comparison(text)
+        found = comparison.read_comparison(text, lambda part: comparison.names(self._by_name(), part, of))
         if found is None:
             cells = comparison.find(self._by_name(), text, of)
             return replace(cells[0].answer, cells=tuple(part.cell for part in cells))
@@ -169,7 +169,9 @@ class Comparisons(ABC):
             people = names[which] if apart else ""
             return [replace(one, release=names[which], people=people) for one in found]
 
-        asked = comparison.read_comparison(text)
+        asked = comparison.read_comparison(
+            text, lambda part: any(comparison.names(whose._by_name(), part) for whose in (self, other))
+        )
         if asked is not None and (asked[0] == "total" or len(asked[1]) != 2):
             raise QuestionError(f"Of two releases a difference or a ratio is told, of one part each, got {text}")
         verb, (first, second) = ("difference", (text, text)) if asked is None else asked
@@ -197,17 +199,19 @@ class Comparisons(ABC):
         Parameters
         ----------
         answers : sequence of names or answers
-            Differences and totals of this release can be among them; by default all answers of the release.
+            Differences and totals of this release can be among them; by default all answers of the release but those
+            whose interval is known at 95 % alone.
         level : float
 
         Raises
         ------
         QuestionError
-            An answer has an interval at 95 % alone: a quantile, a variance, a ratio.
+            An answer that is named has an interval at 95 % alone: a quantile, a variance, a ratio.
         """
         from reticent.statistics import comparison
 
-        return comparison.simultaneous(self._chosen(answers), level)
+        chosen = self._chosen(answers)
+        return comparison.simultaneous(chosen if answers else list(filter(comparison.widens, chosen)), level)
 
     def discoveries(
         self, answers: Sequence[str | Statistic | Ask | Answer] = (), *, rate: float = 0.05, null: float | None = None

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from reticent.errors import QuestionError
+from reticent.errors import QuestionError, Refusal
 from reticent.mechanisms.geometric import Geometric
 from reticent.statistics.answer import SEPARATOR
 from reticent.statistics.comparison import read_comparison
 from reticent.statistics.context import Step
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.error_law import ErrorLaw, combined
-from reticent.statistics.grammar import spelt
+from reticent.statistics.grammar import parse, spelt
 from reticent.statistics.least_epsilon import GRID, MOST
 
 NORMAL: Final = 1.959963984540054
@@ -55,7 +55,7 @@ def linked_width(name: str, width: float) -> LinkedWidth | None:
     QuestionError
         A ratio, whose width depends on the answers; a difference of other than two.
     """
-    found = read_comparison(name)
+    found = read_comparison(name, _is_question)
     if found is None:
         return None
     verb, parts = found
@@ -64,6 +64,14 @@ def linked_width(name: str, width: float) -> LinkedWidth | None:
     if verb == "difference" and len(parts) != 2:
         raise QuestionError(f"{name} is a difference of two answers, got {len(parts)}")
     return LinkedWidth(name, parts, width)
+
+
+def _is_question(part: str) -> bool:
+    try:
+        parse(part.partition(SEPARATOR)[0])
+    except Refusal:
+        return False
+    return True
 
 
 def planned_widths(want: Mapping[str, float], steps: Sequence[Step], people: int) -> tuple[tuple[str, float], ...]:
