@@ -188,6 +188,18 @@ def test_doctor_says_that_a_source_has_changed_as_a_release_would(released: Path
     assert "The source has changed since r-0001" in run("doctor", str(released)).said
 
 
+def test_doctor_says_that_the_ledger_of_a_source_is_gone_as_a_release_would(released: Path) -> None:
+    ledger = released.with_suffix(".ledger")
+    ledger.rename(ledger.with_suffix(".aside"))
+    refused = run("release", str(released), *ASKED, "--out", str(released.parent / "again"))
+    assert refused.code == 5
+    done = run("doctor", str(released))
+    assert done.code == 6
+    assert "the ledger of this source, is gone" in refused.err
+    assert "the ledger of this source, is gone" in done.out
+    assert states(released)["ledger"] == "failed"
+
+
 def test_registry_names_the_folder_it_looked_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("registry").out == "There is no ledger below this folder.\n"  # and not "..", its parent

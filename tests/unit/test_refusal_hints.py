@@ -21,6 +21,9 @@ from tests.support.cli_kit import clinic, run
         ("mean(admitted + 2)", "days are not added to a date: write days(b - a) > 2"),
         ("count where admitted + 2 > 3", "days are not added to a date"),
         ("mean(y + 2)", "There is no column"),
+        ('mean("x")', "A column stands plain or between backticks: `x`."),
+        ('regress(x ~ "a")', "A column stands plain or between backticks: `a`."),
+        ("mean(x) by 'a'", "A column stands plain or between backticks: `a`."),
     ],
 )
 def test_a_refused_question_says_what_to_write(question: str, hint: str) -> None:

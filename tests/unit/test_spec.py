@@ -414,6 +414,21 @@ def test_every_problem_is_said_at_once(tmp_path: Path) -> None:
     assert str(refused.value).startswith("There are 6 problems.\n  ")
 
 
+def test_columns_that_nobody_has_filled_in_are_one_problem(tmp_path: Path) -> None:
+    names = [f"c{place}" for place in range(14)]
+    blank = "".join(f"[columns.{name}]\n# kind = …\n" for name in names)
+    file = tmp_path / "skeleton.toml"
+    file.write_text(
+        '[study]\nsource = "s.csv"\n[person]\nrows = "one_each"\nadjacency = "add_remove"\n[budget]\nepsilon = "1"\n'
+        + blank,
+        "utf-8",
+    )
+    with pytest.raises(SpecError) as refused:
+        read_spec(file)
+    (told,) = refused.value.problems
+    assert told.startswith(f"14 columns have no kind: {', '.join(names[:12])}, …. Give each kind = ")
+
+
 def test_a_problem_of_several_questions_is_said_once() -> None:
     assert str(SpecError("no column w", "no column w")) == "no column w"
     assert SpecError("no column w", "no kind", "no column w").problems == ("no column w", "no kind")

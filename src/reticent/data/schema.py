@@ -888,4 +888,7 @@ def unknown_column(name: str, known: list[str]) -> QuestionError:
     parts = [part for part in re.split(r"\W+", name) if part != "and"]
     if len(parts) > 1 and all(part in known for part in parts):
         hint = f" Several columns stand with commas: {', '.join(parts)}."
+    quoted = [one for one in known if f'"{one}"' in name or f"'{one}'" in name]
+    if quoted:
+        hint = f" A column stands plain or between backticks: `{quoted[0]}`."
     return QuestionError(f"There is no column '{name}'.{hint} Columns: {', '.join(known)}.")

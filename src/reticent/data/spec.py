@@ -274,9 +274,9 @@ def parse_spec(tables: Tables, folder: Path) -> Spec:
     """
     try:
         return _spec(tables, folder)
-    except (SpecError, PublicParameterError):
+    except (SpecError, PublicParameterError) as error:
         found = _problems(tables, folder)
-        if len(found) < 2:
+        if not found or found == (str(error),):
             raise
     raise SpecError(*found)
 
@@ -323,8 +323,12 @@ def _problems(tables: Tables, folder: Path) -> tuple[str, ...]:
     problems.of(_engine, tables, folder)
     read = {name: table for name, table in declared.items() if not (isinstance(table, dict) and "from" in table)}
     before = len(problems.found)
+    blank = [name for name, table in read.items() if table == {}]
+    if len(blank) > 1:  # a skeleton that is not filled in
+        problems.found.append(_no_kinds(blank))
     for name, table in read.items():
-        problems.of(_column, name, table)
+        if len(blank) < 2 or name not in blank:
+            problems.of(_column, name, table)
     further = problems.of(read_tables, problems.of(_table, tables, "tables") or {}, folder, study)
     if person is not None and further is not None and len(problems.found) == before and declared:
         problems.of(_schema, declared, person, study, further)
@@ -710,6 +714,15 @@ def _public_column(name: str, table: object) -> Declared:
             return word
         case _:
             return _column(name, table)
+
+
+def _no_kinds(names: Sequence[str]) -> str:
+    shown = ", ".join([*names[:12], *["…"] * (len(names) > 12)])
+    kinds = ", ".join(f'"{one}"' for one in KINDS[:-1])
+    return (
+        f'{len(names)} columns have no kind: {shown}. Give each kind = {kinds} or "text", and delete those that '
+        "nothing is asked of."
+    )
 
 
 def _column(name: str, table: object) -> Column | Text:

@@ -156,15 +156,8 @@ def open_for(
     """
     beside = tuple((further or {}).values())
     claims = [*_all_claims(source), *(claim for file in beside for claim in _all_claims(file))]
-    exists = path is not None and ledger_at(path)
-    if claims and not exists:
-        claimed = claims[0]
-        if path is not None and str(path) == claimed.ledger:
-            raise LedgerError(
-                f"{claimed.ledger}, the ledger of this source, is gone. What was released under it is spent all the "
-                "same. Put its newest copy back."
-            )
-        raise _taken(claimed)
+    if claims and not (path is not None and ledger_at(path)):
+        raise _not_there(claims[0], path)
     text = fingerprint(source, columns)
     if path is None or not claims:
         ledger = Ledger.open_or_create(
@@ -190,6 +183,18 @@ def open_for(
     for file in (source, *beside):
         _claim_all(file, columns, ledger)
     return ledger
+
+
+def refuse_new_ledger(source: Source, path: str | Path) -> None:
+    """Refuse a ledger that ``path`` would make where one counts for the source already.
+
+    Raises
+    ------
+    LedgerError
+        The ledger of the source is gone, or another one counts for it.
+    """
+    for claimed in _all_claims(source):
+        raise _not_there(claimed, path)
 
 
 def further_names(columns: Sequence[str], files: Mapping[str, Path]) -> list[str]:
@@ -437,6 +442,15 @@ def _same(claims: Sequence[Claim], ledger: Ledger) -> None:
                 f"{ledger.name} is an older copy: entries it had are gone. Releases made since the copy are spent all "
                 "the same. Put its newest copy back; if that is lost, adopt this one, and what is left counts as spent."
             )
+
+
+def _not_there(claimed: Claim, path: str | Path | None) -> LedgerError:
+    if path is None or str(path) != claimed.ledger:
+        return _taken(claimed)
+    return LedgerError(
+        f"{claimed.ledger}, the ledger of this source, is gone. What was released under it is spent all the same. Put "
+        "its newest copy back."
+    )
 
 
 def _taken(claimed: Claim) -> LedgerError:

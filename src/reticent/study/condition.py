@@ -144,7 +144,7 @@ def _ledger(place: str, spec: Spec) -> Iterator[Diagnosis]:
         yield from _shared(Path(place), "ledger", OTHERS | WRITERS, "others may read or change it: chmod 600")
     try:
         if not ledger_at(place):
-            yield Diagnosis("ledger", "ok", f"{name} will be made by the first release")
+            yield _new_ledger(spec.source, place, name)
             return
         ledger = Ledger.open(place)
         problems = ledger.verify()
@@ -157,6 +157,19 @@ def _ledger(place: str, spec: Spec) -> Iterator[Diagnosis]:
     yield from _terms(ledger, spec)
     yield from _clock(ledger)
     yield from _claim(spec.source, ledger)
+
+
+def _new_ledger(source: str, place: str, name: str) -> Diagnosis:
+    from reticent.data.source import identity_of
+    from reticent.ledger.fingerprint import refuse_new_ledger, source_at
+
+    try:
+        refuse_new_ledger(source_at(identity_of(source)), place)
+    except SpecError:  # the source has its own finding
+        pass
+    except LedgerError as problem:
+        return Diagnosis("ledger", "failed", str(problem))
+    return Diagnosis("ledger", "ok", f"{name} will be made by the first release")
 
 
 def _terms(ledger: Ledger, spec: Spec) -> Iterator[Diagnosis]:
