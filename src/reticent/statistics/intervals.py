@@ -117,7 +117,11 @@ def noise_half_width(scales: Sequence[float], level: float = LEVEL) -> float:
     One part has a closed form. Of several, the law of |E| is concave and lies below that of the widest alone: Newton's
     steps from there rise to the root.
     """
-    widths = [abs(scale) for scale in scales if scale != 0.0]
+    return _laplace_half_width(tuple(abs(scale) for scale in scales if scale != 0.0), level)
+
+
+@lru_cache(maxsize=256)  # a plan asks the same before and after the charge, and so does each release of one question
+def _laplace_half_width(widths: tuple[float, ...], level: float) -> float:
     r = -math.log1p(-level) * max(widths, default=0.0)
     if len(widths) < 2:
         return r
