@@ -13,6 +13,7 @@ import reticent as rt
 from reticent.certificate.certificate import Certificate
 from reticent.data.schema import Column
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.statistics.estimand import CommonClause
 from reticent.statistics.shares import IDLE, idle
 
 CUT = "count as the nearer bound"
@@ -99,3 +100,46 @@ def test_a_caveat_of_every_group_is_told_once() -> None:
     found = [text for text in made["median(x) by g"].caveats if "many values are equal" in text]
     assert len(found) == 1
     assert found[0].startswith("many values are equal")
+
+
+# --- what all answers have in common ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "where", "by", "left"),
+    [
+        (["mean(x) where a > 1 by g", "count where a > 1 by g"], " where a > 1", " by g", ["mean(x)", "count"]),
+        (["mean(x) where a > 1 by g", "capped where a > 1"], " where a > 1", "", ["mean(x) by g", "capped"]),
+        (["mean(x) by g", "count by g"], "", " by g", ["mean(x)", "count"]),
+        (['count where t = "u by v"', 'mean(x) where t = "u by v"'], ' where t = "u', ' by v"', ["count", "mean(x)"]),
+        (["count where a > 1", "count where a > 2"], "", "", ["count where a > 1", "count where a > 2"]),
+        (["count by g", "count by h"], "", "", ["count by g", "count by h"]),
+        (["count where a > 1"], "", "", ["count where a > 1"]),
+        (["mean(x)", "count"], "", "", ["mean(x)", "count"]),
+        (["count by g where a > 1", "count where a > 1"], "", "", ["count by g where a > 1", "count where a > 1"]),
+    ],
+)
+def test_a_clause_that_all_names_share_is_left_out_of_each(
+    names: list[str], where: str, by: str, left: list[str]
+) -> None:
+    shared = CommonClause.of(names)
+    assert (shared.where, shared.by) == (where, by)
+    assert [shared.without(name) for name in names] == left
+
+
+def test_a_filter_and_groups_of_all_answers_are_said_once() -> None:
+    """In the print of a release and of its plan; the names beside numbers stay whole, to be copied."""
+    study = rt.study(
+        {"x": [1, 2, 3, 4] * 400, "g": ["a", "b"] * 800},
+        adjacency="add_remove",
+        columns={"x": rt.integer(0, 9), "g": rt.category(["a", "b"])},
+        budget=4,
+    )
+    asked = ["mean(x) where x > 1 by g", "sum(x) where x > 1 by g"]
+    for made in (study.plan(asked, epsilon=1), study.release(asked, epsilon=2)):
+        said = " ".join(str(made).partition("estimates")[2].split() or str(made).partition("every answer")[2].split())
+        assert "where x > 1" in said
+        assert said.count("of rows where x > 1") == 0
+        assert "mean(x)" in said
+        assert "mean(x) where" not in said
+        assert "mean(x) where x > 1 by g" in str(made)

@@ -97,7 +97,7 @@ class Cell:
     def spellings(self) -> tuple[str, ...]:
         """The texts that name the cell within its answer: ``north, f``, ``north · f`` and ``ward north · sex f``."""
         keys = [str(key) for _, key in self.label]
-        named = [key if column == "test" else f"{column} {key}" for column, key in self.label]
+        named = [str(key) if column == "test" else f"{column} {key}" for column, key in self.label]
         return ", ".join(keys), SEPARATOR.join(keys), SEPARATOR.join(named)
 
 

@@ -6,9 +6,11 @@ known only after a draw, names it itself.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reticent.data.expression_text import column_text
 from reticent.data.expression_tree import Application
@@ -18,6 +20,74 @@ from reticent.privacy.numbers import show
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting
+
+
+CLAUSES: Final = re.compile(r"(.+?)( where .+?)?( by .+)?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class CommonClause:
+    """The filter, and the groups, of several names that all have them: " where age > 20" and " by ward", or nothing."""
+
+    where: str = ""
+    by: str = ""
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> CommonClause:
+        """What all names share; nothing of a single one, or where two names would be alike without it.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Questions as they are written.
+
+        Returns
+        -------
+        CommonClause
+        """
+        found = [match.groups(default="") for match in map(CLAUSES.fullmatch, names) if match]
+        wheres, groupings = {where for _, where, _ in found}, {by for _, _, by in found}
+        made = cls(wheres.pop() if len(wheres) == 1 else "", groupings.pop() if len(groupings) == 1 else "")
+        alike = len({made.without(name) for name in names}) < len(names)
+        return cls() if len(names) < 2 or alike else made
+
+    @property
+    def line(self) -> tuple[str, str]:
+        """The clause as a line of its own."""
+        return "every answer", f"{self.where}{self.by}".lstrip()
+
+    def __bool__(self) -> bool:
+        return bool(self.where or self.by)
+
+    def without(self, name: str) -> str:
+        """A name that leaves the clause out.
+
+        Parameters
+        ----------
+        name : str
+            One of the names that share it.
+
+        Returns
+        -------
+        str
+        """
+        return name.removesuffix(self.by).removesuffix(self.where) if self.by else name.replace(self.where, "", 1)
+
+    def beside(self, estimand: str) -> str:
+        """An estimand that leaves the clause out.
+
+        Parameters
+        ----------
+        estimand : str
+            Of an answer whose name has it.
+
+        Returns
+        -------
+        str
+        """
+        where, by = self.where.removeprefix(" where "), self.by.removeprefix(" by ")
+        text = estimand.replace(f", of rows where {where}", "", 1) if where else estimand
+        return text.replace(f", in each group of {by}", "", 1) if by else text
 
 
 def among_groups(setting: Setting) -> str:

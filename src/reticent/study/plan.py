@@ -23,6 +23,7 @@ from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about, show
 from reticent.privacy.shortfall import too_little
 from reticent.statistics.context import ExpectedAccuracy, Step, values_of
+from reticent.statistics.estimand import CommonClause
 from reticent.statistics.replies import USUAL, hopeless, shown
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import PreparedRelease
@@ -192,18 +193,24 @@ class Plan:
         return shown, [(mark, note) for note, mark in marks.items()]
 
     def estimands(self) -> list[tuple[str, str]]:
-        """Names and estimands; questions that differ in their columns alone share a line, with … for the columns."""
+        """Names and estimands; questions that differ in their columns alone share a line, with … for the columns.
+
+        A filter, and groups, that all lines have stand in a first line, and in no other.
+        """
         columns = () if self._schema is None else tuple(self._schema.columns)
-        groups: dict[tuple[str, str], list[PlanLine]] = {}
+        shared = CommonClause.of([line.name for line in self.lines if line.estimand])
+        groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for line in self.lines:
             if line.estimand:
-                own = [name for name in columns if _is_in(name, line.name)]
-                groups.setdefault((_hidden(line.name, own), _hidden(line.estimand, own)), []).append(line)
+                name, estimand = shared.without(line.name), shared.beside(line.estimand)
+                own = [one for one in columns if _is_in(one, name)]
+                groups.setdefault((_hidden(name, own), _hidden(estimand, own)), []).append((name, estimand))
         heads = Counter(name for name, _ in groups)
-        return [
-            (lines[0].name, lines[0].estimand)
+        first = [shared.line] if shared else []
+        return first + [
+            lines[0]
             if len(lines) == 1
-            else (name if heads[name] == 1 else ", ".join(line.name for line in lines), estimand)
+            else (name if heads[name] == 1 else ", ".join(one for one, _ in lines), estimand)
             for (name, estimand), lines in groups.items()
         ]
 

@@ -9,12 +9,12 @@ A note that only says again what the estimand beside it says is left out. Certif
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from reticent.certificate.record import CertificateRecord, listed
-from reticent.statistics.answer import Answer
+from reticent.statistics.estimand import CommonClause
 
 BOUNDS: Final = re.compile(r"values of (.+) outside (\[.+\]) count as the nearer bound")
 CAP: Final = re.compile(r"at most (\d+) rows? of each person counts?(; the sampling part allows for their likeness)?")
@@ -34,19 +34,30 @@ def notes(certificate: CertificateRecord) -> Notes:
     answers = certificate.answers
     each: list[list[str]] = [[] for _ in answers]
     whole = []
+    shared = CommonClause.of([answer.name for answer in answers])
+    names = [shared.without(answer.name) for answer in answers]
     for text, places in _told(certificate):
         if len(places) == 1 and len(answers) > 1:
             each[places[0]].append(text)
         else:
-            whole.append(_attributed(text, places, answers))
+            whole.append(_attributed(text, places, names))
     return Notes(tuple(whole), tuple(map(tuple, each)))
 
 
 def lines_of(certificate: CertificateRecord) -> tuple[tuple[str, str], ...]:
-    """The name of each answer with its estimand and the notes of it alone; none for an answer without either."""
-    each = zip(certificate.answers, notes(certificate).each, strict=True)
-    lines = ((answer.name, "; ".join((*filter(None, [answer.estimand]), *own))) for answer, own in each)
-    return tuple((name, text) for name, text in lines if text)
+    """The name of each answer with its estimand and the notes of it alone; none for an answer without either.
+
+    A filter, and groups, that all answers have stand in a first line, and in no other.
+    """
+    answers = certificate.answers
+    shared = CommonClause.of([answer.name for answer in answers])
+    first = (shared.line,) if shared else ()
+    each = zip(answers, notes(certificate).each, strict=True)
+    lines = (
+        (shared.without(answer.name), "; ".join((*filter(None, [shared.beside(answer.estimand)]), *own)))
+        for answer, own in each
+    )
+    return (*first, *((name, text) for name, text in lines if text))
 
 
 def _told(certificate: CertificateRecord) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -75,10 +86,10 @@ def _beside(text: str, estimand: str) -> str:
     return text
 
 
-def _attributed(text: str, places: tuple[int, ...], answers: tuple[Answer, ...]) -> str:
-    if len(places) in (0, len(answers)):
+def _attributed(text: str, places: tuple[int, ...], names: Sequence[str]) -> str:
+    if len(places) in (0, len(names)):
         return text
-    return f"{listed([answers[place].name for place in places])}: {text}"
+    return f"{listed([names[place] for place in places])}: {text}"
 
 
 __all__ = ["Notes", "lines_of", "notes"]
