@@ -250,3 +250,13 @@ def test_a_magnitude_is_bought_without_an_interval_too() -> None:
         within, _ = step_of("median(x, interval=no)", real(0, 9), kind, "1", 10_000)
         assert isinstance(within, QuantileStep)
         assert within.pricing.ways[0].magnitude == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("low", ["", ", low=-1, high=2"])
+@pytest.mark.parametrize("interval", ["", ", interval=no"])
+@pytest.mark.parametrize("levels", ["0.5", "0.25 0.75"])
+def test_the_guarantee_holds_every_draw(levels: str, interval: str, low: str, kind: Kind) -> None:
+    """A sequence of one draw is that draw: its parts are not those of a sequence."""
+    step, _ = step_of(f"quantiles(x, {levels}{low}{interval})", real(), kind, "10", 5_000)
+    assert step.guarantee.loss == PureDP(Fraction(10))

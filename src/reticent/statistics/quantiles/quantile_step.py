@@ -289,23 +289,25 @@ class QuantileStep:
     def _magnitude(self, way: Division) -> list[Exponential]:
         return [self._mechanism(self._far, way.magnitude)] if way.magnitude else []
 
-    def _drawn(self, way: Division) -> Guarantee:
-        """All draws of one group, in their order."""
+    def _drawn(self, way: Division) -> list[Guarantee]:
+        """Guarantees of all draws of one group, in their order."""
         drawn: list[Exponential | Geometric] = [*self._magnitude(way)]
         for level in self.levels:
             drawn += [self._mechanism(level, way.value), *self._squares(way), *self._span(way)]
             drawn += self._ends(level, way)
-        return compose.in_sequence([mechanism.guarantee for mechanism in drawn], label="one group")
+        return [mechanism.guarantee for mechanism in drawn]
 
     @property
     def guarantee(self) -> Guarantee:
         size = self.pricing.size
-        ways = [self._drawn(way) for way in self.pricing.ways]
-        # The way is chosen by the public number of values, or by the noisy one that is released before.
-        each = ways[0] if len(ways) == 1 else compose.one_of(ways, label="ends among all candidates or about a span")
+        drawn = [self._drawn(way) for way in self.pricing.ways]
+        if len(drawn) > 1:  # the way is chosen by the public number of values, or by the noisy one released before
+            ways = [compose.in_sequence(one, label="one group") for one in drawn]
+            drawn = [[compose.one_of(ways, label="ends among all candidates or about a span")]]
         parts = [] if size is None else [size.guarantee]
         if not self.pricing.keyed:
-            return compose.in_sequence([*parts, *(each.parts if len(ways) == 1 else [each])], label=self.name)
+            return compose.in_sequence([*parts, *drawn[0]], label=self.name)
+        each = compose.in_sequence(drawn[0], label="one group")
         rows = compose.across([each] * self.groups, neighbours=self._row, label="all groups")
         parts.append(compose.of_person(rows, self.setting.neighbours, rows=self.pricing.rows))
         return compose.in_sequence(parts, label=self.name)
