@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -49,3 +50,15 @@ def test_the_demonstration_is_kept_as_it_is_printed_now() -> None:
     text = " ".join(" ".join(kept).split())
     for told in (*made.caveats, layout.ASK_WHY, *made.explain(prior=0.1).split("\n")):
         assert " ".join(told.split()) in text
+
+
+def test_the_chance_of_a_key_is_drawn_as_keys_are_listed_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where this fails: ``make pictures ONLY=found_groups``."""
+    told = importlib.util.spec_from_file_location("pictures", ROOT / "docs" / "pictures.py")
+    assert told is not None
+    assert told.loader is not None
+    pictures = importlib.util.module_from_spec(told)
+    told.loader.exec_module(pictures)
+    monkeypatch.setattr(pictures, "STATIC", tmp_path)
+    pictures.found_groups(tmp_path)
+    assert (tmp_path / "found_groups.svg").read_text("utf-8") == (STATIC / "found_groups.svg").read_text("utf-8")
