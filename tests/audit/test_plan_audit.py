@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import pickle
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import reticent as rt
+from reticent.conformance.neighbours import families
 from reticent.conformance.plan_audit import ENOUGH, SHOWN, PlanAudit, audit
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError, SpecError
@@ -189,6 +192,50 @@ def test_a_cap_of_many_rows_and_a_person_column_that_is_declared() -> None:
     schema = Schema({"who": integer(), "x": real()}, Person("substitute", "who", 500))
     found = audit(prepared(schema, ["persons", "iqr(x, per=person)", "count"], epsilon="9"), schema, triples=29)
     assert found.verdict == "passed"
+
+
+def housed(persons: int) -> Study:
+    """A study of households of which so many persons are kept."""
+    return rt.study(
+        {name: [] for name in ("x", "g", "who", "home")},
+        adjacency="add_remove",
+        columns={"x": real(0, 10), "g": category(["a", "b"])},
+        budget=10,
+        person="who",
+        rows_each=2,
+        household="home",
+        per_household=persons,
+    )
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("persons", [1, 3])
+def test_a_plan_about_households_passes_and_a_whole_household_reaches_what_is_declared(persons: int) -> None:
+    found = housed(persons).audit(["count", "mean(x)", "persons", "histogram(g)"], epsilon=8, triples=66)
+    assert found.verdict == "passed", found.words
+    assert all(
+        moved.calls and moved.ratio is not None and Fraction(99, 100) < moved.ratio <= 1 for moved in found.answers
+    )
+    assert found.loss is not None
+    assert Fraction(1, 2) < found.loss <= 1
+
+
+@pytest.mark.parametrize("question", ["count", "persons"])
+def test_a_plan_for_one_person_of_a_household_is_refuted_where_three_are_kept(question: str) -> None:
+    schema = housed(3).schema
+    found = audit(prepared(schema, [question], epsilon="2"), schema, triples=33)  # prepared without the steps
+    assert found.verdict == "refuted"
+    assert found.ratio == 3
+
+
+def test_households_are_made_up_of_more_persons_than_are_kept_and_of_fewer() -> None:
+    sizes: Counter[int] = Counter()
+    for family in islice(families(housed(3).schema, "households"), 12):
+        persons: dict[object, set[object]] = {}
+        for row in (row for table in family.tables for row in table):
+            persons.setdefault(row["home"], set()).add(row["who"])
+        sizes.update(len(them) for home, them in persons.items() if home not in ("h", "other"))
+    assert set(sizes) == {1, 3, 4, 5}
 
 
 @pytest.mark.wide

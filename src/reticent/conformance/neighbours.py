@@ -33,7 +33,8 @@ Mood: TypeAlias = Literal["low", "high", "below", "above", "missing", "odd", "mi
 
 MOODS: Final[tuple[Mood, ...]] = ("low", "high", "below", "above", "missing", "odd", "mixed", "inside")
 MOST_ROWS: Final = 200  # of the person who differs, however many rows may be kept
-OTHERS: Final = 4  # persons besides
+OTHERS: Final = 4  # persons besides, or households
+HOUSEHOLD: Final = 1000  # more persons than are made up of one
 NUMBERS: Final[tuple[Cell, ...]] = (
     math.nan,
     None,
@@ -163,12 +164,12 @@ def family(schema: Schema, dice: KeyedDice, moods: Sequence[Mood], others: int |
     many = dice.below(OTHERS + 1) if others is None else others
     make = _Maker(schema, storage, dice)
     first = max(OTHERS, many) + 1  # of those who differ: nobody else has their name
-    rest = [row for number in range(many) for row in make.person(number, dice.pick(MOODS), 3)]
+    rest = [row for number in range(many) for row in make.unit(number, dice.pick(MOODS), 3)]
     if who is not None and storage[who] == "text" and dice.chance(25):
         rest += [{**make.row("mixed", 0), who: nobody} for nobody in ("", None)]  # rows of nobody
     pairs: list[Pair] = []
     if schema.person.adjacency == "add_remove":
-        mine = [make.person(first + place, mood, MOST_ROWS) for place, mood in enumerate(moods)]
+        mine = [make.unit(first + place, mood, MOST_ROWS) for place, mood in enumerate(moods)]
         sets = range(1 << len(mine))
         tables = [dice.shuffled(sum((mine[i] for i in range(len(mine)) if chosen >> i & 1), rest)) for chosen in sets]
         edges = [(chosen, chosen | 1 << i) for chosen in sets for i in range(len(mine)) if not chosen >> i & 1]
@@ -188,6 +189,21 @@ class _Maker:
     def __init__(self, schema: Schema, storage: Mapping[str, Storage], dice: KeyedDice) -> None:
         self.schema, self.storage, self.dice = schema, storage, dice
 
+    def unit(self, number: int, mood: Mood, most: int) -> list[Row]:
+        """The rows of one person, or of a household: often of as many persons as are kept, or one or two more.
+
+        A person who names two households belongs to the least, which is this one.
+        """
+        home, kept = self.schema.person.household, self.schema.person.moved
+        if home is None:
+            return self.person(number, mood, most)
+        found: list[Row] = []
+        for place in range(max(1, min(most, self.dice.pick((1, kept, kept, kept + 1, kept + 2))))):
+            rows = self.person(number * HOUSEHOLD + place, mood, most)
+            own = [{**row, home: f"h{number}"} for row in rows]
+            found += [own[0], *({**row, home: "other"} if self.dice.chance(10) else row for row in own[1:])]
+        return found
+
     def person(self, number: int, mood: Mood, most: int) -> list[Row]:
         """One to ``most`` rows, often as many as are kept or one or two more."""
         who, kept = self.schema.person.column, self.schema.person.rows
@@ -196,8 +212,7 @@ class _Maker:
         size = max(1, min(most, self.dice.pick((1, kept, kept, kept + 1, kept + 2, self.dice.between(1, kept)))))
         name: Cell = f"p{number}" if self.storage[who] == "text" else number
         start, step = self.dice.below(8), self.dice.below(2)  # all in one group, or each in the next one
-        house = {} if self.schema.person.household is None else {self.schema.person.household: f"h{number}"}
-        return [{**self.row(mood, start + step * place), **house, who: name} for place in range(size)]
+        return [{**self.row(mood, start + step * place), who: name} for place in range(size)]
 
     def row(self, mood: Mood, turn: int) -> dict[str, Cell]:
         found = {name: self._cell(column, mood, turn) for name, column in self.schema.stored.items()}
