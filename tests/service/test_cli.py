@@ -206,6 +206,8 @@ def test_plan_is_free_and_says_when_too_little_is_left(study: Path) -> None:
 def test_plan_from_a_wanted_width(study: Path) -> None:
     found = run("plan", str(study), "--want", "count=20", "--want", "histogram(age, edges=0:100:50)=40", "--json")
     assert [line["name"] for line in found.document["statistics"]][:2] == ["count", "histogram(age, edges=0:100:50)"]
+    less = run("plan", str(study), "--want", "count=20", "--epsilon", "0.001")
+    assert (less.code, "These half-widths need ε" in less.err) == (5, True)
     assert run("plan", str(study), "--want", "count").code == 2
     assert run("plan", str(study), "--want", "count=-1").code == 5
 

@@ -286,6 +286,29 @@ def test_a_plan_that_would_decline_says_so() -> None:
         assert step.expected(100).note.startswith("no reply")
 
 
+def test_a_width_in_the_unit_of_a_column_without_bounds_is_refused() -> None:
+    """Its plan is in standard deviations: ± 1000 of these would be had for next to nothing."""
+    columns: dict[str, Column] = {"x": rt.real(), "b": rt.real(0, 10), "g": rt.category([1, 2])}
+    study = rt.study(
+        {name: [1.0] for name in columns}, adjacency="add_remove", columns=columns, budget=10, people=20_000
+    )
+    total = "difference(median(x) by g · 1, median(x) by g · 2)"
+    for text in ("median(x)", "location(x)", "geometric_mean(x)", "median(b) by g", total):
+        if "b)" in text:
+            assert study.plan(want={text: 5.0}).lines[0].expected.unit == ""
+            continue
+        with pytest.raises(QuestionError, match=r"planned in (standard deviations|shares).*Nothing was charged"):
+            study.plan(want={text: 1000.0})
+        assert study.plan(want={text: 0.5}).lines[0].expected.unit in ("sd", "of it")
+    shown = {row[0]: row[2] for row in study.plan(["median(x)", "mean(b)", "regress(x ~ b)"], epsilon=3).rows()}
+    assert shown["median(x)"].endswith(" sd")
+    assert shown["regress(x ~ b)"].endswith(" sd")
+    assert "sd" not in shown["mean(b)"]
+    said = study.plan(["geometric_mean(x)", "mean(b)"], epsilon=1).to_json()["statistics"]
+    assert isinstance(said, list)
+    assert [one.get("unit") for one in said[:2]] == ["of it", None]
+
+
 def test_the_least_epsilon_for_a_width_is_found() -> None:
     study = rt.study({"x": [0.0]}, adjacency="add_remove", columns={"x": rt.real()}, budget=10, people=20_000)
     for text, width in (("iqr(x)", 0.02), ("mean(x, method=clipped)", 0.01), ("location(x)", 0.01)):

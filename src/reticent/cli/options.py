@@ -143,11 +143,15 @@ class Request:
     def release(self, study: Study) -> ReleaseSpec:
         """The release meant: one of the study file, or one made of ``--ask``; costs that were typed come first."""
         from reticent.data.spec import ReleaseSpec
-        from reticent.privacy.numbers import read
 
         if self.named is not None and self.ask:
             raise click.BadParameter("Give --release or --ask, not both.")
-        found = ReleaseSpec("", self.ask) if self.ask else study.named(self.named)
+        return self.at_cost(ReleaseSpec("", self.ask) if self.ask else study.named(self.named))
+
+    def at_cost(self, found: ReleaseSpec) -> ReleaseSpec:
+        """A release at the costs that were typed."""
+        from reticent.privacy.numbers import read
+
         if self.epsilon is not None or self.rho is not None:
             found = replace(
                 found,

@@ -273,7 +273,7 @@ def plan(
         _show(voice, opened, single, "")
         return
     alone = wanted is not None and not request.ask and request.named is None
-    item = ReleaseSpec("", ()) if alone else request.release(opened)
+    item = request.at_cost(ReleaseSpec("", ())) if alone else request.release(opened)
     made = _planned(opened, item, people, rows, wanted, passing)
     _show(voice, opened, made, item.name)
 

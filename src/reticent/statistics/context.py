@@ -103,7 +103,9 @@ class ExpectedAccuracy:
     ``noise`` and ``sampling`` are in the unit of the answer, for the usual shape. ``others`` has both for other public
     shapes. ``replies`` has the probability of a reply for each public shape, of one group where there are several;
     empty where it is not stated. ``figures`` has numbers of the note by name: the effect that a test sees, the score
-    of a model, the distance of a density from its law. No field is taken from the file.
+    of a model, the distance of a density from its law. ``unit`` is that of the half-widths where no public number
+    gives the answer's own: "sd", standard deviations of the column, or "of it", a share of the answer. No field is
+    taken from the file.
     """
 
     noise: float | None
@@ -112,6 +114,7 @@ class ExpectedAccuracy:
     replies: Replies = ()
     others: tuple[ShapeWidths, ...] = ()
     figures: Figures = ()
+    unit: str = ""
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)

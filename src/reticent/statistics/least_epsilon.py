@@ -6,12 +6,13 @@ from fractions import Fraction
 from typing import Final
 
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.statistics.context import Setting
+from reticent.statistics.context import Setting, Step
 from reticent.statistics.density import DensityOf
 from reticent.statistics.prepare import prepare
 from reticent.statistics.statistic import Ask
 
 GRID: Final = 1000  # epsilons are multiples of 1 / GRID
+WIDEST: Final = 4.0  # standard deviations of a column, within which nearly all of its values lie
 MOST: Final = 10  # above it a release needs a reason; no plan proposes it
 
 
@@ -23,7 +24,8 @@ def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) 
     asked : Ask
     setting : Setting
     half_width : float
-        In the answer's units; of the noise alone, since sampling does not depend on epsilon.
+        In the answer's units, or in standard deviations of a column without bounds; of the noise alone, since sampling
+        does not depend on epsilon.
     people : int
         The size the plan assumes.
 
@@ -41,6 +43,7 @@ def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) 
         raise PublicParameterError(f"the half-width wanted must be > 0, got {half_width}")
     if isinstance(asked.statistic, DensityOf):
         raise QuestionError(f"{asked.name} is no number, so no half-width is planned for it. Nothing was charged.")
+    refuse_unit(asked.name, prepare(asked, setting, Fraction(MOST)), half_width, people)
     low, high = 0, MOST * GRID
     if not _reaches(asked, setting, Fraction(MOST), half_width, people):
         raise QuestionError(_reason(asked, setting, half_width, people))
@@ -51,6 +54,23 @@ def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) 
         else:
             low = middle
     return Fraction(high, GRID)
+
+
+def refuse_unit(name: str, step: Step, half_width: float, people: int) -> None:
+    """Refuse a half-width that is meant in the unit of the answer where the plan is in standard deviations or shares.
+
+    Raises
+    ------
+    QuestionError
+        The column has no bounds, and the width is more than ``WIDEST`` of its standard deviations, which says nothing.
+    """
+    unit = step.expected(people).unit
+    if unit and half_width > WIDEST:
+        told = "standard deviations of its column" if unit == "sd" else "shares of the answer"
+        raise QuestionError(
+            f"{name} has no bounds, so its width is planned in {told}, and {half_width:g} of them say nothing. Want a "
+            "part of one, such as 0.05, or say low and high known without the file. Nothing was charged."
+        )
 
 
 def _reaches(asked: Ask, setting: Setting, epsilon: Fraction, half_width: float, people: int) -> bool:

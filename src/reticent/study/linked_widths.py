@@ -20,7 +20,7 @@ from reticent.statistics.context import Step
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.grammar import parse, spelt
-from reticent.statistics.least_epsilon import GRID, MOST
+from reticent.statistics.least_epsilon import GRID, MOST, refuse_unit
 
 NORMAL: Final = 1.959963984540054
 STEP: Final = 1e-3  # of the logarithm of an epsilon
@@ -133,6 +133,8 @@ def least_epsilons(
     names = list(dict.fromkeys(name for one in wanted for name in one.answers))
     at_most = {name: prepare(name, Fraction(MOST)) for name in names}
     for one in wanted:
+        for name in one.answers:
+            refuse_unit(name, at_most[name], one.width, people)
         reached = _half_width(one, at_most, people)
         if not reached <= one.width:
             raise QuestionError(

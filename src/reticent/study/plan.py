@@ -159,6 +159,7 @@ class Plan:
                     "charge": losses.to_json(line.loss),
                     "noise": line.expected.noise,
                     "sampling": line.expected.sampling,
+                    **({"unit": line.expected.unit} if line.expected.unit else {}),
                     "other_shapes": {
                         shape: {"noise": noise, "sampling": sampling} for shape, noise, sampling in line.expected.others
                     },
@@ -177,8 +178,8 @@ class Plan:
             (
                 line.name,
                 _loss(line.loss),
-                _halves(line.expected.noise, [noise for _, noise, _ in line.expected.others]),
-                _halves(line.expected.sampling, [sampling for *_, sampling in line.expected.others]),
+                _halves(line.expected.noise, [noise for _, noise, _ in line.expected.others], line.expected.unit),
+                _halves(line.expected.sampling, [one for *_, one in line.expected.others], line.expected.unit),
                 _reply(line.expected),
                 _note(line.expected),
             )
@@ -558,13 +559,14 @@ def _is_range(usual: float | None, others: Sequence[float | None]) -> bool:
     return usual is not None and max(every) > ALIKE * min(every)
 
 
-def _halves(usual: float | None, others: Sequence[float | None]) -> str:
+def _halves(usual: float | None, others: Sequence[float | None], unit: str) -> str:
     """The usual half-width, with the least and the greatest of all public shapes where these are told apart."""
+    after = f" {unit}" if unit and usual is not None else ""
     if usual is None or not _is_range(usual, others):
-        return _half(usual)
+        return _half(usual) + after
     every = [usual, *(width for width in others if width is not None)]
     told, least, most = (f"{one:,.2g}" if one < 99.5 else f"{one:,.0f}" for one in (usual, min(every), max(every)))
-    return f"± {told} ({least}–{most})"
+    return f"± {told} ({least}–{most}){after}"
 
 
 def _half(width: float | None) -> str:

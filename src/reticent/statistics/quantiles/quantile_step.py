@@ -629,7 +629,8 @@ class QuantileStep:
             for one, (name, chance) in zip(weights[1:], told, strict=True)
             if chance >= LIKELY
         ]
-        return ExpectedAccuracy(noise, sampling, note, (*replies, *told), (*others, *of_weights))
+        unit = "" if bounded else "sd"
+        return ExpectedAccuracy(noise, sampling, note, (*replies, *told), (*others, *of_weights), unit=unit)
 
     @property
     def _width(self) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Protocol
@@ -139,7 +139,7 @@ def _shown(make: RegressionMaker, method: Method, epsilon: Fraction, n: int) -> 
         if found.noise is None or found.sampling is None:
             return found
         more = size / n  # noise falls with n, sampling with its root
-        return ExpectedAccuracy(found.noise * more, found.sampling * math.sqrt(more), found.note, found.replies)
+        return replace(found, noise=found.noise * more, sampling=found.sampling * math.sqrt(more))
     try:
         make(n, method, epsilon)
     except (QuestionError, PublicParameterError):
@@ -169,7 +169,8 @@ def _expected(chosen: PlanChoice) -> ExpectedAccuracy:
     if not found:
         return ExpectedAccuracy(None, None, "no reply on made-up normal columns", replies)
     noise, sampling = (statistics.median(widths) for widths in zip(*found, strict=True))
-    return ExpectedAccuracy(noise, sampling, "of a slope, for columns and errors of standard deviation 1", replies)
+    note = "of a slope, for columns and errors of standard deviation 1"
+    return ExpectedAccuracy(noise, sampling, note, replies, unit="sd")
 
 
 def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedStep[Integers]:

@@ -93,7 +93,7 @@ class MechanismReport(Protocol):
 
 def _expected(made: Chance, n: int, noise: float, sampling: float) -> ExpectedAccuracy:
     replies = tuple((shape, reply_probability(made, shape, n, tables=_tables(n))) for shape in SHAPES)
-    return ExpectedAccuracy(noise, sampling, "in standard deviations of a normal column", replies)
+    return ExpectedAccuracy(noise, sampling, "in standard deviations of a normal column", replies, unit="sd")
 
 
 def _tables(n: int) -> int:

@@ -182,7 +182,7 @@ class LogPlan:
             note = f"{share}assumes logarithms with a standard deviation of 1"
             usual_place = max(0.0, math.log(float(made.ends[0])) + 2.0)  # whole numbers are 1 or more
             noise, sampling = (width / self._size(usual_place) for width in self._widths(usual_place, 1.0, n))
-            return ExpectedAccuracy(noise, sampling, note, replies)
+            return ExpectedAccuracy(noise, sampling, note, replies, unit="of it" if self.back else "")
         usual, *others = ((shape.name, *self._widths(*self._logarithms(shape), n)) for shape in SHAPES)
         note = "assumes a standard deviation of 1/6 of the range, normal"
         return ExpectedAccuracy(*usual[1:], note, replies, tuple(others))

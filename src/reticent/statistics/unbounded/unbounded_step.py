@@ -183,7 +183,7 @@ class ColumnPlan:
         if self.bounds is None:
             allowed = f"; \u00b1 {more:.2g} more for the declared tail" if more else ""
             note = f"in standard deviations of the column, normal; may give no reply{reach(self.made_cells)}{allowed}"
-            return ExpectedAccuracy(noise, sampling, note, replies, _others(heaped, 1.0))
+            return ExpectedAccuracy(noise, sampling, note, replies, _others(heaped, 1.0), unit="sd")
         unit = float(self.bounds[1] - self.bounds[0]) / 6.0
         allowed = f"; \u00b1 {more * unit:.2g} more for the declared tail" if more else ""
         note = f"assumes a standard deviation of 1/6 of the range, normal; may give no reply{allowed}"
