@@ -2,6 +2,7 @@
 
 usual        numbers in the middle of their bounds that tell nothing of y, as rehearsals make them up
 numbers      normal, of one of three deviations, two of these above their lower bound: skewed columns lie so
+further      even numbers beside a narrow y, narrow ones, strongly correlated ones: by their moments alone
 categories   even; ``rows_of_keys`` tells how rare a key, or its reference, may be
 y            as the numbers, which tell half of its variance
 """
@@ -12,6 +13,7 @@ import math
 import statistics
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -25,6 +27,7 @@ from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.sandwich import AT_95, CLEAR
 from reticent.statistics.regression.squares import LeastSquares
+from reticent.statistics.regression.sums import NoisySums
 from reticent.statistics.scaling import Bound, Floats, Integers
 
 MIDDLE: Final = "1/8"
@@ -34,6 +37,28 @@ ABOVE: Final = 2.0  # deviations from the lower bound
 TABLES: Final = 5
 LARGEST_SHOWN: Final = 20_000
 NINE_IN_TEN: Final = 1.2815515655446004  # normal deviations
+LEAST: Final = AT_95 / math.sqrt(CLEAR)  # deviations of the noise of X'X by which a coefficient is told
+TOLD: Final = 0.5  # of the variance of y, by numbers that tell something of it
+EVEN, EVEN_SQUARES = 1 / 2, 1 / 3  # means of weights spread evenly up to the largest, and of their squares
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedColumns:
+    """Numbers of one deviation and correlation, and y of another, in half-widths; ``told`` is the share told of it."""
+
+    name: str
+    spread: float
+    correlation: float
+    y: float
+    told: float = TOLD
+
+
+FURTHER: Final = (
+    RelatedColumns("at both ends beside a narrow y", 1.0, 0.0, SHAPES["1/16"]),
+    RelatedColumns("narrow near one end", 0.04, 0.0, SHAPES["1/16"]),
+    RelatedColumns("correlated at 0.9", SHAPES[MIDDLE], 0.9, SHAPES[MIDDLE]),
+    RelatedColumns("y at both ends", SHAPES[MIDDLE], 0.0, 1.0, 0.0),
+)
 
 
 def shown(plan: Engine, people: int) -> dict[str, AssumedWidths] | None:
@@ -44,6 +69,42 @@ def shown(plan: Engine, people: int) -> dict[str, AssumedWidths] | None:
 def usual(plan: LeastSquares | Point, people: int) -> tuple[float, float] | None:
     """Expected half-widths of a slope on made-up tables of the usual shape; None where most tell none."""
     return _of(plan, people, USUAL).widths
+
+
+def further(plan: LeastSquares | Point, people: int) -> tuple[RelatedWidths, ...]:
+    """Expected half-widths of the first slope, where it is that of a number, for columns whose moments tell them.
+
+    Of a coefficient that is seldom told the noise is that of a release that just tells it, where noise of X'X makes it
+    look large enough (``sandwich``). Sampling is then that of the narrowest columns that are told as often as not.
+    """
+    if isinstance(plan.frame.blocks[0], CategoryKeys):
+        return ()
+    alone = len(plan.frame.numbers) == 1
+    return tuple(_by_moments(plan, people, one) for one in FURTHER if not (alone and one.correlation))
+
+
+def _by_moments(plan: LeastSquares | Point, people: int, columns: RelatedColumns) -> RelatedWidths:
+    frame, y, at = plan.frame, columns.y, int(plan.frame.intercept)
+    weighted = isinstance(plan, LeastSquares) and plan.weighted
+    rows, squares = people * (EVEN if weighted else 1.0), EVEN_SQUARES / EVEN if weighted else 1.0
+    if isinstance(plan, Point) and y >= 1.0:  # half of the errors are cut, and cut ones bend nothing
+        rows, squares = rows / 2.0, squares * 2.0
+    means, about = _moments(frame, columns.spread, correlation=columns.correlation)
+    numbers = np.array([float(place >= 0 > key) for place, key in frame.features])
+    along = about @ numbers
+    cross = _middle(y) * means + along * y * math.sqrt(columns.told / float(along @ numbers))
+    inverse = np.linalg.inv(rows * (np.outer(means, means) + about))
+    row, part = frame.back[1][at], frame.back[1][at] @ inverse
+    model = rows * inverse @ cross
+    if isinstance(plan, Point) and columns.spread >= SHAPES["1/16"]:  # of narrower columns a point stays far behind
+        model = plan.noise * np.linalg.norm(inverse, axis=0)
+    clear = _clear(plan.noise_of_sums, part, row)
+    just = min(1.0 + clear / LEAST, 1.0)  # by how much larger X'X looks where it is told
+    noise = AT_95 * float(np.linalg.norm(plan.noise_of_sums.weights(part, np.asarray(model))))
+    alike = plan.price.neighbours.rows * float(plan.times or 1 if isinstance(plan, LeastSquares) else 1)
+    doubt = plan.meat.deviation * plan.meat.times(rows) ** 2 / rows  # noise of the meat, in parts of it
+    sampled = (1.0 - columns.told) * squares * alike * float(part @ row) * (1.0 + min(doubt, doubt**2))
+    return RelatedWidths(columns.name, just * noise, math.sqrt(just * sampled) * AT_95 * y, NormalDist().cdf(clear))
 
 
 def _of(plan: LeastSquares | Point, people: int, spread: float) -> AssumedWidths:
@@ -61,6 +122,16 @@ def _of(plan: LeastSquares | Point, people: int, spread: float) -> AssumedWidths
     if widths is not None:  # noise falls with n, sampling with its root
         widths = widths[0] * (1.0 if pure else more), widths[1] * math.sqrt(more)
     return AssumedWidths(widths, told, some)
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedWidths:
+    """Half-widths of the first slope for columns of these moments, and the chance that it is told."""
+
+    name: str
+    noise: float
+    sampling: float
+    chance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +187,7 @@ def made_up_rows(frame: Frame, n: int, key: int, spread: float = SHAPES[MIDDLE])
         Values of shape (n, columns), and y of shape (n,).
     """
     columns, told, many = [], np.zeros(n), max(len(frame.numbers), 1)
-    part = 0.0 if spread == USUAL else 0.5
+    part = 0.0 if spread == USUAL else TOLD
     for place, block in enumerate(frame.blocks):
         if isinstance(block, CategoryKeys):
             words = Replayed(f"keys {place} {key}").words(n) >> np.uint64(32)
@@ -169,43 +240,74 @@ def rows_of_keys(plan: Engine, people: int) -> tuple[int, int, int, int] | None:
 def _least(plan: LeastSquares | Point, people: int, rare: tuple[int, int], beyond: float) -> int:
     """The least rows of one key of a category that keep a coefficient so many deviations of the noise clear."""
     place, key = rare
-    block = plan.frame.blocks[place]
+    block, (_, turn) = plan.frame.blocks[place], plan.frame.back
     assert isinstance(block, CategoryKeys)
-    at, low, high = plan.frame.features.index((place, block.others[-1])), 0, -(-people // block.count)
+    row, low, high = turn[plan.frame.features.index((place, block.others[-1]))], 0, -(-people // block.count)
     while high - low > 1:
         rows = (low + high) // 2
-        clear = _clear(plan, people, (place, key, rows / people), at) >= beyond
-        low, high = (low, rows) if clear else (rows, high)
+        means, about = _moments(plan.frame, SHAPES[MIDDLE], rare=(place, key, rows / people))
+        part = row @ np.linalg.inv(people * (np.outer(means, means) + about))
+        low, high = (low, rows) if _clear(plan.noise_of_sums, part, row) >= beyond else (rows, high)
     return high
 
 
-def _clear(plan: LeastSquares | Point, people: int, rare: tuple[int, int, float], at: int) -> float:
-    """Deviations of the noise by which the coefficient at a place stays clear, of so rare a key."""
-    part = plan.frame.back[1][at] @ np.linalg.inv(people * _moments(plan.frame, rare))
-    told = float(part @ plan.frame.back[1][at])
-    noise = plan.noise_of_sums
-    apart = noise.weights(part, part / told) - noise.weights(part, np.zeros(noise.width))
-    least = AT_95 / math.sqrt(CLEAR)
-    return float(1.0 / max(float(np.linalg.norm(apart)), 1e-300)) - least
+def _middle(spread: float) -> float:
+    """Mean of skewed values between -1 and 1: two deviations above the lower bound, at most in the middle."""
+    return min(ABOVE * spread - 1.0, 0.0)
 
 
-def _moments(frame: Frame, rare: tuple[int, int, float]) -> Floats:
-    """Mean products of the features of usual columns, with one key of a category that has a share of its own."""
-    spread = SHAPES[MIDDLE]
-    mean, size = np.ones(len(frame.features)), len(frame.features)
-    about = np.zeros((size, size))
+def _clear(noise: NoisySums, part: Floats, row: Floats) -> float:
+    """Deviations of the noise by which a coefficient stays clear, where its part of X'X is this."""
+    apart = noise.weights(part, part / float(part @ row)) - noise.weights(part, np.zeros(noise.width))
+    return float(1.0 / max(float(np.linalg.norm(apart)), 1e-300)) - LEAST
+
+
+def _moments(
+    frame: Frame, spread: float, *, correlation: float = 0.0, rare: tuple[int, int, float] | None = None
+) -> tuple[Floats, Floats]:
+    """Means and covariances of the features of skewed columns, with one key of a category that has a share of its own.
+
+    Parameters
+    ----------
+    frame : Frame
+    spread : float
+        Deviation of the numbers, in half-widths.
+    correlation : float
+        Of any two numbers.
+    rare : place of a category, place of its key and share, optional
+        By default keys are even.
+
+    Returns
+    -------
+    pair of arrays
+        Of shape (features,) and (features, features).
+    """
+    means, size = np.ones(len(frame.features)), len(frame.features)
+    about, numbers = np.zeros((size, size)), [at for at, (place, key) in enumerate(frame.features) if place >= 0 > key]
+    means[numbers] = _middle(spread)
+    about[np.ix_(numbers, numbers)] = spread**2 * (correlation + (1.0 - correlation) * np.eye(len(numbers)))
     for place, block in enumerate(frame.blocks):
-        own = [at for at, (of, _) in enumerate(frame.features) if of == place]
         if not isinstance(block, CategoryKeys):
-            mean[own], about[own, own] = ABOVE * spread - 1.0, spread**2
             continue
-        shares = np.full(block.count, 1.0 / block.count)
-        if place == rare[0]:
+        own, shares = [at for at, (of, _) in enumerate(frame.features) if of == place], np.full(block.count, 1.0)
+        shares /= block.count
+        if rare is not None and place == rare[0]:
             shares[:] = (1.0 - rare[2]) / (block.count - 1)
             shares[rare[1]] = rare[2]
-        mean[own] = shares[list(block.others)]
-        about[np.ix_(own, own)] = np.diag(mean[own]) - np.outer(mean[own], mean[own])
-    return np.asarray(np.outer(mean, mean) + about)
+        means[own] = shares[list(block.others)]
+        about[np.ix_(own, own)] = np.diag(means[own]) - np.outer(means[own], means[own])
+    return means, about
 
 
-__all__ = ["SHAPES", "TABLES", "AssumedWidths", "made_up_rows", "rows_of_keys", "shown", "usual"]
+__all__ = [
+    "FURTHER",
+    "SHAPES",
+    "TABLES",
+    "AssumedWidths",
+    "RelatedColumns",
+    "further",
+    "made_up_rows",
+    "rows_of_keys",
+    "shown",
+    "usual",
+]

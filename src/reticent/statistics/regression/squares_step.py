@@ -28,14 +28,14 @@ from reticent.statistics.column_step import GroupResult, PlannedStep
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.estimand import kept
 from reticent.statistics.price import Price
-from reticent.statistics.regression.assumed_columns import MIDDLE, TABLES, rows_of_keys, shown, usual
+from reticent.statistics.regression.assumed_columns import MIDDLE, TABLES, further, rows_of_keys, shown, usual
 from reticent.statistics.regression.coefficients import INTERCEPT
 from reticent.statistics.regression.engine import Engine, engine
 from reticent.statistics.regression.frame import MOST_KEYS, Block, CategoryKeys, Frame
 from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.regress import Regression
 from reticent.statistics.regression.squares import LeastSquares
-from reticent.statistics.replies import ALWAYS, NEVER, Replies, of_tables
+from reticent.statistics.replies import ALWAYS, LIKELY, NEVER, Replies, of_tables
 from reticent.statistics.scaling import Integers, refuse_too_many
 
 FINE: Final = 20  # a unit is about 2^-FINE of a column's range
@@ -97,8 +97,11 @@ class Squares:
             return ExpectedAccuracy(None, None, told, ALWAYS)
         shapes = shown(self.plan, people)
         assert shapes is not None
-        replies: Replies = tuple(
-            (f"deviation {name} of the range", of_tables(shape.some, TABLES)) for name, shape in shapes.items()
+        assert not isinstance(self.plan, PlainSquares)
+        more = further(self.plan, people)
+        replies: Replies = (
+            *((f"deviation {name} of the range", of_tables(shape.some, TABLES)) for name, shape in shapes.items()),
+            *((one.name, one.chance) for one in more),
         )
         told = ", ".join(f"{name} of their range in {shape.told}" for name, shape in shapes.items())
         note = f"every coefficient is told, of {TABLES} made-up tables whose columns have a deviation of {told}"
@@ -107,20 +110,18 @@ class Squares:
             note += "; weights are spread evenly up to the largest"
         elif (rare := rows_of_keys(self.plan, people)) is not None:
             note += KEYS.format(*rare)
-        others = tuple(
-            (f"a deviation of {name} of the range", *shape.widths)
-            for name, shape in shapes.items()
-            if shape.widths is not None
-        )
-        if (widths := usual(self.plan, people)) is not None:
-            which = "of the first slope, for columns in the middle of their range that tell nothing of y"
-            return ExpectedAccuracy(*widths, f"{which}; {note}", replies, others)
-        if others:
-            name, noise, sampling = others[0]
-            return ExpectedAccuracy(
-                noise, sampling, f"of the first slope, for columns with {name}; {note}", replies, others
-            )
-        return ExpectedAccuracy(None, None, note, replies)
+        others = [
+            *((f"a deviation of {name}", *shape.widths) for name, shape in shapes.items() if shape.widths is not None),
+            *((one.name, one.noise, one.sampling) for one in more),
+        ]
+        seldom = {one.name for one in more if one.chance < LIKELY}
+        which, widths = "columns in the middle of their range that tell nothing of y", usual(self.plan, people)
+        if widths is None:
+            told_of = [shape for shape in others if shape[0] not in seldom]
+            if not told_of:
+                return ExpectedAccuracy(None, None, note, replies)
+            which, widths = f"columns of this shape: {told_of[0][0]}", told_of[0][1:]
+        return ExpectedAccuracy(*widths, f"of the first slope, for {which}; {note}", replies, tuple(others))
 
 
 def is_bounded(asked: Regression, setting: Setting) -> bool:
