@@ -34,7 +34,7 @@ class CommonClause:
 
     @classmethod
     def of(cls, names: Sequence[str]) -> CommonClause:
-        """What all names share; nothing of a single one, or where two names would be alike without it.
+        """Clause that all names share; nothing of a single one, or where two names would be alike without it.
 
         Parameters
         ----------

@@ -59,6 +59,17 @@ def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) 
 def refuse_unit(name: str, step: Step, half_width: float, people: int) -> None:
     """Refuse a half-width that is meant in the unit of the answer where the plan is in standard deviations or shares.
 
+    Parameters
+    ----------
+    name : str
+        The answer.
+    step : Step
+        What is planned for it.
+    half_width : float
+        At most this is wanted.
+    people : int
+        The size the plan assumes.
+
     Raises
     ------
     QuestionError
