@@ -11,7 +11,6 @@ and no field of its own (decision 13).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from reticent.certificate import schema
+from reticent.certificate.cell_columns import expanded, written
 from reticent.certificate.record import CertificateRecord
 from reticent.errors import CheckError, PublicParameterError
 from reticent.ledger import Ledger
@@ -64,8 +64,8 @@ class Certificate(CertificateRecord):
         return Certificate.of({**self.document, "signature": signature})
 
     def to_json(self) -> str:
-        """The file: indented, in the order a person reads."""
-        return json.dumps(schema.ordered(self.document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        """The file: indented, in the order a person reads; answers of 100 cells or more are written by columns."""
+        return written(schema.ordered(self.document))
 
     def save(self, path: str | Path) -> Path:
         """Write it to ``path``: the certificate itself where that ends in .json, its page where it ends in .html.
@@ -189,4 +189,4 @@ def read_certificate(source: str | Path) -> Certificate:
             raise CheckError(f"The certificate {source} cannot be read.") from None
     if len(text) > schema.LARGEST:
         raise CheckError("This is not a certificate: it is larger than 64 MiB.")
-    return Certificate.of(schema.parsed(text))
+    return Certificate.of(expanded(schema.parsed(text)))
