@@ -133,6 +133,8 @@ def test_a_pipeline_of_clip_is_searched_by_the_names_of_its_last_step() -> None:
     np.testing.assert_array_equal(search.predict_proba([[1, 1]]), search.predict_proba([[9, 9]]))  # moved to bounds
     assert search.score(public(5 * X), public(LABELS)) > 0.9
     assert "chosen privately among 2" in search.summary()
+    assert search.card().startswith("Model: ")
+    assert "chosen by a private grid search" in search.card()
     again = pickle.loads(pickle.dumps(search))
     np.testing.assert_array_equal(again.predict(X), search.predict(X))
     assert again.estimator[-1].ledger is None

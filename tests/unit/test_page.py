@@ -288,6 +288,14 @@ def test_a_page_of_a_model_or_a_session_shows_what_was_let_out() -> None:
     assert "the rest is in the certificate" in text_of(hostile_session())
 
 
+def test_parameters_of_a_search_are_words_and_no_dump() -> None:
+    made = model_document()
+    nested = {"estimator": {"C": "1", "clip": None}, "param_grid": {"class_weight": [None, "balanced"]}}
+    made["model"] = {**made["model"], "parameters": {"epsilon": "2", **nested}}
+    said = Tags(text_of(Certificate.of(made))).said
+    assert "Public parameters: epsilon 2, estimator (C 1), param_grid (class_weight [none, balanced])" in said
+
+
 @pytest.mark.wide
 def test_an_override_is_a_caveat() -> None:
     assert "because we must" in text_of(Certificate.of({**document(), "override": "because we must"}))

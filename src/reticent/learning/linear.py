@@ -154,7 +154,10 @@ class LinearModel(Estimator):
         if refined(plan):
             told = [np.isfinite(found.noise) for found in self.estimates_[int(not self.fit_intercept) :]]
             some = f"a dash stands where {HIDES} a number may be" if any(told) else f"no intervals: {HIDES} all may be"
-            pulled = bias_words(self.ridge_ if isinstance(plan, Descent) else float(plan.ridge))
+            ridge = self.ridge_ if isinstance(plan, Descent) else float(plan.ridge)
+            if not any(told):  # no step of Newton's was taken
+                self.ridge_ = ridge
+            pulled = bias_words(ridge, "these coefficients" if any(told) else "coefficients")
             self.note_ = "" if all(told) else f"{some}; {pulled}; {enough_words(plan)}"
         elif isinstance(plan, Descent):
             self.note_ = f"{NONE_BOUGHT}: {_instead(plan.loss, weighed=self._weighed)}"
@@ -187,9 +190,9 @@ def enough_words(plan: Fit) -> str:
     return f"{least}: tighter bounds, fewer columns, a larger ε or more rows would help"
 
 
-def bias_words(ridge: float) -> str:
+def bias_words(ridge: float, which: str = "coefficients") -> str:
     """Coefficients whose interval is not told have the penalty in them, in words."""
-    return f"a ridge of {ridge:.3g} pulls coefficients towards 0, the more the fewer rows"
+    return f"a ridge of {ridge:.3g} pulls {which} towards 0, the more the fewer rows"
 
 
 def _instead(loss: losses.Loss, *, weighed: bool) -> str:

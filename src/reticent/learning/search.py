@@ -181,6 +181,12 @@ class GridSearchCV(PriceRefusal):
         whole = sentence(self.guarantee_.loss, self.guarantee_.adjacency)
         return f"{chosen}, chosen privately among {len(self.candidates())}\n{best.summary()}\nThe whole search: {whole}"
 
+    def card(self) -> str:
+        """The model card of the refit, which says that a search chose it."""
+        best = self._best()
+        assert isinstance(best, Estimator)
+        return best.card()
+
     def __repr__(self) -> str:
         rest = f", delta={self.delta!r}" if self.delta else ""
         rest += f", cv={self.cv!r}" if self.cv is not None else ""

@@ -153,8 +153,21 @@ def _let_out(certificate: CertificateRecord) -> LetOut | None:
         of[0].upper() + of[1:],
         ("question", "answer") if certificate.kind == "session" else ("what", "value"),
         tuple(found(certificate)),
-        ", ".join(f"{name} {value}" for name, value in agreed if value is not None),
+        ", ".join(f"{name} {_worded(value)}" for name, value in agreed if value is not None),
     )
+
+
+def _worded(value: object) -> str:
+    """A parameter as text; of the parameters of another estimator those that were given."""
+    match value:
+        case None:
+            return "none"
+        case dict():
+            return f"({', '.join(f'{name} {_worded(one)}' for name, one in value.items() if one is not None)})"
+        case list():
+            return f"[{', '.join(map(_worded, value))}]"
+        case _:
+            return str(value)
 
 
 def _block(answer: Answer, own: tuple[str, ...], called: Mapping[str, str]) -> Block:
