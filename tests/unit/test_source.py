@@ -24,6 +24,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import reticent as rt
+from reticent.data import memory
 from reticent.data.columns import MOST_COLUMNS
 from reticent.data.files import _Records
 from reticent.data.query import DistinctPersons, Moments, PresentValues, Query, Ranks, Rows, Tally, Total
@@ -376,6 +377,25 @@ def test_an_object_without_a_text_is_a_missing_cell(make: Callable[[], object]) 
     sources: list[object] = [{"x": cells}, {"x": list(cells)}, pd.DataFrame({"x": pd.Series(cells, dtype=object)})]
     for source in sources:
         assert values(source, WHOLE) == {1: 1, 2: 1}
+
+
+class Spelt(str):
+    """A text that is shown as another one."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "two"
+
+
+@pytest.mark.parametrize("odd", ["b", "\ud800", "", None, Spelt("one"), b"b", 2, float("nan"), np.str_("b")])
+def test_texts_all_at_once_are_those_one_by_one(odd: object) -> None:
+    cells = ["a", odd, None, "ø", "a"]
+    assert memory._texts(cells).to_pylist() == [memory._cell_text(cell) for cell in cells]
+    if isinstance(odd, str) and type(odd) is not Spelt:
+        array = np.array(["a", odd, "ø"])
+        expected = [memory._cell_text(cell) for cell in array]
+        assert memory._from_array(array, "text").to_pylist() == expected
 
 
 def test_times_are_refused_where_text_is_wanted_and_dates_are_text() -> None:

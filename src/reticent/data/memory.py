@@ -7,6 +7,7 @@ through their text, so that one odd cell is one missing cell and not an error th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -130,11 +131,21 @@ def _from_array(column: Any, storage: Storage) -> pa.Array:
     if isinstance(dtype, np.dtype) and dtype.kind == "M" and storage in ("seconds", "instants"):
         moments = np.asarray(column).astype("datetime64[s]")
         return pa.array(moments.astype(np.int64), mask=np.isnat(moments))
-    cells = list(column)
+    cells = column.tolist() if isinstance(dtype, np.dtype) and dtype.kind == "U" else list(column)
     if isinstance(dtype, np.dtype) and dtype.kind in "Mm":
         cells = [None if cell == "NaT" else cell for cell in np.asarray(column).astype(str).tolist()]
-    texts = pa.array([_cell_text(cell) for cell in cells], pa.string())
+    texts = _texts(cells)
     return texts if storage == "text" else normal(texts, storage)
+
+
+def _texts(cells: Sequence[object]) -> pa.Array:
+    """The texts of cells: all at once where they are texts, one by one where a cell is something else or has none."""
+    import pyarrow as pa
+
+    if set(map(type, cells)) <= {str, type(None)}:
+        with suppress(UnicodeError, pa.ArrowInvalid):
+            return pa.array(cells, pa.string())
+    return pa.array([_cell_text(cell) for cell in cells], pa.string())
 
 
 def _cell_text(cell: object) -> str | None:

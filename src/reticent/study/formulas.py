@@ -362,11 +362,12 @@ def _keys_of_one(schema: Schema, column: str, among: Sequence[Key | tuple[Key, .
     declared = schema.column(column)
     assert isinstance(declared, Category)
     chosen = declared.among if among is None else tuple(among)
+    spelt = {key: key for key in declared.among}  # True == 1: take the declared spelling
     for key in chosen:
-        if isinstance(key, tuple) or key not in declared.among:
+        if isinstance(key, tuple) or key not in spelt:
             listed = ", ".join(map(str, declared.among))
             raise QuestionError(f"{key!r} is not among the declared values of {column}: {listed}.")
-    picked = tuple(declared.among[declared.among.index(key)] for key in chosen)  # True == 1: take the declared spelling
+    picked = tuple(spelt[key] for key in chosen)
     if not picked or len(set(picked)) != len(picked):
         raise QuestionError(f"name each group of {column} once, and at least one of them")
     return Keys(column, picked, _touch(declared, schema, picked, touch))
