@@ -130,7 +130,7 @@ def shown(estimate: Estimate) -> EstimateText:
         number(estimate.value, places) + unit,
         number(estimate.low, places, ROUND_FLOOR),
         number(estimate.high, places, ROUND_CEILING) + unit,
-        *(_half(part, places) + unit * (part > 0) for part in parts),
+        *(_half(part, places) + (unit if part > 0 else "") for part in parts),
     )
 
 

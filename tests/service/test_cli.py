@@ -213,6 +213,15 @@ def test_plan_from_a_wanted_width(study: Path) -> None:
 
 
 @pytest.mark.wide
+def test_a_test_of_ranks_is_printed(tmp_path: Path) -> None:
+    """Its noise was a scalar of an array, which no text takes: an internal fault after the charge."""
+    study = clinic(tmp_path)
+    asked = ("--ask", "test(age ~ town, kind=ranks)", "--epsilon", "2", "--try-anyway")
+    done = run("release", str(study), *asked, "--out", str(tmp_path / "ranks"))
+    assert done.code == 0, done.said
+    assert "p-value" in done.out
+
+
 def test_rehearse_says_that_the_rows_are_made_up(study: Path) -> None:
     one, two = (run("rehearse", str(study), "--release", "table 4", "--people", "50") for _ in range(2))
     assert one == two

@@ -84,7 +84,7 @@ def half_width(normal: Variances, scales: Sequence[float], level: float = LEVEL)
     """
     import numpy as np
 
-    widths = [abs(scale) for scale in scales if scale != 0.0]
+    widths = [abs(float(scale)) for scale in scales if scale != 0.0]  # no scalar of an array leaves in an answer
     if max(normal.values) == 0.0 and len(widths) < 2:
         return noise_half_width(widths, level)
     squares, weights = np.array(normal.values), np.array(normal.weights)
@@ -117,7 +117,7 @@ def noise_half_width(scales: Sequence[float], level: float = LEVEL) -> float:
     One part has a closed form. Of several, the law of |E| is concave and lies below that of the widest alone: Newton's
     steps from there rise to the root.
     """
-    return _laplace_half_width(tuple(abs(scale) for scale in scales if scale != 0.0), level)
+    return _laplace_half_width(tuple(abs(float(scale)) for scale in scales if scale != 0.0), level)
 
 
 @lru_cache(maxsize=256)  # a plan asks the same before and after the charge, and so does each release of one question

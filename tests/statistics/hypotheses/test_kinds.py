@@ -238,6 +238,19 @@ def test_a_release_of_a_test_has_effect_statistic_and_p_value() -> None:
 
 
 @pytest.mark.wide
+def test_the_numbers_of_every_kind_are_plain_ones() -> None:
+    """A scalar of an array is no number of an answer: texts and files take it otherwise, after the charge."""
+    table = {**rows(3_000), "age": np.arange(3_000) % 50}
+    columns = {name: COLUMNS[name] for name in table}
+    study = rt.study(table, adjacency="add_remove", columns=columns, budget="10")
+    kinds = ["income ~ sex", "income ~ edu", "edu ~ sex", "ill ~ sex, value=yes", "income ~ age", "income"]
+    release = study.release([f"test({kind})" for kind in kinds], epsilon="10")
+    for cell in (cell for answer in release.answers for cell in answer):
+        found = _estimate(cell.outcome)
+        for number in (found.value, found.low, found.high, found.noise, found.sampling):
+            assert type(number) in (int, float), cell.label
+
+
 def test_a_plan_says_which_effect_is_seen_and_draws_the_power_curve() -> None:
     plan = a_study().plan(ASKED, epsilon="1", people=4_000)
     tests = [line for line in plan.lines if line.name.startswith("test(")]
