@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -412,6 +412,111 @@ def test_a_public_table_stands_beside_rows_in_place_as_beside_rows_in_memory(db:
         )
         found.append(study._table().run([Rows(Keys("wards.beds", (4, 9), 2)), Tally("ward", among=("A", "b"))], SECRET))
     assert shown(found[0]) == shown(found[1])
+
+
+def three_tables() -> dict[str, dict[str, list[Any]]]:
+    """Visits, their patients and accounts, and wards; some patients are missing, and some accounts have two owners."""
+    return {
+        "visits": {
+            "who": [i % 40 for i in range(120)],
+            "account": [i % 50 for i in range(120)],
+            "ward": ["Ab"[i % 2] for i in range(120)],
+            "x": [i % 8 / 4 for i in range(120)],
+        },
+        "patients": {"who": list(range(30)), "age": [i * 7 % 90 for i in range(30)]},
+        "accounts": {"account": [*range(50), 3, 4], "who": [*(i % 37 for i in range(50)), 9, 9]},
+        "wards": {"ward": ["A", "b"], "beds": [4, 9], "open": [True, False]},
+    }
+
+
+def rows_of(table: Mapping[str, Sequence[object]]) -> list[tuple[object, ...]]:
+    return [*zip(*table.values(), strict=True)]
+
+
+KINDS = {int: "bigint", str: "text", float: "double precision", bool: "boolean"}
+
+
+@pytest.mark.parametrize("kind", ["left", "inner", "key"])
+def test_further_tables_in_the_database_stand_beside_rows_as_in_memory(db: Database, kind: str) -> None:
+    """Patients on the person, public wards by a key, and accounts of people, in one database and in memory."""
+    held = three_tables()
+    urls = {
+        name: db.table(
+            {one: KINDS[type(cells[0])] for one, cells in table.items()}, [*zip(*table.values(), strict=True)]
+        )
+        for name, table in held.items()
+    }
+    found = []
+    arrays = {name: {one: np.array(cells) for one, cells in table.items()} for name, table in held.items()}
+    for sources in (urls, arrays):
+        tables = {
+            "patients": rt.table(
+                sources["patients"], columns={"age": rt.integer(0, 99)}, join="inner" if kind == "inner" else "left"
+            ),
+            "wards": rt.table(sources["wards"], public=True, key="ward"),
+        }
+        if kind == "key":
+            tables["accounts"] = rt.table(sources["accounts"], key="account", rows_each={"keys": 1, "owners": 2})
+        study = rt.study(
+            sources["visits"],
+            person="accounts.who" if kind == "key" else "who",
+            rows_each=2,
+            adjacency="add_remove",
+            budget=1,
+            ledger=None,
+            columns={"x": rt.real(0, 8)},
+            tables=tables,
+        )
+        asked: list[Query] = [
+            Rows(),
+            Rows(Keys("wards.beds", (4, 9), 2)),
+            Rows(Keys("wards.open", (False, True), 2)),
+            Tally("patients.age", among=tuple(range(100))),
+        ]
+        found.append((shown(study._table().run(asked, SECRET)), tables["wards"].joined.digest))
+    assert found[0] == found[1]
+
+
+def test_a_further_table_elsewhere_and_one_that_is_counted_for_are_refused(db: Database, tmp_path: Any) -> None:
+    held = three_tables()
+    patients = held["patients"]
+    url = db.table({"who": "bigint", "age": "bigint"}, rows_of(patients))
+    age = {"age": rt.integer(0, 99)}
+
+    def study(source: Any, ledger: Any, **tables: Any) -> rt.Study:
+        return rt.study(
+            source,
+            person="who",
+            rows_each=2,
+            adjacency="add_remove",
+            budget=1,
+            ledger=ledger,
+            columns={"x": rt.real(0, 8)},
+            tables=tables,
+        )
+
+    with pytest.raises(SpecError, match="stays in another database"):
+        study(held["visits"], None, patients=rt.table(url, columns=age))._table()
+    visits = held["visits"]
+    main = db.table(
+        {"who": "bigint", "account": "bigint", "ward": "text", "x": "double precision"},
+        rows_of(visits),
+    )
+    study(main, tmp_path / "one.ledger", patients=rt.table(url, columns=age))
+    with pytest.raises(LedgerError, match=r"one\.ledger"):
+        rt.study(
+            url,
+            person="who",
+            rows_each=1,
+            adjacency="add_remove",
+            budget=1,
+            ledger=tmp_path / "two.ledger",
+            columns=age,
+        )
+    with pytest.raises(SpecError, match=r"declared public, and .* holds rows of people under .*one.ledger"):
+        rt.table(url, public=True, key="who")
+    with pytest.raises(SpecError, match="may write to"):
+        study(main, None, patients=rt.table(url.replace(READER, "postgres"), columns=age))._table()
 
 
 @pytest.mark.wide

@@ -157,7 +157,7 @@ def test_further_tables_stand_beside_rows_in_spark_as_beside_rows_in_memory(clea
         given: dict[str, Any] = {"age": rt.integer(0, 99)}
         tables = {
             "patients": rt.table(hold(patients), columns=given, join="inner" if kind == "inner" else "left"),
-            "wards": rt.table({"ward": [0, 1], "beds": [4, 9]}, public=True, key="ward"),
+            "wards": rt.table(hold({"ward": [0, 1], "beds": [4, 9]}), public=True, key="ward"),
         }
         if kind == "key":
             tables["accounts"] = rt.table(hold(accounts), key="account", rows_each={"keys": 1, "owners": 2})

@@ -900,17 +900,6 @@ def test_a_pair_of_connection_and_name_is_a_further_table(study: Path, kind: str
     assert wards.joined.digest == named.joined.digest
 
 
-@pytest.mark.parametrize("place", ["postgresql:///clinic?table=wards", "postgres:///c?table=w", "spark:a.b.wards"])
-@pytest.mark.parametrize("public", [True, False])
-def test_a_further_table_on_a_server_is_refused_in_words(study: Path, place: str, *, public: bool) -> None:
-    with pytest.raises(rt.SpecError, match="make a view in the database"):
-        rt.table(place, public=public, key="patients.ward", columns={} if public else {"age": rt.integer(0, 110)})
-    name = "wards" if public else "patients"
-    study.write_text(FILE.replace(f'"{name}.csv"', f'"{place}"'), "utf-8")
-    with pytest.raises(rt.SpecError, match=rf"\[tables.{name}\] .*make a view in the database"):
-        rt.open(study)
-
-
 @KINDS
 def test_a_table_that_a_database_file_has_not_is_refused_in_words(study: Path, kind: str) -> None:
     in_database(study.parent, kind, "clinic.db", "patients")

@@ -29,7 +29,7 @@ def made() -> Certificate:
         "x": generator.integers(0, 100, 6_000),
         "d": np.datetime64("2024-01-01") + generator.integers(0, 300, 6_000),
     }
-    columns = {
+    columns: dict[str, Any] = {
         "g": rt.category(KEYS),
         "s": rt.category(["f", "m"]),
         "x": rt.integer(0, 100),

@@ -269,7 +269,8 @@ def ready(
 def _inputs(study: Study) -> list[str]:
     """Files of the study that a release must leave as they are."""
     spec = study.spec
-    further = [str(one.file) for one in spec.further.values() if one.path]
+    places = [one.known_as for one in spec.further.values() if one.path]
+    further = [str(place) for place in places if isinstance(place, Path)]
     return [spec.source, *further, *([] if spec.ledger is None else [spec.ledger])]
 
 

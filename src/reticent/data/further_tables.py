@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from reticent.data.format import Format, exact, in_database, in_database_file, toml_key
+from reticent.data.format import Format, exact, in_database, toml_key
 from reticent.data.joined_table import JoinedTable, before_dot, own_name, parted
 from reticent.data.joins import source_of, with_tables
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from reticent.data.source import Source
+    from reticent.ledger.fingerprint import Source as LedgerSource
 
 MOST_KEYS: Final = 1_000
 MOST_SHOWN: Final = 3
@@ -51,9 +52,9 @@ class TableSource:
         return path_of(self.rows)
 
     @property
-    def file(self) -> Path:
-        """The file by which a ledger knows the table: of a table in a database file the whole of that file."""
-        return _file_of(self.path)
+    def known_as(self) -> LedgerSource:
+        """The place by which a ledger knows the table: a file, or a table on a server."""
+        return _known_as(self.path)
 
 
 def pairs_of(key: Keys, tables: Collection[str]) -> tuple[tuple[str, str], ...]:
@@ -162,7 +163,6 @@ def declared_table(
         A declaration that cannot be used; a key of a public table that is not unique.
     """
     made: Any = join
-    refuse_server(rows)
     if public:
         if person is not None:
             raise SpecError("a public table is about nobody: it has no person column")
@@ -178,21 +178,6 @@ def declared_table(
     texts = {name: column for name, column in columns.items() if isinstance(column, Text)}
     joined = JoinedTable(keys, person or OWN, made, most, form, *owned)
     return TableSource(joined, plain, texts, rows, delimiter)
-
-
-def refuse_server(rows: object) -> None:
-    """Refuse a further table that is on a server or in a catalog; one in a database file comes as a stream of rows.
-
-    Raises
-    ------
-    SpecError
-        The URL of such a table, with what to do. No row is read.
-    """
-    if isinstance(rows, str) and in_database(rows) and not in_database_file(rows):
-        raise SpecError(
-            "A further table is in a file, also of DuckDB or SQLite, or in memory: make a view in the database that "
-            "joins its tables. Nothing was read."
-        )
 
 
 def joined_schema(schema: Schema, tables: Mapping[str, TableSource]) -> Schema:
@@ -221,16 +206,18 @@ def sources(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, Sour
     return {name: with_name(name, _open, schema, name, tables[name]) for name in schema.tables}
 
 
-def private_files(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, Path]:
-    """The files of further tables about people."""
+def private_places(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, LedgerSource]:
+    """The places of further tables about people, by which a ledger knows them."""
     return {
-        name: tables[name].file for name, joined in schema.tables.items() if not joined.public and tables[name].path
+        name: tables[name].known_as for name, joined in schema.tables.items() if not joined.public and tables[name].path
     }
 
 
-def public_files(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, Path]:
-    """The files of further tables about nobody."""
-    return {name: tables[name].file for name, joined in schema.tables.items() if joined.public and tables[name].path}
+def public_places(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, LedgerSource]:
+    """The places of further tables about nobody."""
+    return {
+        name: tables[name].known_as for name, joined in schema.tables.items() if joined.public and tables[name].path
+    }
 
 
 def without_partners(schema: Schema) -> list[str]:
@@ -300,14 +287,15 @@ def _check_unclaimed(rows: object) -> None:
     from reticent.ledger.fingerprint import refuse_claimed
 
     if path := path_of(rows):
-        refuse_claimed(_file_of(path))
+        refuse_claimed(_known_as(path))
 
 
-def _file_of(path: str) -> Path:
-    """The file of a path, or of the URL of a table in a database file."""
+def _known_as(path: str) -> LedgerSource:
+    """The place by which a ledger knows a path or a URL: of a table in a database file the whole of that file."""
     from reticent.data.source import identity_of
+    from reticent.ledger.fingerprint import source_at
 
-    return Path(identity_of(path)) if in_database_file(path) else Path(path)
+    return source_at(identity_of(path))
 
 
 # --- public tables ----------------------------------------------------------------------------------------------------
@@ -330,7 +318,7 @@ def _public(
     listed: Mapping[str, Any] = given
     source = open_source(rows, Schema(listed, Person("add_remove"), shape.format, texts=texts), delimiter=delimiter)
     names = list(dict.fromkeys([*named, *theirs]))
-    content = pa.Table.from_batches(list(source.batches(names)), _schema(source, names))
+    content = _content(source, names)
     content = content.take(pa.array(range(content.num_rows), pa.int64()))  # a copy: an array may change its cells
     _check_unique(content, theirs, shape.format)
     found: dict[str, Column] = {}
@@ -345,6 +333,19 @@ def _public(
         elif not isinstance(column, Text):
             found[name] = column
     return content, found, _digest(content)
+
+
+def _content(source: Source, names: Sequence[str]) -> pa.Table:
+    """All rows of a public table; one on a server is fetched from there."""
+    import pyarrow as pa
+
+    from reticent.data.engines.engine import SourceInPlace
+
+    if isinstance(source, SourceInPlace):
+        from reticent.data.engines.fetch import fetched
+
+        return fetched(source, names)
+    return pa.Table.from_batches(list(source.batches(names)), _schema(source, names))
 
 
 def _schema(source: Source, names: Sequence[str]) -> pa.Schema:

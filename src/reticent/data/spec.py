@@ -45,7 +45,6 @@ from reticent.data.further_tables import (
     declared_table,
     joined_schema,
     pairs_of,
-    refuse_server,
     with_name,
     without_partners,
 )
@@ -345,7 +344,7 @@ def _source(study: Tables, folder: Path, where: str = "[study]") -> str:
     if not source:
         raise SpecError(f'{where} source = "…" is missing: a file that holds a table, such as visits.csv.')
     _named(source, f"{where} source".strip())
-    if in_database(source) and not in_database_file(source) and where == "[study]":
+    if in_database(source) and not in_database_file(source):
         if in_spark(source):
             spark_name(source)  # refused where it names no catalog or no schema
             return source
@@ -353,7 +352,6 @@ def _source(study: Tables, folder: Path, where: str = "[study]") -> str:
 
         address(source)  # refused where it holds a password or names no table
         return source
-    refuse_server(source)
     if in_database_file(source):
         from reticent.data.database_files import file_address
 

@@ -59,6 +59,10 @@ class DatabaseTable:
     database: str
     table: str
 
+    @property
+    def name(self) -> str:
+        return self.table
+
 
 Source: TypeAlias = Path | DatabaseTable
 
@@ -117,7 +121,7 @@ def open_for(
     person: str | None = None,
     approved: str | None = None,
     ends: date | None = None,
-    further: Mapping[str, Path] | None = None,
+    further: Mapping[str, Source] | None = None,
     handle: Ledger | None = None,
 ) -> Ledger:
     """The ledger at ``path`` for this source: opened on these terms, or created, and claimed either way.
@@ -139,7 +143,7 @@ def open_for(
         Who approved the budget.
     ends : date, optional
         The last day of charges.
-    further : mapping of name to Path, optional
+    further : mapping of name to Source, optional
         Files of further tables about the same people, which are claimed as the source is.
     handle : Ledger, optional
         A handle on the ledger at ``path`` that is open already, which saves reading it again.
@@ -197,7 +201,7 @@ def refuse_new_ledger(source: Source, path: str | Path) -> None:
         raise _not_there(claimed, path)
 
 
-def further_names(columns: Sequence[str], files: Mapping[str, Path]) -> list[str]:
+def further_names(columns: Sequence[str], files: Mapping[str, Source]) -> list[str]:
     """Names by which a ledger knows the columns of further tables and the files of those about people."""
     return list(dict.fromkeys([*columns, *(f"{name} at {place_of(file)}" for name, file in files.items())]))
 
@@ -275,12 +279,12 @@ def claimed_by(source: Source, ledger: Ledger) -> bool:
     return bool(found)
 
 
-def refuse_public(files: Mapping[str, Path], people: Sequence[Source]) -> None:
+def refuse_public(files: Mapping[str, Source], people: Sequence[Source]) -> None:
     """Refuse a table that is said to be about nobody where its file is one about people.
 
     Parameters
     ----------
-    files : mapping of name to Path
+    files : mapping of name to Source
         Files of public tables.
     people : sequence of Source
         The sources about people of the same study.
@@ -300,7 +304,7 @@ def refuse_public(files: Mapping[str, Path], people: Sequence[Source]) -> None:
             )
 
 
-def refuse_claimed(file: Path) -> None:
+def refuse_claimed(file: Source) -> None:
     """Refuse a file of a table that is said to be about nobody, where a ledger counts for it; it is not read.
 
     Raises
@@ -338,10 +342,11 @@ def refuse_replacing(file: Path, inputs: Sequence[str | Path] = ()) -> None:
         raise SpecError(f"{file} is a table or a ledger that is read, and is never overwritten. Choose another name.")
 
 
-def _one_file(one: Source, other: Path) -> bool:
+def _one_file(one: Source, other: Source) -> bool:
     """Tell if two names lead to one file."""
     with contextlib.suppress(OSError):
-        return isinstance(one, Path) and os.path.samefile(one.expanduser(), other.expanduser())
+        if isinstance(one, Path) and isinstance(other, Path):
+            return os.path.samefile(one.expanduser(), other.expanduser())
     return False
 
 

@@ -362,7 +362,7 @@ def _keys_of_one(schema: Schema, column: str, among: Sequence[Key | tuple[Key, .
     declared = schema.column(column)
     assert isinstance(declared, Category)
     chosen = declared.among if among is None else tuple(among)
-    spelt = {key: key for key in declared.among}  # True == 1: take the declared spelling
+    spelt: dict[object, Key] = {key: key for key in declared.among}  # True == 1: take the declared spelling
     for key in chosen:
         if isinstance(key, tuple) or key not in spelt:
             listed = ", ".join(map(str, declared.among))

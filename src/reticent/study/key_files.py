@@ -17,12 +17,15 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from reticent.data.expression_types import MOST_CELLS
 from reticent.data.query import KeyFile
 from reticent.data.schema import Category, Integer, Key, Schema
 from reticent.errors import QuestionError
+
+if TYPE_CHECKING:
+    from reticent.ledger.fingerprint import Source as LedgerSource
 
 LARGEST: Final = 1 << 24  # bytes
 _PLANNED: Final[dict[str, str]] = {}  # digests that plans of this process were made with
@@ -34,7 +37,7 @@ class KeyFolder:
 
     folder: Path
     place: str = ""
-    further: tuple[Path, ...] = ()
+    further: tuple[LedgerSource, ...] = ()
 
     def listed(self, place: str, columns: Sequence[str], schema: Schema) -> tuple[tuple[tuple[Key, ...], ...], KeyFile]:
         """The combinations of keys that a file lists, in its order, with the file.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reticent.data.further_tables import TableSource
     from reticent.data.spec import Spec
     from reticent.ledger import Ledger
+    from reticent.ledger.fingerprint import Source as LedgerSource
     from reticent.study.release import Release
 
 
@@ -228,15 +229,15 @@ def study(
         engine=reader,
     )
     declared = sorted({*plain, *schema.named})
-    files: Mapping[str, Path] = {}
+    files: Mapping[str, LedgerSource] = {}
     if further:
-        from reticent.data.further_tables import check_further, private_files
+        from reticent.data.further_tables import check_further, private_places
         from reticent.data.joins import further_columns
         from reticent.ledger.fingerprint import further_names
 
         _check_public(spec, rows)
         check_further(schema, further)
-        files = private_files(schema, further)
+        files = private_places(schema, further)
         declared += further_names(further_columns(schema), files)
     if extensions == ():
         return Study(spec, rows, _account(rows, declared, spec, files))
@@ -289,10 +290,9 @@ def table(
     SpecError, PublicParameterError
         A declaration that cannot be used; of a public table a key that is not unique.
     """
-    from reticent.data.further_tables import declared_table, pairs_of, refuse_server, tables_meant
+    from reticent.data.further_tables import declared_table, pairs_of, tables_meant
 
     rows = _of_pair(rows)
-    refuse_server(rows)  # before names of its columns are looked for
     told = dict(notation or {})
     if unknown := told.keys() - {"delimiter", "encoding", "decimal", "thousands", "na", "sheet"}:
         raise SpecError(f"notation has delimiter, encoding, decimal, thousands, na and sheet, not {min(unknown)}.")
@@ -340,7 +340,7 @@ def _fits(rows: object, schema: Schema, delimiter: str, engine: str, limits: Lim
         check_engine_settings(engine_of(found), engine, limits)
 
 
-def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[str, Path]) -> Ledger:
+def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[str, LedgerSource]) -> Ledger:
     """The ledger of ``spec``; of a file the one that counts for it, as for a study file: one file, one ledger."""
     from reticent.data.source import identity_of, is_there, path_of
     from reticent.ledger import Ledger
@@ -378,17 +378,17 @@ def _check_public(spec: Spec, rows: object) -> None:
     """Refuse a table that is said to be about nobody where it is one about people."""
     if not spec.further:
         return
-    from reticent.data.further_tables import private_files, public_files
+    from reticent.data.further_tables import private_places, public_places
     from reticent.data.source import identity_of, is_there, path_of
     from reticent.ledger.fingerprint import refuse_public, source_at
 
-    if not (files := public_files(spec.schema, spec.further)):
+    if not (files := public_places(spec.schema, spec.further)):
         return
     place = path_of(rows)
     known = place and (in_database(place) or is_there(Path(place)))
     main = [source_at(identity_of(place))] if known else []
     named = {f"[tables.{name}]": file for name, file in files.items()}
-    refuse_public(named, [*main, *private_files(spec.schema, spec.further).values()])
+    refuse_public(named, [*main, *private_places(spec.schema, spec.further).values()])
 
 
 def read_certificate(source: str | Path) -> Certificate:

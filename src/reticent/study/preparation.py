@@ -79,7 +79,7 @@ def read_questions(study: StudyTerms, questions: Sequence[Question]) -> tuple[As
     def folder() -> KeyFolder:
         from reticent.study.key_files import KeyFolder
 
-        return KeyFolder(study.spec.folder, study._place, tuple(study._further_files().values()))
+        return KeyFolder(study.spec.folder, study._place, tuple(study._further_places().values()))
 
     return understand(questions, study.schema, study._groups, study.extensions, folder)
 

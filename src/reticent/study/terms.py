@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reticent.data.spec import Spec
     from reticent.data.table import Table
     from reticent.ledger import Ledger
+    from reticent.ledger.fingerprint import Source as LedgerSource
     from reticent.privacy.filters import Currency
     from reticent.statistics.extensions import Extension
     from reticent.statistics.scaling import Bound
@@ -84,7 +85,7 @@ class StudyTerms:
                 source_at(identity_of(self._place)),
                 self._declared,
                 self.spec.ledger,
-                further=self._further_files(),
+                further=self._further_places(),
                 title=self.spec.title,
                 adjacency=self.schema.person.protected,
                 person=self.schema.person.protected_column,
@@ -142,13 +143,13 @@ class StudyTerms:
         from reticent.data.joins import further_columns
         from reticent.ledger.fingerprint import further_names
 
-        return [*own, *further_names(further_columns(self.schema), self._further_files())]
+        return [*own, *further_names(further_columns(self.schema), self._further_places())]
 
-    def _further_files(self) -> Mapping[str, Path]:
-        """The files of further private tables, each of which is claimed for the ledger too."""
-        from reticent.data.further_tables import private_files
+    def _further_places(self) -> Mapping[str, LedgerSource]:
+        """The places of further private tables, each of which is claimed for the ledger too."""
+        from reticent.data.further_tables import private_places
 
-        return private_files(self.schema, self.spec.further)
+        return private_places(self.schema, self.spec.further)
 
     def _refuse_changed(self, word: str = "study.same_people()") -> None:
         """Refuse a source that looks different since its last release, unless the curator says whose rows it has."""

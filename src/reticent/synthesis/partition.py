@@ -112,8 +112,10 @@ class PartitionDensity:
         if self.auto.census is None:
             assert self.auto.terms.size is not None
             return compose.in_sequence(self._parts(len(self.searches(self.auto.terms.size))), label=label)
-        plans = [compose.in_sequence(self._parts(count)) for count in range(len(self.sought) + 1)]
-        after = plans[0].parts if len(plans) == 1 else (compose.one_of(plans, label="with a search or without"),)
+        after = self._parts(0)
+        if self.sought:
+            plans = [compose.in_sequence(self._parts(count)) for count in range(len(self.sought) + 1)]
+            after = [compose.one_of(plans, label="with a search or without")]
         return compose.in_sequence([self.auto.census.guarantee, *after], label=label)
 
     def _parts(self, count: int) -> list[Guarantee]:

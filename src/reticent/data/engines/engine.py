@@ -19,6 +19,8 @@ from reticent.data.format import Limits
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from reticent.data.columns import Storage
+
 
 class Dialect(Protocol):
     """The SQL of an engine. It is a frozen value, since texts are kept by it."""
@@ -137,6 +139,9 @@ class SourceInPlace(Protocol):
 
     @property
     def engine(self) -> Engine: ...
+
+    @property
+    def storage(self) -> Mapping[str, Storage]: ...
 
 
 def normalised(table: pa.Table) -> pa.Table:
