@@ -101,7 +101,7 @@ def _of_database(voice: Voice, place: str, out: Path | None, more: tuple[Path, .
     from reticent.data.template import skeleton, skeleton_words
 
     if more:
-        raise click.BadParameter("init takes one table of a database. Add the others by hand, as [tables.NAME] with source and key.")
+        raise click.BadParameter("init takes one table of a database. Add others by hand: [tables.NAME] source, key.")
     target = out or Path(f"{stem_of(place)}.toml")
     text, names = skeleton(place), names_of(place)
     if in_database_file(place):  # a source is named as seen from the study file
