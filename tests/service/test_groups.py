@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -334,3 +335,41 @@ def test_a_long_list_is_understood_in_time_that_its_length_says() -> None:
     assert keys_of(schema, "g").among == tuple(listed)
     assert keys_of(schema, "g", listed[::-1]).among == tuple(listed[::-1])
     assert time.process_time() - start < 2
+def wide_study(people: int = 400) -> rt.Study:
+    columns: dict[str, Column] = {name: rt.integer(0, 999) for name in ("a", "b", "c")} | {"x": rt.real(0, 1)}
+    rows: dict[str, list[float]] = {"x": [0.5] * people}
+    rows |= {name: [n * step % 1000 for n in range(people)] for name, step in (("a", 1), ("b", 7), ("c", 3))}
+    return rt.study(rows, adjacency="add_remove", columns=columns, budget=9)
+
+
+def test_a_product_of_more_groups_than_work_well_is_refused_in_words() -> None:
+    study = wide_study()
+    assert study.plan(["count by floor(a, 10), b"], epsilon=1).lines[0].name == "count by floor(a, 10), b"  # 100,000
+    with pytest.raises(rt.QuestionError, match=r"1,000 x 1,000 = 1,000,000, and at most 100,000 can be asked for"):
+        study.plan(["count by a, b"], epsilon=1)
+
+
+def test_groups_that_are_drawn_one_by_one_are_refused_where_no_certificate_holds_them() -> None:
+    study = wide_study()
+    with pytest.raises(rt.QuestionError, match=r"median\(x\) by floor\(a, 20\), b makes 350,001 draws one by one"):
+        study.plan(["median(x) by floor(a, 20), b"], epsilon=1)
+    assert study.plan(["mean(x) by floor(a, 20), b"], epsilon=1).lines
+
+
+@pytest.mark.wide
+def test_a_wide_product_is_answered_cell_by_cell(tmp_path: Path) -> None:
+    study = wide_study(3_000)
+    made = study.release(["count by floor(a, 40), floor(b, 2)"], epsilon=9, record=rt.Record(try_anyway=True))
+    answer = made["count by floor(a, 40), floor(b, 2)"]
+    assert len(answer.cells) == 12_500
+    true: Counter[tuple[object, ...]] = Counter((n % 1000 // 40 * 40, n * 7 % 1000 // 2 * 2) for n in range(3_000))
+    found = {tuple(key for _, key in cell.label): cell.outcome for cell in answer}
+    inside = [
+        reply.value.low <= true.get(key, 0) <= reply.value.high
+        for key, reply in found.items()
+        if isinstance(reply, Reply)
+    ]
+    assert len(inside) == 12_500
+    assert sum(inside) > 11_900
+    made.save(tmp_path / "wide", files=(".csv",))
+    assert (tmp_path / "wide.csv").read_text("utf-8").count("\n") == 12_501

@@ -480,3 +480,17 @@ def test_names_and_headers_are_never_formulas_and_never_hide_a_column() -> None:
     rows = list(csv.reader(io.StringIO(sheet(made(Answer("@mean", (Cell(labels, estimate(3, 1, 1)),)))))))
     assert rows[0][:5] == ["name", "'=x", "value (group)", "outcome", "value"]
     assert rows[1][:5] == ["'@mean", "1", "2", "reply", "3"]
+
+
+def test_a_table_ends_where_a_browser_would_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reticent.certificate.render.page.MOST_SHOWN", 3)
+    cells = tuple(Cell((("ward", f"w{place}"),), estimate(place, 1, 0)) for place in range(5))
+    certificate = made(Answer("count by ward", cells))
+    for text, where in (
+        (page(certificate), "the files .csv and .json have all"),
+        (fragment(certificate), "frame() has all"),
+    ):
+        assert "w2" in text
+        assert f"the first 3 are shown, and 2 more are not: {where}" in text
+    assert "w3" not in fragment(certificate)
+    assert page(certificate).split("<svg")[0].count('class="sub"') == 3

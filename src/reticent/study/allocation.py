@@ -63,6 +63,7 @@ DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
 Question: TypeAlias = Statistic | Ask | str
 NO_TOTAL: Final = 'Say what the release may cost: epsilon="1".'
+MOST_DRAWS: Final = 100_000  # parts of a proof: each takes about 1.4 kB of a certificate
 FEWER: Final = 10  # a plan tells what follows where one row of so many passes a filter, or is in a group
 LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
 
@@ -382,6 +383,7 @@ def settle(
     in_order = tuple(steps[place] for place in range(len(asked)))
     besides = [step for view in (everyone, *views.values()) for step in view.besides]
     whole = together([step.guarantee for step in (*in_order, *besides)], within, currency)
+    _refuse_many_draws(in_order)
     found = PreparedRelease(
         in_order,
         everyone.caveat,
@@ -484,6 +486,24 @@ def together(parts: Sequence[Guarantee], within: Cost, currency: str) -> Guarant
             )
         whole = as_approx(whole, within.delta)
     return whole
+
+
+def _refuse_many_draws(steps: Sequence[Step]) -> None:
+    """Refuse a step whose groups are drawn one by one, and are too many for a certificate that anyone opens."""
+    for step in steps:
+        if (draws := _leaves(step.guarantee, {})) > MOST_DRAWS:
+            raise QuestionError(
+                f"{step.name} makes {draws:,} draws one by one, and the proof of at most {MOST_DRAWS:,} fits a "
+                "certificate. Cut more coarsely, or ask for a count, sum, mean or proportion, whose groups share one "
+                "draw. Nothing was charged."
+            )
+
+
+def _leaves(tree: Guarantee, known: dict[int, int]) -> int:
+    """Number of leaves of a proof; a part that stands in it many times is counted once and multiplied."""
+    if id(tree) not in known:
+        known[id(tree)] = sum(_leaves(part, known) for part in tree.parts) if tree.parts else 1
+    return known[id(tree)]
 
 
 def _free(asked: Ask, setting: Setting) -> bool:

@@ -36,6 +36,7 @@ NO_REPLY_WORDS: Final = (
 )
 
 MOST_ACROSS: Final = 40  # columns of a cross table on a page
+MOST_SHOWN: Final = 10_000  # numbers of one answer on a page: a browser lays out no table of many more
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,9 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
             "crosses": [
                 (answer.name, cross)
                 for answer in answers
-                if (cross := crossed(answer, labels_of(certificate))) is not None and len(cross.heads) <= MOST_ACROSS
+                if len(answer.cells) <= MOST_SHOWN
+                and (cross := crossed(answer, labels_of(certificate))) is not None
+                and len(cross.heads) <= MOST_ACROSS
             ],
             "columns": column_words(certificate),
             "silent": NO_REPLY_WORDS if silent else "",
@@ -115,7 +118,10 @@ def fragment(certificate: CertificateRecord, *first: str) -> str:
         "release_table",
         {
             "notes": (*filter(None, first), *told.whole, *_beyond(certificate)),
-            "each": lines_of(certificate),
+            "each": (
+                *lines_of(certificate),
+                *((answer.name, more) for answer in certificate.answers for more in _more(answer, "frame() has all")),
+            ),
             "level": _level(certificate),
             "rows": [row for answer in certificate.answers for row in _bar_rows(answer, labels_of(certificate))],
             "columns": column_words(certificate),
@@ -172,8 +178,15 @@ def _worded(value: object) -> str:
 
 def _block(answer: Answer, own: tuple[str, ...], called: Mapping[str, str]) -> Block:
     single = len(answer.cells) == 1 and not answer.cells[0].label
-    rows = (AnswerRow(row_words(answer, cell, called), _numbers(answer, cell)) for cell in answer.shown)
-    return Block(answer.name, answer.estimand, single, tuple(rows), own)
+    rows = (AnswerRow(row_words(answer, cell, called), _numbers(answer, cell)) for cell in answer.shown[:MOST_SHOWN])
+    more = _more(answer, "the files .csv and .json have all")
+    return Block(answer.name, answer.estimand, single, tuple(rows), (*own, *more))
+
+
+def _more(answer: Answer, where: str) -> tuple[str, ...]:
+    """The sentence on numbers that are left out of a table, if any are."""
+    left_out = len(answer.shown) - MOST_SHOWN
+    return (f"the first {MOST_SHOWN:,} are shown, and {left_out:,} more are not: {where}",) if left_out > 0 else ()
 
 
 def _numbers(answer: Answer, cell: Cell) -> tuple[str, ...]:
@@ -182,14 +195,14 @@ def _numbers(answer: Answer, cell: Cell) -> tuple[str, ...]:
 
 
 def _bar_rows(answer: Answer, called: Mapping[str, str]) -> Sequence[AnswerRow]:
-    replies = [cell.outcome.value for cell in answer.shown if isinstance(cell.outcome, Reply)]
+    cells = answer.shown[:MOST_SHOWN]
+    replies = [cell.outcome.value for cell in cells if isinstance(cell.outcome, Reply)]
     if answer.name.startswith("test("):
         replies = replies[:1]
     span = (min(e.low for e in replies), max(e.high for e in replies)) if replies else None
-    names = (" · ".join(part for part in (answer.name, label_words(cell, called)) if part) for cell in answer.shown)
+    names = (" · ".join(part for part in (answer.name, label_words(cell, called)) if part) for cell in cells)
     return [
-        AnswerRow(name, _numbers(answer, cell), _drawn(cell, span))
-        for name, cell in zip(names, answer.shown, strict=True)
+        AnswerRow(name, _numbers(answer, cell), _drawn(cell, span)) for name, cell in zip(names, cells, strict=True)
     ]
 
 
