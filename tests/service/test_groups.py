@@ -335,8 +335,11 @@ def test_a_long_list_is_understood_in_time_that_its_length_says() -> None:
     assert keys_of(schema, "g").among == tuple(listed)
     assert keys_of(schema, "g", listed[::-1]).among == tuple(listed[::-1])
     assert time.process_time() - start < 2
+
+
 def wide_study(people: int = 400) -> rt.Study:
-    columns: dict[str, Column] = {name: rt.integer(0, 999) for name in ("a", "b", "c")} | {"x": rt.real(0, 1)}
+    columns: dict[str, Column] = {"x": rt.real(0, 1)}
+    columns |= {name: rt.integer(0, 999) for name in ("a", "b", "c")}
     rows: dict[str, list[float]] = {"x": [0.5] * people}
     rows |= {name: [n * step % 1000 for n in range(people)] for name, step in (("a", 1), ("b", 7), ("c", 3))}
     return rt.study(rows, adjacency="add_remove", columns=columns, budget=9)
