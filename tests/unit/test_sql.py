@@ -316,6 +316,22 @@ PATIENTS = "left join patients p on v.who = p.pid"
 WARDS = "join wards as w on (w.code = v.unit)"
 
 
+def test_a_column_that_is_a_word_of_sql_is_told_to_stand_in_quotes() -> None:
+    columns: dict[str, Column] = {"union": Category(("yes", "no")), "Body Mass (g)": Real(Fraction(0), Fraction(9))}
+    schema = Schema(columns, Person("add_remove"))
+
+    def said(text: str) -> str:
+        with pytest.raises(QuestionError) as caught:
+            read(text, schema)
+        return str(caught.value)
+
+    for text in ("SELECT COUNT(*) FROM study WHERE union = 'yes'", "SELECT UNION, COUNT(*) FROM study GROUP BY 1"):
+        assert 'The column "union" stands in double quotes. Nothing was charged.' in said(text)
+    assert 'The column "Body Mass (g)" stands in double quotes.' in said("SELECT AVG(Body Mass (g)) FROM study")
+    assert "double quotes" not in said("SELECT COUNT(* FROM study WHERE \"union\" = 'yes'")
+    assert read("SELECT COUNT(*) FROM study WHERE \"union\" = 'yes'", schema).asks
+
+
 def joined(text: str) -> SelectStatement:
     return read(text, TABLES, ("study", "visits"))
 

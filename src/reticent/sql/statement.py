@@ -112,7 +112,7 @@ def read(text: str, schema: Schema, tables: Sequence[str] = (TABLE,)) -> SelectS
     QuestionError
         What cannot be read, is not allowed, or names no column; nothing is read or charged.
     """
-    tree, options = select(text)
+    tree, options = select(text, schema.columns)
     try:
         return _StatementReader(schema, tuple(tables), options).statement(text, tree)
     except RecursionError:

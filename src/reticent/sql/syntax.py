@@ -7,6 +7,7 @@ SQLGlot reads the text and does nothing else. No text of a statement reaches an 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from reticent.errors import QuestionError
@@ -29,13 +30,13 @@ def refusal(words: str) -> QuestionError:
     return QuestionError(f"{words} Nothing was charged.")
 
 
-def select(text: str) -> tuple[object, dict[str, str]]:
+def select(text: str, columns: Iterable[str] = ()) -> tuple[object, dict[str, str]]:
     """The syntax tree of a statement, with the options of ``SELECT WITH DIFFERENTIAL_PRIVACY``.
 
     Raises
     ------
     QuestionError
-        What is no single SELECT, or is too long or too deep.
+        What is no single SELECT, or is too long or too deep. Names of ``columns`` that want quotes are told.
     """
     import sqlglot
     from sqlglot import exp
@@ -52,7 +53,7 @@ def select(text: str) -> tuple[object, dict[str, str]]:
     try:
         found = [one for one in sqlglot.parse(plain, read="duckdb") if one is not None]
     except (SqlglotError, RecursionError, ValueError) as error:
-        raise refusal(f"The statement cannot be read{_place(error)}.") from None
+        raise refusal(f"The statement cannot be read{_place(error)}.{_quotes(plain, columns)}") from None
     if len(found) != 1:
         raise refusal("Write one statement, which begins with SELECT or WITH.")
     (tree,) = found
@@ -94,6 +95,21 @@ def _place(error: Exception) -> str:
     if not found or found[0].get("line") is None:
         return ""
     return f" near line {found[0]['line']}, character {found[0]['col']}"
+
+
+def _quotes(text: str, columns: Iterable[str]) -> str:
+    """A hint for the first column that stands bare in a statement and cannot be read so, such as ``union``."""
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    for name in columns:
+        if re.search(rf'(?<![\w"\']){re.escape(name)}(?![\w"\'])', text, re.IGNORECASE) is None:
+            continue
+        try:
+            sqlglot.parse(f"SELECT {name}, 1 FROM study WHERE {name} = 1", read="duckdb")  # noqa: S608  # read and thrown away
+        except SqlglotError:
+            return f' The column "{name}" stands in double quotes.'
+    return ""
 
 
 def _without_options(text: str) -> tuple[str, dict[str, str]]:
