@@ -135,3 +135,26 @@ def test_a_density_has_the_widths_of_the_shares_that_its_answer_prints(question:
     noise, sampling = fmean(one.noise for one in seen), fmean(one.sampling for one in seen)
     whole = rt.Estimate(0.0, 0.0, 0.0, noise, sampling)
     assert close(told["usual"], whole), (told, whole)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("method", ["auto", "series", "kernel", "bernstein"])
+@pytest.mark.parametrize("shape", ["heaped", "few distinct values", "narrow"])
+def test_a_density_of_a_column_unlike_the_usual_one_lies_in_the_range_of_its_plan(method: str, shape: str) -> None:
+    """One shape stood there: a density of rounded values had 2 to 5 times its noise, and one of few values a tenth."""
+    rows = drawn("narrow" if shape == "narrow" else "usual")
+    rows = rows if shape == "narrow" else np.round(rows / 5) * 5 if shape == "heaped" else np.round(rows / 20) * 20
+    study = studied({"x": np.clip(rows, 0, 100)}, {"x": rt.real(0, 100)})
+    question = "density(x)" if method == "auto" else f"density(x, method={method})"
+    told, seen = widths(study, question)
+    for place, found in enumerate((fmean(one.noise for one in seen), fmean(one.sampling for one in seen))):
+        every = [width for pair in told.values() if (width := pair[place]) is not None]
+        assert min(every) / 1.2 <= found <= 1.2 * max(every), (place, told, found)
+    assert ("few distinct values" in told) == (method == "auto")
+
+
+def test_a_density_of_three_columns_has_the_usual_shape_alone() -> None:
+    columns = {name: rt.real(0, 100) for name in "xyz"}
+    study = studied({name: np.zeros(ROWS) for name in "xyz"}, columns)
+    (line, *_) = study.plan(["density(x, y, z)"], epsilon=EPSILON).lines
+    assert not line.expected.others

@@ -3,14 +3,16 @@
 Columns are independent and normal about the middle of their bounds, with a deviation of 1/6 of the range. The distance
 is the largest error of the distribution function, noise, sampling and smoothing together, on a grid of points. It can
 be compared between methods, as half-widths of their different parts cannot. Rows and noise are the same each time.
+Half-widths of shares are told for further public shapes, too: those of quantiles, and values heaped at round numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import fmean
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -21,10 +23,13 @@ from reticent.entropy import Replayed, Simulation, simulated
 from reticent.errors import Refusal
 from reticent.outcome import Reply
 from reticent.statistics.answer import Cell
-from reticent.statistics.context import Figures
+from reticent.statistics.context import Figures, ShapeWidths
+from reticent.statistics.quantiles.shapes import NORMAL, OTHERS, ColumnShape
+from reticent.statistics.replies import HEAPED
 from reticent.statistics.scaling import Floats
 from reticent.synthesis.density import Density
 from reticent.synthesis.options import DensityMechanism
+from reticent.synthesis.partition import PartitionDensity
 
 Ends: TypeAlias = tuple[str, float, float, bool]  # a column, its bounds, and if it has whole numbers
 
@@ -36,6 +41,16 @@ SPREAD: Final = 1 / 6  # of a column's range
 FAR: Final = "largest error of the distribution function"
 
 
+LEVELS: Final = 4_000  # of the quantiles of a shape
+HEAPS: Final = {  # shapes whose values are rounded, and how many round numbers their bounds hold, at least
+    ColumnShape(HEAPED, NORMAL.at): 20,
+    ColumnShape("finely heaped", NORMAL.at): 100,
+    ColumnShape("few distinct values", NORMAL.at): 5,
+    ColumnShape("heaped at one end", OTHERS[1].at): 20,
+}
+FEWER: Final = 1  # tables of each further shape, of one or two columns
+
+
 @dataclass(frozen=True, slots=True)
 class ExpectedDensity:
     """Distance of a density from its law, in words and as a figure, and the half-widths of the shares of stretches."""
@@ -44,6 +59,7 @@ class ExpectedDensity:
     figures: Figures = ()
     noise: float | None = None
     sampling: float | None = None
+    others: tuple[ShapeWidths, ...] = ()
 
 
 def distance(
@@ -80,26 +96,47 @@ def distance(
         mechanism = made(size, times)
     except Refusal:  # what holds for all rows may not for so few
         return ExpectedDensity()
+    fewer = size / rows  # more rows stand behind these
+    scale = fewer * float(times), math.sqrt(fewer)
+    usual = list(_drawn(mechanism, columns, size, tables, NORMAL))
+    widths = _widths(usual, cells, scale)
+    if widths is None:
+        return ExpectedDensity()
     points, law = _law(columns)
-    found, shares = [], []
+    mean = float(np.mean([_farthest(density, points, law) for density in usual]))
+    words = f"{FAR}, sampling included, about {mean:.2g} on {tables} tables of {size:,} made-up normal rows"
+    others = []
+    heaps = tuple(HEAPS)[: None if isinstance(mechanism, PartitionDensity) else 1]  # for the others heaps are alike
+    for shape in (*OTHERS, *heaps) if len(columns) <= 2 else ():
+        found = _widths(_drawn(mechanism, columns, size, FEWER, shape), cells, scale)
+        others += [] if found is None else [(shape.name, *found)]
+    return ExpectedDensity(words, ((FAR, mean),), *widths, tuple(others))
+
+
+def _drawn(
+    mechanism: DensityMechanism, columns: Sequence[Ends], size: int, tables: int, shape: ColumnShape
+) -> Iterator[Density]:
+    """The densities that are drawn of made-up tables of a shape, where there is a reply."""
     for place in range(tables):
-        values = _rows(columns, size, simulated(f"made-up density {place} of {size} rows"))
+        values = _rows(columns, size, simulated(f"made-up density {place} of {size} rows"), shape)
         results = [_result(query, columns, values) for query in mechanism.queries]
         match mechanism.draw(results, Replayed(f"made-up density {place}")):
             case Reply(density):
-                found.append(_farthest(density, points, law))
-                shares += [cell.outcome.value for cell in cells(density) if isinstance(cell.outcome, Reply)]
+                yield density
             case _:
                 pass
-    if not found:
-        return ExpectedDensity()
-    mean = float(np.mean(found))
-    words = f"{FAR}, sampling included, about {mean:.2g} on {tables} tables of {size:,} made-up normal rows"
-    fewer = size / rows  # more rows stand behind these
-    noise, sampling = (
-        float(np.mean(part)) for part in zip(*((one.noise, one.sampling) for one in shares), strict=True)
-    )
-    return ExpectedDensity(words, ((FAR, mean),), noise * fewer * float(times), sampling * math.sqrt(fewer))
+
+
+def _widths(
+    densities: Iterable[Density], cells: Callable[[Density], Iterable[Cell]], scale: tuple[float, float]
+) -> tuple[float, float] | None:
+    """Mean half-widths of the shares that an answer prints; None without a reply."""
+    outcomes = (cell.outcome for density in densities for cell in cells(density))
+    shares = [outcome.value for outcome in outcomes if isinstance(outcome, Reply)]
+    if not shares:
+        return None
+    noise, sampling = (fmean(part) for part in zip(*((one.noise, one.sampling) for one in shares), strict=True))
+    return noise * scale[0], sampling * scale[1]
 
 
 def _farthest(density: Density, points: Floats, law: Floats) -> float:
@@ -123,14 +160,30 @@ def _law(columns: Sequence[Ends]) -> tuple[Floats, Floats]:
     return points, np.asarray(law, np.float64)
 
 
-def _rows(columns: Sequence[Ends], size: int, stream: Simulation) -> Floats:
-    shares = np.clip(0.5 + SPREAD * stream.standard_normal((size, len(columns))), 0.0, 1.0)
+def _rows(columns: Sequence[Ends], size: int, stream: Simulation, shape: ColumnShape) -> Floats:
+    from scipy.special import ndtr
+
+    shares = stream.standard_normal((size, len(columns)))
+    if shape.at is NORMAL.at:
+        shares = np.clip(0.5 + SPREAD * shares, 0.0, 1.0)
+    else:
+        levels = (np.arange(LEVELS) + 0.5) / LEVELS
+        shares = np.interp(ndtr(shares), levels, np.clip([shape.at(level) for level in levels.tolist()], 0.0, 1.0))
     for place, (_, low, high, whole) in enumerate(columns):
         if whole:
             shares[:, place] = np.minimum(np.floor(low + shares[:, place] * (high - low + 1.0)), high)
         else:
             shares[:, place] = low + shares[:, place] * (high - low)
+        if shape in HEAPS:
+            heap = _round((high - low) / HEAPS[shape])
+            shares[:, place] = np.clip(np.rint(shares[:, place] / heap) * heap, low, high)
     return shares
+
+
+def _round(most: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is no more than this."""
+    power = 10.0 ** math.floor(math.log10(most))
+    return max(times * power for times in (1.0, 2.0, 5.0) if times * power <= most)
 
 
 def _result(query: Query, columns: Sequence[Ends], values: Floats) -> QueryResult:

@@ -109,7 +109,14 @@ class DensityStep:
         if drawn.noise is None:
             return replace(found, note=told)
         note = f"of the share of a stretch that the answer prints, on average; {told}; {drawn.words}"
-        return replace(found, noise=drawn.noise, sampling=drawn.sampling, note=note, figures=drawn.figures)
+        return replace(
+            found,
+            noise=drawn.noise,
+            sampling=drawn.sampling,
+            note=note,
+            figures=drawn.figures,
+            others=drawn.others,
+        )
 
 
 def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensityStep:
