@@ -37,6 +37,7 @@ from reticent.conformance.diffs import alike
 from reticent.conformance.findings import CallPair, Finding, RunComparison, cause_of, excess, raised, seen_of, unlike
 from reticent.conformance.proofs import charge_of, nodes
 from reticent.conformance.tape import Tape, recorded
+from reticent.data.expression_text import write
 from reticent.data.schema import Schema
 from reticent.entropy import SystemEntropy
 from reticent.learning.estimator import Estimator
@@ -167,6 +168,8 @@ def fitted(fit: Fit, rows: QueryRunner, tape: Tape, earlier: tuple[Call, ...] = 
         people=person.people,
         override="made up",
     )
+    if fit.schema.where is not None:
+        made_up = made_up.where(write(fit.schema.where))
     ledger, recorder, counted = made_up.ledger, recorded(tape, earlier), CountedRows(rows)
     made = Made(counted, ledger.spent, hashlib.sha256(f"audit key {tape.coins}".encode()).digest())
     study = Watched(made_up.spec, {}, ledger, made=made, recorder=recorder)

@@ -26,7 +26,9 @@ from reticent.conformance.plan_audit import AuditTotals, PlanAudit
 from reticent.conformance.reader_replay import engine
 from reticent.conformance.replay import QueryRunner
 from reticent.conformance.tape import LIKELY, STYLES, Tape
+from reticent.data.expression_text import read
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
+from reticent.data.transformations import filtered
 from reticent.privacy.adjacency import Kind as Relation
 from reticent.statistics.scaling import Floats
 from tests.assurance.fits import IN_RHO, Fit, Fits, Held
@@ -50,6 +52,7 @@ ALWAYS: Final[dict[str, Column]] = {  # a value stands for one that is missing, 
 PURE: Final[Mapping[str, object]] = {"epsilon": 4, "delta": 0}
 SPENT: Final[Mapping[str, object]] = {"epsilon": 4, "delta": "0.000001"}
 ROBUST: Final = ("theil_sen", "tukey", "block_medians", "R_S", "R_H")
+FILTER: Final = "k != 3"  # whoever lacks k is left out, and comes in the place of others
 XK: Final = ("x", "k")
 STEPS: Final = 3  # of a descent
 SCORED: Final = "1"  # epsilon of a score
@@ -185,6 +188,11 @@ def built_in() -> Iterator[Fit]:
             yield Fit(f"{way.name}, {each}", schema, make, way.x, way.y, way.held, way.scored)
             if rows == 1:
                 yield Fit(f"{way.name}, {each}, in ρ", schema, make, way.x, way.y, way.held, way.scored, IN_RHO)
+    for rows, spent in ((1, PURE), (2, SPENT)):
+        schema = filtered(Schema(COLUMNS, Person("substitute", None if rows == 1 else "who", rows)), read(FILTER))
+        each = f"filtered, substitute, at most {rows} {'row' if rows == 1 else 'rows'} each"
+        for way in (way for way in ways() if way.held == "handles"):
+            yield Fit(f"{way.name}, {each}", schema, partial(way.made, spent), way.x, way.y, scored=way.scored)
     for kind in kinds:
         schema = Schema(ALWAYS, Person(kind, None, 1, PEOPLE))
         for method in ROBUST:

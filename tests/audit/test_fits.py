@@ -21,16 +21,20 @@ from reticent.learning.trees import Growth
 from reticent.ledger import Ledger
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates
+from reticent.privacy import compose
+from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PureDP
 from reticent.statistics import scaling
 from reticent.statistics.convex import descent
 from reticent.statistics.regression import products
 from reticent.statistics.scaling import UNIT, Scaling
+from reticent.study.handles import Columns
 from tests.assurance import fits, models
 
 HONEST = fits.left_by
 FITS = {fit.name: fit for fit in models.built_in()}
 ONE = "add_remove, at most 1 row each"  # pure
+FILTERED = "filtered, substitute, at most 1 row each"  # pure
 ROBUST = [name for name in FITS if name.endswith(f"{models.PEOPLE} rows")]
 PAIRS = 6
 Replayed: TypeAlias = Callable[[str, int], list[RunComparison]]
@@ -87,6 +91,25 @@ def test_pairs_reach_what_is_declared(replayed: Replayed) -> None:
         found = replayed(f"{name}, {ONE}", PAIRS)
         assert max(seen.ratio or 0 for one in found for seen in one.calls) == 1
         assert max(one.share or 0 for one in found) > 0.5
+
+
+def once(shelf: Columns, guarantee: Guarantee) -> Guarantee:
+    """A guarantee for people who come and go, said of people who are replaced."""
+    return compose.grouped(guarantee, 1, neighbours=shelf.schema.person.with_one_cap())
+
+
+@pytest.mark.parametrize("name", ["GaussianNB", "LinearRegression"])
+def test_a_fit_of_filtered_rows_is_two_steps_and_no_single_one(
+    name: str, replayed: Replayed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person who is replaced may leave the rows, and the one who takes their place enters them: both are reached."""
+    sound = replayed(f"{name}, {FILTERED}", PAIRS)
+    assert [one.findings for one in sound] == [()] * len(sound)
+    assert max(seen.ratio or 0 for one in sound for seen in one.calls) == 1
+    monkeypatch.setattr(Columns, "steps", 1)
+    monkeypatch.setattr(Columns, "lifted", once)
+    broken = replayed(f"{name}, {FILTERED}", PAIRS)
+    assert any(found.kind in ("sensitivity", "loss", "proof") for one in broken for found in one.findings)
 
 
 # --- broken fits ------------------------------------------------------------------------------------------------------

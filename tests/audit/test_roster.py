@@ -79,4 +79,4 @@ def test_an_estimator_without_a_way_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.undo()
     pairs = {fit.name: 2 for fit in models.built_in()}
     row = next(row for row in coverage.learned(pairs) if row[0] == "PCA")
-    assert row[1:3] == ("6", "12")
+    assert row[1:3] == ("8", "16")

@@ -32,11 +32,15 @@ def rows(**names: list[int]) -> dict[str, list[int] | list[str]]:
 
 
 def opened(kind: str, budget: Any = 300) -> rt.Study:
-    """A study of so many steps: plain has one, a household of three persons three, two accounts of a person four."""
+    """A study of so many steps: plain has one, a filter two, a household of three persons three, two accounts four."""
     given: dict[str, Any] = {"adjacency": "add_remove", "rows_each": 2, "budget": budget, "columns": COLUMNS}
     people = list(range(PEOPLE))
     if kind == "plain":
         return rt.study(rows(patient=people), person="patient", override="made-up rows", **given)
+    if kind == "filter":
+        given["adjacency"] = "substitute"
+        whole = rt.study(rows(patient=people), person="patient", override="made-up rows", **given)
+        return whole.where("x != 3")
     if kind == "household":
         data = rows(patient=people, home=[i // 3 for i in people])
         return rt.study(data, person="patient", household="home", per_household=3, override="made-up rows", **given)
@@ -50,7 +54,7 @@ def opened(kind: str, budget: Any = 300) -> rt.Study:
     )
 
 
-STEPS = {"household": 3, "accounts": 4}
+STEPS = {"filter": 2, "household": 3, "accounts": 4}
 
 
 def made(study: rt.Study, what: str, epsilon: Fraction) -> Guarantee:
@@ -104,6 +108,42 @@ def charged(guarantee: Guarantee) -> Fraction:
 
 def leaves(guarantee: Guarantee) -> list[Guarantee]:
     return [guarantee] if not guarantee.parts else [leaf for part in guarantee.parts for leaf in leaves(part)]
+
+
+@pytest.mark.parametrize("what", ["regression", "classes"])
+def test_a_model_of_filtered_rows_under_substitution_is_two_steps(what: str) -> None:
+    """One person leaves the rows that pass, another enters: the model is that of people who come and go."""
+    _compare("filter", what)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("what", ["tree", "bayes", "search", "folds", "score"])
+def test_other_models_of_filtered_rows_are_two_steps_too(what: str) -> None:
+    _compare("filter", what)
+
+
+def test_a_model_of_filtered_rows_finds_the_line_of_these_rows() -> None:
+    study = rt.study(
+        {
+            "x": [n % 10 for n in range(4000)],
+            "y": [n % 10 if n % 3 else 9 - n % 10 for n in range(4000)],
+            "third": [n % 3 for n in range(4000)],
+        },
+        adjacency="substitute",
+        rows_each=1,
+        columns={"x": rt.integer(0, 9), "y": rt.integer(0, 9), "third": rt.integer(0, 2)},
+        budget=10,
+    )
+    told = [LinearRegression(epsilon=4).fit(*study.where(text).xy(["x"], "y")) for text in ("third = 0", "third > 0")]
+    assert [float(model.coef_[0]) for model in told] == pytest.approx([-1, 1], abs=0.2)
+    said = (
+        "a person who is replaced may leave them and another enter them, so a fit is 2 steps, each of 1/2 of its loss"
+    )
+    for model in told:
+        assert model.guarantee_.adjacency == study.ledger.adjacency
+        assert model.certificate_.verify(allow_unsigned=True).ok
+        assert any(said in caveat for caveat in model.certificate_.document["caveats"])
+    assert study.ledger.spent() == rt.PureDP(Fraction(8))
 
 
 @pytest.mark.parametrize("kind", ["household", "accounts"])

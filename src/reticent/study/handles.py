@@ -28,6 +28,7 @@ from reticent.entropy import system
 from reticent.errors import QuestionError
 from reticent.learning.handles import Handle
 from reticent.ledger import Ledger
+from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.public_facts import may_be_incomplete
@@ -59,17 +60,32 @@ class Columns:
 
     @property
     def neighbours(self) -> Adjacency:
-        return self.schema.person.with_one_cap()
+        whole = self.schema.person.with_one_cap()
+        return replace(whole, kind="add_remove") if self._comes_and_goes else whole
 
     @property
     def steps(self) -> int:
-        return self.schema.person.moved
+        return 2 if self._comes_and_goes else self.schema.person.moved
+
+    @property
+    def _comes_and_goes(self) -> bool:
+        """True if a person who is replaced may leave the rows that a filter chose, and their successor enter them."""
+        return self.schema.person.filtered and self.schema.person.adjacency == "substitute"
 
     def lifted(self, guarantee: Guarantee) -> Guarantee:
+        if self._comes_and_goes:  # the rows that pass are one part of a partition
+            return compose.across(
+                [guarantee], neighbours=self.schema.person.with_one_cap(), label="rows that a filter chose"
+            )
         return self.schema.lifted(guarantee)
 
     @property
     def lift_words(self) -> str:
+        if self._comes_and_goes:
+            return (
+                "a filter chose the rows: a person who is replaced may leave them and another enter them, so a fit is "
+                "2 steps, each of 1/2 of its loss"
+            )
         return self.schema.lift_words("a fit")
 
     @property
@@ -256,12 +272,6 @@ def xy(whole: Columns, columns: Sequence[str], y: str | None = None) -> tuple[Ha
     """
     if isinstance(columns, str) or not columns:
         raise QuestionError('X is a list of columns: study.xy(["age", "educ"], "affair")')
-    if whole.schema.person.filtered and whole.schema.person.adjacency == "substitute":
-        raise QuestionError(
-            "A model rests on a public number of rows under substitution, and a filter makes that private. Ask for "
-            "regress(y ~ x) where …, which buys the number. Or declare adjacency add_remove, where models buy it. "
-            "Nothing was charged."
-        )
     columns = [whole.schema.canonical(column) for column in columns]
     y = None if y is None else whole.schema.canonical(y)
     names: list[str] = []
