@@ -116,6 +116,18 @@ def test_a_test_of_correlation_tells_the_widths_of_even_columns() -> None:
     assert (told["even"][0] or 0.0) < 0.5 * (told["usual"][0] or 0.0)
 
 
+def test_a_correlation_of_columns_whose_spread_the_noise_hides_is_planned_as_wide_as_it_can_be() -> None:
+    """Skewed columns have little spread between their bounds: such a shape had been left out of the range."""
+    columns = {"x": rt.real(0, 100), "y": rt.real(0, 100)}
+    study = rt.study(
+        {name: [0.0] for name in columns}, adjacency="add_remove", columns=columns, budget=10, people=1_000
+    )
+    (line, *_) = study.plan(["test(x ~ y)"], epsilon="0.5").lines
+    told = {shape: noise for shape, noise, _ in line.expected.others}
+    assert line.expected.noise is not None
+    assert told["narrow near one end"] == 1.0 > line.expected.noise
+
+
 def test_a_question_by_group_tells_the_widths_of_a_group_a_tenth_as_large() -> None:
     groups = np.where(np.arange(ROWS) < ROWS / 20, "a", "b")  # a tenth of half
     study = studied({"x": drawn("usual"), "g": groups}, {"x": rt.real(0, 100), "g": rt.category(["a", "b"])})

@@ -138,7 +138,8 @@ class Correlation:
             return ExpectedAccuracy(None, None, TOO_FEW)
         least = null.least_seen(lambda effect: self.power(effect, people, null.LEVEL), 1.0)
         found = seeing(*usual[1:], least, "correlation", "deviations 1/6 of the ranges")
-        return replace(found, others=tuple((name, noise, sampled) for name, noise, sampled in others if noise))
+        # where noise hides the spread of a shape, an answer lies anywhere between -1 and 1
+        return replace(found, others=tuple((name, noise or 1.0, sampled) for name, noise, sampled in others))
 
     def _widths(self, shape: AssumedShape, people: int) -> tuple[float | None, float | None]:
         """Half-widths of noise and sampling for two columns of one shape; None where noise hides their spread."""
