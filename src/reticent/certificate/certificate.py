@@ -18,7 +18,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from reticent.certificate import schema
-from reticent.certificate.cell_columns import expanded, written
 from reticent.certificate.record import CertificateRecord
 from reticent.errors import CheckError, PublicParameterError
 from reticent.ledger import Ledger
@@ -65,6 +64,8 @@ class Certificate(CertificateRecord):
 
     def to_json(self) -> str:
         """The file: indented, in the order a person reads; answers of 100 cells or more are written by columns."""
+        from reticent.certificate.cell_columns import written
+
         return written(schema.ordered(self.document))
 
     def save(self, path: str | Path) -> Path:
@@ -175,6 +176,8 @@ def read_certificate(source: str | Path) -> Certificate:
     CheckError
         When it cannot be read, is larger than 64 MiB, or is not a certificate of this version.
     """
+    from reticent.certificate.cell_columns import expanded
+
     if isinstance(source, str) and source.lstrip().startswith("{"):
         text = source
     else:

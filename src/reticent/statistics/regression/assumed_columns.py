@@ -74,8 +74,8 @@ def usual(plan: LeastSquares | Point, people: int) -> tuple[float, float] | None
 def further(plan: LeastSquares | Point, people: int) -> tuple[RelatedWidths, ...]:
     """Expected half-widths of the first slope, where it is that of a number, for columns whose moments tell them.
 
-    Of a coefficient that is seldom told the noise is that of a release that just tells it, where noise of X'X makes it
-    look large enough (``sandwich``). Sampling is then that of the narrowest columns that are told as often as not.
+    A coefficient that is seldom told has the noise of a release that just tells it: noise of X'X makes it look large
+    enough (``sandwich``). Sampling is then that of the narrowest columns that are told as often as not.
     """
     if isinstance(plan.frame.blocks[0], CategoryKeys):
         return ()
