@@ -382,9 +382,9 @@ def test_a_span_that_nothing_pays_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _without_span(step: quantiles.QuantileStep) -> Guarantee:
-    parts = [step._drawn(replace(way, span=Fraction(0))) for way in step.pricing.ways]
     assert step.pricing.size is not None
-    return compose.in_sequence([step.pricing.size.guarantee, parts[-1]])
+    near = replace(step.pricing.ways[-1], span=Fraction(0))
+    return compose.in_sequence([step.pricing.size.guarantee, *step._drawn(near)])
 
 
 @pytest.mark.wide
