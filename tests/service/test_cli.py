@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import reticent as rt
 from reticent.cli import glossary
 from reticent.cli.options import stem_of
 from reticent.data.format import Format
@@ -227,6 +228,8 @@ def test_rehearse_says_that_the_rows_are_made_up(study: Path) -> None:
     assert one == two
     assert one.code == 0
     assert one.out.startswith("Made-up rows for 50 people; your file was not read and nothing was charged.")
+    found = rt.open(study).rehearse(["count"], epsilon=1, people=50)
+    assert repr(found).startswith("made-up rows for 50 people; your file was not read and nothing was charged")
     assert not (study.parent / "clinic.ledger").exists()
 
 

@@ -23,11 +23,12 @@ STREAM: Final = b"rehearsal"  # public: made-up rows need no secret
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rehearsal(Mapping[str, Answer]):
-    """Answers about made-up rows, by name, with the guarantee the real release would have."""
+    """Answers about rows made up for ``people`` persons, by name, with the guarantee the real release would have."""
 
     answers: tuple[Answer, ...]
     caveats: tuple[str, ...]
     guarantee: Guarantee
+    people: int
 
     def __getitem__(self, name: str) -> Answer:
         for answer in self.answers:
@@ -42,7 +43,7 @@ class Rehearsal(Mapping[str, Answer]):
         return len(self.answers)
 
     def __repr__(self) -> str:
-        lines = ["made-up rows; your file has not been read and nothing was charged"]
+        lines = [f"made-up rows for {self.people:,} people; your file was not read and nothing was charged"]
         lines += [str(answer) for answer in self.answers]
         lines += [f"note       {caveat}" for caveat in self.caveats]
         lines.append(f"guarantee  {sentence(self.guarantee.loss, self.guarantee.adjacency)}")
@@ -71,4 +72,4 @@ def rehearse(prepared: PreparedRelease, schema: Schema, people: int) -> Rehearsa
     stream, schema = Replayed(STREAM), flat(schema)
     table = open_table(made_up(schema, people, stream, "usual"), schema)
     answers, caveats = draw(prepared, table, stream, lambda stage: None)
-    return Rehearsal(answers, caveats, prepared.guarantee)
+    return Rehearsal(answers, caveats, prepared.guarantee, people)
