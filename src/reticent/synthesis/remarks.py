@@ -60,6 +60,6 @@ def sentence(column: str, noticed: Iterable[NoticedAtoms]) -> str:
     seen = [one.words for one in found if one.share < 1.0]
     if not seen:
         return f"not single values of {column}: the noise hides how many records share one"
-    least = " or ".join(seen)
+    least = " or ".join([seen[0].replace(" % (", " % of the records share (", 1), *seen[1:]])
     rest = "rarer ones are" if any("any" in one.among for one in found if one.share < 1.0) else "all others are"
-    return f"single values of {column} that at least {least} of the records share; {rest} spread over those near"
+    return f"single values of {column} that at least {least}; {rest} spread over those near"
