@@ -85,6 +85,27 @@ def test_a_random_plan_agrees(db: Database) -> None:
     expressions.agree(plain, schema, expressions.random_rows(random.Random(1), 60), engine)
 
 
+@pytest.mark.wide
+def test_logarithms_and_roots_are_within_a_step_of_those_of_python(db: Database) -> None:
+    engine = Postgres(address(db.server.url(READER, "x")).conninfo)
+
+    def opened(rows: list[Row], plain: Schema) -> Table:
+        return Table(open_source(expressions.as_table(rows), plain), plain, Limits(), None, engine=engine)
+
+    expressions.within_a_step(opened)
+
+
+@pytest.mark.wide
+def test_a_cell_depends_on_its_own_row_alone(db: Database) -> None:
+    """Logarithms and roots included: their last place may differ from Python's, and not from run to run."""
+    engine = Postgres(address(db.server.url(READER, "x")).conninfo)
+
+    def opened(rows: list[Row], plain: Schema) -> Table:
+        return Table(open_source(expressions.as_table(rows), plain), plain, Limits(), None, engine=engine)
+
+    expressions.alone(opened)
+
+
 def test_a_table_without_rows_gives_zeros(db: Database) -> None:
     schema = Schema(columns(), persons()[2])
     asked = queries()[::30]

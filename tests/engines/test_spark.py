@@ -35,7 +35,7 @@ from reticent.data.query_compiler import columns_of
 from reticent.data.schema import Integer, Person, Schema, category, integer, real
 from reticent.data.source import identity_of, is_spark, name_of
 from reticent.data.spark_table import open_frame
-from reticent.data.table import EngineFailure, check_engine, open_table
+from reticent.data.table import EngineFailure, Table, check_engine, open_table
 from reticent.demo.spark_server import cluster, connect_server
 from reticent.errors import Refusal, SpecError
 from reticent.ledger.fingerprint import DatabaseTable, source_at
@@ -179,17 +179,32 @@ def test_further_tables_stand_beside_rows_in_spark_as_beside_rows_in_memory(clea
 @pytest.mark.wide
 def test_expressions_and_filters_give_what_they_mean(clean: Any) -> None:
     """Each level is kept: inlined, a filter of eleven levels took all memory there was."""
-    for number, (plain, schema) in enumerate(test_expressions.views(11, 4)):
+    for number, (plain, schema) in enumerate(test_expressions.views(11, 2)):
         rows = test_expressions.random_rows(random.Random(number), 40)
-        some: list[Query] = [Rows(), *(PresentValues(name) for name in schema.computed)]
-        some += [Tally(name, among=column.among) for name, column in schema.columns.items() if _listed(schema, name)]  # type: ignore[union-attr]
+        some = test_expressions.queries(schema)
         found = table(frame(clean, test_expressions.as_table(rows)), plain).run(some, test_expressions.KEY, schema)
         reference = Reference(schema, rows, columns_of(some, schema), test_expressions.KEY, some)
         assert [one.vectors for one in found] == [reference.answer(query) for query in some]
 
 
-def _listed(schema: Schema, name: str) -> bool:
-    return name in schema.computed and hasattr(schema.columns[name], "among")
+@needs_spark
+@pytest.mark.wide
+def test_logarithms_and_roots_are_within_a_step_of_those_of_python(clean: Any) -> None:
+    def opened(rows: list[Row], plain: Schema) -> Table:
+        return table(frame(clean, test_expressions.as_table(rows)), plain)
+
+    test_expressions.within_a_step(opened)
+
+
+@needs_spark
+@pytest.mark.wide
+def test_a_cell_depends_on_its_own_row_alone(clean: Any) -> None:
+    """Logarithms and roots included: their last place may differ from Python's, and not from run to run."""
+
+    def opened(rows: list[Row], plain: Schema) -> Table:
+        return table(frame(clean, test_expressions.as_table(rows)), plain)
+
+    test_expressions.alone(opened)
 
 
 def moments(spark: Any, cells: str, column: Integer) -> list[str | None]:
