@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +71,10 @@ def test_a_refusal_names_interval_no_where_replies_are_likely_without_intervals(
 @pytest.mark.parametrize(
     ("question", "helps"),
     [
-        ("median(y) by g", "A larger ε, fewer groups or more people helps."),
-        ("quantile(y, 0.9)", "A larger ε, a level nearer the middle or more people helps."),
-        ("iqr(y) by g", "A larger ε, fewer groups or more people helps."),
-        ("iqr(z)", "A larger ε, bounds known without the file or more people helps."),
+        ("median(y) by g", r"ε [\d.]+ for this question, fewer groups or more people helps\."),
+        ("quantile(y, 0.9)", r"ε [\d.]+ for this question, a level nearer the middle or more people helps\."),
+        ("iqr(y) by g", r"ε [\d.]+ for this question, fewer groups or more people helps\."),
+        ("iqr(z)", r"ε [\d.]+ for this question, bounds known without the file or more people helps\."),
     ],
 )
 def test_a_refused_guess_names_its_groups_and_only_what_would_help(question: str, helps: str) -> None:
@@ -87,7 +89,24 @@ def test_a_refused_guess_names_its_groups_and_only_what_would_help(question: str
         of.release([question], epsilon=LITTLE)
     words = str(told.value)
     assert words.startswith(f"{question} at this ε"), words
-    assert helps in words
+    assert re.search(helps, words), words
+    enough = re.search(r"ε ([\d.]+) for this question", words)
+    assert enough is not None
+    of.plan([question], epsilon=enough[1], people=PEOPLE)  # not refused
+
+
+def test_a_refusal_names_an_epsilon_that_would_do_and_nearly_the_least() -> None:
+    of = rt.study({"z": [1.0] * 300}, adjacency="substitute", columns={"z": rt.real(complete=True)}, budget=5)
+    with pytest.raises(rt.QuestionError) as told:
+        of.release(["median(z)"], epsilon="0.1")
+    found = re.search(r"ε ([\d.]+) for this question", str(told.value))
+    assert found is not None
+    enough = Fraction(found[1])
+    of.plan(["median(z)"], epsilon=enough, people=300)
+    with pytest.raises(rt.QuestionError, match="for this question"):
+        of.plan(["median(z)"], epsilon=enough * Fraction(8, 10), people=300)
+    with pytest.raises(rt.QuestionError, match="A larger ε, bounds"):  # none up to 10
+        of.plan(["median(z)"], epsilon=1, people=9)
 
 
 def test_a_refusal_names_bounds_only_where_none_are_declared() -> None:

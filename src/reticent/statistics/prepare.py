@@ -5,14 +5,17 @@ Every refusal that public facts can justify is raised here, with nothing charged
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from reticent.data.expression_text import write
 from reticent.data.query import Per
+from reticent.errors import QuestionError
+from reticent.exact.rounding import round_up
 from reticent.privacy.numbers import positive
 from reticent.statistics import public_facts
 from reticent.statistics.context import Setting
@@ -22,6 +25,8 @@ from reticent.statistics.statistic import Ask, Statistic, ask
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Step
+
+MOST: Final = 10  # no refusal proposes a larger epsilon: above it a release needs a reason
 
 
 def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> Step:
@@ -47,6 +52,37 @@ def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> S
         so few people cannot support.
     """
     positive(epsilon, "epsilon")
+    try:
+        return _prepared(question, setting, epsilon)
+    except public_facts.TooFewValues as refusal:
+        enough = _enough(question, setting, epsilon)
+        words = str(public_facts.TooFewValues(refusal.reason, refusal.remedies, enough))
+        raise QuestionError(words) from None
+
+
+def _enough(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> Fraction | None:
+    """An epsilon that would do, within a tenth of the least one, in two digits; None where ``MOST`` would not."""
+
+    def fails(at: Fraction) -> bool:
+        try:
+            _prepared(question, setting, at)
+        except public_facts.TooFewValues:
+            return True
+        return False
+
+    low, high = epsilon, Fraction(MOST)
+    if low >= high or fails(high):
+        return None
+    while high > low * Fraction(11, 10):
+        middle = round_up(Fraction(math.sqrt(low * high)), 2)
+        if middle >= high:
+            break
+        low, high = (middle, high) if fails(middle) else (low, middle)
+    return high
+
+
+def _prepared(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> Step:
+    """The step, or the refusal of its statistic."""
     asked = ask(question)
     check_dates(asked.statistic, setting.schema)
     own = replace(setting, per=_unit(question, setting), delta=_delta(asked, setting))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from reticent.data.query import Keys, Per, PresentValues, Query, stability
 from reticent.data.schema import Category, Column, Integer, Person, value_words
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
+from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Label
 from reticent.statistics.context import Setting
@@ -28,8 +29,27 @@ def title(asked: Statistic, setting: Setting) -> str:
     return text if setting.keys is None else f"{text} by {setting.keys.clause}{TOTALS if setting.totals else ''}"
 
 
-def remedies(setting: Setting, *, has_bounds: bool, extreme: bool = False) -> str:
-    """Remedies where values are too few: ``A larger ε, fewer groups or more people helps``, and what else would.
+class TooFewValues(QuestionError):
+    """A refusal of values that are too few at an epsilon; ``prepare`` adds the least epsilon that would do.
+
+    Parameters
+    ----------
+    reason : str
+        A sentence.
+    remedies : sequence of str
+        What would help beside a larger epsilon.
+    enough : Fraction, optional
+        An epsilon that would do.
+    """
+
+    def __init__(self, reason: str, remedies: Sequence[str], enough: Fraction | None = None) -> None:
+        more = "A larger ε" if enough is None else f"ε {show(enough)} for this question"
+        super().__init__(f"{reason} {listed([more, *remedies], 'or')} helps. Nothing was charged.")
+        self.reason, self.remedies = reason, remedies
+
+
+def remedies(setting: Setting, *, has_bounds: bool, extreme: bool = False) -> list[str]:
+    """Remedies where values are too few, beside a larger epsilon: ``fewer groups``, and what else would.
 
     Parameters
     ----------
@@ -42,12 +62,10 @@ def remedies(setting: Setting, *, has_bounds: bool, extreme: bool = False) -> st
 
     Returns
     -------
-    str
-        A sentence.
+    list of str
     """
-    found = ["A larger ε", *["fewer groups"] * (setting.keys is not None)]
-    found += ["bounds known without the file"] * (not has_bounds) + ["a level nearer the middle"] * extreme
-    return f"{listed([*found, 'more people'], 'or')} helps."
+    found = ["fewer groups"] * (setting.keys is not None) + ["bounds known without the file"] * (not has_bounds)
+    return [*found, *["a level nearer the middle"] * extreme, "more people"]
 
 
 def labels(keys: Keys | None, inner: tuple[Label, ...] = ((),)) -> tuple[Label, ...]:

@@ -32,7 +32,6 @@ from reticent.data.design import SampleDesign
 from reticent.data.query import WEIGHT_ONE, PresentValues, Query, Ranks, Weighing, kept_rows
 from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy
-from reticent.errors import QuestionError
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Exponential
 from reticent.mechanisms.geometric import Geometric
@@ -594,11 +593,10 @@ class QuantileStep:
         size = self._supposed(float(most))
         for level in self.levels:
             if not any(self.feasible(level, size, way) for way in self.pricing.ways):
-                raise QuestionError(
+                raise public_facts.TooFewValues(
                     f"{self.name} at this ε would be a guess: with {most:,} values, too few lie on either "
-                    f"side of level {show(level)}. "
-                    f"{public_facts.remedies(self.setting, has_bounds=not self.cells.free, extreme=level * 2 != 1)} "
-                    "Nothing was charged."
+                    f"side of level {show(level)}.",
+                    public_facts.remedies(self.setting, has_bounds=not self.cells.free, extreme=level * 2 != 1),
                 )
 
     def expected(self, people: int) -> ExpectedAccuracy:

@@ -569,10 +569,10 @@ def _step(
     if setting.units is not None:
         most = setting.units * kept_rows(person, setting.per)
         if plan.expected(most).noise is None:
-            raise QuestionError(
+            raise public_facts.TooFewValues(
                 f"{public_facts.title(asked, setting)} at this ε would be a guess: {most:,} values cannot outweigh the "
-                f"public candidates. {public_facts.remedies(setting, has_bounds=plan.bounds is not None)} "
-                "Nothing was charged."
+                "public candidates.",
+                public_facts.remedies(setting, has_bounds=plan.bounds is not None),
             )
     return PlannedStep(
         public_facts.title(asked, setting),
