@@ -71,10 +71,16 @@ def test_a_refusal_names_interval_no_where_replies_are_likely_without_intervals(
 @pytest.mark.parametrize(
     ("question", "helps"),
     [
-        ("median(y) by g", r"ε [\d.]+ for this question, fewer groups or more people helps\."),
-        ("quantile(y, 0.9)", r"ε [\d.]+ for this question, a level nearer the middle or more people helps\."),
-        ("iqr(y) by g", r"ε [\d.]+ for this question, fewer groups or more people helps\."),
-        ("iqr(z)", r"ε [\d.]+ for this question, bounds known without the file or more people helps\."),
+        ("median(y) by g", r"fewer groups or more people helps\."),
+        (
+            "quantile(y, 0.9)",
+            r"a level nearer the middle or more people helps\.",
+        ),
+        ("iqr(y) by g", r"fewer groups or more people helps\."),
+        (
+            "iqr(z)",
+            r"bounds known without the file or more people helps\.",
+        ),
     ],
 )
 def test_a_refused_guess_names_its_groups_and_only_what_would_help(question: str, helps: str) -> None:
@@ -89,10 +95,11 @@ def test_a_refused_guess_names_its_groups_and_only_what_would_help(question: str
         of.release([question], epsilon=LITTLE)
     words = str(told.value)
     assert words.startswith(f"{question} at this ε"), words
-    assert re.search(helps, words), words
+    assert re.search(r"ε [\d.]+ for this question \(it has [\d.]+\), " + helps, words), words
     enough = re.search(r"ε ([\d.]+) for this question", words)
     assert enough is not None
-    of.plan([question], epsilon=enough[1], people=PEOPLE)  # not refused
+    whole = Fraction(enough[1]) / Fraction(95, 100)  # beside the share of incomplete rows, where g may be unlisted
+    of.plan([question], epsilon=whole, people=PEOPLE)  # not refused
 
 
 def test_a_refusal_names_an_epsilon_that_would_do_and_nearly_the_least() -> None:

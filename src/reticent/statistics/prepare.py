@@ -56,7 +56,8 @@ def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> S
         return _prepared(question, setting, epsilon)
     except public_facts.TooFewValues as refusal:
         enough = _enough(question, setting, epsilon)
-        words = str(public_facts.TooFewValues(refusal.reason, refusal.remedies, enough))
+        both = None if enough is None else (enough, epsilon)
+        words = str(public_facts.TooFewValues(refusal.reason, refusal.remedies, both))
         raise QuestionError(words) from None
 
 

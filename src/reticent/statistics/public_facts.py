@@ -9,7 +9,7 @@ from reticent.data.query import Keys, Per, PresentValues, Query, stability
 from reticent.data.schema import Category, Column, Integer, Person, value_words
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
-from reticent.privacy.numbers import show
+from reticent.privacy.numbers import about, show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Label
 from reticent.statistics.context import Setting
@@ -38,12 +38,14 @@ class TooFewValues(QuestionError):
         A sentence.
     remedies : sequence of str
         What would help beside a larger epsilon.
-    enough : Fraction, optional
-        An epsilon that would do.
+    enough : pair of Fraction, optional
+        An epsilon that would do, and the one that the question has.
     """
 
-    def __init__(self, reason: str, remedies: Sequence[str], enough: Fraction | None = None) -> None:
-        more = "A larger ε" if enough is None else f"ε {show(enough)} for this question"
+    def __init__(self, reason: str, remedies: Sequence[str], enough: tuple[Fraction, Fraction] | None = None) -> None:
+        more = "A larger ε"
+        if enough is not None:
+            more = f"ε {show(enough[0])} for this question (it has {about(enough[1])})"
         super().__init__(f"{reason} {listed([more, *remedies], 'or')} helps. Nothing was charged.")
         self.reason, self.remedies = reason, remedies
 
