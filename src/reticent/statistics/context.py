@@ -147,7 +147,7 @@ def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: i
     if rows == 1:
         return found
     full = expected(people * rows)
-    replies = joined(found.replies, "one row each", full.replies, f"{rows} rows each")
+    replies = joined(("one row each", found.replies), (f"{rows} rows each", full.replies))
     if full.noise is None:
         return replace(found, replies=replies)
     if found.noise is None:

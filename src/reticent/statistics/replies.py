@@ -23,8 +23,11 @@ HEAPED: Final = "heaped"  # many values are equal
 RARE: Final = 0.05  # share of a rare value
 SMALLER: Final = 0.1  # share of the rows that one of two groups has, where they are not equal
 SMALL: Final = "one group of a tenth"
+TENTH: Final = "a group a tenth as large"
+HUNDREDTH: Final = "a group a hundredth as large"
 ALWAYS: Final[Replies] = ((ANY, 1.0),)
 NEVER: Final[Replies] = ((ANY, 0.0),)
+ALIKE: Final = 1.2  # half-widths of two shapes that a plan does not tell apart
 LIKELY: Final = 0.5  # below it for every shape a release is refused
 TERMS: Final = 512
 FAR: Final = 40.0  # scales of noise, beyond which its probability counts as nothing
@@ -68,23 +71,22 @@ def hopeless(replies: Replies) -> bool:
     return bool(replies) and all(chance < LIKELY for _, chance in replies)
 
 
-def joined(first: Replies, one: str, second: Replies, other: str) -> Replies:
-    """The probabilities of two public numbers of rows, named ``one`` and ``other`` where they differ.
+def joined(*parts: tuple[str, Replies]) -> Replies:
+    """The probabilities of several public numbers of rows, by the names of these where they differ.
 
     Parameters
     ----------
-    first, second : Replies
-        Probabilities by public shape.
-    one, other : str
-        Names of the two numbers of rows.
+    parts : pairs of a name and Replies
+        Names of numbers of rows, and probabilities by public shape.
 
     Returns
     -------
     Replies
     """
-    if first == second or not first or not second:
-        return first or second
-    return (*_named(first, one), *_named(second, other))
+    told = [(which, replies) for which, replies in parts if replies]
+    if len({replies for _, replies in told}) < 2:
+        return told[0][1] if told else ()
+    return tuple(one for which, replies in told for one in _named(replies, which))
 
 
 def _named(replies: Replies, which: str) -> Replies:

@@ -44,7 +44,7 @@ from reticent.statistics.dates import calendar_told
 from reticent.statistics.grammar import parse
 from reticent.statistics.incomplete_rows import IncompleteStep
 from reticent.statistics.prepare import prepare
-from reticent.statistics.replies import joined
+from reticent.statistics.replies import HUNDREDTH, TENTH, joined
 from reticent.statistics.statistic import Ask, Statistic, ask, ours
 from reticent.study.formulas import extended, resolved
 from reticent.study.incomplete_shares import NO_SHARES, ReleaseShares, beside, place_of_count
@@ -64,7 +64,8 @@ DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 Question: TypeAlias = Statistic | Ask | str
 NO_TOTAL: Final = 'Say what the release may cost: epsilon="1".'
 MOST_DRAWS: Final = 100_000  # parts of a proof: each takes about 1.4 kB of a certificate
-FEWER: Final = 10  # a plan tells what follows where one row of so many passes a filter, or is in a group
+FEWER: Final = 10  # a plan tells what follows where one row of so many passes a filter
+SMALLER_GROUPS: Final = ((TENTH, 10), (HUNDREDTH, 100))
 LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
 
 
@@ -176,25 +177,28 @@ class PreparedRelease:
         if passing is None:
             fewer = view.beside.expected(nth, step.expected(max(people // FEWER, 1)))
             found = replace(
-                found, replies=joined(found.replies, "if every row passes", fewer.replies, "if a tenth does")
+                found, replies=joined(("if every row passes", found.replies), ("if a tenth does", fewer.replies))
             )
             tenth = "no reply" if fewer.noise is None else f"noise ± {fewer.noise:,.3g}"
             told = f"as if every row passed the filter, {tenth} if a tenth does; passing states their share"
         return replace(found, note="; ".join(text for text in (found.note, told) if text))
 
     def _in_groups(self, place: int, people: int) -> ExpectedAccuracy:
-        """The expectation of a step; by group for groups of equal size, and for one a tenth as large."""
+        """The expectation of a step; by group for groups of equal size, and for a tenth and a hundredth as large."""
         step = self.all_steps[place]
         found = step.expected(people)
         keys = self.asked[place].keys if place < len(self.steps) else None
         if keys is None or len(keys.labels) < 2:
             return found
-        few = step.expected(max(people // FEWER, 1))
-        replies = joined(found.replies, "equal groups", few.replies, "a tenth as large")
-        if few.noise is None or few.noise == found.noise:
-            return replace(found, replies=replies)
-        smaller = ("a tenth as large", few.noise, few.sampling)
-        return replace(found, replies=replies, others=(*found.others, smaller))
+        smaller = [(name, step.expected(max(people // times, 1))) for name, times in SMALLER_GROUPS]
+        return replace(
+            found,
+            replies=joined(("equal groups", found.replies), *((name, one.replies) for name, one in smaller)),
+            others=(
+                *found.others,
+                *((name, one.noise, one.sampling) for name, one in smaller if one.noise not in (None, found.noise)),
+            ),
+        )
 
     def _is_filtered(self, place: int) -> bool:
         """Tell if a step of ``all_steps`` is about rows that a condition of a question chose."""

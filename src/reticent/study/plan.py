@@ -24,7 +24,7 @@ from reticent.privacy.numbers import about, show
 from reticent.privacy.shortfall import too_little
 from reticent.statistics.context import ExpectedAccuracy, Step, values_of
 from reticent.statistics.estimand import CommonClause
-from reticent.statistics.replies import USUAL, hopeless, shown
+from reticent.statistics.replies import ALIKE, USUAL, hopeless, shown
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import PreparedRelease
 from reticent.study.cpu_time import RELEASE, of_drawing, of_reading, seconds
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger, where there is one
 
 FREE: Final = "free, of the answers above"
-ALIKE: Final = 1.2  # half-widths of two shapes that a plan does not tell apart
 WIDTH: Final = 80  # characters of a line of a plan that is printed
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 

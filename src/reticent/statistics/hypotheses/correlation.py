@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -137,9 +137,9 @@ class Correlation:
         if usual[1] is None:
             return ExpectedAccuracy(None, None, TOO_FEW)
         least = null.least_seen(lambda effect: self.power(effect, people, null.LEVEL), 1.0)
-        found = seeing(*usual[1:], least, "correlation", "deviations 1/6 of the ranges")
         # where noise hides the spread of a shape, an answer lies anywhere between -1 and 1
-        return replace(found, others=tuple((name, noise or 1.0, sampled) for name, noise, sampled in others))
+        told = [(name, noise or 1.0, sampled) for name, noise, sampled in others]
+        return seeing(*usual[1:], least, "correlation", "deviations 1/6 of the ranges", others=told, most=1.0)
 
     def _widths(self, shape: AssumedShape, people: int) -> tuple[float | None, float | None]:
         """Half-widths of noise and sampling for two columns of one shape; None where noise hides their spread."""

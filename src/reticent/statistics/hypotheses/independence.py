@@ -7,6 +7,7 @@ between the 2.5 % and the 97.5 % quantile. The law is that of noisy tables (``ta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +21,7 @@ from reticent.data.table import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
 from reticent.statistics import public_facts
-from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.context import ExpectedAccuracy, Setting, ShapeWidths
 from reticent.statistics.hypotheses import tables
 from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
@@ -38,6 +39,7 @@ from reticent.statistics.hypotheses.null import (
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import too_few
+from reticent.statistics.replies import ALIKE
 
 ENDS: Final = 499  # simulated tables for each strength that an end of the interval is tried at
 HALVINGS: Final = 7
@@ -144,9 +146,18 @@ def words_of(noise: float, sampling: float, what: str) -> tuple[str, ...]:
 
 
 def seeing(
-    noise: float | None, sampling: float | None, effect: float | None, what: str, shape: str
+    noise: float | None,
+    sampling: float | None,
+    effect: float | None,
+    what: str,
+    shape: str,
+    *,
+    others: Sequence[ShapeWidths] = (),
+    most: float = math.inf,
 ) -> ExpectedAccuracy:
-    """The line of a plan: half-widths, and the effect that is seen with power .8, in words and as a figure.
+    """The line of a plan: half-widths, and the effect that is seen with power .8, in words and as figures.
+
+    For other shapes the effect goes with the half-width of noise and sampling together.
 
     Parameters
     ----------
@@ -158,6 +169,10 @@ def seeing(
         Name of the effect.
     shape : str
         The assumed shape, in words.
+    others : sequence of name, noise and sampling
+        Half-widths for other public shapes.
+    most : float
+        The largest effect there can be.
 
     Returns
     -------
@@ -165,9 +180,15 @@ def seeing(
     """
     seen = f"seen with power {SEEN:g} at level {LEVEL:g}"
     if effect is None:
-        return ExpectedAccuracy(noise, sampling, f"assumes {shape}; no {what} is {seen}")
-    note = f"assumes {shape}; a {what} of {effect:.2g} is {seen}"
-    return ExpectedAccuracy(noise, sampling, note, figures=((f"{what} {seen}", effect),))
+        told = f"assumes {shape}; no {what} is {seen}"
+        return ExpectedAccuracy(noise, sampling, told, others=tuple(others))
+    usual = math.hypot(noise or 0.0, sampling or 0.0)
+    each = {name: effect * math.hypot(one or 0.0, other or 0.0) / usual for name, one, other in others}
+    every = [effect, *each.values()]
+    ends = f" ({min(every):.2g}–{max(every):.2g})" if max(every) <= most else f" ({min(every):.2g} and more)"
+    note = f"assumes {shape}; a {what} of {effect:.2g}{ends if max(every) > ALIKE * min(every) else ''} is {seen}"
+    further = ((f"{what} {seen}, {name}", one) for name, one in each.items() if one <= most)
+    return ExpectedAccuracy(noise, sampling, note, others=tuple(others), figures=((f"{what} {seen}", effect), *further))
 
 
 def aligned(shape: tuple[int, int], strength: float) -> Floats:

@@ -18,7 +18,7 @@ p-value counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -152,7 +152,7 @@ class Means:
             others.append((SMALL, *self._widths(SHAPES[0], (people * SMALLER, people * (1.0 - SMALLER)))))
         seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 2.0 * self.half)
         assumed = "equal groups, deviations 1/6 of the range"
-        return replace(seeing(*usual[1:], seen, "difference", assumed), others=tuple(others))
+        return seeing(*usual[1:], seen, "difference", assumed, others=others, most=2.0 * self.half)
 
     def _widths(self, shape: AssumedShape, sizes: tuple[float, float]) -> tuple[float, float]:
         """Half-widths of noise and sampling, in the column's unit, for two groups of so many values of a shape."""

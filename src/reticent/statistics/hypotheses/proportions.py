@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -92,8 +92,7 @@ class Proportions:
         if not too_few(people * SMALLER, [self.law.scale] * 2):
             others.append((SMALL, *self._widths(0.5, (people * SMALLER, people * (1.0 - SMALLER)))))
         seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 1.0)
-        found = seeing(*half, seen, "difference", "equal groups and shares about one half")
-        return replace(found, others=tuple(others))
+        return seeing(*half, seen, "difference", "equal groups and shares about one half", others=others, most=1.0)
 
     def _widths(self, share: float, sizes: tuple[float, float]) -> tuple[float, float]:
         """Half-widths of noise and sampling for two groups of so many values with one share."""

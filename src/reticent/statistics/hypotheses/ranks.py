@@ -38,7 +38,7 @@ from reticent.statistics.hypotheses.independence import seeing, words_of
 from reticent.statistics.hypotheses.null import Floats
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width, too_few
-from reticent.statistics.replies import SMALL, SMALLER
+from reticent.statistics.replies import SMALL, SMALLER, TENTH
 
 FEWEST, MOST = 6, 128  # bins of a rule
 CELLS: Final = 512  # of a rule, over all groups
@@ -181,10 +181,11 @@ class GroupRanks:
         small = (people * SMALLER, people * (1.0 - SMALLER)) if compared == 2 else (size * SMALLER,)
         least = null.least_seen(lambda away: self._seen(away, people, null.LEVEL), 0.98 * self._most)
         what = f"distance of P({self.among[0]} < {self.among[1]}) from 1/2" if compared == 2 else "mean rank's distance"
-        found = seeing(*widths([size] * compared), least, what, f"equal groups, {self.shape}")
+        others = [(SMALL if compared == 2 else TENTH, *widths(small))]
         if self._few(small[0]):  # it would be left out
-            return found
-        return replace(found, others=((SMALL if compared == 2 else "a tenth as large", *widths(small)),))
+            others = []
+        assumed = f"equal groups, {self.shape}"
+        return seeing(*widths([size] * compared), least, what, assumed, others=others, most=HALF)
 
     def power(self, effect: float, people: int, level: float) -> float:
         """For groups of equal size and the assumed shares, the last group shifted on the scale that makes them normal.
