@@ -21,7 +21,7 @@ from reticent.data.schema import EXACT_DOUBLE, LARGEST
 from reticent.errors import QuestionError
 from reticent.privacy.numbers import show
 
-MOST_CELLS: Final = 100_000  # groups of a product: a count of so many takes a certificate of 20 MB
+MOST_CELLS: Final = 100_000  # groups of a product: a count of so many takes 16 s and 0.7 GB
 MOST_INTEGERS: Final = 1_000  # of a range whose every integer is a group
 SLACK: Final = Fraction(1, 1 << 40)  # libraries' logarithms differ in the last place
 
