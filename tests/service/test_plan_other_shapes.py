@@ -178,6 +178,16 @@ def test_a_test_sees_the_effect_that_its_plan_tells_for_each_shape(shape: str) -
     assert 36 <= rejected <= 58
 
 
+def test_a_test_of_independence_tells_the_widths_of_uneven_margins() -> None:
+    """Nine in ten rows in one row and column of the table: V had four times the noise of even margins."""
+    made = np.random.default_rng(11)
+    rows = {name: np.where(made.uniform(size=ROWS) < 0.9, *keys) for name, keys in (("g", "ab"), ("k", "cd"))}
+    study = studied(rows, {"g": rt.category(["a", "b"]), "k": rt.category(["c", "d"])})
+    told, (seen, *_) = widths(study, "test(g ~ k)")
+    assert close(told["margins of 0.9"], seen), (told, seen)
+    assert (told["margins of 0.9"][0] or 0.0) > 3 * (told["usual"][0] or 0.0)
+
+
 def test_a_plan_of_a_test_tells_the_effect_that_is_seen_over_its_shapes() -> None:
     columns = {"x": rt.real(0, 100), "g": rt.category(["a", "b"]), "k": rt.category(["no", "yes"])}
     study = studied({name: np.zeros(ROWS) for name in columns}, columns)

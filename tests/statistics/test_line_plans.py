@@ -9,6 +9,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
+from reticent.data.query import WEIGHT_ONE
 from reticent.data.schema import Person, Real, Schema
 from reticent.entropy import Replayed
 from reticent.outcome import Reply
@@ -157,6 +158,23 @@ def test_releases_of_a_shape_that_is_known_by_its_moments_have_its_widths(
     assert len(found) >= 4
     assert told.noise == pytest.approx(fmean(one.noise for one in found), rel=0.25)
     assert told.sampling == pytest.approx(fmean(one.sampling for one in found), rel=0.25)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("shape", FURTHER, ids=[one.name for one in FURTHER])
+def test_releases_of_weighted_rows_of_such_a_shape_have_its_widths(shape: RelatedColumns) -> None:
+    people, near = 20_000, Adjacency("add_remove")
+    plan = LeastSquares(Frame((BOX, BOX), BOX), Price(Fraction(20), Fraction(0), near), people, times=Fraction(3))
+    (told,) = (one for one in further(plan, people) if one.name == shape.name)
+    noises, samplings = [], []
+    for key in range(5):
+        weights = np.random.default_rng(key).integers(0, WEIGHT_ONE, people)
+        slope = plan.draw(*related(shape, people, key, 2), Replayed(f"{key}"), weights).estimates[1]
+        assert slope is not None
+        noises.append(slope.noise)
+        samplings.append(slope.sampling)
+    assert told.noise == pytest.approx(fmean(noises), rel=0.25)
+    assert told.sampling == pytest.approx(fmean(samplings), rel=0.25)
 
 
 @pytest.mark.few(1)

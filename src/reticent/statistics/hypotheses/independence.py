@@ -45,6 +45,7 @@ ENDS: Final = 499  # simulated tables for each strength that an end of the inter
 HALVINGS: Final = 7
 LARGEST: Final = 400  # cells
 WIDE: Final = 100  # cells: beyond it fewer tables are simulated
+MOSTLY: Final = 0.9  # share of the first row, and of the first column, of a table with uneven margins
 ROUGH: Final = 499  # simulated tables for the note of a plan
 
 
@@ -77,7 +78,9 @@ class Independence:
     def expected(self, people: int) -> ExpectedAccuracy:
         noise, sampling = tables.half_widths(people * aligned(self.shape, 0.0), self.law)
         seen = least_seen(lambda effect: self._power(effect, people, LEVEL, ROUGH), 1.0)
-        return seeing(noise, sampling, seen, "V", "even margins")
+        uneven = np.outer(*(_mostly_first(size) for size in self.shape))
+        others = [(f"margins of {MOSTLY}", *tables.half_widths(people * uneven, self.law))]
+        return seeing(noise, sampling, seen, "V", "even margins", others=others, most=1.0)
 
     def power(self, effect: float, people: int, level: float) -> float:
         """Probability of a rejection at this effect.
@@ -109,6 +112,13 @@ class Independence:
         bar = _bar(self, people, level, draws)
         drawn = self.law.draw(aligned(self.shape, effect), float(people), draws, stream("power"))
         return float((self.law.statistics(drawn) > bar).mean())
+
+
+def _mostly_first(size: int) -> Floats:
+    """Shares of values of which the first has ``MOSTLY``, and the others the rest in equal parts."""
+    shares: Floats = np.full(size, (1.0 - MOSTLY) / (size - 1))
+    shares[0] = MOSTLY
+    return shares
 
 
 TOO_FEW: Final = "too few noisy rows for a test at this loss: the p-value is 1"
