@@ -51,7 +51,13 @@ AGGREGATES = {
     "avg(age)": "mean(age)",
     "var_samp(cost)": "variance(cost)",
     "variance(cost)": "variance(cost)",
+    "var(cost)": "variance(cost)",
     "stddev(cost)": "sd(cost)",
+    "std(cost)": "sd(cost)",
+    "count(1)": "count",
+    "sum(if(age > 3, cost, 0))": "sum(case when age > 3 then cost else 0 end)",
+    "approx_percentile(cost, 0.9)": "quantile(cost, 0.9)",
+    "quantile(cost, 0.9)": "quantile(cost, 0.9)",
     "median(cost)": "median(cost)",
     "percentile_cont(0.9) within group (order by cost)": "quantile(cost, 0.9)",
     "percentile_cont(0.9) within group (order by cost desc)": "quantile(cost, 0.1)",
@@ -84,6 +90,7 @@ CONDITIONS = {
     "year(seen) = 2024 and extract(month from seen) = 2": "year(seen) = 2024 and month(seen) = 2",
     "extract(isodow from seen) <= 5": "weekday(seen) <= 5",
     "date_diff('day', born, seen) > 30": "days(seen - born) > 30",
+    "days(seen - born) > 30": "days(seen - born) > 30",
 }
 
 
@@ -205,6 +212,10 @@ def test_the_clause_of_googlesql_is_read() -> None:
     assert read("select dp_interval_low(count(*)) from study", SCHEMA) is not None
     assert "privacy_unit_column is who" in refused(text.replace("'who'", "cost"))
     assert "no option max_bytes" in refused(text.replace("delta", "max_bytes"))
+    groups = text.replace("delta=1e-9", "group_selection_strategy = PUBLIC_GROUPS")
+    assert read(groups, SCHEMA).asks
+    assert "keys(x)" in refused(groups.replace("PUBLIC_GROUPS", "LAPLACE_THRESHOLD"))
+    assert "Bounds of a person" in refused(text.replace("COUNT(*)", "SUM(cost, contribution_bounds_per_row => (0, 9))"))
 
 
 REFUSED = {
@@ -288,6 +299,26 @@ REFUSED = {
     "select anon_count(*) from study": "Write instead: COUNT(*).",
     "select width_bucket(cost, 0, 9, 3), count(*) from study group by 1": "CASE WHEN",
     "select rank() over (order by cost) from study": "ORDER BY and LIMIT",
+    "select distinct ward from study": "Write instead: GROUP BY.",
+    "select top 5 ward, count(*) from study group by ward": "Write LIMIT 5",
+    "select count(*) from study fetch first 3 rows only": "Write instead: LIMIT 5",
+    "select avg(datediff(seen, born)) from study": "Write DATE_DIFF('day', a, b).",
+    "select count(who) from study": "COUNT(DISTINCT who) counts persons, COUNT(*) rows",
+    "select count(*) from study where seen > born + interval '2 days'": "DATE_DIFF('day', a, b) > 2",
+    "select count(*) from study where seen > current_date": "CURRENT_DATE is not allowed",
+    "select strftime(seen, '%Y'), count(*) from study group by 1": "STRFTIME is not allowed",
+    "select date_part('month', seen), count(*) from study group by 1": "EXTRACT(MONTH FROM x)",
+    "select avg(power(cost, 2)) from study": "Write instead: x * x",
+    "select avg(nullif(cost, 0)) from study": "FILTER (WHERE x <> 0)",
+    "select sum(cost) / nullif(count(*), 0) from study": "no reply where the divisor may be 0",
+    "select avg(cost) > 3 from study": "> is not allowed in arithmetic on aggregates. Write instead: HAVING",
+    "select case when avg(cost) > 3 then 1 else 0 end from study": "Write instead: HAVING",
+    "select sqrt(variance(cost)) from study": "Write instead: the aggregate alone",
+    "select string_agg(ward, ',') from study": "STRING_AGG is not allowed",
+    "select any_value(ward) from study": "ANY_VALUE is not allowed",
+    "select count(*) from study where cost > (select avg(cost) from study)": "A subquery inside an expression",
+    "select count(*) from study where if(age > 3, true) = true": "IF needs three parts",
+    "select var(cost, age) from study": "cannot be read",
     "select avg(t) from (select who, sum(cost) t from study group by who) x": "per=person",
     "select count(*) from study where exists (select 1 from study s where s.age > 3)": "a JOIN that the study declares",
 }
@@ -376,7 +407,7 @@ def test_joins_are_those_that_the_study_declares() -> None:
         (f"visits v {DRUGS} left join patients v on v.who = v.pid", "Two tables are called v"),
         ("visits v left join drugs d using (who, visit)", "leaves out rows without drugs"),
         ("visits", "JOIN drugs ON visits.who = drugs.who AND visits.visit = drugs.visit"),
-        ("patients p", "Write FROM visits JOIN patients"),
+        ("patients p", "Write FROM visits JOIN patients ON visits.who = patients.pid."),
         (f"(select cost from visits v {DRUGS}) t join wards w on t.unit = w.code", "JOIN wards ON t.unit = w.code"),
         (
             f"(select cost from visits v {DRUGS} where old union all select cost from study where not old) t",
@@ -441,6 +472,7 @@ def test_a_subquery_of_a_further_table_is_joined_with_its_names_and_its_conditio
         ("visits v right join patients p on v.who = p.pid", "write LEFT JOIN patients"),
         ("patients p full join visits v on v.who = p.pid", "LEFT JOIN patients ON visits.who = p.pid"),
         ("patients p join wards w on p.unit = w.code", "Write FROM visits JOIN patients"),
+        ("patients p join visits v on v.who = p.pid join visits w on w.who = p.pid", "beside other rows of visits"),
         ("(select * from patients) p", "Write FROM visits JOIN patients"),
         ("visits v left join (select * from patients where age > 3) p on v.who = p.pid", "after the joins"),
         ("visits v join (select age from patients) p on v.who = p.pid", "ON v.who = p.pid"),
@@ -459,7 +491,8 @@ def test_a_name_of_several_tables_is_said_with_one() -> None:
         (f"select avg(age) {source}", "Say v.age or p.age"),
         (f"select avg(w.name) {source}", "no table 'w'"),
         (f"select avg(p.cost) {source}", "no column 'cost'"),
-        (f"select avg(name) {source}", "no column 'name'"),
+        (f"select avg(name) {source}", "name is a column of wards: JOIN wards ON visits.unit = wards.code."),
+        (f"select count(unit) {source}", "unit joins tables and is not declared: [columns.unit]"),
         (f"select job, count(*) {source} group by job", "keys(patients.job)"),
     ):
         with pytest.raises(QuestionError, match=re.escape(words)):

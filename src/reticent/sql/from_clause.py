@@ -74,7 +74,7 @@ def rows_of_table(name: str, schema: Schema, tables: Sequence[str], *, alone: bo
         known = f" Its tables: {', '.join([tables[-1], *schema.tables])}." if schema.tables else ""
         raise refusal(f"There is no table '{name}'.{known} Write FROM {tables[-1]}.")
     plain: dict[str, Tree] = {one: ColumnName(one) for one in schema.columns if not schema.table_of(one)}
-    main = RowView(plain, keys=_keys_of(schema, ""))
+    main = RowView(plain, keys=_keys_of(schema, ""), elsewhere=_elsewhere(schema, tables))
     if not alone or name.lower() != TABLE:
         return main
     of = {table: rows_of_table(table, schema, tables, alone=True).columns for table in schema.tables}
@@ -122,7 +122,7 @@ def joined_rows(
     else:
         found = _Joining(first, schema, tables)
         if first.rows.table:
-            raise refusal(_of_main(first.rows.table, tables))
+            raise refusal(_of_main(first.rows.table, schema, tables))
         found.add(node, second, _how(node, first, second, schema, tables))
     for node, rows in joins[1:]:
         found.add(node, rows, _how(node, first, rows, schema, tables))
@@ -147,7 +147,7 @@ def check_joined(rows: RowView, schema: Schema, tables: Sequence[str]) -> None:
         Rows of a further table alone, or a join that leaves the number of rows open.
     """
     if rows.table:
-        raise refusal(_of_main(rows.table, tables))
+        raise refusal(_of_main(rows.table, schema, tables))
     for table, joined in schema.tables.items():
         if joined.always and table not in rows.joined:
             word = "JOIN" if joined.join == "inner" else "LEFT JOIN"
@@ -169,6 +169,8 @@ class _Joining:
     def add(self, node: Any, given: NamedRows, how: str) -> None:
         """Join one further table."""
         table, word = given.rows.table, given.word
+        if not table:
+            raise refusal(_beside_itself(self.tables))
         if table in self.how:
             raise refusal(f"{table} is joined twice. A row has one partner there: JOIN {table} once.")
         if word.lower() in self.views:
@@ -236,7 +238,9 @@ class _Joining:
         keys = {name: full for rows in reversed(self.views.values()) for name, full in rows.keys.items()}
         columns = {**_plain(qualified), **self.merged}
         names = frozenset(qualified)
-        return RowView(columns, self.condition.condition, names, qualified and inside, self.how, keys)
+        elsewhere = self.main.rows.elsewhere
+        how = self.how
+        return RowView(columns, self.condition.condition, names, qualified and inside, how, keys, elsewhere=elsewhere)
 
 
 def _lower(keys: Mapping[str, str]) -> dict[str, str]:
@@ -256,8 +260,35 @@ def _keys_of(schema: Schema, table: str) -> dict[str, str]:
     return {name: f"{table}.{name}" for name in theirs}
 
 
-def _of_main(table: str, tables: Sequence[str]) -> str:
-    return f"The rows of this study are those of {tables[-1]}. Write FROM {tables[-1]} JOIN {table} ON …"
+def _beside_itself(tables: Sequence[str]) -> str:
+    return (
+        f"Rows of {tables[-1]} beside other rows of {tables[-1]} are no rows of one person alone: join a further table "
+        "by its name."
+    )
+
+
+def _of_main(table: str, schema: Schema, tables: Sequence[str]) -> str:
+    return f"The rows of this study are those of {tables[-1]}. Write FROM {tables[-1]} {_join(schema, table, tables)}."
+
+
+def _join(schema: Schema, table: str, tables: Sequence[str]) -> str:
+    """The join that the study declares of a table with the main one."""
+    return f"JOIN {table} ON {_shown(schema, table, {'': tables[-1]})}"
+
+
+def _elsewhere(schema: Schema, tables: Sequence[str]) -> dict[str, str]:
+    """Words for names that the main table has not as columns: those of further tables, keys and the person."""
+    found: dict[str, str] = {}
+    for full in schema.columns:
+        if table := schema.table_of(full):
+            own = own_name(schema.tables, full)
+            words = f"{own} is a column of {table}: {_join(schema, table, tables)}."
+            found.setdefault(own.lower(), words)
+    for name in _keys_of(schema, ""):
+        found[name.lower()] = f"{name} joins tables and is not declared: [columns.{name}] makes it a column."
+    if (person := schema.person_here) is not None:
+        found[person.lower()] = f"{person} names the person. COUNT(DISTINCT {person}) counts persons, COUNT(*) rows."
+    return found
 
 
 def _plain(qualified: Mapping[str, Mapping[str, Tree]]) -> dict[str, Tree]:
@@ -273,10 +304,7 @@ def _plain(qualified: Mapping[str, Mapping[str, Tree]]) -> dict[str, Tree]:
 def _how(node: Any, first: NamedRows, given: NamedRows, schema: Schema, tables: Sequence[str]) -> str:
     """The kind of a join, whose node holds nothing but that and a condition."""
     if not given.rows.table and not first.rows.table:
-        raise refusal(
-            f"Rows of {tables[-1]} beside other rows of {tables[-1]} are no rows of one person alone: join a further "
-            "table by its name."
-        )
+        raise refusal(_beside_itself(tables))
     table = given.rows.table or first.rows.table or tables[-1]
     words = {"": tables[-1] if first.rows.table else first.word, table: given.word if given.rows.table else first.word}
     shown = _shown(schema, table, words) if table in schema.tables else "…"

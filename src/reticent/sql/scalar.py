@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Final
 
 from reticent.data.expression import joined
@@ -49,7 +50,35 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "cast": "declare the column as what it is, in the study",
     "trycast": "declare the column as what it is, in the study",
     "mod": "cut classes: CASE WHEN x < 10 THEN …",
-    "dpipe": "group by both columns",
+    "intdiv": "FLOOR(x / 10)",
+    "ceil": "FLOOR(x)",
+    "trunc": "FLOOR(x)",
+    "pow": "x * x",
+    "exp": "a column that holds it",
+    "sign": "CASE WHEN x > 0 THEN 1 ELSE 0 END",
+    "nullif": "AVG(x) FILTER (WHERE x <> 0)",
+    "nullsafeeq": "x = 3, or x IS NULL",
+    "nullsafeneq": "x <> 3, or x IS NOT NULL",
+    **dict.fromkeys(("dpipe", "concat"), "group by both columns"),
+    **dict.fromkeys(("interval", "dateadd", "datesub"), "DATE_DIFF('day', a, b) > 2"),
+    **dict.fromkeys(("currentdate", "currenttimestamp", "datefromparts"), "a date, DATE '2024-03-01'"),
+    **dict.fromkeys(("timetostr", "tochar"), "DATE_TRUNC('month', x), or MONTH(x)"),
+    **dict.fromkeys(("minute", "second"), "HOUR(x)"),
+    "monthname": "MONTH(x)",
+    "lastday": "DATE_TRUNC('month', x)",
+    "dayofweek": "EXTRACT(ISODOW FROM x)",
+    "dayofyear": "EXTRACT(WEEK FROM x)",
+    "substring": "LEFT(x, 3)",
+    **dict.fromkeys(
+        ("regexplike", "regexpfullmatch", "similarto", "glob", "startswith", "right", "length", "replace"),
+        "list the keys: ward IN ('north', 'south'), or LEFT(code, 3) = 'I21'",
+    ),
+    **dict.fromkeys(
+        ("first", "last", "firstvalue", "lastvalue", "ignorenulls"), "MEDIAN(x), or COUNT(*) with GROUP BY"
+    ),
+    **dict.fromkeys(("logicaland", "logicalor"), "COUNT_IF(x > 3)"),
+    **dict.fromkeys(("skewness", "kurtosis"), "COUNT(*) with GROUP BY FLOOR(x / 10)"),
+    **dict.fromkeys(("argmax", "argmin"), "PERCENTILE_CONT(0.99) WITHIN GROUP (ORDER BY x)"),
     "upper": "LOWER(x)",
     "log": "LN(x), the natural logarithm",
     "rand": "the noise is drawn by the release",
@@ -81,6 +110,14 @@ _FUNCTIONS: Final[Mapping[str, str]] = {
     "ANON_QUANTILES": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
     "ANON_VAR_POP": "VARIANCE(x)",
     "ANON_STDDEV_POP": "STDDEV(x)",
+    "AGE": "DATE_DIFF('day', a, b)",
+    "DATE_PART": "EXTRACT(MONTH FROM x)",
+    "ENTROPY": "COUNT(*) with GROUP BY",
+    "GEOMEAN": "AVG(LN(x))",
+    "HISTOGRAM": "COUNT(*) with GROUP BY FLOOR(x / 10)",
+    "ISNULL": "x IS NULL",
+    "NOW": "a date, DATE '2024-03-01'",
+    "PRODUCT": "SUM(LN(x))",
 }
 
 
@@ -122,9 +159,29 @@ def unknown(node: Any) -> str:
         instead = f" Write instead: {_FUNCTIONS[named]}." if named in _FUNCTIONS else ""
         return f"There is no function {named} here.{instead}"
     hint = f" Write instead: {_INSTEAD[word]}." if word in _INSTEAD else ""
-    return f"{_TITLES.get(word, word.upper())} is not allowed in an expression of a row.{hint}"
+    return f"{_title(node)} is not allowed in an expression of a row.{hint}"
 
 
+def unknown_around(node: Any) -> str:
+    """The words for a node around aggregates that is not allowed, with what to write instead."""
+    instead = _AROUND.get(node.key) or _INSTEAD.get(node.key) or "the aggregate alone, and compute the rest from it"
+    return f"{_title(node)} is not allowed in arithmetic on aggregates. Write instead: {instead}."
+
+
+def _title(node: Any) -> str:
+    """The word of a node, as it is written in SQL."""
+    if node.key in _TITLES:
+        return _TITLES[node.key]
+    if node.key in _OPERATIONS:
+        return _OPERATIONS[node.key][0].upper()
+    return str(node.sql_name() if hasattr(node, "sql_name") else node.key.upper())
+
+
+_AROUND: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("eq", "neq", "lt", "lte", "gt", "gte", "case", "if"), "HAVING AVG(x) > 3, which chooses rows"),
+    "nullif": "SUM(x) / COUNT(*), which has no reply where the divisor may be 0",
+    "coalesce": "the aggregate alone; the column no_reply names what has no number",
+}
 _TITLES: Final[Mapping[str, str]] = {
     "window": "A window (OVER)",
     "subquery": "A subquery inside an expression",
@@ -132,10 +189,29 @@ _TITLES: Final[Mapping[str, str]] = {
     "mod": "%",
     "null": "NULL",
     "select": "A subquery inside an expression",
+    "intdiv": "//",
+    "pow": "POWER",
+    "dateadd": "DATE_ADD",
+    "datesub": "DATE_SUB",
+    "timetostr": "STRFTIME",
+    "groupconcat": "STRING_AGG",
+    "ignorenulls": "ANY_VALUE",
+    "approxdistinct": "APPROX_COUNT_DISTINCT",
+    "logicaland": "BOOL_AND",
+    "logicalor": "BOOL_OR",
+    "regexplike": "REGEXP_MATCHES",
+    "regexpfullmatch": "A regular expression",
+    "similarto": "SIMILAR TO",
+    "startswith": "STARTS_WITH",
+    "nullsafeeq": "IS NOT DISTINCT FROM",
+    "nullsafeneq": "IS DISTINCT FROM",
+    "datefromparts": "MAKE_DATE",
 }
 
 
-def column_of(name: str, columns: Mapping[str, Tree], *, quoted: bool) -> str:
+def column_of(
+    name: str, columns: Mapping[str, Tree], *, quoted: bool, elsewhere: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """The spelling of a column; without double quotes capitals do not matter where that leaves one.
 
     Parameters
@@ -146,6 +222,8 @@ def column_of(name: str, columns: Mapping[str, Tree], *, quoted: bool) -> str:
         Columns of the table, by name.
     quoted : bool
         True for a name in double quotes, whose capitals matter.
+    elsewhere : mapping of str to str
+        Words for names that are no column here, in small letters.
 
     Returns
     -------
@@ -162,6 +240,8 @@ def column_of(name: str, columns: Mapping[str, Tree], *, quoted: bool) -> str:
     alike = [] if quoted else [one for one in columns if one.lower() == name.lower()]
     if len(alike) == 1:
         return alike[0]
+    if not alike and name.lower() in elsewhere:
+        raise refusal(elsewhere[name.lower()])
     lower = {one.lower(): one for one in columns}
     near = difflib.get_close_matches(name.lower(), lower, n=1)
     hint = f" Did you mean {lower[near[0]]}?" if near else ""
@@ -176,11 +256,11 @@ def _column(node: Any, rows: RowView) -> Tree:
     name, quoted, table = name_of(node.this), bool(node.this.args.get("quoted")), node.args.get("table")
     if table is not None and rows.qualified:
         columns = rows.qualified.get(name_of(table).lower(), {})
-        return columns[column_of(name, columns, quoted=quoted)]
+        return columns[column_of(name, columns, quoted=quoted, elsewhere=rows.elsewhere)]
     several = [f"{one}.{name}" for one, columns in rows.qualified.items() if name.lower() in map(str.lower, columns)]
     if len(several) > 1 and name.lower() not in map(str.lower, rows.columns):
         raise refusal(f"'{name}' is a column of several tables. Say {' or '.join(several)}.")
-    return rows.columns[column_of(name, rows.columns, quoted=quoted)]
+    return rows.columns[column_of(name, rows.columns, quoted=quoted, elsewhere=rows.elsewhere)]
 
 
 def _literal(node: Any, _: RowView) -> Tree:
@@ -281,6 +361,23 @@ def _case(node: Any, rows: RowView) -> Tree:
     return Application("case", (*found, tree_of(node.args["default"], rows)))
 
 
+def _if(node: Any, rows: RowView) -> Tree:
+    """``IF(condition, x, y)``, a CASE of two."""
+    parts(node, "this", "true", "false")
+    if node.args.get("false") is None:
+        raise refusal("IF needs three parts: the last is what the other rows have.")
+    return Application("case", tuple(tree_of(node.args[name], rows) for name in ("this", "true", "false")))
+
+
+def _named_function(node: Any, rows: RowView) -> Tree:
+    """``DAYS(b - a)`` and ``HOURS(b - a)``, of a difference of dates."""
+    word = str(node.this).lower()
+    if word not in ("days", "hours") or len(node.expressions) != 1:
+        raise refusal(unknown(node))
+    parts(node, "this", "expressions")
+    return Application(word, (tree_of(node.expressions[0], rows),))
+
+
 def _floor(node: Any, rows: RowView) -> Tree:
     parts(node, "this")
     return Application("floor", (tree_of(node.this, rows), ONE))
@@ -339,6 +436,8 @@ _READINGS: Final[Mapping[str, Callable[[Any, RowView], Tree]]] = {
     "between": _between,
     "in": _among,
     "case": _case,
+    "if": _if,
+    "anonymous": _named_function,
     "floor": _floor,
     "cast": _date,
     "extract": _extract,

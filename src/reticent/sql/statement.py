@@ -34,7 +34,7 @@ from reticent.sql.output import (
     product,
     times,
 )
-from reticent.sql.scalar import number_of, tree_of, unknown
+from reticent.sql.scalar import number_of, tree_of, unknown, unknown_around
 from reticent.sql.syntax import TABLE, name_of, parts, refusal, select
 from reticent.sql.view import RowView, narrowed, united
 from reticent.statistics.grammar import KINDS
@@ -276,6 +276,8 @@ class _StatementReader:
     def _condition(self, node: Any, rows: RowView) -> Tree:
         inner = _only(node, "this")
         self._check_tables(inner, rows)
+        if (within := next((one for one in inner.walk() if one.key in ("subquery", "select")), None)) is not None:
+            raise refusal(unknown(within))
         if _aggregated(inner):
             raise refusal("WHERE is about one row: a condition on an aggregate stands in HAVING.")
         return tree_of(inner, rows)
@@ -365,7 +367,7 @@ class _StatementReader:
                 ask = AGGREGATES[word](self, node)
                 return WeightedSum(((self._asked(ask), Fraction(1)),))
             case _:
-                raise refusal(unknown(node).replace("an expression of a row", "arithmetic on aggregates"))
+                raise refusal(unknown_around(node))
 
     def _asked(self, ask: Ask) -> str:
         """Keep a question about the rows of the statement; its name, which those of equal questions share."""
@@ -396,8 +398,8 @@ class _StatementReader:
         inner = _only(node, "this", "expressions")
         if node.args.get("expressions"):
             raise refusal("COUNT takes *, one column, or DISTINCT and the person.")
-        if inner is None or inner.key == "star":
-            if inner is not None:
+        if inner is None or inner.key == "star" or _is_number(inner):  # COUNT(1) is COUNT(*)
+            if inner is not None and inner.key == "star":
                 parts(inner)
             return Ask(KINDS["count"].read({}))
         if inner.key != "distinct":
@@ -511,6 +513,7 @@ AGGREGATES: Final[Mapping[str, Callable[[_StatementReader, Any], Ask]]] = {
     "withingroup": _StatementReader.within_group,
     "percentilecont": _StatementReader.percentile,
     "percentiledisc": _StatementReader.percentile,
+    "quantile": _StatementReader.percentile,
     "approxquantile": _StatementReader.percentile,
     "filter": _StatementReader.filtered,
     "min": _StatementReader.extreme,
@@ -625,6 +628,11 @@ def _cost(options: Mapping[str, str], schema: Schema) -> dict[str, str]:
             case "max_groups_contributed" | "max_rows_contributed":
                 if given != str(schema.person.rows):
                     raise refusal(f"{name} is {schema.person.rows}, as the study declares.")
+            case "group_selection_strategy":
+                if given.upper() != "PUBLIC_GROUPS":
+                    raise refusal(
+                        "group_selection_strategy is PUBLIC_GROUPS; the line keys(x) of a release finds others."
+                    )
             case _:
                 raise refusal(f"There is no option {name}: write epsilon, delta, weight.")
     return found

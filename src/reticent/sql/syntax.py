@@ -7,8 +7,8 @@ SQLGlot reads the text and does nothing else. No text of a statement reaches an 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from reticent.errors import QuestionError
 
@@ -21,6 +21,22 @@ _PRIVATE: Final = re.compile(
 _OPTION: Final = re.compile(r"\s*(\w+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]+))\s*", re.IGNORECASE)
 
 _FIRST: Final = re.compile(r"\s*(?!(?:SELECT|WITH|FROM|VALUES)\b)([A-Z_]+)", re.IGNORECASE)
+
+# functions that SQLGlot does not know, by the name of one that it does
+_SPELLED: Final[Mapping[str, str]] = {"VAR": "VARIANCE", "STD": "STDDEV", "APPROX_PERCENTILE": "QUANTILE_CONT"}
+# words of other dialects that leave a statement unreadable, with what to write instead
+_OTHER_DIALECTS: Final[Mapping[str, str]] = {
+    r"=>": "Bounds of a person are those that the study declares: AVG(x).",
+    r"\bTOP\s+\d": "Write LIMIT 5 at the end.",
+    r"\bDATE_?DIFF\s*\(": "Write DATE_DIFF('day', a, b).",
+}
+_PARTS_INSTEAD: Final[Mapping[str, str]] = {
+    "distinct": "GROUP BY",
+    "offset": "LIMIT alone",
+    "direction": "LIMIT 5",
+    "qualify": "HAVING",
+    "sample": "a WHERE on a column; the noise is drawn by the release",
+}
 
 QUIET: Final = frozenset({"big_int", "safe", "typed", "nulls_first", "_type", "zone", "unabbreviate", "ignore_nulls"})
 
@@ -51,9 +67,10 @@ def select(text: str, columns: Iterable[str] = ()) -> tuple[object, dict[str, st
         raise refusal(f"A statement begins with SELECT or WITH; {first.group(1).upper()} asks for no statistic.")
     plain, options = _without_options(text)
     try:
-        found = [one for one in sqlglot.parse(plain, read="duckdb") if one is not None]
+        found = [one.transform(_spelled) for one in sqlglot.parse(plain, read="duckdb") if one is not None]
     except (SqlglotError, RecursionError, ValueError) as error:
-        raise refusal(f"The statement cannot be read{_place(error)}.{_quotes(plain, columns)}") from None
+        hint = _quotes(plain, columns) or _dialect(plain)
+        raise refusal(f"The statement cannot be read{_place(error)}.{hint}") from None
     if len(found) != 1:
         raise refusal("Write one statement, which begins with SELECT or WITH.")
     (tree,) = found
@@ -71,13 +88,23 @@ def parts(node: object, *named: str) -> None:
         if name in named or name in QUIET or value is None or value is False or value == []:
             continue
         word = name.rstrip("_").replace("_", " ").upper()
-        raise refusal(f"{word} is not allowed in {node.key.upper()} here: no release gives it.")  # type: ignore[attr-defined]
+        hint = f" Write instead: {_PARTS_INSTEAD[name]}." if name in _PARTS_INSTEAD else ""
+        raise refusal(f"{word} is not allowed in {node.key.upper()} here: no release gives it.{hint}")  # type: ignore[attr-defined]
 
 
 def name_of(node: object) -> str:
     """The text of an identifier."""
     parts(node, "this", "quoted")
     return str(node.this)  # type: ignore[attr-defined]
+
+
+def _spelled(node: Any) -> Any:
+    """A function under the name that SQLGlot knows it by."""
+    from sqlglot import exp
+
+    if node.key == "anonymous" and (name := str(node.this).upper()) in _SPELLED:
+        return exp.func(_SPELLED[name], *node.expressions, dialect="duckdb")
+    return node
 
 
 def _check_depth(text: str) -> None:
@@ -95,6 +122,12 @@ def _place(error: Exception) -> str:
     if not found or found[0].get("line") is None:
         return ""
     return f" near line {found[0]['line']}, character {found[0]['col']}"
+
+
+def _dialect(text: str) -> str:
+    """A hint for a word of another dialect in a statement that cannot be read."""
+    found = (words for pattern, words in _OTHER_DIALECTS.items() if re.search(pattern, text, re.IGNORECASE))
+    return "".join(f" {words}" for words in found)
 
 
 def _quotes(text: str, columns: Iterable[str]) -> str:

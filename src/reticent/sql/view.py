@@ -43,6 +43,8 @@ class RowView:
         Names that the condition of a join may name, each with the declared column.
     table : str
         The further table whose rows these are; empty of the main one.
+    elsewhere : mapping of str to str
+        Words for names that are no columns of these rows, in small letters.
     """
 
     columns: Mapping[str, Tree]
@@ -52,6 +54,7 @@ class RowView:
     joined: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
     table: str = ""
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
