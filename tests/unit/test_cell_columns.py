@@ -57,6 +57,19 @@ def test_a_file_by_cells_is_read_as_before(made: Certificate) -> None:
     assert read_certificate(json.dumps(made.document)) == made
 
 
+def test_totals_have_fewer_labels_than_groups() -> None:
+    """A total by one column lacks the key of the other, and that of all has none."""
+    rows = {"g": [f"{number:03d}" for number in range(100)] * 2, "s": ["f", "m"] * 100}
+    columns: dict[str, Any] = {"g": rt.category(rows["g"][:100]), "s": rt.category(["f", "m"])}
+    study = rt.study(rows, adjacency="add_remove", columns=columns, budget=2)
+    made = study.release(["count by g, s with totals"], epsilon=1).certificate
+    text = made.to_json()
+    (answer,) = json.loads(text)["answers"]
+    assert answer["cells"]["labels"] == ["g", "s"]
+    assert answer["cells"]["rows"] == 303
+    assert read_certificate(text) == made
+
+
 def test_a_count_by_a_listed_key_takes_at_most_64_bytes() -> None:
     """The digest, the proof and the list of declared keys are counted too."""
     study = rt.study(
@@ -90,11 +103,12 @@ def test_a_text_that_looks_like_a_mark_is_written_by_cells(odd: str) -> None:
     "cells",
     [
         [{"label": [["g", 1]], "outcome": None}] * FEWEST,
-        [{"label": [["g" if place else "h", 1]], "outcome": "no_reply"} for place in range(FEWEST)],
+        [{"label": [["g", 1], ["g", 2]], "outcome": "no_reply"}] * FEWEST,
+        [{"label": [["g", 1], ["h", 2]][:: 1 - 2 * (place % 2)], "outcome": "no_reply"} for place in range(FEWEST)],
         [{"label": [["g", 1]], "outcome": "reply", "a.b": 1}] * FEWEST,
         [{"label": [["g", 1]], "outcome": "reply", "a": {}}] * FEWEST,
     ],
-    ids=["null", "other labels", "a dot", "an empty part"],
+    ids=["null", "one name twice", "labels in another order", "a dot", "an empty part"],
 )
 def test_cells_that_are_no_table_stay_cells(cells: list[dict[str, Any]]) -> None:
     document = {"answers": [{"cells": cells}]}
@@ -107,6 +121,19 @@ def _shorter(table: dict[str, Any]) -> None:
 
 def _many(table: dict[str, Any]) -> None:
     table |= {"rows": 10**12, "columns": {}}
+
+
+def _long(table: dict[str, Any]) -> None:
+    table |= {"rows": 10**5, "columns": {}, "every": {"label 0": "a", "outcome": "x" * 10**4}}
+
+
+def _deep(table: dict[str, Any]) -> None:
+    table |= {"rows": 10**5, "columns": {}, "every": {"label 0": "a", "a" + ".a" * 200: 1}}
+
+
+def _twice(table: dict[str, Any]) -> None:
+    """Which of the two a reader takes would be its own affair."""
+    table["every"][next(iter(table["columns"]))] = 1
 
 
 def _unlabelled(table: dict[str, Any]) -> None:
@@ -123,9 +150,16 @@ def _nested(table: dict[str, Any]) -> None:
     [
         _shorter,
         _many,
+        _long,
+        _deep,
+        _twice,
         _unlabelled,
         _nested,
         lambda table: table.update(rows=-1),
+        lambda table: table.update(rows=True, columns={"label 0": ["a"]}),
+        lambda table: table.update(note="no part of the digest"),
+        lambda table: table["every"].update(note=None),
+        lambda table: table["columns"].update(note=[None] * table["rows"]),
         lambda table: table.update(labels="g"),
         lambda table: table.update(every=[]),
         lambda table: table.update(columns=None),
@@ -143,6 +177,8 @@ def test_columns_that_make_no_table_are_malformed(
 
 
 def test_all_tables_of_a_file_share_the_limit(monkeypatch: pytest.MonkeyPatch, made: Certificate) -> None:
-    monkeypatch.setattr(cell_columns, "MOST", 1_100)
+    monkeypatch.setattr(cell_columns, "LARGEST", 1_000_000)
+    for answer in json.loads(made.to_json())["answers"]:
+        assert isinstance(expanded({"answers": [answer]})["answers"][0]["cells"], list)
     with pytest.raises(CheckError, match="malformed"):
         read_certificate(made.to_json())

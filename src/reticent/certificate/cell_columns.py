@@ -13,11 +13,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from reticent.certificate import schema
 from reticent.certificate.schema import canonical
 from reticent.errors import CheckError
 
 FEWEST: Final = 100  # cells of an answer that is written by columns
-MOST: Final = 2_000_000  # cells of a file: a text of few bytes may state many
+LARGEST: Final = 4 * schema.LARGEST  # characters of all cells: a file of few bytes may state many
+CELL: Final = 100  # characters that a cell counts for beside its text, and each of its parts
 LINE: Final = 20  # entries of a column on one line
 MARK: Final = "\N{NULL}"  # before the number of a column, until its entries stand there
 PARTS: Final = {"rows": int, "labels": list, "every": dict, "columns": dict}
@@ -62,18 +64,19 @@ def expanded(document: dict[str, Any]) -> dict[str, Any]:
     Raises
     ------
     CheckError
-        For columns of unlike lengths, or more cells than can be held.
+        For columns of unlike lengths, names that stand twice, or more cells than can be held.
     """
     answers = document.get("answers")
     if not isinstance(answers, list):
         return document
-    found, left = [], MOST
+    found, left = [], LARGEST
     for answer in answers:
         cells = answer.get("cells") if isinstance(answer, dict) else None
         if isinstance(cells, dict):
-            made = _by_cells(cells, left)
-            left -= len(made)
-            found.append({**answer, "cells": made})
+            left -= _size(cells)
+            if left < 0:
+                raise CheckError(BROKEN)
+            found.append({**answer, "cells": _by_cells(cells)})
         else:
             found.append(answer)
     return {**document, "answers": found}
@@ -87,16 +90,17 @@ def _by_columns(answer: Mapping[str, Any], columns: list[Sequence[object]]) -> M
     cells = answer["cells"]
     if len(cells) < FEWEST:
         return answer
-    labels = [[name for name, _ in cell["label"]] for cell in cells]
+    labels = [dict(cell["label"]) for cell in cells]
+    keys = list(dict.fromkeys(name for label in labels for name in label))
     flat = [dict(_leaves({name: value for name, value in cell.items() if name != "label"})) for cell in cells]
     names = list(dict.fromkeys(name for cell in flat for name in cell))
-    table: dict[str, Any] = {"rows": len(cells), "labels": labels[0], "every": {}, "columns": {}}
-    found = {f"label {place}": [cell["label"][place][1] for cell in cells] for place in range(len(labels[0]))}
+    table: dict[str, Any] = {"rows": len(cells), "labels": keys, "every": {}, "columns": {}}
+    found = {f"label {place}": [label.get(name) for label in labels] for place, name in enumerate(keys)}
     found |= {name: [cell.get(name) for cell in flat] for name in names}
     for name, column in found.items():
         alike = len({json.dumps(value) for value in column}) == 1
         table["every" if alike else "columns"][name] = column[0] if alike else column
-    if canonical(_by_cells(table, MOST)) != canonical(cells):
+    if canonical(_by_cells(table)) != canonical(cells):
         return answer
     for name, column in table["columns"].items():
         table["columns"][name] = f"{MARK}{len(columns)}"
@@ -122,37 +126,50 @@ def _listed(column: Sequence[object]) -> str:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _by_cells(table: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
+def _size(table: Mapping[str, Any]) -> int:
+    """At most the characters of a table's cells, and ``CELL`` more for each cell and each part of one.
+
+    Raises
+    ------
+    CheckError
+        For what is no table: a part too much or too few, a name that stands twice, and what says nothing.
+    """
+    if table.keys() != PARTS.keys() or any(type(table[name]) is not kind for name, kind in PARTS.items()):
+        raise CheckError(BROKEN)
+    rows: int = table["rows"]
+    labels, every, columns = table["labels"], table["every"], table["columns"]
+    if rows < 0 or every.keys() & columns.keys() or None in every.values():
+        raise CheckError(BROKEN)
+    for column in columns.values():
+        if type(column) is not list or len(column) != rows or all(cell is None for cell in column):
+            raise CheckError(BROKEN)
+    each = len(canonical([labels, every, [*columns]]))
+    parts: int = 1 + sum(name.count(".") for name in (*every, *columns))
+    return rows * (CELL * parts + each) + len(canonical([*columns.values()]))
+
+
+def _by_cells(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The cells of a table.
 
     Raises
     ------
     CheckError
-        For another form.
+        For a label without a column, and a value where others have a part.
     """
-    rows, labels, every, columns = (_part(table, *one) for one in PARTS.items())
-    if not 0 <= rows <= most or any(not isinstance(one, list) or len(one) != rows for one in columns.values()):
-        raise CheckError(BROKEN)
+    labels, every, columns = table["labels"], table["every"], table["columns"]
     found: list[dict[str, Any]] = []
-    for place in range(rows):
+    for place in range(table["rows"]):
         flat = {**every, **{name: column[place] for name, column in columns.items()}}
         try:
-            label = [[name, flat.pop(f"label {number}")] for number, name in enumerate(labels)]
+            keys = [(name, flat.pop(f"label {number}")) for number, name in enumerate(labels)]
         except KeyError:
             raise CheckError(BROKEN) from None
-        cell: dict[str, Any] = {"label": label}
+        cell: dict[str, Any] = {"label": [[name, key] for name, key in keys if key is not None]}
         for name, value in flat.items():
             if value is not None:
                 _put(cell, name.split("."), value)
         found.append(cell)
     return found
-
-
-def _part(table: Mapping[str, Any], name: str, kind: type) -> Any:
-    """A part of a table, of this type."""
-    if not isinstance(table.get(name), kind):
-        raise CheckError(BROKEN)
-    return table[name]
 
 
 def _put(cell: dict[str, Any], path: Sequence[str], value: object) -> None:
