@@ -72,6 +72,7 @@ POSSIBLE = (
     'ward = "south" or ward = "é"',
     "came <= 2021-01-01 and came >= 2021-01-01",
     "age <= nights and nights <= age",
+    "u = 9007199254740994 and floor(u, 3) > 9007199254740990",  # 2^53 is the nearest double to the multiple of 3
 )
 
 

@@ -336,7 +336,8 @@ def floored(types: Sequence[Type]) -> Type:
     if step.denominator > 1:
         return ranged(low - step, high + step, whole=False)
     found = ranged(low, high, whole=True)
-    return replace(found, step=int(step)) if found.whole else found
+    exact = found.whole and (found.low, found.high) == (low, high)  # not 2^53 for a multiple beyond it
+    return replace(found, step=int(step)) if exact else found
 
 
 def logged(types: Sequence[Type]) -> Type:
