@@ -11,7 +11,7 @@ counted over the whole product.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
@@ -364,7 +364,7 @@ def _keys_of_one(schema: Schema, column: str, among: Sequence[Key | tuple[Key, .
     chosen = declared.among if among is None else tuple(among)
     spelt: dict[object, Key] = {key: key for key in declared.among}  # True == 1: take the declared spelling
     for key in chosen:
-        if isinstance(key, tuple) or key not in spelt:
+        if isinstance(key, tuple) or not isinstance(key, Hashable) or key not in spelt:
             listed = ", ".join(map(str, declared.among))
             raise QuestionError(f"{key!r} is not among the declared values of {column}: {listed}.")
     picked = tuple(spelt[key] for key in chosen)
