@@ -363,10 +363,11 @@ def test_a_role_that_can_write_and_a_table_that_does_not_fit_are_refused(db: Dat
     name = address(url).table
     with pytest.raises(SpecError, match="may write"):
         open_database(db.server.url("postgres", name), schema)
-    db.run(f"GRANT UPDATE ON {name} TO {READER}")
-    with pytest.raises(SpecError, match=f"GRANT SELECT ON {name}"):
-        open_database(url, schema)
-    db.run(f"REVOKE UPDATE ON {name} FROM {READER}")
+    for right in ("INSERT", "UPDATE", "DELETE", "TRUNCATE", "INSERT (x)", "UPDATE (x)"):
+        db.run(f"GRANT {right} ON {name} TO {READER}")
+        with pytest.raises(SpecError, match=f"GRANT SELECT ON {name}"):
+            open_database(url, schema)
+        db.run(f"REVOKE {right} ON {name} FROM {READER}")
     for column, said in (("raw", "holds bytea"), ("at", "holds interval"), ("X", "no column 'X'")):
         with pytest.raises(SpecError, match=said):
             open_database(url, Schema({column: real(0, 1)}, Person("add_remove")))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ABOUT: Final = """
     SELECT current_database(), n.nspname, c.relname, c.relkind,
            has_table_privilege(c.oid, 'SELECT'),
-           has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'),
+           has_table_privilege(c.oid, 'DELETE, TRUNCATE') OR has_any_column_privilege(c.oid, 'INSERT, UPDATE'),
            has_database_privilege(current_database(), 'TEMPORARY'),
            (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user),
            (SELECT system_identifier FROM pg_catalog.pg_control_system()),
