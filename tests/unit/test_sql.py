@@ -451,6 +451,23 @@ def test_a_table_is_reached_by_a_column_of_one_that_is_joined_before(source: str
     assert str(found.asks[0]) == ("count where cost > 2" if "cost > 2" in source else "count")
 
 
+def test_persons_behind_a_key_are_counted_by_the_column_of_their_table() -> None:
+    person = Person("add_remove", "patients.pid", 3)
+    columns: dict[str, Column] = {"age": Integer(0, 120)}
+    tables = {"patients": (JoinedTable((("bed", "bed"),), "pid", "inner", most_keys=1), columns, {})}
+    source = "from visits v join patients p on v.bed = p.bed"
+
+    def ask(one: str, main: dict[str, Column]) -> str:
+        schema = with_tables(Schema(main, person), tables)
+        return str(read(f"select count(distinct {one}) {source}", schema, ("study", "visits")).asks[0])
+
+    assert {ask(one, {}) for one in ("pid", "p.pid", "P.PID")} == {"persons"}
+    with pytest.raises(QuestionError, match="counts persons"):
+        ask("bed", {})
+    with pytest.raises(QuestionError, match="counts persons"):
+        ask("v.pid", {"pid": Integer(0, 9)})
+
+
 def test_a_subquery_of_a_further_table_is_joined_with_its_names_and_its_condition() -> None:
     text = """with old as (select pid, age * 2 as twice, unit from patients where age >= 65),
                    dear as (select * from visits where cost > 100)

@@ -78,8 +78,12 @@ def test_values_declared_missing_are_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", [".dta", ".sav"])
 def test_labels_are_comments_on_one_line_until_they_are_confirmed(ending: str, tmp_path: Path) -> None:
     labels = {1: "male", 2: "fe\nmale", 7: "in no row"}
-    path = written(tmp_path, ending, variable_value_labels={"a": labels})
+    called = {"a": "Se\nx", "s": 'His "word"', "d": "x" * 61}
+    path = written(tmp_path, ending, variable_value_labels={"a": labels}, column_labels=called)
     text = skeleton(path)
+    assert '[columns.a]\n# label = "Se\ufffdx"\n# The header labels codes' in text
+    assert '[columns.s]\n# label = "His \\"word\\""\n' in text
+    assert text.count("# label = ") == 2
     assert "# The header labels codes: 1 male, 2 fe\ufffdmale, 7 in no row. If that is public:" in text
     assert "# among = [1, 2, 7]" in text
     assert "\nmale" not in text

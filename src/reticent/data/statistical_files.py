@@ -45,7 +45,7 @@ BYTES: Final = "latin1"  # each byte is a character, so that no text of a cell c
 
 @dataclass(frozen=True, slots=True)
 class StatHeader:
-    """Names, types, formats and value labels of the columns of a file."""
+    """Names, types, formats and labels of the columns of a file, and labels of their values."""
 
     names: tuple[str, ...]
     types: Mapping[str, str]
@@ -53,6 +53,7 @@ class StatHeader:
     labels: Mapping[str, Mapping[object, str]]
     encoding: str = "utf-8"
     as_bytes: Mapping[str, str] = field(default_factory=dict)  # each name as a reader of single bytes has it
+    titles: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +171,12 @@ def stat_header(path: Path) -> StatHeader:
         types = {name: str(told.readstat_variable_types.get(name, "")) for name in names}
         formats = {name: str(told.original_variable_types.get(name) or "") for name in names}
         labels = {str(name): dict(listed) for name, listed in told.variable_value_labels.items()}
+        titles = {str(name): str(title) for name, title in told.column_names_to_labels.items() if title}
     except Exception:  # whatever the reader says may quote the file
         said = f"{path.name} cannot be read: its header is damaged, or of another kind. No row was read."
         raise SpecError(said) from None
     check_form(names, path.name, "utf-8")
-    return StatHeader(names, types, formats, labels, encoding, as_bytes)
+    return StatHeader(names, types, formats, labels, encoding, as_bytes, titles)
 
 
 def _read(path: Path, **asked: Any) -> tuple[Mapping[str, list[object]], Any]:
@@ -194,17 +196,22 @@ def stat_fields(path: Path) -> list[tuple[str, str]]:
 
 
 def label_lines(path: Path) -> dict[str, str]:
-    """For each column with value labels, its codes and what they mean, as lines of comment for a study file."""
+    """For each column what it is called, and its codes and what they mean, as lines of comment for a study file."""
     import json
 
     from reticent.data.format import plain
+    from reticent.data.schema import LONGEST_LABEL
 
+    header = stat_header(path)
     lines = {}
-    for name, listed in stat_header(path).labels.items():
+    for name, listed in header.labels.items():
         codes = [int(code) if isinstance(code, float) and code.is_integer() else code for code in listed]
         if listed and len(listed) <= MOST_LABELS and all(isinstance(code, int | str) for code in codes):
             meant = ", ".join(f"{code} {plain(str(label))}" for code, label in zip(codes, listed.values(), strict=True))
             among = json.dumps(codes, ensure_ascii=True)
             said = f"# The header labels codes: {plain(meant)}. If that is public:"
             lines[name] = f'{said}\n# kind  = "category"\n# among = {among}\n'
+    for name, title in header.titles.items():
+        if (shown := plain(title).strip()) and len(shown) <= LONGEST_LABEL:
+            lines[name] = f"# label = {json.dumps(shown, ensure_ascii=False)}\n{lines.get(name, '')}"
     return lines

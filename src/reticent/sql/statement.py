@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reticent.data.expression_text import column_text, write
 from reticent.data.expression_tree import Application, ColumnName, Tree
 from reticent.data.formula import Expression
+from reticent.data.joined_table import own_name
 from reticent.sql.from_clause import NamedRows, check_joined, joined_rows, rows_of_table
 from reticent.sql.grouping import GroupingSets, grouping_sets
 from reticent.sql.output import (
@@ -408,7 +409,9 @@ class _StatementReader:
         parts(inner, "expressions")
         person = self.schema.person.column
         names = [name_of(one.this) for one in inner.expressions if one.key == "column"]
-        if person is None or [name.lower() for name in names] != [person.lower()]:
+        own = "" if person is None else own_name(self.schema.tables, person)
+        taken = own != person and own in self.schema.columns  # another column of the main table
+        if person is None or taken or [name.lower() for name in names] != [own.lower()]:
             known = "each row is one person: COUNT(*)" if person is None else f"COUNT(DISTINCT {person})"
             raise refusal(f"COUNT(DISTINCT …) counts persons: {known}. How many values there are is no statistic.")
         return Ask(KINDS["persons"].read({}))
