@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.expression_tree import ColumnName, Tree
+from reticent.data.format import section
 from reticent.data.joined_table import own_name
 from reticent.sql.syntax import TABLE, name_of, parts, refusal
 from reticent.sql.view import RowView, narrowed
@@ -285,7 +286,7 @@ def _elsewhere(schema: Schema, tables: Sequence[str]) -> dict[str, str]:
             words = f"{own} is a column of {table}: {_join(schema, table, tables)}."
             found.setdefault(own.lower(), words)
     for name in _keys_of(schema, ""):
-        found[name.lower()] = f"{name} joins tables and is not declared: [columns.{name}] makes it a column."
+        found[name.lower()] = f"{name} joins tables and is not declared: {section(name)} makes it a column."
     if (person := schema.person_here) is not None:
         found[person.lower()] = f"{person} names the person. COUNT(DISTINCT {person}) counts persons, COUNT(*) rows."
     return found
