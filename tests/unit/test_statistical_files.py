@@ -91,6 +91,22 @@ def test_labels_are_comments_on_one_line_until_they_are_confirmed(ending: str, t
     assert "Confirm each label" in skeleton_words(names_of(path), "t.toml", kind="statistical")
 
 
+@pytest.mark.parametrize(("ending", "form"), [(".dta", "%tc"), (".sav", "DATETIME20"), (".xpt", "DATETIME20.")])
+def test_moments_become_texts_as_in_a_workbook(ending: str, form: str, tmp_path: Path) -> None:
+    """Midnight is the day alone, so a column of days that was saved as moments is read as days."""
+    pd, pyreadstat = pytest.importorskip("pandas"), pytest.importorskip("pyreadstat")
+    moments = [datetime.datetime(2024, 2, 29, 13, 45), datetime.datetime(1959, 12, 31), None]
+    writers = {".dta": pyreadstat.write_dta, ".sav": pyreadstat.write_sav, ".xpt": pyreadstat.write_xport}
+    path = tmp_path / f"t{ending}"
+    writers[ending](pd.DataFrame({"d": pd.Series(moments, dtype="datetime64[ns]")}), str(path))
+    assert statistical_files.days_of(path, form) is not None
+    assert rows_in(open_source(path, Schema({"d": category(["x"])}, Person("add_remove"))), "d") == [
+        ("2024-02-29T13:45:00",),
+        ("1959-12-31",),
+        (None,),
+    ]
+
+
 def test_a_day_that_no_calendar_has_is_missing() -> None:
     for number in (1e300, -1e300, 1e10, -1e10):
         assert statistical_files.day_text(number, statistical_files.SINCE_1960, 1) == ""

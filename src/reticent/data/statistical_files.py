@@ -38,6 +38,8 @@ MISSING: Final = "needs pyreadstat: pip install 'reticent[stat]'. Nothing was re
 SINCE_1960: Final = datetime.date(1960, 1, 1).toordinal()  # days of Stata and SAS
 SINCE_1582: Final = datetime.date(1582, 10, 14).toordinal()  # seconds of SPSS
 SPSS_DAYS: Final = ("DATE", "ADATE", "EDATE", "JDATE", "SDATE")
+SPSS_TIMES: Final = ("DATETIME", "YMDHMS")
+SAS_TIMES: Final = ("DATETIME", "DATEAMPM", "E8601DT", "IS8601DT", "B8601DT")
 SAS_DAYS: Final = ("DATE", "YYMMDD", "MMDDYY", "DDMMYY", "E8601DA", "IS8601DA")
 MOST_LABELS: Final = 100
 BYTES: Final = "latin1"  # each byte is a character, so that no text of a cell can be wrong
@@ -113,18 +115,22 @@ def decoded(cell: str, encoding: str) -> str:
     return ""
 
 
-def days_of(path: Path, shown: str) -> tuple[int, int] | None:
-    """The first day and the steps of a day, of a column whose format shows days; None of another."""
+def days_of(path: Path, shown: str) -> tuple[int, int, bool] | None:
+    """The first day, the steps of a day, and True for times too, where a format shows moments; None of another."""
     kind, word = path.suffix.lower(), shown.upper().rstrip("0123456789.")
     if kind == ".dta":
-        return (SINCE_1960, 1) if shown.startswith(("%td", "%d", "%-td", "%-d")) else None
+        if shown.startswith(("%tc", "%-tc")):
+            return SINCE_1960, 86_400_000, True
+        return (SINCE_1960, 1, False) if shown.startswith(("%td", "%d", "%-td", "%-d")) else None
     if kind in (".sav", ".zsav"):
-        return (SINCE_1582, 86_400) if word in SPSS_DAYS else None
-    return (SINCE_1960, 1) if word in SAS_DAYS else None
+        return (SINCE_1582, 86_400, word in SPSS_TIMES) if word in (*SPSS_DAYS, *SPSS_TIMES) else None
+    if word in SAS_TIMES:
+        return SINCE_1960, 86_400, True
+    return (SINCE_1960, 1, False) if word in SAS_DAYS else None
 
 
-def day_text(number: float, first: int, steps: int) -> str:
-    """A day in ISO 8601, empty where the calendar has none.
+def day_text(number: float, first: int, steps: int, timed: bool = False) -> str:
+    """A day in ISO 8601 with its time where that is not midnight, empty where the calendar has none.
 
     Parameters
     ----------
@@ -134,14 +140,23 @@ def day_text(number: float, first: int, steps: int) -> str:
         Ordinal of the day that the file counts from.
     steps : int
         Steps of a day in that count.
+    timed : bool
+        True where the time of the day counts.
 
     Returns
     -------
     str
-        Date, or an empty text.
+        Date, date and time to the millisecond, or an empty text.
     """
-    day = number // steps + first
-    return datetime.date.fromordinal(int(day)).isoformat() if 1 <= day <= datetime.date.max.toordinal() else ""
+    day, rest = divmod(number, steps)
+    if not 1 <= day + first <= datetime.date.max.toordinal():
+        return ""
+    date = datetime.date.fromordinal(int(day) + first)
+    milliseconds = int(rest * (86_400_000 // steps))
+    if not timed or not milliseconds:
+        return date.isoformat()
+    found = datetime.datetime(date.year, date.month, date.day) + datetime.timedelta(milliseconds=milliseconds)
+    return found.isoformat(timespec="milliseconds" if found.microsecond else "seconds")
 
 
 def open_stat_file(path: Path, schema: Schema) -> StatFile:
