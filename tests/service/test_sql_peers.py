@@ -80,6 +80,21 @@ def test_a_statement_says_its_price_and_the_ledger_what_is_left_exactly(study: r
     assert study.left() == rt.PureDP(Fraction("9.6"))
 
 
+def test_all_who_open_a_study_share_one_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "rows.csv").write_text("x\n" + "3\n" * 300, "utf-8")
+    (tmp_path / "rows.toml").write_text(
+        '[study]\ntitle = "rows"\nsource = "rows.csv"\nledger = "rows.ledger"\n[person]\nadjacency = "add_remove"\n'
+        'rows = "one_each"\n[budget]\nepsilon = "1"\n[columns.x]\nkind = "integer"\nlow = 0\nhigh = 9\n',
+        "utf-8",
+    )
+    one, other = (rt.open(tmp_path / "rows.toml") for _ in range(2))
+    one.sql("SELECT COUNT(*) FROM rows", epsilon="0.7")
+    with pytest.raises(BudgetError):
+        other.sql("SELECT COUNT(*) FROM rows", epsilon="0.4")
+    assert other.left() == rt.PureDP(Fraction("0.3"))
+
+
 def test_aggregates_that_others_lack_are_planned(study: rt.Study) -> None:
     tail = "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY paid)"
     text = f"SELECT STDDEV(paid), VARIANCE(paid), MEDIAN(paid), {tail} FROM study"

@@ -87,7 +87,8 @@ def test_labels_are_comments_on_one_line_until_they_are_confirmed(ending: str, t
     assert "# The header labels codes: 1 male, 2 fe\ufffdmale, 7 in no row. If that is public:" in text
     assert "# among = [1, 2, 7]" in text
     assert "\nmale" not in text
-    assert names_of(path) == {"a": "double", "s": "string", "d": "double", "f": "double"}
+    assert names_of(path) == {"a": "double", "s": "string", "d": "date", "f": "double"}
+    assert '[columns.d]\nkind = "date"' in text
     assert "Confirm each label" in skeleton_words(names_of(path), "t.toml", kind="statistical")
 
 

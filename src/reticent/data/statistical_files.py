@@ -205,9 +205,16 @@ def _read(path: Path, **asked: Any) -> tuple[Mapping[str, list[object]], Any]:
 
 
 def stat_fields(path: Path) -> list[tuple[str, str]]:
-    """Names with types: text, or a number."""
+    """Names with types: text, a day, a moment, or a number."""
     header = stat_header(path)
-    return [(name, "string" if header.types[name] == "string" else "double") for name in header.names]
+
+    def kind(name: str) -> str:
+        if header.types[name] == "string":
+            return "string"
+        shown = days_of(path, header.formats.get(name, ""))
+        return "double" if shown is None else "timestamp" if shown[2] else "date"
+
+    return [(name, kind(name)) for name in header.names]
 
 
 def label_lines(path: Path) -> dict[str, str]:
