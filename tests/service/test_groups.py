@@ -335,7 +335,7 @@ def test_a_long_list_is_understood_in_time_that_its_length_says() -> None:
     assert keys_of(schema, "g").among == tuple(listed)
     assert keys_of(schema, "g", listed[::-1]).among == tuple(listed[::-1])
     for odd in ("nobody", None, [listed[0]], (listed[0],)):
-        with pytest.raises(rt.QuestionError, match="is not among the declared values of g"):
+        with pytest.raises(rt.QuestionError, match=r"is not among the declared values of g: k0, .* and 29,980 more\.$"):
             keys_of(schema, "g", [odd])  # type: ignore[list-item]
     assert time.process_time() - start < 2
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from reticent.study.key_files import KeyFolder
 
 CROSS = "cross"
+MOST_SHOWN = 20  # keys of a list that a refusal repeats
 
 
 def resolved(asked: Ask, schema: Schema, folder: Callable[[], KeyFolder] | None = None) -> Ask:
@@ -365,7 +366,8 @@ def _keys_of_one(schema: Schema, column: str, among: Sequence[Key | tuple[Key, .
     spelt: dict[object, Key] = {key: key for key in declared.among}  # True == 1: take the declared spelling
     for key in chosen:
         if isinstance(key, tuple) or not isinstance(key, Hashable) or key not in spelt:
-            listed = ", ".join(map(str, declared.among))
+            more = f" and {len(spelt) - MOST_SHOWN:,} more" if len(spelt) > MOST_SHOWN else ""
+            listed = ", ".join(map(str, declared.among[:MOST_SHOWN])) + more
             raise QuestionError(f"{key!r} is not among the declared values of {column}: {listed}.")
     picked = tuple(spelt[key] for key in chosen)
     if not picked or len(set(picked)) != len(picked):
