@@ -36,13 +36,15 @@ class TooFewValues(QuestionError):
     ----------
     reason : str
         A sentence.
-    remedies : sequence of str
+    remedies : sequence of str, optional
         What would help beside a larger epsilon.
     enough : pair of Fraction, optional
         An epsilon that would do, and the one that the question has.
     """
 
-    def __init__(self, reason: str, remedies: Sequence[str], enough: tuple[Fraction, Fraction] | None = None) -> None:
+    def __init__(
+        self, reason: str, remedies: Sequence[str] = (), enough: tuple[Fraction, Fraction] | None = None
+    ) -> None:
         more = "A larger ε"
         if enough is not None:
             more = f"ε {show(enough[0])} for this question (it has {about(enough[1])})"
