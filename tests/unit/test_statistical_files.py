@@ -13,7 +13,7 @@ import pytest
 
 from reticent.data import statistical_files
 from reticent.data.format import Format
-from reticent.data.query import Rows
+from reticent.data.query import Rows, Tally
 from reticent.data.schema import Person, Schema, category, real
 from reticent.data.source import names_of, open_source
 from reticent.data.table import open_table
@@ -90,6 +90,29 @@ def test_labels_are_comments_on_one_line_until_they_are_confirmed(ending: str, t
     assert names_of(path) == {"a": "double", "s": "string", "d": "date", "f": "double"}
     assert '[columns.d]\nkind = "date"' in text
     assert "Confirm each label" in skeleton_words(names_of(path), "t.toml", kind="statistical")
+
+
+@pytest.mark.parametrize("ending", [".dta", ".sav"])
+def test_codes_with_a_declared_label_count_as_it(ending: str, tmp_path: Path) -> None:
+    """The labels of the header, in place of codes, are keys of groups; what is declared decides, and no row does."""
+    labels = {1: "male", 2: "female", 7: "in no row"}
+    path = written(tmp_path, ending, variable_value_labels={"a": labels})
+    assert '# among = ["male", "female", "in no row"]' in skeleton(path)
+
+    def cells(*among: str | int) -> list[str | None]:
+        schema = Schema({"a": category(list(among))}, Person("add_remove"))
+        return [cell for (cell,) in rows_in(open_source(path, schema), "a")]
+
+    assert cells("male", "female") == ["male", "female", None]
+    assert cells("male") == ["male", "2", None]
+    assert cells(1, 2) == cells("1", "2") == cells("other") == ["1", "2", None]
+    both = cells("male", "1", "2")
+    assert both == ["1", "2", None]  # a declared code stays what it is
+    held = open_table(path, Schema({"a": category(["female", "male"])}, Person("add_remove")))
+    (found,) = held.run([Tally("a", among=("male", "female"))], bytes(32))
+    assert found.vectors == ((1, 1),)
+    twins = written(tmp_path, ending, variable_value_labels={"a": {1: "male", 2: "male"}})
+    assert "# among = [1, 2]" in skeleton(twins)
 
 
 @pytest.mark.parametrize(("ending", "form"), [(".dta", "%tc"), (".sav", "DATETIME20"), (".xpt", "DATETIME20.")])

@@ -2,8 +2,8 @@
 
 pyreadstat reads them, some rows at a time. A cell becomes the text that a CSV file would have in its place: a number in
 the notation of the study, a day as 2026-11-21. A value that the file or the program declares as missing is missing.
-Codes stay codes. Their labels stand in the header, whichever values are there: ``init`` writes them as a comment, for
-the curator to confirm.
+Labels of codes stand in the header, whichever values are there: ``init`` writes them as a comment, for the curator to
+confirm. A code whose label is a declared key counts as that key; all other codes stay codes.
 
 Before the charge the header alone is read. Texts are read as bytes and decoded cell by cell: one that is not in the
 encoding which the header states is missing. A damaged file makes the reader fail.
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reticent.data.columns import BATCH, Reading, Storage, check_names, empty_batches, texts_of, wanted
 from reticent.data.format import Format
 from reticent.data.header import check_form
-from reticent.data.schema import Schema
+from reticent.data.schema import LONGEST_LABEL, Category, Schema
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class StatFile:
     form: Format
     header: StatHeader
     storage: Mapping[str, Storage]
+    meant: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of each column the declared keys of codes
     reading: Reading = field(default_factory=Reading)
 
     @property
@@ -88,8 +89,12 @@ class StatFile:
             if not names:
                 yield from empty_batches(size)
                 continue
-            texts = [[self._text(cell, name) for cell in found[name]] for name in names]
+            texts = [[self._key(self._text(cell, name), name) for cell in found[name]] for name in names]
             yield pa.RecordBatch.from_arrays([texts_of(column) for column in texts], names=list(names))
+
+    def _key(self, text: str, name: str) -> str:
+        """The declared key that a text stands for, or the text."""
+        return self.meant[name].get(text, text) if name in self.meant else text
 
     def _text(self, cell: object, name: str) -> str:
         """The text of a cell, empty where it is missing."""
@@ -162,7 +167,23 @@ def day_text(number: float, first: int, steps: int, timed: bool = False) -> str:
 def open_stat_file(path: Path, schema: Schema) -> StatFile:
     header = stat_header(path)
     check_names(header.names, schema, f"the header of {path.name}")
-    return StatFile(path, schema.format, header, dict.fromkeys(wanted(schema), "text"))
+    return StatFile(path, schema.format, header, dict.fromkeys(wanted(schema), "text"), _meant(header, schema))
+
+
+def _meant(header: StatHeader, schema: Schema) -> dict[str, dict[str, str]]:
+    """Declared keys of codes, by the texts of these: public, of the header and the declarations alone."""
+    found = {}
+    for name, column in schema.columns.items():
+        if isinstance(column, Category) and name in header.labels:
+            keys = set(map(str, column.among))
+            codes = {_code(code, schema.format): label for code, label in header.labels[name].items() if label in keys}
+            found[name] = {code: label for code, label in codes.items() if code not in keys}
+    return found
+
+
+def _code(code: object, form: Format) -> str:
+    """The text of a code, as its cells have it."""
+    return code if isinstance(code, str) else form.spelled(float(str(code))) or ""
 
 
 def stat_header(path: Path) -> StatHeader:
@@ -217,12 +238,16 @@ def stat_fields(path: Path) -> list[tuple[str, str]]:
     return [(name, kind(name)) for name in header.names]
 
 
+def _is_key(label: str) -> bool:
+    """True of a label that can be the key of a category as it stands."""
+    return 0 < len(label) <= LONGEST_LABEL and label == label.strip() and label.isprintable()
+
+
 def label_lines(path: Path) -> dict[str, str]:
     """For each column what it is called, and its codes and what they mean, as lines of comment for a study file."""
     import json
 
     from reticent.data.format import plain
-    from reticent.data.schema import LONGEST_LABEL
 
     header = stat_header(path)
     lines = {}
@@ -230,7 +255,9 @@ def label_lines(path: Path) -> dict[str, str]:
         codes = [int(code) if isinstance(code, float) and code.is_integer() else code for code in listed]
         if listed and len(listed) <= MOST_LABELS and all(isinstance(code, int | str) for code in codes):
             meant = ", ".join(f"{code} {plain(str(label))}" for code, label in zip(codes, listed.values(), strict=True))
-            among = json.dumps(codes, ensure_ascii=True)
+            named = [str(label) for label in listed.values()]
+            apart = len(set(named)) == len(named) and all(_is_key(one) for one in named)
+            among = json.dumps(named if apart else codes, ensure_ascii=not apart)
             said = f"# The header labels codes: {plain(meant)}. If that is public:"
             lines[name] = f'{said}\n# kind  = "category"\n# among = {among}\n'
     for name, title in header.titles.items():
