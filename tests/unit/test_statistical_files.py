@@ -99,7 +99,7 @@ def test_codes_with_a_declared_label_count_as_it(ending: str, tmp_path: Path) ->
     path = written(tmp_path, ending, variable_value_labels={"a": labels})
     assert '# among = ["male", "female", "in no row"]' in skeleton(path)
 
-    def cells(*among: str | int) -> list[str | None]:
+    def cells(*among: str | int) -> list[object]:
         schema = Schema({"a": category(list(among))}, Person("add_remove"))
         return [cell for (cell,) in rows_in(open_source(path, schema), "a")]
 
