@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import attrs
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import reticent as rt
 from reticent.data.query import Keys
 from reticent.errors import Refusal
+from reticent.privacy.loss import PureDP
 
 
 def study(people: int = 400) -> rt.Study:
@@ -67,3 +69,18 @@ def test_rows_are_drawn_from_a_density_alone() -> None:
 def test_an_answer_is_found_by_its_question_and_by_other_spellings_of_it() -> None:
     found = study(9_000).release([rt.quantiles("x", ["0.1", "0.5"])], epsilon=5)
     assert found[rt.quantiles("x", ["0.1", "0.5"])] is found["quantiles(x, 0.1, 0.5)"]
+
+
+def test_one_question_needs_no_list() -> None:
+    """A text, a statistic or a question with its filter, in a plan, a rehearsal and a release; a SELECT as before."""
+    study = rt.study({"x": [1, 2, 3] * 300}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=9)
+    filtered = rt.mean("x").where(rt.col("x") > 1)
+    for asked, name in (("mean(x)", "mean(x)"), (rt.count(), "count"), (filtered, "mean(x) where x > 1")):
+        assert study.release(asked, epsilon=1).keys() == (name,)
+        assert study.plan(asked, epsilon=1).lines[0].name == name
+        assert name in study.rehearse(asked, epsilon=1, people=9)
+    assert study.plan("SELECT AVG(x) FROM study", epsilon=1).lines[0].name == "mean(x)"
+    for odd in (3, b"x", object()):
+        with pytest.raises(rt.QuestionError, match=r"Ask a list of questions|is no question"):
+            study.release(odd, epsilon=1)  # type: ignore[arg-type]
+    assert study.left() == PureDP(Fraction(6))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final
 
@@ -18,7 +18,7 @@ from reticent.statistics.least_epsilon import least_epsilon
 from reticent.statistics.prepare import prepare
 from reticent.statistics.shares import SHARE
 from reticent.statistics.statistic import Ask
-from reticent.study.allocation import CAVEAT_SHARE, Question, caveat_is_due, deltas
+from reticent.study.allocation import CAVEAT_SHARE, Questions, caveat_is_due, deltas
 from reticent.study.bounds_candidates import columns_chosen
 from reticent.study.formulas import extended
 from reticent.study.incomplete_shares import due
@@ -29,10 +29,10 @@ NO_LIMIT: Final = Cost()
 
 
 def wanted(
-    questions: Sequence[Question],
+    questions: Questions,
     want: Mapping[str, float],
     schema: Schema,
-    understood: Callable[[Sequence[Question]], tuple[Ask, ...]],
+    understood: Callable[[Questions], tuple[Ask, ...]],
     people: int | None,
     within: Cost = NO_LIMIT,
     known: EarlierShares = NOTHING,
@@ -142,7 +142,7 @@ def wanted(
 
 
 def _place(
-    name: str, asked: list[Ask], places: dict[str, int], understood: Callable[[Sequence[Question]], tuple[Ask, ...]]
+    name: str, asked: list[Ask], places: dict[str, int], understood: Callable[[Questions], tuple[Ask, ...]]
 ) -> str:
     """The name of an answer as it is spelt in the release; one that was not asked is asked now."""
     if name not in places:

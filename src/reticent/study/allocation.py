@@ -62,6 +62,7 @@ CAVEAT_SHARE: Final = Fraction(1, 20)
 DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
 Question: TypeAlias = Statistic | Ask | str
+Questions: TypeAlias = Question | Sequence[Question]  # one, or a list
 NO_TOTAL: Final = 'Say what the release may cost: epsilon="1".'
 MOST_DRAWS: Final = 100_000  # parts of a proof: each takes about 1.4 kB of a certificate
 FEWER: Final = 10  # a plan tells what follows where one row of so many passes a filter
@@ -232,7 +233,7 @@ def check_request(purpose: object, audit: object) -> None:
 
 
 def understand(
-    questions: Sequence[Question],
+    questions: Questions,
     schema: Schema,
     groups: Keys | None = None,
     extensions: Sequence[Extension] = (),
@@ -242,7 +243,7 @@ def understand(
 
     Parameters
     ----------
-    questions : sequence of statistics or text
+    questions : statistic, text, or sequence of them
     schema : Schema
     groups : Keys, optional
         Groups of every question that names none.
@@ -258,11 +259,12 @@ def understand(
     Raises
     ------
     QuestionError
-        No list, no question, or a question that is asked twice.
+        No question, or a question that is asked twice.
     """
-    if isinstance(questions, str) or not isinstance(questions, Iterable):
+    listed = [questions] if isinstance(questions, str | Statistic | Ask) else questions
+    if not isinstance(listed, Iterable):
         raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
-    found = [_understood(question, schema, groups, extensions, folder) for question in questions]
+    found = [_understood(question, schema, groups, extensions, folder) for question in listed]
     if not found:
         raise QuestionError("Nothing was asked. For example: [rt.count()].")
     names = [asked.name for asked in found]

@@ -22,7 +22,7 @@ from reticent.study.terms import StudyTerms
 if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.statistics.statistic import Ask
-    from reticent.study.allocation import PreparedRelease, Question
+    from reticent.study.allocation import PreparedRelease, Questions
     from reticent.study.key_files import KeyFolder
 
 S = TypeVar("S", bound=StudyTerms)
@@ -57,7 +57,7 @@ def supposing(study: S, rows: Fraction) -> S:
     return replace(study, spec=replace(study.spec, schema=replace(study.schema, person=person)))
 
 
-def join(study: S, questions: Sequence[Question]) -> tuple[S, Sequence[Question]]:
+def join(study: S, questions: Questions) -> tuple[S, Questions]:
     """The study of the rows that a SELECT joins, and its questions; other questions as they are."""
     if not isinstance(questions, str):
         return study, questions
@@ -69,7 +69,7 @@ def join(study: S, questions: Sequence[Question]) -> tuple[S, Sequence[Question]
     return replace(study, spec=joined_spec(study.spec, found)), found.asks
 
 
-def read_questions(study: StudyTerms, questions: Sequence[Question]) -> tuple[Ask, ...]:
+def read_questions(study: StudyTerms, questions: Questions) -> tuple[Ask, ...]:
     """Statistics with their options, from text or values, of the groups that the study is asked by."""
     if isinstance(questions, str):
         joined, questions = join(study, questions)
@@ -85,7 +85,7 @@ def read_questions(study: StudyTerms, questions: Sequence[Question]) -> tuple[As
 
 
 def ask_for_widths(
-    study: StudyTerms, questions: Sequence[Question], want: Mapping[str, float], people: int | None, within: Cost
+    study: StudyTerms, questions: Questions, want: Mapping[str, float], people: int | None, within: Cost
 ) -> Sequence[Ask]:
     """The questions, each with the least epsilon that reaches its half-width.
 
@@ -112,7 +112,7 @@ def ask_for_widths(
     in_rho = study._currency == "zcdp" or within.rho is not None
     known = study._known()
 
-    def read(texts: Sequence[Question]) -> tuple[Ask, ...]:
+    def read(texts: Questions) -> tuple[Ask, ...]:
         return read_questions(study, texts)
 
     schema = replace(study.schema, person=study.schema.person.as_declared)
@@ -120,7 +120,7 @@ def ask_for_widths(
 
 
 def settle_plan(
-    study: StudyTerms, questions: Sequence[Question], within: Cost, people: int | None, want: Mapping[str, float] | None
+    study: StudyTerms, questions: Questions, within: Cost, people: int | None, want: Mapping[str, float] | None
 ) -> tuple[PreparedRelease, int]:
     """Steps of a plan or an audit, and the number of people assumed.
 
@@ -157,7 +157,7 @@ def settle_plan(
     return made, size
 
 
-def prepare(study: StudyTerms, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
+def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | None) -> PreparedRelease:
     """Steps of a release, with the total shared out among them.
 
     Parameters
@@ -188,7 +188,7 @@ def prepare(study: StudyTerms, questions: Sequence[Question], within: Cost, unit
     return replace(made, notes=(*made.notes, note), by_choice=by_choice)
 
 
-def _of_persons(study: StudyTerms, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
+def _of_persons(study: StudyTerms, questions: Questions, within: Cost, units: int | None) -> PreparedRelease:
     try:
         return _settled(study, questions, within, units)
     except QuestionError as refused:
@@ -200,7 +200,7 @@ def _of_persons(study: StudyTerms, questions: Sequence[Question], within: Cost, 
         raise
 
 
-def _settled(study: StudyTerms, questions: Sequence[Question], within: Cost, units: int | None) -> PreparedRelease:
+def _settled(study: StudyTerms, questions: Questions, within: Cost, units: int | None) -> PreparedRelease:
     asked, person = read_questions(study, questions), study.schema.person
     if person.moved > 1:
         from reticent.study.moved_persons import settle_moved

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from reticent.sessions.payer import Payer
     from reticent.statistics.density import DensityOf
     from reticent.statistics.statistic import Ask
-    from reticent.study.allocation import Question
+    from reticent.study.allocation import Questions
     from reticent.study.plan import Budget, Plan
 
     class Planner(Payer, Protocol):
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
         def plan(
             self,
-            questions: Sequence[Question],
+            questions: Questions,
             *,
             epsilon: Number | None,
             rho: Number | None,

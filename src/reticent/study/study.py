@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from reticent.statistics.density import DensityOf
     from reticent.statistics.extensions import Extension
     from reticent.statistics.statistic import Ask
-    from reticent.study.allocation import Question
+    from reticent.study.allocation import Questions
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
@@ -159,7 +159,7 @@ class Study(StudyTerms):
 
     def plan(
         self,
-        questions: Sequence[Question] = (),
+        questions: Questions = (),
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
@@ -225,7 +225,7 @@ class Study(StudyTerms):
 
     def rehearse(
         self,
-        questions: Sequence[Question],
+        questions: Questions,
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
@@ -269,7 +269,7 @@ class Study(StudyTerms):
 
     def audit(
         self,
-        questions: Sequence[Question] | Plan = (),
+        questions: Questions | Plan = (),
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
@@ -331,7 +331,7 @@ class Study(StudyTerms):
     @_current("study.release")
     def release(
         self,
-        questions: Sequence[Question] = (),
+        questions: Questions = (),
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
