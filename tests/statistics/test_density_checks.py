@@ -19,7 +19,7 @@ from reticent.data.query import Query
 from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import CheckError, PublicParameterError
-from reticent.outcome import Outcome, Reply
+from reticent.outcome import Estimate, Outcome, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PureDP
@@ -236,3 +236,11 @@ def test_a_share_is_split_exactly_and_tables_are_public() -> None:
     assert [grid.cells for grid in tables_of(axes, ())] == [10] * 4 + [25] * 6
     with pytest.raises(PublicParameterError):
         split(ONE, Fraction(3, 5))
+
+
+def test_a_check_that_holds_no_share_close_says_so() -> None:
+    def words(high: float) -> str:
+        return Discrepancy(("x", "y"), Estimate(high / 2, 0.0, high, high / 2, 0.0), "x 1").words
+
+    assert words(0.19).startswith("the table of x × y: every share within 19 points")
+    assert words(0.63) == "of the table of x × y too little was told: a share may be off by 63 points (checked, 95 %)"

@@ -48,7 +48,7 @@ def wanted(
 
     Parameters
     ----------
-    questions : sequence of statistics or text
+    questions : statistic, text, or sequence of them
     want : mapping of name to half-width
         Half-widths of the noise at 95 %, in the units of the answers.
     schema : Schema

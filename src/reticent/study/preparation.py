@@ -93,7 +93,7 @@ def ask_for_widths(
     ----------
     study : StudyTerms
         Whose columns are asked.
-    questions : sequence of statistics or text
+    questions : statistic, text, or sequence of them
         May be empty: the names in ``want`` are then the questions.
     want : mapping of name to half-width
         At 95 %, in the unit of the answer.
@@ -128,7 +128,7 @@ def settle_plan(
     ----------
     study : StudyTerms
         Whose columns are asked.
-    questions : sequence of statistics or text
+    questions : statistic, text, or sequence of them
         Of the plan.
     within : Cost
         Total of the plan.
@@ -164,7 +164,7 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
     ----------
     study : StudyTerms
         Whose columns are asked.
-    questions : sequence of statistics or text
+    questions : statistic, text, or sequence of them
         Of the release.
     within : Cost
         Total of the release.

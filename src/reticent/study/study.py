@@ -173,7 +173,7 @@ class Study(StudyTerms):
 
         Parameters
         ----------
-        questions : sequence of statistics or text
+        questions : statistic, text, or sequence of them
             ``[rt.mean("x"), "median(y)"]``.
         epsilon, rho : number, optional
             Total of the release, or the total in zCDP; not both.
@@ -238,7 +238,7 @@ class Study(StudyTerms):
 
         Parameters
         ----------
-        questions : sequence of statistics or text
+        questions : statistic, text, or sequence of them
             ``[rt.mean("x"), "median(y)"]``.
         epsilon, rho : number, optional
             Total of the release, or the total in zCDP; not both.
@@ -286,7 +286,7 @@ class Study(StudyTerms):
 
         Parameters
         ----------
-        questions : Plan, or sequence of statistics or text
+        questions : Plan, statistic, text, or sequence of them
             What ``plan`` returned, whose cost is settled, or questions as it takes them.
         epsilon, rho : number, optional
             Total of the release, or the total in zCDP; not beside a plan, which has its own.
@@ -348,7 +348,7 @@ class Study(StudyTerms):
 
         Parameters
         ----------
-        questions : sequence of statistics or text
+        questions : statistic, text, or sequence of them
         epsilon : number, optional
             Total of the release: int, decimal text, Fraction or Decimal; a float is read by its shortest text.
         rho : number, optional

@@ -25,6 +25,7 @@ from reticent.synthesis.axis import Axis
 Floats = NDArray[np.float64]
 
 MISSING: Final = "missing"
+VAGUE: Final = 0.2  # of all records: a check that holds no share closer tells nothing
 CLOSE: Final = 0.02  # of all records: a share that is farther off for sure is not reproduced
 
 
@@ -54,6 +55,10 @@ class Discrepancy:
     @property
     def words(self) -> str:
         name, most = " × ".join(self.columns), 100.0 * self.apart.high
+        if self.reproduced and self.apart.high > VAGUE:
+            return (
+                f"of the table of {name} too little was told: a share may be off by {most:.2g} points (checked, 95 %)"
+            )
         if self.reproduced:
             return f"the table of {name}: every share within {most:.2g} points of the real one (checked, 95 %)"
         return (
