@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -85,25 +85,23 @@ def test_a_random_plan_agrees(db: Database) -> None:
     expressions.agree(plain, schema, expressions.random_rows(random.Random(1), 60), engine)
 
 
+def opener(db: Database) -> Callable[[list[Row], Schema], Table]:
+    """A function that opens made-up rows of expressions in this database."""
+    engine = Postgres(address(db.server.url(READER, "x")).conninfo)
+    return lambda rows, plain: Table(
+        open_source(expressions.as_table(rows), plain), plain, Limits(), None, engine=engine
+    )
+
+
 @pytest.mark.wide
 def test_logarithms_and_roots_are_within_a_step_of_those_of_python(db: Database) -> None:
-    engine = Postgres(address(db.server.url(READER, "x")).conninfo)
-
-    def opened(rows: list[Row], plain: Schema) -> Table:
-        return Table(open_source(expressions.as_table(rows), plain), plain, Limits(), None, engine=engine)
-
-    expressions.within_a_step(opened)
+    expressions.within_a_step(opener(db))
 
 
 @pytest.mark.wide
 def test_a_cell_depends_on_its_own_row_alone(db: Database) -> None:
     """Logarithms and roots included: their last place may differ from Python's, and not from run to run."""
-    engine = Postgres(address(db.server.url(READER, "x")).conninfo)
-
-    def opened(rows: list[Row], plain: Schema) -> Table:
-        return Table(open_source(expressions.as_table(rows), plain), plain, Limits(), None, engine=engine)
-
-    expressions.alone(opened)
+    expressions.alone(opener(db))
 
 
 def test_a_table_without_rows_gives_zeros(db: Database) -> None:

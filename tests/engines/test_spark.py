@@ -187,24 +187,22 @@ def test_expressions_and_filters_give_what_they_mean(clean: Any) -> None:
         assert [one.vectors for one in found] == [reference.answer(query) for query in some]
 
 
+def opener(spark: Any) -> Callable[[list[Row], Schema], Table]:
+    """A function that opens made-up rows of expressions in this session."""
+    return lambda rows, plain: table(frame(spark, test_expressions.as_table(rows)), plain)
+
+
 @needs_spark
 @pytest.mark.wide
 def test_logarithms_and_roots_are_within_a_step_of_those_of_python(clean: Any) -> None:
-    def opened(rows: list[Row], plain: Schema) -> Table:
-        return table(frame(clean, test_expressions.as_table(rows)), plain)
-
-    test_expressions.within_a_step(opened)
+    test_expressions.within_a_step(opener(clean))
 
 
 @needs_spark
 @pytest.mark.wide
 def test_a_cell_depends_on_its_own_row_alone(clean: Any) -> None:
     """Logarithms and roots included: their last place may differ from Python's, and not from run to run."""
-
-    def opened(rows: list[Row], plain: Schema) -> Table:
-        return table(frame(clean, test_expressions.as_table(rows)), plain)
-
-    test_expressions.alone(opened)
+    test_expressions.alone(opener(clean))
 
 
 def moments(spark: Any, cells: str, column: Integer) -> list[str | None]:

@@ -41,7 +41,7 @@ def written(document: Mapping[str, Any]) -> str:
     """
     columns: list[Sequence[object]] = []
     answers = document["answers"]
-    if b"\\u0000" not in canonical(document):
+    if any(len(answer["cells"]) >= FEWEST for answer in answers) and b"\\u0000" not in canonical(document):
         answers = [_by_columns(answer, columns) for answer in answers]
     text = json.dumps({**document, "answers": answers}, indent=2, ensure_ascii=False, allow_nan=False)
     for place, column in enumerate(columns):

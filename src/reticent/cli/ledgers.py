@@ -213,7 +213,7 @@ def ledger_amend(voice: Voice, study: Path, reason: str, yes: bool) -> None:
 @click.pass_obj
 def ledger_adopt(voice: Voice, study: Path, reason: str, yes: bool) -> None:
     """Go on with an older copy of a ledger when the newest is lost: all that is left counts as spent."""
-    from reticent.data.further_tables import private_places
+    from reticent.data.further_tables import places
     from reticent.data.joins import further_columns
     from reticent.data.source import identity_of
     from reticent.data.spec import read_spec
@@ -223,7 +223,7 @@ def ledger_adopt(voice: Voice, study: Path, reason: str, yes: bool) -> None:
     found = ledger_of(study)
     confirm(f"Adopt {found.name}? All that it has left is charged.", yes=yes)
     declared = [*spec.schema.stored, *spec.schema.named]
-    files = private_places(spec.schema, spec.further)
+    files = places(spec.schema, spec.further, public=False)
     for source in dict.fromkeys((source_at(identity_of(spec.source)), *files.values())):  # of one file once
         adopt(source, [*declared, *further_names(further_columns(spec.schema), files)], found, reason=reason)
     voice.result(

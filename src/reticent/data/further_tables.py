@@ -206,17 +206,26 @@ def sources(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, Sour
     return {name: with_name(name, _open, schema, name, tables[name]) for name in schema.tables}
 
 
-def private_places(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, LedgerSource]:
-    """The places of further tables about people, by which a ledger knows them."""
-    return {
-        name: tables[name].known_as for name, joined in schema.tables.items() if not joined.public and tables[name].path
-    }
+def places(schema: Schema, tables: Mapping[str, TableSource], *, public: bool) -> dict[str, LedgerSource]:
+    """The places of further tables about people, or of ``public`` ones, by which a ledger knows them.
 
+    Parameters
+    ----------
+    schema : Schema
+        Schema with further tables.
+    tables : mapping of name to TableSource
+    public : bool
+        True for the tables about nobody.
 
-def public_places(schema: Schema, tables: Mapping[str, TableSource]) -> dict[str, LedgerSource]:
-    """The places of further tables about nobody."""
+    Returns
+    -------
+    dict of name to place
+        Without tables in memory.
+    """
     return {
-        name: tables[name].known_as for name, joined in schema.tables.items() if joined.public and tables[name].path
+        name: tables[name].known_as
+        for name, joined in schema.tables.items()
+        if joined.public == public and tables[name].path
     }
 
 

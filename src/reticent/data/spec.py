@@ -714,11 +714,15 @@ def _public_column(name: str, table: object) -> Declared:
             return _column(name, table)
 
 
+def _kinds() -> str:
+    *first, last = (f'"{one}"' for one in KINDS)
+    return f"{', '.join(first)} or {last}"
+
+
 def _no_kinds(names: Sequence[str]) -> str:
     shown = ", ".join([*names[:12], *["…"] * (len(names) > 12)])
-    kinds = ", ".join(f'"{one}"' for one in KINDS[:-1])
     return (
-        f'{len(names)} columns have no kind: {shown}. Give each kind = {kinds} or "text", and delete those that '
+        f"{len(names)} columns have no kind: {shown}. Give each kind = {_kinds()}, and delete those that "
         "nothing is asked of."
     )
 
@@ -729,11 +733,10 @@ def _column(name: str, table: object) -> Column | Text:
         raise SpecError(f'{where} must be a table: {where} kind = "real", "integer", "date" or "category"')
     kind = table.get("kind")
     if kind not in KINDS:
-        kinds = ", ".join(f'"{one}"' for one in KINDS[:-1])
         if kind is None and (below := [key for key, one in table.items() if isinstance(one, dict)]):
             whole = section(f"{name}.{below[0]}")
             raise SpecError(f"{where} has no kind. A name with a dot stands in quotes: {whole}.")
-        raise SpecError(f'{where} kind must be {kinds} or "text", got {_shown(kind)}.{_meant(str(kind), KINDS)}')
+        raise SpecError(f"{where} kind must be {_kinds()}, got {_shown(kind)}.{_meant(str(kind), KINDS)}")
     _known(table, str(kind), where)
     try:
         if kind == "text":

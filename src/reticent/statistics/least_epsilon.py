@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 from reticent.errors import PublicParameterError, QuestionError
+from reticent.privacy.cost import MOST_EPSILON as MOST
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.density import DensityOf
 from reticent.statistics.prepare import prepare
@@ -13,7 +14,6 @@ from reticent.statistics.statistic import Ask
 
 GRID: Final = 1000  # epsilons are multiples of 1 / GRID
 WIDEST: Final = 4.0  # standard deviations of a column, within which nearly all of its values lie
-MOST: Final = 10  # above it a release needs a reason; no plan proposes it
 
 
 def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) -> Fraction:

@@ -16,7 +16,7 @@ The binade of a value is a function of the value, so the score moves as that of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
@@ -214,14 +214,17 @@ def share(base: Cells, among: Cells, *, tied: bool | None) -> float:
 
 def rarest(base: Cells) -> float:
     """The least share that a magnitude has among all."""
-    among = binades(base)
-    return min(s.weight for s in among.segments) / sum((s.stop - s.first) * s.weight for s in among.segments)
+    return _share_of(base, min)
 
 
 def usual_share(base: Cells) -> float:
     """The share that a usual magnitude has among all."""
-    among = binades(base)
-    return max(s.weight for s in among.segments) / sum((s.stop - s.first) * s.weight for s in among.segments)
+    return _share_of(base, max)
+
+
+def _share_of(base: Cells, chosen: Callable[[Iterable[int]], int]) -> float:
+    segments = binades(base).segments
+    return chosen(s.weight for s in segments) / sum((s.stop - s.first) * s.weight for s in segments)
 
 
 def edges(base: Cells, among: Cells, at: int) -> tuple[float, float]:

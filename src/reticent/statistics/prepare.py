@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -16,6 +16,7 @@ from reticent.data.expression_text import write
 from reticent.data.query import Per
 from reticent.errors import QuestionError
 from reticent.exact.rounding import round_up
+from reticent.privacy.cost import MOST_EPSILON as MOST
 from reticent.privacy.numbers import positive
 from reticent.statistics import public_facts
 from reticent.statistics.context import Setting
@@ -25,8 +26,6 @@ from reticent.statistics.statistic import Ask, Statistic, ask
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Step
-
-MOST: Final = 10  # no refusal proposes a larger epsilon: above it a release needs a reason
 
 
 def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> Step:

@@ -14,13 +14,14 @@ from typing import Final
 
 from reticent.errors import QuestionError, Refusal
 from reticent.mechanisms.geometric import Geometric
+from reticent.privacy.cost import MOST_EPSILON as MOST
 from reticent.statistics.answer import SEPARATOR
 from reticent.statistics.comparison import read_comparison
 from reticent.statistics.context import Step
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.grammar import parse, spelt
-from reticent.statistics.least_epsilon import GRID, MOST, refuse_unit
+from reticent.statistics.least_epsilon import GRID, refuse_unit
 
 NORMAL: Final = 1.959963984540054
 STEP: Final = 1e-3  # of the logarithm of an epsilon

@@ -231,13 +231,13 @@ def study(
     declared = sorted({*plain, *schema.named})
     files: Mapping[str, LedgerSource] = {}
     if further:
-        from reticent.data.further_tables import check_further, private_places
+        from reticent.data.further_tables import check_further, places
         from reticent.data.joins import further_columns
         from reticent.ledger.fingerprint import further_names
 
         _check_public(spec, rows)
         check_further(schema, further)
-        files = private_places(schema, further)
+        files = places(schema, further, public=False)
         declared += further_names(further_columns(schema), files)
     if extensions == ():
         return Study(spec, rows, _account(rows, declared, spec, files))
@@ -378,17 +378,17 @@ def _check_public(spec: Spec, rows: object) -> None:
     """Refuse a table that is said to be about nobody where it is one about people."""
     if not spec.further:
         return
-    from reticent.data.further_tables import private_places, public_places
+    from reticent.data.further_tables import places
     from reticent.data.source import identity_of, is_there, path_of
     from reticent.ledger.fingerprint import refuse_public, source_at
 
-    if not (files := public_places(spec.schema, spec.further)):
+    if not (files := places(spec.schema, spec.further, public=True)):
         return
     place = path_of(rows)
     known = place and (in_database(place) or is_there(Path(place)))
     main = [source_at(identity_of(place))] if known else []
     named = {f"[tables.{name}]": file for name, file in files.items()}
-    refuse_public(named, [*main, *private_places(spec.schema, spec.further).values()])
+    refuse_public(named, [*main, *places(spec.schema, spec.further, public=False).values()])
 
 
 def read_certificate(source: str | Path) -> Certificate:

@@ -147,9 +147,9 @@ class StudyTerms:
 
     def _further_places(self) -> Mapping[str, LedgerSource]:
         """The places of further private tables, each of which is claimed for the ledger too."""
-        from reticent.data.further_tables import private_places
+        from reticent.data.further_tables import places
 
-        return private_places(self.schema, self.spec.further)
+        return places(self.schema, self.spec.further, public=False)
 
     def _refuse_changed(self, word: str = "study.same_people()") -> None:
         """Refuse a source that looks different since its last release, unless the curator says whose rows it has."""

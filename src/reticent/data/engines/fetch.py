@@ -38,13 +38,11 @@ def fetched(source: SourceInPlace, names: Sequence[str]) -> pa.Table:
     inside = {f"c{place}": name for place, name in enumerate(names)}
     rows = ibis.table({plain: DTYPES[source.storage[name]] for plain, name in inside.items()}, name="source")
     cells = {plain: _whole(rows[plain]) if rows[plain].type().is_boolean() else rows[plain] for plain in inside}
-    dialect = source.engine.dialect
-    steps = {"cells": dialect.write(rows.select(**cells))}
-    kept = ibis.table(rows.select(**cells).schema(), name="cells")
-    stored = dialect.write(kept)
+    chosen, write = rows.select(**cells), source.engine.dialect.write
+    kept, stored = (write(ibis.table(chosen.schema(), name=name)) for name in ("cells", "content"))
     with source.engine.session(Limits()) as session:
-        session.store("content", stored, ColumnsInPlace(source, inside), steps=steps)
-        found = session.arrow(dialect.write(ibis.table(kept.schema(), name="content")))
+        session.store("content", kept, ColumnsInPlace(source, inside), steps={"cells": write(chosen)})
+        found = session.arrow(stored)
     columns = [found[plain].combine_chunks().cast(arrow_type(source.storage[name])) for plain, name in inside.items()]
     return pa.table(columns, names=list(names))
 

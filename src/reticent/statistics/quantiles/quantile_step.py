@@ -113,11 +113,6 @@ class Pricing:
     crowd: int = CROWD
 
     @property
-    def ends(self) -> bool:
-        """True where an interval is bought."""
-        return self.ways[0].end > 0
-
-    @property
     def squares(self) -> bool:
         """True where the squares of weights are bought."""
         return self.ways[0].square > 0
@@ -568,16 +563,16 @@ class QuantileStep:
 
         part = share(self.cells, among, tied=size.tied)
         held = (magnitude.usual_share if way.span else rarest)(self.cells)
-        return (
+        if not (
             among_data(self._mechanism(level, way.value), surely * outside, part)
             and all(among_binades(one, self._far, held) for one in self._magnitude(way))
             and all(among_binades(one, MIDDLE, 1.0 / magnitude.spans(among)) for one in self._span(way))
-            and all(
-                among_data(one, surely * outside - float(self._shift(level, size, among, way)), near)
-                for near in (magnitude.NEAR if way.span else part,)
-                for one in self._ends(level, way)[:1]
-            )
-        )
+        ):
+            return False
+        if not way.end:
+            return True
+        ranks = surely * outside - float(self._shift(level, size, among, way))
+        return among_data(self._mechanism(level, way.end), ranks, magnitude.NEAR if way.span else part)
 
     def gives_a_reply(self, most: int) -> bool:
         """Tell if so many values would be enough."""
