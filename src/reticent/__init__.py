@@ -11,7 +11,7 @@ Every answer carries a guarantee derived from its parts, an interval, and a line
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from reticent.certificate.particulars import Record
 from reticent.data.dates import date, datetime
@@ -34,44 +34,53 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.counts.count import Count as count
-from reticent.statistics.counts.histogram import Histogram as histogram
-from reticent.statistics.counts.key_list import KeyList as keys
-from reticent.statistics.counts.persons import Persons as persons
-from reticent.statistics.counts.total import Sum as sum  # noqa: A004 - rt.sum is the word people type
-from reticent.statistics.density import DensityOf as density
-from reticent.statistics.density import Detail
-from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest as test
-from reticent.statistics.hypotheses.hypothesis_test import Normal
-from reticent.statistics.moments.geometric_mean import GeometricMean as geometric_mean
-from reticent.statistics.moments.log_mean import LogMean as log_mean
-from reticent.statistics.moments.mean import Mean as mean
-from reticent.statistics.moments.proportion import Proportion as proportion
-from reticent.statistics.moments.sd import Sd as sd
-from reticent.statistics.moments.variance import Variance as variance
 from reticent.statistics.options import PTR, Clipped, CoinPress
-from reticent.statistics.quantiles.iqr import Iqr as iqr
-from reticent.statistics.quantiles.median import Median as median
-from reticent.statistics.quantiles.quantile import Quantile as quantile
-from reticent.statistics.quantiles.quantiles import Quantiles as quantiles
-from reticent.statistics.regression.regress import Regression as regress
-from reticent.statistics.robust.location import Location as location
-from reticent.statistics.robust.scale import Scale as scale
-from reticent.statistics.robust.trimmed_mean import TrimmedMean as trimmed_mean
 from reticent.statistics.statistic import Ask
 from reticent.study import Study, open, read_certificate, read_release, study, table  # noqa: A004 - rt.open is what people type
 
 if TYPE_CHECKING:
     from reticent.cli.notebook import NotebookShell
+    from reticent.statistics.counts.count import Count as count
+    from reticent.statistics.counts.histogram import Histogram as histogram
+    from reticent.statistics.counts.key_list import KeyList as keys
+    from reticent.statistics.counts.persons import Persons as persons
+    from reticent.statistics.counts.total import Sum as sum  # noqa: A004 - rt.sum is the word people type
+    from reticent.statistics.density import DensityOf as density
+    from reticent.statistics.density import Detail
+    from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest as test
+    from reticent.statistics.hypotheses.hypothesis_test import Normal
+    from reticent.statistics.moments.geometric_mean import GeometricMean as geometric_mean
+    from reticent.statistics.moments.log_mean import LogMean as log_mean
+    from reticent.statistics.moments.mean import Mean as mean
+    from reticent.statistics.moments.proportion import Proportion as proportion
+    from reticent.statistics.moments.sd import Sd as sd
+    from reticent.statistics.moments.variance import Variance as variance
+    from reticent.statistics.quantiles.iqr import Iqr as iqr
+    from reticent.statistics.quantiles.median import Median as median
+    from reticent.statistics.quantiles.quantile import Quantile as quantile
+    from reticent.statistics.quantiles.quantiles import Quantiles as quantiles
+    from reticent.statistics.regression.regress import Regression as regress
+    from reticent.statistics.robust.location import Location as location
+    from reticent.statistics.robust.scale import Scale as scale
+    from reticent.statistics.robust.trimmed_mean import TrimmedMean as trimmed_mean
 
 __version__ = "0.2.0.dev0"
 
-if not TYPE_CHECKING:  # a name of 0.1.0 says what it is called now
+if not TYPE_CHECKING:  # a statistic is imported when its name is first used
 
-    def __getattr__(name: str) -> NoReturn:
-        from reticent.former_names import missing
+    def __getattr__(name: str) -> type:
+        from reticent.statistics.registry import public
 
-        raise missing("reticent", name)
+        found = public(name)
+        if found is None:  # a name of 0.1.0 says what it is called now
+            from reticent.former_names import missing
+
+            raise missing("reticent", name)
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(shell: NotebookShell) -> None:

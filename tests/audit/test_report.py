@@ -13,7 +13,7 @@ from reticent.conformance.built_in_plans import ALL, ONE_EACH, QUESTIONS, built_
 from reticent.conformance.plan_audit import audit
 from reticent.conformance.report import NEVER, NOT_HERE, NOT_RUN, AuditRefusal, Verifications, page
 from reticent.conformance.source_digest import digest
-from reticent.statistics.grammar import KINDS
+from reticent.statistics.registry import KINDS
 from tests.assurance.claims import Line
 from tests.assurance.report import of_exact
 

@@ -17,13 +17,13 @@ from reticent.errors import QuestionError
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.density import OfDensity
-from reticent.statistics.grammar import KINDS as VERBS
 from reticent.statistics.grammar import parse
 from reticent.statistics.hypotheses.hypothesis_test import OfTest
 from reticent.statistics.moments.mean import OfMean
 from reticent.statistics.prepare import estimand, prepare
 from reticent.statistics.quantiles.iqr import OfIqr
 from reticent.statistics.quantiles.rank_statistic import OfQuantiles
+from reticent.statistics.registry import KINDS as VERBS
 from reticent.statistics.regression.regress import OfRegression
 from reticent.statistics.robust.scale import OfScale
 from reticent.statistics.robust.trimmed_mean import OfTrimmed

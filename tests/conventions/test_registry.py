@@ -18,16 +18,16 @@ from reticent.data.schema import Column, Person, Schema
 from reticent.errors import Refusal
 from reticent.statistics.context import Setting
 from reticent.statistics.density import DensityOf
-from reticent.statistics.grammar import SYNONYMS, parse
+from reticent.statistics.grammar import parse, synonyms
 from reticent.statistics.prepare import estimand, prepare
-from reticent.statistics.registry import ALL
+from reticent.statistics.registry import INSIDE, KINDS, all_statistics
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
 from reticent.statistics.statistic import Ask, Statistic, ask, options_of
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = (ROOT / "docs/reference/statistics.md").read_text()
 TESTS = "".join(p.read_text() for room in ("statistics", "unit") for p in (ROOT / "tests" / room).rglob("*.py"))
-INSIDE = ("capped", "incomplete")  # asked beside answers: by their text, and under no name of the package
+ALL = all_statistics()
 MOST = 8  # parameters
 DRAWS = 60
 
@@ -48,7 +48,12 @@ def setting(people: int | None = 200_000) -> Setting:
 def test_verbs_and_synonyms_are_each_of_one_statistic() -> None:
     words = Counter([kind.verb for kind in ALL] + [word for kind in ALL for word in kind.synonyms])
     assert [word for word, times in words.items() if times > 1] == []
-    assert set(SYNONYMS) == {word for kind in ALL for word in kind.synonyms}
+    assert set(synonyms()) == {word for kind in ALL for word in kind.synonyms}
+
+
+@pytest.mark.parametrize("verb", KINDS)
+def test_the_list_has_each_class_under_its_verb(verb: str) -> None:
+    assert KINDS[verb].verb == verb
 
 
 @every_statistic

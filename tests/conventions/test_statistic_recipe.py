@@ -15,7 +15,8 @@ import pytest
 import reticent as rt
 from reticent.conformance.neighbours import KeyedDice
 from reticent.outcome import Reply
-from reticent.statistics.grammar import KINDS, parse
+from reticent.statistics.grammar import parse
+from reticent.statistics.registry import KINDS
 from reticent.statistics.statistic import Statistic
 
 ROOT = Path(__file__).parents[2]

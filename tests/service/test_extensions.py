@@ -23,7 +23,8 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.statistics.extensions import Extension, axioms_of, check_known, kinds_of, read_extensions
-from reticent.statistics.grammar import KINDS, parse
+from reticent.statistics.grammar import parse
+from reticent.statistics.registry import KINDS
 from tests.support.cli_kit import run
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import reticent as rt
 from reticent.data.schema import Category, Integer, Real, Text
 from reticent.outcome import Reply
 from reticent.statistics.grammar import parse
-from reticent.statistics.registry import ALL
+from reticent.statistics.registry import all_statistics
 from reticent.statistics.replies import beyond, hopeless, passing, shown
 
 COLUMNS: dict[str, Real | Integer | Category | Text] = {
@@ -143,7 +143,7 @@ def test_a_probability_between_is_stated_as_rehearsals_have_it() -> None:
 
 def test_every_statistic_is_compared() -> None:
     compared = {type(parse(text).statistic) for text in (*CASES, *SURE)}
-    assert [kind.verb for kind in ALL if kind not in compared and kind.verb != "capped"] == []
+    assert [kind.verb for kind in all_statistics() if kind not in compared and kind.verb != "capped"] == []
 
 
 def test_persons_with_one_row_and_with_all_of_them_are_two_shapes() -> None:

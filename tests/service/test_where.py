@@ -25,7 +25,7 @@ from reticent.statistics.context import Setting
 from reticent.statistics.counts.cap_share import CapShare
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.registry import ALL
+from reticent.statistics.registry import all_statistics
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import settle, understand
@@ -238,7 +238,7 @@ def test_every_statistic_takes_a_filter_and_is_named_by_it() -> None:
     }
     plain = Schema(columns, Person("add_remove", people=10_000), texts={"t": Text()})
     several = Schema(columns, Person("add_remove", "who", 2))
-    for kind in ALL:
+    for kind in all_statistics():
         schema = several if kind is CapShare else plain
         for text in kind.examples:
             chosen = parse(text).where("k >= 3")

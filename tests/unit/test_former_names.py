@@ -12,7 +12,7 @@ import pytest
 
 import reticent as rt
 from reticent.former_names import NAMES, OPTIONS
-from reticent.statistics.registry import ALL
+from reticent.statistics.registry import all_statistics
 
 
 def study() -> rt.Study:
@@ -68,7 +68,7 @@ def test_the_new_spellings_are_there() -> None:
 def test_no_option_of_today_is_refused() -> None:
     import attrs
 
-    for kind in ALL:
+    for kind in all_statistics():
         assert OPTIONS.get(kind.verb, {}).keys().isdisjoint(attrs.fields_dict(kind))
 
 

@@ -17,7 +17,7 @@ from reticent.privacy.rederivation import rederive
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.registry import ALL
+from reticent.statistics.registry import all_statistics
 
 ASKED = [
     "count",
@@ -165,7 +165,7 @@ def test_a_share_that_nobody_named_is_named_by_its_answer(declared: Column, valu
 
 
 def test_every_share_of_one_value_is_settled_by_the_schema() -> None:
-    shares = [kind for kind in ALL if "value" in attrs.fields_dict(kind)]
+    shares = [kind for kind in all_statistics() if "value" in attrs.fields_dict(kind)]
     assert {kind.verb for kind in shares} == {"proportion", "test"}
     assert all("value" in kind.settles for kind in shares)
 

@@ -20,7 +20,7 @@ from reticent.statistics.density import DensityOf
 from reticent.statistics.extensions import Extension
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.moments.proportion import Proportion
-from reticent.statistics.registry import ALL
+from reticent.statistics.registry import all_statistics
 from reticent.statistics.regression.regress import Regression
 from reticent.statistics.robust.scale import Scale
 from reticent.statistics.statistic import Ask, OfColumn, Statistic
@@ -161,4 +161,4 @@ def numeric(kind: type[Statistic]) -> bool:
 
 DELTA: Final = Fraction(1, 10**6)
 # What is left out has replays of its own: propose-test-release, lines and densities (audit/exact_ptr, audit/models).
-KINDS: Final = tuple(kind for kind in ALL if kind not in (DensityOf, Regression, Scale))
+KINDS: Final = tuple(kind for kind in all_statistics() if kind not in (DensityOf, Regression, Scale))

@@ -38,7 +38,7 @@ from reticent.sql.output import (
 from reticent.sql.scalar import number_of, tree_of, unknown, unknown_around
 from reticent.sql.syntax import TABLE, name_of, parts, refusal, select
 from reticent.sql.view import RowView, narrowed, united
-from reticent.statistics.grammar import KINDS
+from reticent.statistics.registry import KINDS
 from reticent.statistics.statistic import Ask
 
 if TYPE_CHECKING:

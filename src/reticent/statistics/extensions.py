@@ -25,7 +25,8 @@ from reticent.mechanisms.specimen import Again, Axioms
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.rederivation import COMBINATORS, rederive
 from reticent.statistics.context import OnIntegers
-from reticent.statistics.grammar import KINDS, SYNONYMS
+from reticent.statistics.grammar import synonyms
+from reticent.statistics.registry import KINDS
 from reticent.statistics.statistic import Ask, Statistic, ours
 
 NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
@@ -131,7 +132,9 @@ def read_extensions(modules: Iterable[ModuleType | Extension]) -> tuple[Extensio
     if isinstance(modules, ModuleType | str):
         raise PublicParameterError("extensions are a list of imported modules: extensions=[module]")
     found = tuple(one if isinstance(one, Extension) else Extension.of(one) for one in modules)
-    verbs: dict[str, str] = dict.fromkeys((*KINDS, *SYNONYMS), OURS)
+    if not found:
+        return found
+    verbs: dict[str, str] = dict.fromkeys((*KINDS, *synonyms()), OURS)
     noises = {module.__name__.rpartition(".")[2]: OURS for module in registry.ALL}
     theorems = dict.fromkeys(COMBINATORS, OURS)
     if any(one.mechanisms for one in found):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 import attrs
@@ -22,13 +23,10 @@ from reticent.data import expression_text
 from reticent.data.expression_text import column_text, divided
 from reticent.errors import QuestionError, Refusal
 from reticent.statistics.options import source_of, steps_in, unknown
-from reticent.statistics.registry import ALL
+from reticent.statistics.registry import KINDS, all_statistics
 from reticent.statistics.statistic import Ask, Statistic, options_of
 
-KINDS: Final[Mapping[str, type[Statistic]]] = {kind.verb: kind for kind in ALL}
-SYNONYMS: Final[Mapping[str, str]] = {word: kind.verb for kind in ALL for word in kind.synonyms} | dict.fromkeys(
-    ("correlation", "cor", "corr", "pearson"), "test(x ~ y, kind=correlation)"
-)
+CORRELATION: Final = dict.fromkeys(("correlation", "cor", "corr", "pearson"), "test(x ~ y, kind=correlation)")
 EXTREMES: Final = {"min": "0.01", "minimum": "0.01", "max": "0.99", "maximum": "0.99"}
 LISTS: Final = ("levels", "edges", "atoms", "among", "reference")
 SEVERAL: Final = ("of", "names")  # positions that take all that stands without a name
@@ -68,7 +66,7 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         level = EXTREMES[verb]
         raise QuestionError(f"The {verb} is one person's value. Ask quantile({(inner or 'x').strip()}, {level}).")
     if verb not in kinds:
-        raise QuestionError(unknown("statistic", verb, kinds, SYNONYMS.get(verb)))
+        raise QuestionError(unknown("statistic", verb, kinds, synonyms().get(verb)))
     kind = kinds[verb]
     plain, named = _arguments(inner or "")
     for option in named:
@@ -93,6 +91,12 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         found["weight"].strip() if "weight" in found else None,
         source,
     )
+
+
+@cache
+def synonyms() -> Mapping[str, str]:
+    """Words that are no verb, with the verb or the question that each means."""
+    return {word: kind.verb for kind in all_statistics() for word in kind.synonyms} | CORRELATION
 
 
 def spelt(text: str, names: Collection[str]) -> str:
