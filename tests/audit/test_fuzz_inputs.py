@@ -16,7 +16,7 @@ from reticent.certificate import schema
 from reticent.data import files, spec
 from reticent.errors import SpecError
 from reticent.ledger import Ledger
-from reticent.ledger.receipt import Receipt
+from reticent.ledger.events import Receipt
 from reticent.study import release
 from tests.support import fuzz_cli, fuzz_study
 from tests.support.fuzz_kit import Canaries, Room, room, run_here, shown, tried

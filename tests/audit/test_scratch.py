@@ -18,8 +18,7 @@ from reticent.conformance import report, scratch_ledger
 from reticent.conformance.alarm import Alarm
 from reticent.data.schema import Person
 from reticent.ledger import Ledger
-from reticent.ledger.events import Committed
-from reticent.ledger.receipt import Receipt
+from reticent.ledger.events import Committed, Receipt
 from reticent.mechanisms import geometric
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy import compose

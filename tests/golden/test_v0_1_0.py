@@ -23,7 +23,7 @@ from reticent import survey
 from reticent.certificate.certificate import Certificate, read_certificate
 from reticent.errors import BudgetError, CheckError, LedgerError, SpecError
 from reticent.ledger import Ledger, fingerprint
-from reticent.ledger.export import verify_export
+from reticent.ledger.reader import verify_export
 from reticent.mechanisms.registry import axiom_again
 from reticent.outcome import NoReply
 from reticent.privacy import filters, serialization

@@ -15,7 +15,7 @@ import pytest
 
 from reticent.errors import BudgetError, LedgerError
 from reticent.ledger import Ledger
-from reticent.ledger.export import verify_export
+from reticent.ledger.reader import verify_export
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 from reticent.privacy.shortfall import widening

@@ -18,7 +18,7 @@ import pytest
 from reticent.errors import LedgerError
 from reticent.ledger import Ledger, sqlite_store, store
 from reticent.ledger.events import Entry, Migrated, Opened, Reserved, parse
-from reticent.ledger.export import verify_export
+from reticent.ledger.reader import verify_export
 from reticent.ledger.replay import Replay, Row
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency

@@ -28,7 +28,7 @@ from reticent.learning.array_check import cells
 from reticent.learning.handles import Handle, Shelf
 from reticent.learning.held_arrays import Size, held
 from reticent.ledger import Ledger, Receipt
-from reticent.ledger.faults import note_fault
+from reticent.ledger.account import note_fault
 from reticent.mechanisms import gate
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency

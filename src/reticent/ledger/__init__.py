@@ -7,9 +7,8 @@ ledger.commit(receipt, digest=certificate_digest)                    or ledger.f
 """
 
 from reticent.ledger.account import Ledger
-from reticent.ledger.events import Entry
-from reticent.ledger.export import verify_export
-from reticent.ledger.receipt import Receipt
+from reticent.ledger.events import Entry, Receipt
+from reticent.ledger.reader import verify_export
 from reticent.ledger.replay import Line
 
 __all__ = ["Entry", "Ledger", "Line", "Receipt", "verify_export"]

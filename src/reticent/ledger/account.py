@@ -13,6 +13,7 @@ What a handle tells without a charge is in ``reader``. What must be known of an 
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable
 from datetime import date
@@ -28,13 +29,14 @@ from reticent.ledger.events import (
     Event,
     Failed,
     Opened,
+    Receipt,
     Reserved,
     limited,
     now,
+    receipt_again,
 )
 from reticent.ledger.places import store_at
 from reticent.ledger.reader import LedgerReader
-from reticent.ledger.receipt import Receipt, receipt_again
 from reticent.ledger.replay import Replay, opening_row
 from reticent.ledger.store import Extract, Store
 from reticent.ledger.terms import agree, amended, in_currency, price, withdrawn
@@ -108,7 +110,7 @@ class Ledger(LedgerReader):
         if kept.found():
             raise _there(kept)
         made = cls(kept)
-        if (earlier := made._book.kept_head) is not None and earlier.kept() is not None:
+        if (earlier := made._book.kept.witness) is not None and earlier.kept() is not None:
             raise LedgerError(
                 f"{kept.name}, which was used from this machine, is gone. What was released under it is spent all the "
                 f"same. Put its newest copy back; delete {earlier.file} only if nothing was ever released under it."
@@ -449,8 +451,8 @@ class Ledger(LedgerReader):
 
     def forget_head(self) -> None:
         """Drop the head that this machine keeps of a ledger on a server: what is there now counts from here on."""
-        if self._book.kept_head is not None:
-            self._book.kept_head.forget()
+        if self._book.kept.witness is not None:
+            self._book.kept.witness.forget()
 
     def _settle(self, receipt: Receipt, event: Committed | Failed, answer: str | None = None) -> None:
         def decide(replay: Replay, view: Extract) -> Event:
@@ -462,6 +464,30 @@ class Ledger(LedgerReader):
             return event
 
         self._book.write(decide, answer)
+
+
+def note_fault(ledger: Ledger, receipt: Receipt, reference: str) -> None:
+    """Note the fault; if even that cannot be written, the reservation alone keeps the charge.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    receipt : Receipt
+        Of the charge that the fault came after.
+    reference : str
+        Name of the fault that the caller is told.
+    """
+    try:
+        ledger.fail(receipt, reference)
+    except Exception:  # the charge is already durable, and the fault that follows is what the caller must see
+        return
+
+
+def protected_log(reference: str, text: str) -> None:
+    """Write to the curator's protected log: silent unless a handler was put on this logger by name."""
+    logger = logging.getLogger("reticent.protected")
+    if logger.handlers:
+        logger.error("%s %s", reference, text)
 
 
 def _there(kept: Store) -> LedgerError:

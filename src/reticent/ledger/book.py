@@ -29,7 +29,6 @@ from reticent.ledger.events import (
 )
 from reticent.ledger.refusals import RefusalLog
 from reticent.ledger.replay import Line, Replay, Row, begun, line_of, sealed, whole
-from reticent.ledger.state import HeadWitness
 from reticent.ledger.store import Addition, EarlierForm, Extract, LostReply, Store, SyncError
 from reticent.privacy.serialization import digest_of
 
@@ -140,11 +139,6 @@ class Book:
         with self._alone():
             self.kept.migrate(self._sealed)
 
-    @property
-    def kept_head(self) -> HeadWitness | None:
-        """The file of this machine that keeps the last head of a store that lies elsewhere."""
-        return None if self.kept.witness is None else HeadWitness(self.kept.witness)
-
     def _start(self) -> None:
         self.replay = Replay()
         self._lock = threading.RLock()
@@ -166,7 +160,7 @@ class Book:
         """Take in what was written, and tell the witnesses of it."""
         for row, entry in written:
             self.replay.feed(row, entry)
-        own = () if self.kept_head is None else (self.kept_head,)
+        own = () if self.kept.witness is None else (self.kept.witness,)
         for witness in (*own, *self.witnesses) if written else ():
             witness(self.replay.opening.identity, written[-1][1].event, view.head)
 
@@ -192,7 +186,7 @@ class Book:
     def _recollect(self) -> None:
         """Read the head that this machine keeps: before the entries are, since another process may be adding one."""
         if not self.replay.number:
-            self._expected = None if self.kept_head is None else self.kept_head.kept()
+            self._expected = None if self.kept.witness is None else self.kept.witness.kept()
 
     def _compare(self, view: Extract) -> None:
         """Look for the head that this machine keeps of the ledger."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from reticent.database_url import is_url
-from reticent.ledger.sqlite_store import SqliteStore
 from reticent.ledger.store import MemoryStore, Store
 
 
@@ -28,6 +27,8 @@ def store_at(place: str | Path | None) -> Store:
         from reticent.ledger.postgres_store import PostgresStore
 
         return PostgresStore.at(str(place))
+    from reticent.ledger.sqlite_store import SqliteStore
+
     return SqliteStore(str(place), Path(place).expanduser().absolute())
 
 

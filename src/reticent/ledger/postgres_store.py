@@ -33,7 +33,7 @@ from reticent.database_url import parted, server_of
 from reticent.errors import LedgerError, SpecError
 from reticent.ledger import store
 from reticent.ledger.replay import Row
-from reticent.ledger.state import state_folder
+from reticent.ledger.state import HeadWitness, state_folder
 from reticent.ledger.store import PATIENCE, Addition, Decide, Extract, LostReply, Seal, SqlExtract
 from reticent.privacy.serialization import canonical, digest_of
 
@@ -154,8 +154,8 @@ class PostgresStore:
         return state_folder() / "ledgers" / digest_of(canonical(["ledger", *server_of(self.conninfo), self.schema]))
 
     @property
-    def witness(self) -> Path:
-        return self.beside.with_name(self.beside.name + ".head")
+    def witness(self) -> HeadWitness:
+        return HeadWitness(self.beside.with_name(self.beside.name + ".head"))
 
     def found(self) -> bool:
         with _words(self.name), _connected(self) as connection:

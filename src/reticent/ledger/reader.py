@@ -2,29 +2,30 @@
 
 ``LedgerReader`` is the value below ``account.Ledger``, which adds the verbs that charge. A handle reads the entries
 since the last checkpoint once, and from then on what others have added. ``verify``, ``releases`` and ``export`` read
-everything.
+everything. An export holds every entry's text and digest: its holder can replay the chain and the totals without the
+file, and can later ask the file for this export's ``head``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from reticent.errors import LedgerError
 from reticent.ledger.book import Book, Witness, charge_under, line_about, problems_beside
-from reticent.ledger.events import SHARES, WITHDRAWN, Committed, Entry, Withdrawn, of_release, parse
-from reticent.ledger.export import chain_problems, exported
-from reticent.ledger.receipt import receipt_again
-from reticent.ledger.replay import Balance, Line, Replay, sealed
+from reticent.ledger.events import SHARES, WITHDRAWN, Committed, Entry, Withdrawn, of_release, parse, receipt_again
+from reticent.ledger.replay import Balance, Line, Replay, Row, problems, sealed
 from reticent.ledger.store import Extract, Store
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
-from reticent.privacy.loss import Loss
+from reticent.privacy.loss import Loss, to_json
 from reticent.privacy.serialization import digest_of
+
+EXPORT_FORMAT: Final = 1
 
 T = TypeVar("T")
 
@@ -171,7 +172,8 @@ class LedgerReader:
             A head exported earlier. If it is no longer in the chain, the file is an older copy or another ledger.
         """
         try:
-            kept = None if self._book.kept_head is None else self._book.kept_head.kept()  # before the entries are read
+            witness = self._book.kept.witness
+            kept = None if witness is None else witness.kept()  # before the entries are read
             rows, more = self._book.seen(lambda view: (view.rows(1), problems_beside(view)))
             damage = self._book.kept.damage()
         except LedgerError as problem:
@@ -246,3 +248,67 @@ class LedgerReader:
     def _read(self, pick: Callable[[Replay], T]) -> T:
         """Value that ``pick`` takes from the totals up to the last entry in the store."""
         return self._book.look(lambda replay, _: pick(replay))
+
+
+# --- exports ----------------------------------------------------------------------------------------------------------
+
+
+def exported(rows: Sequence[Row], name: str) -> dict[str, object]:
+    """The whole ledger ``name`` with its totals.
+
+    Raises
+    ------
+    LedgerError
+        When the rows do not add up: a broken ledger is not exported as if it were whole.
+    """
+    replay, found = problems(rows)
+    if found:
+        raise LedgerError(f"{name} is damaged: {found[0]}. Run verify.")
+    budget, spent = replay.totals
+    return {
+        "format": EXPORT_FORMAT,
+        "title": replay.opening.title,
+        "protects": replay.opening.adjacency.words(),
+        "budget": to_json(budget),
+        "spent": to_json(spent),
+        "left": to_json(filters.left(budget, spent)),
+        "head": replay.head,
+        "entries": [{"body": row.body, "digest": row.digest} for row in rows],
+    }
+
+
+def verify_export(document: Mapping[str, object], *, head: str | None = None) -> tuple[str, ...]:
+    """Problems of an exported ledger, none if its chain and its totals hold.
+
+    Parameters
+    ----------
+    document : mapping
+        What ``Ledger.export`` gave, read back from JSON.
+    head : str, optional
+        A head known from elsewhere that must be in the chain.
+    """
+    entries = document.get("entries")
+    if document.get("format") != EXPORT_FORMAT or not isinstance(entries, list):
+        return (f"this is not a ledger export of format {EXPORT_FORMAT}",)
+    rows = []
+    for place, item in enumerate(entries, start=1):
+        match item:
+            case {"body": str(body), "digest": str(digest)}:
+                rows.append(Row(place, body, digest))
+            case _:
+                return (f"entry {place}: it cannot be read",)
+    found = chain_problems(rows, head)
+    if found:
+        return found
+    derived = exported(rows, "the export")
+    return tuple(
+        f"{name} does not follow from the entries" for name, value in derived.items() if document.get(name) != value
+    )
+
+
+def chain_problems(rows: Sequence[Row], head: str | None) -> tuple[str, ...]:
+    """The first entry that does not fit, and whether ``head`` is missing from the chain; empty when all is well."""
+    _, found = problems(rows)
+    if head is not None and head not in {row.digest for row in rows}:
+        found = (*found, "the given head is not in the chain: this is an older copy, or another ledger")
+    return found

@@ -20,11 +20,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from reticent.errors import LedgerError
 from reticent.ledger.events import CHECKPOINT, names_of, parse
 from reticent.ledger.replay import Row
+
+if TYPE_CHECKING:
+    from reticent.ledger.state import HeadWitness
 
 FORMAT: Final = 2  # of every store that is made today
 NAMED: Final = 2  # the first form with an index of names
@@ -81,8 +84,8 @@ class Store(Protocol):
     """Rows in order. ``name`` is what the user typed; ``durable`` says whether they outlive the process.
 
     ``place`` opens the store again in another process, and is None in memory. ``file`` is the file of one in SQLite.
-    ``beside`` begins the names of the files that belong to it on this machine. ``witness`` is the file that keeps its
-    last head here, where no other rule on this machine would notice an older copy of it.
+    ``beside`` begins the names of the files that belong to it on this machine. ``witness`` keeps its last head
+    here, where no other rule on this machine would notice an older copy of it.
     """
 
     @property
@@ -101,7 +104,7 @@ class Store(Protocol):
     def beside(self) -> Path | None: ...
 
     @property
-    def witness(self) -> Path | None: ...
+    def witness(self) -> HeadWitness | None: ...
 
     def found(self) -> bool:
         """Tell if there is a ledger.

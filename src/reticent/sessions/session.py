@@ -302,7 +302,7 @@ class PaidSession(Generic[T]):
     def _failed(self, cause: BaseException) -> str:
         """End in a fault: the charge stays, the rows go, the cause is for the protected log alone."""
         from reticent.data.table import EngineFailure
-        from reticent.ledger.faults import note_fault, protected_log
+        from reticent.ledger.account import note_fault, protected_log
 
         receipt, self._receipt, self._rows, self._started, self._over = self._receipt, None, None, None, True
         reference = "f-session" if receipt is None else f"f-{receipt.id.removeprefix('r-')}"

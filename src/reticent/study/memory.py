@@ -344,12 +344,15 @@ def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[s
     """The ledger of ``spec``; of a file the one that counts for it, as for a study file: one file, one ledger."""
     from reticent.data.source import identity_of, is_there, path_of
     from reticent.ledger import Ledger
-    from reticent.ledger.fingerprint import claim, claimed_by, open_for, source_at
-    from reticent.ledger.places import ledger_at
 
     near, person, budget = spec.schema.person.protected, spec.schema.person.protected_column, spec.budget.loss
     path = path_of(rows)
     known = path and (in_database(path) or is_there(Path(path)))
+    if not known and not files:
+        return Ledger.open_or_create(spec.ledger, title=spec.title, adjacency=near, person=person, budget=budget)
+    from reticent.ledger.fingerprint import claim, claimed_by, open_for, source_at
+    from reticent.ledger.places import ledger_at
+
     source = source_at(identity_of(path)) if known else None
     bare = spec.ledger is not None and ledger_at(spec.ledger) and Ledger.open(spec.ledger).source is None
     if source is not None and not bare:

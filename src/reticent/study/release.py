@@ -23,7 +23,7 @@ from reticent.data.transformations import needed
 from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Line, Receipt
-from reticent.ledger.faults import note_fault, protected_log
+from reticent.ledger.account import note_fault, protected_log
 from reticent.outcome import Reply
 from reticent.privacy.explain import outline
 from reticent.privacy.guarantee import Guarantee

@@ -168,7 +168,7 @@ class StudyTerms:
         from reticent.data.engine_settings import limited
         from reticent.data.further_tables import sources
         from reticent.data.table import open_table
-        from reticent.ledger.faults import protected_log
+        from reticent.ledger.account import protected_log
 
         source = self._rows if self._rows is not None else self._place
         further = sources(self.schema, self.spec.further) if self.schema.tables else None
