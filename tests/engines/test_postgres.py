@@ -21,7 +21,7 @@ from reticent.data.compression import stem_of
 from reticent.data.database import address, open_database
 from reticent.data.dates import date, datetime
 from reticent.data.engines.postgres import Postgres
-from reticent.data.engines.postgres_dialect import definitions
+from reticent.data.engines.postgres_dialect import POSTGRES, definitions
 from reticent.data.format import Limits
 from reticent.data.order_statistics import ABSENT, LARGEST, RunLength
 from reticent.data.query import KeyHolders, Keys, OrderedValues, Query, Records, Rows, Tally
@@ -29,6 +29,7 @@ from reticent.data.schema import Person, Schema, Text, category, integer, real
 from reticent.data.source import engine_of, identity_of, name_of, open_source
 from reticent.data.table import EngineFailure, Table, check_engine, open_table
 from reticent.errors import LedgerError, Refusal, SpecError
+from tests.engines import test_exponents as exponents
 from tests.engines import test_expressions as expressions
 from tests.engines.test_against_reference import SECRET, columns, expected, persons, queries, random_rows, shown
 from tests.engines.test_zones import ZONED
@@ -180,6 +181,21 @@ def test_arithmetic_is_total_and_rounds_as_ieee_says(db: Database) -> None:
             divided = right != 0 if name == "over" else np.full(len(right), True)  # a plan divides by no zero
             same = (found == values) | (np.isnan(found) & np.isnan(values))
             assert np.array_equal(same | ~divided, np.full(len(right), True))
+
+
+def test_random_arithmetic_never_fails_and_is_that_of_ieee(db: Database) -> None:
+    """With the engine's own operations where exponents say that they are safe."""
+    engine = Postgres(address(db.server.url(READER, "x")).conninfo)
+    with engine.session(Limits()) as session:
+        session._connection.execute("CREATE TEMP TABLE t (place int, x float8, n bigint)")
+        with session._connection.cursor().copy("COPY t FROM STDIN") as target:
+            for place, (x, n) in enumerate(zip(exponents.X.tolist(), exponents.N.tolist(), strict=True)):
+                target.write_row((place, x, n))
+        for expression, values in exponents.computed(60):
+            told = session.rows(POSTGRES.write(exponents.ROWS.select("place", z=expression)))
+            found = np.array([math.nan if cell is None else cell for _, cell in sorted(told)])
+            same = (found == values) | ~np.isfinite(values)  # a plan divides by no zero
+            assert same.all(), expression
 
 
 def test_every_type_of_a_column_is_read_and_no_cell_of_it_fails(db: Database) -> None:

@@ -478,6 +478,12 @@ def test_the_demonstration_runs_on_a_server_of_its_own(tmp_path: Path) -> None:
     assert (tmp_path / "demo" / "table4.json").exists()
 
 
+def test_each_demonstration_is_a_source_of_its_own() -> None:
+    from reticent.demo.spark import fresh_name
+
+    assert fresh_name() != fresh_name()
+
+
 def test_without_java_the_demonstration_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -639,8 +639,9 @@ class _QueryExpressions:
         many = many.mutate(total=self._fixed(many, column, grid))
         totals = many.group_by(by).aggregate(total=many.total.cast(EXACT).sum())
         least, most = min(0, self.person.rows * grid.lowest), max(0, self.person.rows * grid.highest)
-        totals = totals.mutate(total=_within(totals.total, least, most).cast(EXACT))
-        few = few.mutate(total=self._fixed(few, column, grid).cast(EXACT))
+        kind = "int64" if max(-least, most) < 1 << 63 else EXACT
+        totals = totals.mutate(total=_within(totals.total, least, most).cast(kind))
+        few = few.mutate(total=self._fixed(few, column, grid).cast(kind))
         return few.select(*found).union(totals.select(*found), distinct=False)
 
     def _fixed(self, rows: Table, column: str, grid: FixedPointGrid) -> Expr:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+import uuid
 from importlib import resources
 from pathlib import Path
-from typing import Final
 
 from reticent.demo.run import STUDY, TABLE, Demonstration, prepare, publish
 from reticent.demo.spark_server import connect_server, lacking
 
-NAME: Final = "spark_catalog.default.randhie"
+
+def fresh_name() -> str:
+    """A name in the catalog that no earlier demonstration had: by its name a table is one source, with one ledger."""
+    return f"spark_catalog.default.randhie_{uuid.uuid4().hex}"
 
 
 def demonstrate(out: Path | None = None) -> Demonstration:
@@ -18,14 +21,14 @@ def demonstrate(out: Path | None = None) -> Demonstration:
     import pyarrow.parquet as pq
     from pyspark.sql import SparkSession
 
-    folder = prepare(out)
+    folder, name = prepare(out), fresh_name()
     with connect_server() as address:
         session = SparkSession.builder.remote(address).getOrCreate()
         try:
             with resources.as_file(resources.files("reticent.demo") / TABLE) as path:
-                session.createDataFrame(pq.read_table(path)).write.saveAsTable(NAME)
+                session.createDataFrame(pq.read_table(path)).write.saveAsTable(name)
             file = folder / STUDY
-            file.write_text(file.read_text("utf-8").replace(f'"{TABLE}"', f'"spark:{NAME}"'), "utf-8")
+            file.write_text(file.read_text("utf-8").replace(f'"{TABLE}"', f'"spark:{name}"'), "utf-8")
             return publish(folder)
         finally:
             session.stop()

@@ -38,6 +38,7 @@ SETTINGS: Final = {
     "idle_in_transaction_session_timeout": "0",
     "synchronous_commit": "off",
     "jit": "off",
+    "enable_nestloop": "off",  # our tables are small or large by what they hold, which no estimate knows
 }
 LIVING: Final = {
     "connect_timeout": 10,

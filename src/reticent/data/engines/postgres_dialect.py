@@ -16,6 +16,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Final
 
+from reticent.data.engines.exponents import exponents
+
 
 def _decimal(value: Fraction) -> str:
     """The decimal digits of a fraction whose denominator is a power of two, all of them."""
@@ -168,12 +170,12 @@ def _by_bytes(text: Any) -> Any:
 
 
 def _arithmetic(total: str, plain: str) -> Callable[..., Any]:
-    """A total function of doubles; the engine's own operation of integers, which the plan keeps within range."""
+    """A total function of doubles; the engine's own operation where the plan keeps within range, as of integers."""
 
     def visit(self: Any, op: Any, *, left: Any, right: Any) -> Any:
         import sqlglot.expressions as sge
 
-        if op.dtype.is_floating():
+        if op.dtype.is_floating() and exponents(op) is None:
             return _call(total, left, right)
         return self.binop(getattr(sge, plain), left, right)
 
@@ -183,7 +185,7 @@ def _arithmetic(total: str, plain: str) -> Callable[..., Any]:
 def _difference(self: Any, op: Any, *, left: Any, right: Any) -> Any:
     import sqlglot.expressions as sge
 
-    if op.dtype.is_floating():
+    if op.dtype.is_floating() and exponents(op) is None:
         return _call("plus", left, sge.Neg(this=sge.paren(right, copy=False)))
     return self.binop(sge.Sub, left, right)
 
@@ -232,6 +234,20 @@ def _sort_key(self: Any, op: Any, *, arg: Any, ascending: bool, nulls_first: boo
     return sge.Ordered(this=by, desc=not ascending, nulls_first=nulls_first)
 
 
+def _sum(self: Any, op: Any, *, arg: Any, where: Any) -> Any:
+    """The sum; of 64-bit integers in the engine's own 128 bits, and not in decimals one by one."""
+    import ibis.expr.operations as ops
+
+    if (
+        isinstance(op.arg, ops.Cast)
+        and op.arg.arg.dtype.is_integer()
+        and op.arg.to.is_decimal()
+        and not op.arg.to.scale
+    ):
+        arg = arg.this
+    return self.agg.sum(arg, where=where)
+
+
 def _least(self: Any, op: Any, *, arg: Any, where: Any) -> Any:
     return self.agg.min(_by_bytes(arg) if op.arg.dtype.is_string() else arg, where=where)
 
@@ -264,6 +280,7 @@ OVERRIDES: Final[dict[str, Callable[..., Any]]] = {
     "visit_ScalarUDF": _scalar,
     "visit_StringConcat": _joined,
     "visit_SortKey": _sort_key,
+    "visit_Sum": _sum,
     "visit_Min": _least,
     "visit_RegexSearch": _search,
     "visit_RegexExtract": _extract,
