@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Final, get_args
+from typing import Final, cast, get_args
 
 import numpy as np
 import pytest
@@ -246,3 +246,36 @@ def test_a_plan_of_many_people_has_the_noise_of_their_number_in_its_distance() -
     noise = plan.prepared_for(study.schema).steps[0].expected(10**6).noise  # of the distribution function
     assert noise is not None
     assert noise / 2 < planned < 2 * noise
+
+
+def test_each_coefficient_of_a_regression_has_its_line_and_unit() -> None:
+    """The slope of a column of a range a thousand times wider is as many times smaller, and its line says so."""
+    columns: dict[str, Column] = {"y": rt.real(0, 1, unit="kg"), "x": rt.real(0, 1), "g": rt.category(["a", "b"])}
+    columns["wide"] = rt.real(0, 1000, unit="m")
+    rows = {"y": [0.0], "x": [0.0], "wide": [0.0], "g": ["a"]}
+    study = rt.study(rows, adjacency="add_remove", columns=columns, budget=9)
+    plan = study.plan(["regress(y ~ x + wide + g)"], epsilon=2, people=PEOPLE)
+    found = {one.name: one for one in plan.lines[0].expected.numbers}
+    assert {name: one.unit for name, one in found.items()} == {
+        "intercept": "kg",
+        "x": "kg per x",
+        "wide": "kg per m",
+        "g=b": "kg",
+    }
+    x, wide = found["x"], found["wide"]
+    assert x.noise is not None
+    assert x.sampling is not None
+    assert wide.noise is not None
+    assert wide.sampling is not None
+    assert (x.noise, x.sampling) == (plan.lines[0].expected.noise, plan.lines[0].expected.sampling)
+    assert 500 < x.noise / wide.noise < 2000
+    assert 500 < x.sampling / wide.sampling < 2000
+    assert [name for name, *_ in plan.rows()][1:5] == [
+        "  intercept, kg",
+        "  x, kg per x",
+        "  wide, kg per m",
+        "  g=b, kg",
+    ]
+    statistics = cast("list[dict[str, list[object]]]", plan.to_json()["statistics"])  # JSON
+    told = {"name": "wide", "noise": wide.noise, "sampling": wide.sampling, "unit": "kg per m"}
+    assert statistics[0]["coefficients"][2] == told

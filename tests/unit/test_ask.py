@@ -67,6 +67,21 @@ def test_a_name_reads_back_to_the_same_question(text: str) -> None:
         ("proportion(q, value='yes')", "proportion(q, value=yes)"),
         ("trimmed_mean(x, 0.2)", "trimmed_mean(x, trim=0.2)"),
         ("location(x, 2)", "location(x)"),
+        ("quantiles(x, [0.25, 0.5])", "quantiles(x, 0.25 0.5)"),
+        ("quantiles(x, (0.25, 0.5), low=0, high=9)", "quantiles(x, 0.25 0.5, low=0, high=9)"),
+        ("quantiles(x, levels=(0.25 0.5))", "quantiles(x, 0.25 0.5)"),
+        ("quantile(x, [0.5])", "quantile(x, 0.5)"),
+        ("scale(x, [0.1, 0.9])", "scale(x, 0.1 0.9)"),
+        ("histogram(x, edges=(0, 1, 10))", "histogram(x, edges=0 1 10)"),
+        ("histogram(x, [0, 1, 10])", "histogram(x, edges=0 1 10)"),
+        ("histogram(x, 0:50:5)", "histogram(x, edges=0:50:5)"),
+        ("histogram(x, edges=[0:50:5])", "histogram(x, edges=0:50:5)"),
+        ("density(x, atoms=(0, missing))", "density(x, atoms=0 missing)"),
+        ("test(x ~ g, among=('a', \"b\"), kind='means')", "test(x ~ g, kind=means, among=a b)"),
+        ("count by [g, h]", "count by g, h"),
+        ("count by (g, h)", "count by g, h"),
+        ("count by (g = 'a')", "count by (g = 'a')"),
+        ("count where g in ['a', 'b']", 'count where g in ("a", "b")'),
     ],
 )
 def test_other_spellings_mean_the_same(text: str, name: str) -> None:
@@ -118,6 +133,9 @@ def test_a_step_range_includes_its_end() -> None:
         ("mean(x, method=coinpress, centre=0, radius=5)", "come together"),
         ("mean(x, method=coinpress, center=0)", "Did you mean centre?"),
         ("huber(x)", "Did you mean location?"),
+        ("quantile(x, [0.5, 0.9])", "quantiles(x, 0.5 0.9)"),
+        ("count by g keys=['a', 'b']", "among = ['a', 'b']"),
+        ("count where g in ('a', 'b']", ") is expected"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_hint(text: str, says: str) -> None:

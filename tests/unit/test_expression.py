@@ -293,3 +293,15 @@ def test_a_category_of_truth_values_is_a_condition() -> None:
     assert bind(expression_text.read('ill = "true"'), COLUMNS) == bind(expression_text.read("ill = true"), COLUMNS)
     with pytest.raises(QuestionError, match="in brackets"):
         65 & rt.col("age")
+
+
+@pytest.mark.parametrize("text", ["cut(y, [0, 5, 9])", "cut(y, (0, 5, 9))", "cut(y, [0 5 9])", "cut(y, (0:5:5, 9))"])
+def test_edges_may_stand_in_brackets(text: str) -> None:
+    assert expression_text.read(text) == expression_text.read("cut(y, 0, 5, 9)")
+    assert expression_text.write(expression_text.read(text)) == "cut(y, 0, 5, 9)"
+
+
+def test_a_list_of_values_may_stand_in_square_brackets() -> None:
+    assert expression_text.read("g in ['a', \"b\"]") == expression_text.read("g in ('a', 'b')")
+    with pytest.raises(QuestionError, match="list one value or more"):
+        expression_text.read("g in []")

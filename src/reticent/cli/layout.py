@@ -19,10 +19,7 @@ ASK_WHY: Final = (
     "It could not be shown that no one person matters. How probable a reply is, plan says beforehand: --people N. "
     "See: reticent explain no-reply"
 )
-AGAIN: Final = (
-    "Asking again is a new release and is charged again. Bounds known without the file, or a larger ε or δ, help more "
-    "than asking twice."
-)
+AGAIN: Final = "Asking again is a new release and is charged again. A reply is likelier with"
 
 Truth = Mapping[str, Sequence[float | None]]  # by answer, one number for each cell
 

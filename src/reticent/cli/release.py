@@ -459,11 +459,13 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
     selection : Selection, optional
         Rows of a SELECT, printed in place of the answers.
     """
+    from reticent.certificate.render.no_replies import likelier
     from reticent.certificate.render.notes import lines_of, notes
     from reticent.certificate.render.tables import column_words, labels_of
     from reticent.certificate.verify import audit_words
     from reticent.privacy.explain import as_data, sentence
     from reticent.privacy.loss import words
+    from reticent.statistics.estimand import listed
 
     document = made.certificate.document
     promised, called = sentence(made.guarantee.loss, made.guarantee.adjacency), labels_of(made.certificate)
@@ -507,6 +509,6 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
         layout.fields(ending),
     )
     if not made.replied:
-        voice.say(layout.AGAIN)
+        voice.say(f"{layout.AGAIN} {listed(likelier(made.certificate), 'or')}.")
     if not made.certificate.signed:
         voice.say("The certificate is unsigned. To sign: reticent init --key officer, then release … --key officer.key")

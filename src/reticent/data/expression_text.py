@@ -31,7 +31,7 @@ _TOKEN: Final = re.compile(
     | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<column>`(?:[^`]|``)*`)
     | (?P<word>[^\W\d]\w*(?:\.[^\W\d]\w*)?)
-    | (?P<sign><=|>=|<>|!=|==|[-+*/()<>=,:])
+    | (?P<sign><=|>=|<>|!=|==|[-+*/()<>=,:\[\]])
     )""",
     re.VERBOSE,
 )
@@ -80,7 +80,7 @@ def divided(text: str, sign: str = ",") -> list[str]:
     found, depth = [""], 0
     for match in _PIECE.finditer(text):
         piece = match.group()
-        depth += (piece == "(") - (piece == ")")
+        depth += (piece in ("(", "[")) - (piece in (")", "]"))
         if piece == sign and depth <= 0:
             found.append("")
         else:
@@ -128,6 +128,10 @@ class _Reader:
     def expects(self, sign: str) -> None:
         if not self.takes(sign):
             raise self.stop(f"{sign} is expected")
+
+    def opens(self) -> str:
+        """The sign that closes the list that opens here, round or square; empty where none does."""
+        return next((closing for opening, closing in ("()", "[]") if self.takes(opening)), "")
 
     def end(self) -> None:
         if self.place < len(self.tokens):
@@ -196,13 +200,15 @@ class _Reader:
         return Application("and", (Application(">=", (x, low)), Application("<=", (x, self.sum()))))
 
     def _listed(self) -> list[Tree]:
-        self.expects("(")
-        if self.takes(")"):
+        closing = self.opens()
+        if not closing:
+            raise self.stop("( is expected")
+        if self.takes(closing):
             raise refusal("in () is true of nobody: list one value or more.")
         found = [self.sum()]
         while self.takes(","):
             found.append(self.sum())
-        self.expects(")")
+        self.expects(closing)
         return found
 
     def sum(self) -> Tree:
@@ -293,7 +299,7 @@ class _Reader:
                 continue
             self.expects(",")
             if word == "cut":
-                found += self._edges()
+                found += self._several_edges()
             elif word == "recode":
                 found += self._pair()
             else:
@@ -304,6 +310,15 @@ class _Reader:
         old = self.sum()
         self.expects("=")
         return [old, self.sum()]
+
+    def _several_edges(self) -> list[Tree]:
+        """Edges in brackets of their own, or one after the other."""
+        closing = self.opens()
+        found = self._edges()
+        while closing and not self.takes(closing):
+            self.takes(",")
+            found += self._edges()
+        return found
 
     def _edges(self) -> list[Tree]:
         """One edge, or those of a range ``low:high:step``."""

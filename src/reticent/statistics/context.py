@@ -97,6 +97,19 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberWidths:
+    """Expected half-widths of one of several numbers of an answer, in its own unit; None where it is seldom told."""
+
+    name: str
+    noise: float | None
+    sampling: float | None
+    unit: str = ""
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
+
+
+@dataclass(frozen=True, slots=True)
 class ExpectedAccuracy:
     """Expected half-widths at 95 % that a plan shows, for an assumed shape and a public n.
 
@@ -105,7 +118,7 @@ class ExpectedAccuracy:
     empty where it is not stated. ``figures`` has numbers of the note by name: the effect that a test sees, the score
     of a model, the distance of a density from its law. ``unit`` is that of the half-widths where no public number
     gives the answer's own: "sd", standard deviations of the column, or "of it", a share of the answer. No field is
-    taken from the file.
+    taken from the file. ``numbers`` has the half-widths of each coefficient of a model, for the usual shape.
     """
 
     noise: float | None
@@ -115,6 +128,7 @@ class ExpectedAccuracy:
     others: tuple[ShapeWidths, ...] = ()
     figures: Figures = ()
     unit: str = ""
+    numbers: tuple[NumberWidths, ...] = ()
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)

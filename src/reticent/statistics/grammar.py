@@ -33,6 +33,8 @@ SEVERAL: Final = ("of", "names")  # positions that take all that stands without 
 _VERB: Final = re.compile(r"\s*([A-Za-z_]+)\s*")
 _TOTALS: Final = re.compile(r"(?<=\S)\s+with\s+totals\s*$", re.IGNORECASE)
 _PERSON: Final = re.compile(r"\bper\s+person\b", re.IGNORECASE)
+_ITEM: Final = re.compile(r"""(?:"([^"]*)"|'([^']*)')(?=[\s,]|$)|([^\s,]+)""")
+_WORD: Final = re.compile(r"""(["'])(\w+)\1""")
 _NEXT: Final = re.compile(
     r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)|(?P<clause>\b(?:where|by|weight)\b)|.""", re.DOTALL | re.I
 )
@@ -82,7 +84,7 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
     columns, source = (None, None) if by is None else source_of(by)
     return Ask(
         kind.read(own),
-        None if columns is None else columns.strip(),
+        None if columns is None else _columns(columns.strip()),
         named.get("per", "row"),  # type: ignore[arg-type]  # a word that is no unit of analysis is refused there
         named.get("epsilon"),
         named.get("delta"),
@@ -214,12 +216,31 @@ def _arguments(inner: str) -> tuple[list[str], dict[str, str]]:
 
 
 def _listed(option: str, text: str) -> str | list[str]:
-    """The text of an option; a list where it is one, with or without the brackets and quotes of Python."""
-    if option not in LISTS or (option == "edges" and steps_in(text)):
-        return text
-    if not (text.startswith("[") and text.endswith("]")):
-        return text.split()
-    return [part.strip("'\"") if len(part) > 2 else part for part in text[1:-1].split()]
+    """The text of an option; a list where it is one. Quotes about a word are left out, but for a value's."""
+    if option not in LISTS:
+        word = _WORD.fullmatch(text) if option != "value" else None
+        return text if word is None else word.group(2)
+    inner = _unbracketed(text)
+    if option == "edges" and steps_in(inner):
+        return inner
+    return text.split() if inner == text else ["".join(item) for item in _ITEM.findall(inner)]
+
+
+def _unbracketed(text: str) -> str:
+    """A text without the one pair of brackets, round or square, that holds all of it."""
+    depth = 0
+    for match in _NEXT.finditer(text):
+        piece = match.group()
+        depth += (piece in ("(", "[")) - (piece in (")", "]"))
+        if depth == 0:
+            return text[1 : match.start()].strip() if match.start() and match.end() == len(text) else text
+    return text
+
+
+def _columns(clause: str) -> str:
+    """The columns of groups, without brackets about a list of them."""
+    inner = _unbracketed(clause)
+    return inner if clause.startswith("[") or len(divided(inner)) > 1 else clause
 
 
 def _positions(kind: type[Statistic], plain: Sequence[str]) -> dict[str, str | Sequence[str]]:
@@ -233,8 +254,13 @@ def _positions(kind: type[Statistic], plain: Sequence[str]) -> dict[str, str | S
         raise QuestionError(f"{kind.verb} of which column? Write {kind.verb}(column).")
     if first in SEVERAL:
         return {first: tuple(plain)}
-    if others == ["levels"] and len(plain) > 1:  # with spaces between them, or commas
-        return {first: plain[0], "levels": " ".join(plain[1:]).split()}
+    if others in (["levels"], ["edges"]) and len(plain) > 1:  # with spaces between them, or commas
+        return {first: plain[0], others[0]: _listed(others[0], " ".join(plain[1:]))}
+    if others == ["level"]:
+        levels = divided(_unbracketed(", ".join(plain[1:])))
+        if len(levels) > 1:
+            raise QuestionError(f"{kind.verb} takes one level. Several: quantiles({plain[0]}, {' '.join(levels)}).")
+        plain = [plain[0], *(level for level in levels if level)]
     if len(plain) > len(kind.positions):
         extra = plain[len(kind.positions)]
         raise QuestionError(f"{kind.verb} takes one column; '{extra}' is one too many. Options are written name=value.")

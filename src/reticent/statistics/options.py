@@ -35,7 +35,9 @@ GEOMETRIC: Final = "geometric"  # noise of integers where a question names no ot
 MOST_BINS: Final = 1 << 20
 FOUND: Final = "found"  # in place of a file of keys
 LONGEST_PATH: Final = 1000
-_KEYS: Final = re.compile(r"""(?<=\S)\s+(keys|at_least|groups)\s*=\s*("[^"]*"|'[^']*'|[^\s,()"']+)\s*$""", re.I)
+_KEYS: Final = re.compile(
+    r"""(?<=\S)\s+(keys|at_least|groups)\s*=\s*("[^"]*"|'[^']*'|\[[^\]]*\]|[^\s,()"']+)\s*$""", re.I
+)
 
 
 # --- converters -------------------------------------------------------------------------------------------------------
@@ -268,6 +270,8 @@ def read_key_source(keys: str | None) -> str:
         return ""
     if type(keys) is not str or not keys or '"' in keys or len(keys) > LONGEST_PATH or not on_one_line(keys):
         raise PublicParameterError(f'keys is "found" or the path of a public file, got {keys!r}')
+    if keys.startswith("["):
+        raise QuestionError(f'keys is "found" or the path of a public file. A column declares its list: among = {keys}')
     return keys
 
 

@@ -14,6 +14,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Label
 from reticent.statistics.context import Setting
 from reticent.statistics.estimand import listed
+from reticent.statistics.remedies import remedies_of
 from reticent.statistics.statistic import TOTALS, Statistic
 
 
@@ -68,8 +69,7 @@ def remedies(setting: Setting, *, has_bounds: bool, extreme: bool = False) -> li
     -------
     list of str
     """
-    found = ["fewer groups"] * (setting.keys is not None) + ["bounds known without the file"] * (not has_bounds)
-    return [*found, *["a level nearer the middle"] * extreme, "more people"]
+    return remedies_of(unbounded=not has_bounds, grouped=setting.keys is not None, extreme=extreme)
 
 
 def labels(keys: Keys | None, inner: tuple[Label, ...] = ((),)) -> tuple[Label, ...]:

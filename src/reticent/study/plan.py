@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from itertools import takewhile
 from pathlib import Path
@@ -162,6 +162,11 @@ class Plan:
                     "other_shapes": {
                         shape: {"noise": noise, "sampling": sampling} for shape, noise, sampling in line.expected.others
                     },
+                    **(
+                        {"coefficients": [asdict(one) for one in line.expected.numbers]}
+                        if line.expected.numbers
+                        else {}
+                    ),
                     "reply": dict(line.expected.replies),
                     "figures": dict(line.expected.figures),
                     "note": line.expected.note,
@@ -173,17 +178,7 @@ class Plan:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Name, loss, noise, sampling, probability of a reply, note, as text: a cell for each of ``HEADS``."""
-        found: list[tuple[str, ...]] = [
-            (
-                line.name,
-                _loss(line.loss),
-                _halves(line.expected.noise, [noise for _, noise, _ in line.expected.others], line.expected.unit),
-                _halves(line.expected.sampling, [one for *_, one in line.expected.others], line.expected.unit),
-                _reply(line.expected),
-                _note(line.expected),
-            )
-            for line in self.lines
-        ]
+        found = [row for line in self.lines for row in _rows(line)]
         return [*found, *((name, "", _half(noise), "", "", FREE) for name, noise in self.comparisons)]
 
     def marked(self) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
@@ -283,6 +278,21 @@ class Plan:
                 "told": (self.footnote(), *(f"{names}: {text}" for names, text in self.estimands())),
             },
         )
+
+
+def _rows(line: PlanLine) -> list[tuple[str, ...]]:
+    """The row of a question, and one for each coefficient of a model, in its own unit."""
+    expected = line.expected
+    own = (
+        line.name,
+        _loss(line.loss),
+        _halves(expected.noise, [noise for _, noise, _ in expected.others], expected.unit),
+        _halves(expected.sampling, [one for *_, one in expected.others], expected.unit),
+        _reply(expected),
+        _note(expected),
+    )
+    each = expected.numbers
+    return [own, *((f"  {one.name}, {one.unit}", "", _half(one.noise), _half(one.sampling), "", "") for one in each)]
 
 
 def _table(cells: Sequence[tuple[str, ...]]) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Final
 from reticent.data.schema import Integer, Real, Schema
 from reticent.errors import QuestionError, Refusal
 from reticent.statistics.context import Step
+from reticent.statistics.remedies import remedies_of
 from reticent.statistics.replies import LIKELY, Replies, hopeless, most, shown
 from reticent.statistics.shares import ASSUMED
 from reticent.statistics.statistic import Ask, Statistic
@@ -87,12 +88,9 @@ def refusal(found: Sequence[UnlikelyAnswer], people: int, schema: Schema, helps:
     str
     """
     listed = "; ".join(map(str, found))
-    helps = [*helps]
-    helps += ["fewer groups"] if any(one.asked.groups is not None for one in found) else []
     candidates = [one.asked.statistic for one in found if "candidates" in one.asked.statistic.declines]
-    if not all(_has_bounds(one, schema) for one in candidates):
-        helps += ["bounds known without the file"]
-    helps += ["more people"]
+    unbounded = not all(_has_bounds(one, schema) for one in candidates)
+    helps = [*helps, *remedies_of(unbounded=unbounded, grouped=any(one.asked.groups is not None for one in found))]
     rows = f" of at most {schema.person.rows} rows each" if schema.person.rows > 1 else ""
     return (
         f"Most likely no reply, by public facts, with {people:,} people{rows}: {listed}. "

@@ -16,23 +16,24 @@ from reticent.certificate.record import NOT_DURABLE, CertificateRecord
 from reticent.certificate.render.card import card
 from reticent.certificate.render.cross import crossed
 from reticent.certificate.render.figure import IntervalBar, alternative, bar, svg
+from reticent.certificate.render.no_replies import likelier
 from reticent.certificate.render.notes import lines_of, notes
 from reticent.certificate.render.tables import column_words, label_words, labels_of, row_words, signed
 from reticent.certificate.summary import found, methods, parameters, subject
 from reticent.certificate.verify import audit_words, source_of
-from reticent.outcome import NoReply, Reply
+from reticent.outcome import Reply
 from reticent.pages.markup import render, trusted
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import words
 from reticent.statistics.answer import Answer, Cell, printed
+from reticent.statistics.estimand import listed
 
 NO_REPLY_WORDS: Final = (
     "The method first checks, in a way that protects everyone, whether a safe answer can be given. Here it could not "
     "be sure. That is itself a protected answer, and it was charged. It does not say which value or person is the "
-    "cause. What may help: bounds that are known without the file, more people, or a larger ε or δ. A plan for a "
-    "public number of people says beforehand how probable a reply is. Asking again is a new release and is charged "
-    "again."
+    "cause. A plan for a public number of people says beforehand how probable a reply is. Asking again is a new "
+    "release and is charged again. A reply is likelier with"
 )
 
 MOST_ACROSS: Final = 40  # columns of a cross table on a page
@@ -75,7 +76,7 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
     study = document["study"]
     title = document["name"] or study["title"] or document["release"]
     parts = ("" if study["title"] == title else study["title"], document["release"], document["when"][:10])
-    silent = any(isinstance(cell.outcome, NoReply) for answer in answers for cell in answer)
+    helps = likelier(certificate)
     told = notes(certificate)
     return render(
         "release",
@@ -99,7 +100,7 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
                 and len(cross.heads) <= MOST_ACROSS
             ],
             "columns": column_words(certificate),
-            "silent": NO_REPLY_WORDS if silent else "",
+            "silent": f"{NO_REPLY_WORDS} {listed(helps, 'or')}." if helps else "",
             "figure": trusted(svg(certificate)) if answers else "",
             "figure_words": alternative(certificate),
             "label": _label(certificate),

@@ -36,6 +36,7 @@ class Histogram(OfColumn):
     synonyms: ClassVar[tuple[str, ...]] = ("hist",)
     has_delta: ClassVar[bool] = True
     delta_in_rho: ClassVar[bool] = False
+    positions: ClassVar[tuple[str, ...]] = ("column", "edges")
     examples: ClassVar[tuple[str, ...]] = ("histogram(x, edges=0:50:5)", "histogram(g)")
 
     edges: tuple[Fraction, ...] = attrs.field(

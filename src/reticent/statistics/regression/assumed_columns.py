@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
@@ -20,6 +21,7 @@ import numpy as np
 
 from reticent.data.query import WEIGHT_ONE
 from reticent.entropy import Replayed
+from reticent.outcome import Estimate
 from reticent.statistics.regression.engine import Engine
 from reticent.statistics.regression.frame import CategoryKeys, Frame
 from reticent.statistics.regression.plans import unit_values
@@ -66,9 +68,9 @@ def shown(plan: Engine, people: int) -> dict[str, AssumedWidths] | None:
     return None if isinstance(plan, PlainSquares) else {name: _of(plan, people, one) for name, one in SHAPES.items()}
 
 
-def usual(plan: LeastSquares | Point, people: int) -> tuple[float, float] | None:
-    """Expected half-widths of a slope on made-up tables of the usual shape; None where most tell none."""
-    return _of(plan, people, USUAL).widths
+def usual(plan: LeastSquares | Point, people: int) -> AssumedWidths:
+    """Expected half-widths of each coefficient on made-up tables of the usual shape."""
+    return _of(plan, people, USUAL)
 
 
 def further(plan: LeastSquares | Point, people: int) -> tuple[RelatedWidths, ...]:
@@ -118,10 +120,10 @@ def _of(plan: LeastSquares | Point, people: int, spread: float) -> AssumedWidths
     more, pure = size / people, not plan.price.delta
     if pure:
         plan = replace(plan, price=replace(plan.price, epsilon=plan.price.epsilon * people / size))
-    widths, told, some = _made_up(plan, size, spread)
-    if widths is not None:  # noise falls with n, sampling with its root
-        widths = widths[0] * (1.0 if pure else more), widths[1] * math.sqrt(more)
-    return AssumedWidths(widths, told, some)
+    each, told, some = _made_up(plan, size, spread)
+    falls = (1.0 if pure else more), math.sqrt(more)  # noise falls with n, sampling with its root
+    scaled = tuple(one and (one[0] * falls[0], one[1] * falls[1]) for one in each)
+    return AssumedWidths(scaled, told, some, int(plan.frame.intercept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +138,26 @@ class RelatedWidths:
 
 @dataclass(frozen=True, slots=True)
 class AssumedWidths:
-    """Half-widths of the first slope on made-up rows, and in how many of ``TABLES`` every or some slope is told."""
+    """Half-widths of each coefficient on made-up rows, and in how many of ``TABLES`` every or some slope is told.
 
-    widths: tuple[float, float] | None
+    A coefficient that most tables do not tell has None. ``first`` is the place of the first slope.
+    """
+
+    each: tuple[tuple[float, float] | None, ...]
     told: int
     some: int
+    first: int
+
+    @property
+    def widths(self) -> tuple[float, float] | None:
+        """Half-widths of the first slope."""
+        return self.each[self.first]
 
 
 @lru_cache(maxsize=192)
-def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[float, float] | None, int, int]:
-    """Simulate a plan on made-up tables: half-widths of the first slope, tables in which all or some are told."""
-    found, told, some, first = [], 0, 0, int(plan.frame.intercept)
+def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[tuple[float, float] | None, ...], int, int]:
+    """Simulate a plan on made-up tables: half-widths of each coefficient, tables in which all or some are told."""
+    tables, told, some, first = [], 0, 0, int(plan.frame.intercept)
     for key in range(TABLES):
         values, targets = made_up_rows(plan.frame, size, key, spread)
         entropy = Replayed(f"expected {key}")
@@ -157,12 +168,17 @@ def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[float, float
             estimates = plan.draw(values, targets, entropy).estimates
         told += None not in estimates
         some += any(one is not None for one in estimates[first:])
-        if (slope := estimates[first]) is not None:
-            found.append((slope.noise, slope.sampling))
+        tables.append(estimates)
+    return tuple(map(_median, zip(*tables, strict=True))), told, some
+
+
+def _median(estimates: Sequence[Estimate | None]) -> tuple[float, float] | None:
+    """Half-widths of one coefficient; None where most tables do not tell it."""
+    found = [(one.noise, one.sampling) for one in estimates if one is not None]
     if len(found) <= TABLES // 2:
-        return None, told, some
+        return None
     noise, sampling = (statistics.median(widths) for widths in zip(*found, strict=True))
-    return (noise, sampling), told, some
+    return noise, sampling
 
 
 def made_up_rows(frame: Frame, n: int, key: int, spread: float = SHAPES[MIDDLE]) -> tuple[Floats, Floats]:

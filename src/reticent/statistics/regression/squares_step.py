@@ -25,7 +25,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.statistics import public_facts
 from reticent.statistics.answer import NO_INTERVAL
 from reticent.statistics.column_step import GroupResult, PlannedStep
-from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.context import ExpectedAccuracy, NumberWidths, Setting
 from reticent.statistics.estimand import kept
 from reticent.statistics.price import Price
 from reticent.statistics.regression.assumed_columns import MIDDLE, TABLES, further, rows_of_keys, shown, usual
@@ -58,11 +58,13 @@ MOST_FEATURES: Final = 60
 class Squares:
     """Least squares as a plan: records of y and the columns on ``units``, a category as the place of its key.
 
-    Of weighted rows the weight is the last column, a whole number from 0 to WEIGHT_ONE.
+    Of weighted rows the weight is the last column, a whole number from 0 to WEIGHT_ONE. ``coefficients`` are their
+    names and units, for a plan.
     """
 
     plan: Engine
     units: tuple[Fraction, ...]
+    coefficients: tuple[tuple[str, str], ...] = ()
 
     @property
     def guarantee(self) -> Guarantee:
@@ -86,7 +88,10 @@ class Squares:
         return GroupResult(tuple(NO_REPLY if told is None else Reply(told) for told in found.estimates))
 
     def expected(self, people: int) -> ExpectedAccuracy:
-        """Half-widths of the first slope and the chance of a reply, simulated on made-up rows of public shapes."""
+        """Half-widths of each coefficient and the chance of a reply, simulated on made-up rows of public shapes.
+
+        Those of the first slope stand for the answer.
+        """
         if replace(self.plan, people=people).hopeless:
             return ExpectedAccuracy(None, None, "no reply: too few people for a slope at this ε", NEVER)
         if isinstance(self.plan, PlainSquares):
@@ -115,13 +120,20 @@ class Squares:
             *((one.name, one.noise, one.sampling) for one in more),
         ]
         seldom = {one.name for one in more if one.chance < LIKELY}
-        which, widths = "columns in the middle of their range that tell nothing of y", usual(self.plan, people)
+        middle = usual(self.plan, people)
+        which, widths, each = "columns in the middle of their range that tell nothing of y", middle.widths, middle.each
         if widths is None:
             told_of = [shape for shape in others if shape[0] not in seldom]
             if not told_of:
                 return ExpectedAccuracy(None, None, note, replies)
             which, widths = f"columns of this shape: {told_of[0][0]}", told_of[0][1:]
-        return ExpectedAccuracy(*widths, f"of the first slope, for {which}; {note}", replies, tuple(others))
+            each = next((shape.each for shape in shapes.values() if shape.widths == widths), ())
+        told_each = tuple(
+            NumberWidths(name, one and one[0], one and one[1], unit)
+            for (name, unit), one in zip(self.coefficients, each, strict=False)
+        )
+        note = f"of the first slope, for {which}; {note}"
+        return ExpectedAccuracy(*widths, note, replies, tuple(others), numbers=told_each)
 
 
 def is_bounded(asked: Regression, setting: Setting) -> bool:
@@ -196,7 +208,7 @@ def least_squares(
         if weight is None
         else Records((*names, weight.column), (*units, weight.highest / WEIGHT_ONE), coded),
         records,
-        Squares(plan, units),
+        Squares(plan, units, tuple((label, _coefficient_unit(label, asked, setting)) for label in labels)),
         setting,
         near.rows,
         public_facts.labels(None, tuple(((_heading(plan), label),) for label in labels)),
@@ -242,6 +254,18 @@ def _blocks(asked: Regression, setting: Setting) -> tuple[tuple[Block, ...], tup
     if not asked.intercept and any(isinstance(block, CategoryKeys) for block in blocks):
         raise QuestionError(f"{asked.name}: coefficients of a category are told from its reference, so leave 0 out.")
     return tuple(blocks), tuple(labels)
+
+
+def _coefficient_unit(label: str, asked: Regression, setting: Setting) -> str:
+    """Unit of a coefficient in words: that of y, of a slope over that of its column."""
+    y = _unit_word(asked.y, setting)
+    return f"{y} per {_unit_word(label, setting)}" if label in asked.on else y
+
+
+def _unit_word(name: str, setting: Setting) -> str:
+    """The declared unit of a column, or its name."""
+    column = setting.schema.column(name)
+    return name if isinstance(column, Category) else column.unit or name
 
 
 def _place(among: Sequence[Key], key: Key) -> int:

@@ -1,0 +1,44 @@
+"""Remedies for the no replies of a release, from its certificate alone: epsilon, bounds, questions, groups, rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from reticent.certificate.record import CertificateRecord
+from reticent.outcome import NoReply
+from reticent.statistics.answer import Answer
+from reticent.statistics.estimand import CLAUSES
+from reticent.statistics.remedies import remedies_of
+
+
+def likelier(certificate: CertificateRecord) -> list[str]:
+    """Public facts that would make replies likelier, in words; none where every answer has its numbers."""
+    silent = [one for one in certificate.answers if any(isinstance(cell.outcome, NoReply) for cell in one)]
+    if not silent:
+        return []
+    larger = "a larger ε" if certificate.document["charged"].get("delta", "0") == "0" else "a larger ε or δ"
+    helps = remedies_of(
+        unbounded=_unbounded(certificate, silent),
+        grouped=any(_clauses(one)[2] for one in silent),
+        questions=len(certificate.answers),
+        rows=certificate.guarantee.adjacency.rows,
+    )
+    return [larger, *helps]
+
+
+def _clauses(answer: Answer) -> Sequence[str]:
+    """The text of a question without its clauses, its filter, and its groups."""
+    match = CLAUSES.fullmatch(answer.name)
+    return (answer.name, "", "") if match is None else match.groups(default="")
+
+
+def _unbounded(certificate: CertificateRecord, silent: Sequence[Answer]) -> list[str]:
+    """Columns of numbers without bounds that these answers are about."""
+    texts = [_clauses(one)[0] for one in silent]
+    return [
+        name
+        for name, declared in certificate.document.get("columns", {}).items()
+        if declared["kind"] in ("real", "integer") and None in (declared.get("low"), declared.get("high"))
+        if any(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.=])", text) for text in texts)
+    ]
