@@ -69,7 +69,7 @@ def test_a_study_of_the_notebook_is_asked_by_its_name(notebook: Any) -> None:
     [
         ("clinic.toml --epsilon 1", "SELECT * FROM clinic", "Rows cannot be released"),
         ("clinic.toml --epsilon 9", "SELECT COUNT(*) FROM clinic", "Nothing was charged"),
-        ("clinic.toml", "SELECT COUNT(*) FROM clinic", "Say what the release may cost"),
+        ("clinic.toml", "SELECT COUNT(*) FROM clinic", "Say what the release may cost: --epsilon 1"),
         ("nobody --epsilon 1", "SELECT COUNT(*) FROM clinic", "'nobody' is no study of this notebook"),
         ("clinic.toml --epsilno 1", "SELECT COUNT(*) FROM clinic", "--epsilon"),
         ("", "SELECT COUNT(*) FROM clinic", "STUDY"),

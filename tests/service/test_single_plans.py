@@ -6,6 +6,7 @@ import pickle
 import re
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,6 +121,23 @@ def test_a_plan_of_a_model_has_its_price_and_the_width_of_its_rule() -> None:
     assert noise is not None
     assert asked.noise is not None
     assert noise == pytest.approx(asked.noise, rel=0.2)
+
+
+@pytest.mark.parametrize("weights", [{"class_weight": "balanced"}, {"class_weight": {0: 1, 1: 3}}])
+def test_a_plan_and_a_summary_say_why_weighed_rows_have_no_intervals(weights: dict[str, Any]) -> None:
+    columns: dict[str, Column] = {"k": rt.integer(0, 1, complete=True), "x": rt.real(0, 1, complete=True)}
+    study = rt.study(
+        {"k": np.arange(PEOPLE) % 2, "x": np.arange(PEOPLE) % 5 / 4},
+        adjacency="add_remove",
+        columns=columns,
+        budget=9,
+        people=PEOPLE,
+    )
+    reason = "no intervals: their width is known only where all rows count alike"
+    assert reason in study.model_plan(LogisticRegression(epsilon=3, **weights), ["x"], "k").lines[0].expected.note
+    assert reason not in study.model_plan(LogisticRegression(epsilon=3), ["x"], "k").lines[0].expected.note
+    x, y = study.xy(["x"], "k")
+    assert reason in LogisticRegression(epsilon=3, **weights).fit(x, y).summary()
 
 
 @pytest.mark.wide

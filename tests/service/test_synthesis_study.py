@@ -202,6 +202,20 @@ def test_one_fault_is_charged_and_says_nothing(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.wide
+def test_rows_beyond_those_of_the_people_are_said_to_look_surer_and_are_no_default() -> None:
+    """The noisy number of records may be more than 30 people can have; more are made where they are asked for."""
+    few = {name: values[:30] for name, values in rows().items()}
+    for _ in range(8):
+        made = clinic(few, people=30).release([rt.density("x", method="histogram")], epsilon="1/2")
+        assert len(made.synthetic()) <= 30
+    more = made.synthetic(rows=31)
+    assert "31 made-up rows of x (there are at most 30 records: an analysis of more rows looks surer" in repr(more)
+    assert "at most 30 records" in more.good_for()[0]
+    assert "at most" not in repr(made.synthetic(rows=30)).split(":")[0]
+    private = clinic(few).release([rt.density("x", method="histogram")], epsilon="1/2").synthetic(rows=99)
+    assert "records" not in repr(private)
+
+
 def test_rows_are_drawn_from_the_density_that_is_named() -> None:
     made = clinic().release([rt.density("x", method="histogram"), rt.density("age", method="histogram")], epsilon=2)
     rows = made.synthetic("density(age, method=histogram)", rows=7)

@@ -17,10 +17,12 @@ import pytest
 import reticent as rt
 from reticent import learning as private
 from reticent.errors import PublicParameterError
-from reticent.learning import summaries
+from reticent.learning import odd_rows, summaries
 from reticent.ledger import Ledger
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from reticent.privacy.sensitivity import L1
 from reticent.statistics.scaling import Floats
 
 CANARY = 0.5772156649015329  # a value no computation of noisy sums gives back
@@ -176,7 +178,8 @@ def test_a_summary_tells_the_size_of_the_noise_in_people(tmp_path: Path) -> None
     model: Any = private.GaussianNB(**named(account(tmp_path), **CLASSES)).fit(ROWS, SIDES)
     told = model.summary().splitlines()
     assert told[:3] == ["GaussianNB", "columns      x0, x1", "classes      0, 1"]
-    assert "geometric ± 15.8 × what one person moves" in model.summary()  # ln 20 over a fifth of 95 % of epsilon
+    assert " 15.8 × what one person moves, geometric" in model.summary()  # ln 20 over a fifth of 95 % of epsilon
+    assert "share of incomplete rows: ± " in model.summary()
     assert [line.split(":")[0].split()[-1] for line in told if ": " in line][:4] == ["0", "1", "0", "1"]
     tree: Any = private.DecisionTreeClassifier(**named(account(tmp_path / FOLDER), max_depth=1, **CLASSES))
     text = tree.fit(ROWS, SIDES).summary()
@@ -192,7 +195,20 @@ def test_gaussian_noise_is_told_by_its_deviation() -> None:
 
     made = Gaussian(L2(Fraction(4), Adjacency("add_remove")), Fraction(1, 8)).guarantee
     (line,) = summaries.noises(made)
-    assert line == "gaussian ± 3.92 × what one person moves"  # variance 16 over a squared length of 4
+    assert line == "± 3.92 × what one person moves, gaussian"  # variance 16 over a squared length of 4
+
+
+def test_noise_is_told_by_stage_with_its_least_and_greatest_width() -> None:
+    from reticent.privacy.compose import in_sequence
+
+    near = Adjacency("add_remove")
+    wide, narrow = (Geometric(L1(Fraction(1), near), Fraction(1, times)).guarantee for times in (20, 2))
+    rounds = in_sequence([wide, narrow, narrow], label="rounds")
+    told = list(summaries.noises(in_sequence([rounds, wide], label=f"{odd_rows.BESIDE}share of incomplete rows")))
+    assert told == [
+        "rounds: ± 5.99 to 59.9 × what one person moves, geometric",
+        "share of incomplete rows: ± 59.9 × what one person moves, geometric",
+    ]
 
 
 def test_what_charges_nothing_says_so_and_what_is_not_fitted_has_no_summary() -> None:

@@ -18,6 +18,7 @@ import click
 
 from reticent.certificate.particulars import Record
 from reticent.cli import options
+from reticent.cli.glossary import typed
 from reticent.cli.options import study_of
 from reticent.cli.parser import Verb, argument
 from reticent.errors import QuestionError, ReticentError
@@ -87,15 +88,15 @@ def _run(shell: NotebookShell, line: str, text: str) -> Plan | Selection | None:
     from IPython.core.error import UsageError
 
     try:
-        typed = shlex.split(line)
+        words = shlex.split(line)
     except ValueError:
         raise UsageError(f"A quotation mark is not closed: {line}") from None
     try:
-        found = cell.main(typed, "%%reticent", standalone_mode=False, obj=(shell, text))
+        found = cell.main(words, "%%reticent", standalone_mode=False, obj=(shell, text))
     except click.ClickException as error:
         raise UsageError(f"{error.format_message()} See: %%reticent --help") from None
     except ReticentError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(typed(str(error))) from None
     return None if isinstance(found, int) else found
 
 

@@ -59,6 +59,7 @@ SQUARES: Final = "least-squares coefficients, every number cut to its bounds"
 WHOLE: Final = ", among rows that lack none"
 ANY_N: Final = 1 << 30
 NONE_BOUGHT: Final = "no intervals were bought"
+WEIGHED: Final = "their width is known only where all rows count alike, so they are told without weights"
 PREDICTS: Final = (
     f"{NONE_BOUGHT}: by public numbers these columns predict better without; rt.regress has those that noise does not "
     "hide"
@@ -198,7 +199,7 @@ def bias_words(ridge: float, which: str = "coefficients") -> str:
 def _instead(loss: losses.Loss, *, weighed: bool) -> str:
     """The one thing to change for intervals."""
     if weighed:
-        return "they are known where all rows count alike: leave out the weights"
+        return WEIGHED
     if loss == losses.Logistic(2):
         return 'intervals="yes" and solver="auto" buy them'
     if losses.of_numbers(loss):

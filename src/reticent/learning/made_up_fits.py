@@ -20,7 +20,7 @@ from reticent.learning.classifiers import Classifier
 from reticent.learning.clusters import KMeans, nearest
 from reticent.learning.estimator import Estimator, same_as
 from reticent.learning.fit_release import Circumstances
-from reticent.learning.linear import Regressor
+from reticent.learning.linear import WEIGHED, Regressor
 from reticent.learning.moments import PCA
 from reticent.outcome import NO_REPLY
 from reticent.privacy.guarantee import Guarantee
@@ -93,7 +93,13 @@ def expected(
         found = work.expected(people)
     else:
         found = _forecast(model, here, y, people) or ExpectedAccuracy(None, None, NO_RULE, ALWAYS)
-    told = (found.note, *beside.sentences, "" if here.shelf is None or steps is not None else here.shelf.lift_words)
+    bare = f"no intervals: {WEIGHED}" if getattr(model, "class_weight", None) is not None else ""
+    told = (
+        found.note,
+        bare,
+        *beside.sentences,
+        "" if here.shelf is None or steps is not None else here.shelf.lift_words,
+    )
     return here.lifted(beside.whole(work.guarantee)), replace(found, note="; ".join(text for text in told if text))
 
 

@@ -40,6 +40,7 @@ Tell = Callable[[Mapping[str, object]], Statement]
 
 
 ATTRIBUTE: Final = "incomplete_rows_"  # of a model that has the share
+BESIDE: Final = "a fit, and the "
 VALUES: Final = "lack a value that can be read"
 LABELS: Final = f"{VALUES} or a label that is one of the classes"
 
@@ -179,7 +180,7 @@ class FitOddShare:
         """The fit and the share in sequence."""
         if self.odd is None:
             return fit
-        return compose.in_sequence([fit, self.odd.mechanism.guarantee], label="a fit, and the share of incomplete rows")
+        return compose.in_sequence([fit, self.odd.mechanism.guarantee], label=f"{BESIDE}share of incomplete rows")
 
     def judged(
         self, values: Floats, targets: NDArray[np.generic] | None

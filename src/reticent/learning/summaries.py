@@ -3,18 +3,18 @@
     summary(model)    text; everything in it is in the certificate too, so nothing of any row is
 
 Noise is told in multiples of what one person can move, which needs no unit: at half-width 15 the rows of fifteen people
-who all say the same hide behind it.
+who all say the same hide behind it. It is told by stage, as the proof names stages.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from reticent.certificate.summary import TREE
+from reticent.learning.odd_rows import BESIDE
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 10  # entries of a line, lines of a table, levels of a tree: the certificate has them all
 LEVELS: Final = 3
+NAMES: Final = {"half": "half-widths of bounds", "n_iter": "rounds", "n_components": "axes"}
 LAPLACE: Final = math.log(20)  # 95 % of Laplace noise lie within so many scales
 NORMAL: Final = 1.959963984540054
 
@@ -41,7 +42,7 @@ def summary(model: FittedModel) -> str:
     parts = [("columns", [_line(columns)])]
     parts += [("classes", [_line(found["classes"])])] if "classes" in found else []
     parts += [
-        (name.replace("_", " "), _lines(name, found, columns))
+        (NAMES.get(name, name.replace("_", " ")), _lines(name, found, columns))
         for name in sorted(found.keys() - {"classes", "incomplete_rows"})
     ]
     parts.append(("noise, 95 %", list(noises(model.guarantee_))))
@@ -66,20 +67,26 @@ def page(text: str) -> str:
 
 
 def noises(tree: Guarantee) -> Iterator[str]:
-    """A line for each kind and size of noise in a proof."""
-    counted = Counter((leaf.by.name.replace("_", " "), _width(leaf), leaf.adjacency.unit) for leaf in _leaves(tree))
-    for (name, width, unit), times in list(counted.items())[:MOST]:
-        size = f" ± {width:.3g} × what one {unit} moves" if width is not None else ""
-        yield f"{name}{size}{'' if times == 1 else f' ({times} times)'}"
-    if len(counted) > MOST:
+    """A line for each stage and kind of noise in a proof, with the least and the greatest of its half-widths."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for stage, leaf in _leaves(tree):
+        width = _width(leaf)
+        widths = found.setdefault((stage, leaf.by.name.replace("_", " "), leaf.adjacency.unit), [])
+        widths += [] if width is None else [width]
+    for (stage, name, unit), widths in list(found.items())[:MOST]:
+        ends = dict.fromkeys(f"{end:.3g}" for end in (min(widths), max(widths))) if widths else {}
+        size = f"± {' to '.join(ends)} × what one {unit} moves, {name}" if widths else name
+        yield f"{stage}: {size}" if stage else size
+    if len(found) > MOST:
         yield "…"
 
 
-def _leaves(tree: Guarantee) -> Iterator[Guarantee]:
+def _leaves(tree: Guarantee, stage: str = "") -> Iterator[tuple[str, Guarantee]]:
+    """The parts of a proof that have no parts, each with the name of the innermost stage it is in."""
     if not tree.parts:
-        yield tree
+        yield (tree.label or stage).removeprefix(BESIDE), tree
     for part in tree.parts:
-        yield from _leaves(part)
+        yield from _leaves(part, tree.label or stage)
 
 
 def _width(leaf: Guarantee) -> float | None:

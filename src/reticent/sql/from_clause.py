@@ -240,8 +240,9 @@ class _Joining:
         columns = {**_plain(qualified), **self.merged}
         names = frozenset(qualified)
         elsewhere = self.main.rows.elsewhere
-        how = self.how
-        return RowView(columns, self.condition.condition, names, qualified and inside, how, keys, elsewhere=elsewhere)
+        how, condition = self.how, self.condition.condition
+        tables = {word.lower(): table for table, word in self.words.items()}
+        return RowView(columns, condition, names, qualified and inside, how, keys, elsewhere=elsewhere, tables=tables)
 
 
 def _lower(keys: Mapping[str, str]) -> dict[str, str]:

@@ -407,14 +407,24 @@ class _StatementReader:
             lack = Application("is missing", (tree_of(inner, self.rows),))
             return Ask(KINDS["count"].read({})).where(Expression(Application("not", (lack,))))
         parts(inner, "expressions")
-        person = self.schema.person.column
-        names = [name_of(one.this) for one in inner.expressions if one.key == "column"]
-        own = "" if person is None else own_name(self.schema.tables, person)
-        taken = own != person and own in self.schema.columns  # another column of the main table
-        if person is None or taken or [name.lower() for name in names] != [own.lower()]:
+        if [self._names_person(one) for one in inner.expressions] != [True]:
+            person = self.schema.person.column
             known = "each row is one person: COUNT(*)" if person is None else f"COUNT(DISTINCT {person})"
             raise refusal(f"COUNT(DISTINCT …) counts persons: {known}. How many values there are is no statistic.")
         return Ask(KINDS["persons"].read({}))
+
+    def _names_person(self, node: Any) -> bool:
+        """Tell if a column is the one that names the person, by its own table where the main one has that name too."""
+        person = self.schema.person.column
+        if person is None or node.key != "column":
+            return False
+        own, table = own_name(self.schema.tables, person), node.args.get("table")
+        if name_of(node.this).lower() != own.lower():
+            return False
+        at = self.rows.tables.get("" if table is None else name_of(table).lower())
+        if at is not None:
+            return at == self.schema.table_of(person)
+        return own == person or own not in self.schema.columns  # else another column of the main table
 
     def within_group(self, node: Any) -> Ask:
         """``PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)``."""

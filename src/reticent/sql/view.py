@@ -45,6 +45,8 @@ class RowView:
         The further table whose rows these are; empty of the main one.
     elsewhere : mapping of str to str
         Words for names that are no columns of these rows, in small letters.
+    tables : mapping of str to str
+        What the statement calls its tables, in small letters, each with the declared table; empty of the main one.
     """
 
     columns: Mapping[str, Tree]
@@ -55,6 +57,7 @@ class RowView:
     keys: Mapping[str, str] = field(default_factory=dict)
     table: str = ""
     elsewhere: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

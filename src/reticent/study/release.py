@@ -165,7 +165,7 @@ class Release(Comparisons):
         name : str, optional
             The answer whose density it is; by default the only one.
         rows : int, optional
-            How many; by default the released number of records.
+            How many; by default the released number of records, at most those of a public number of people.
 
         Returns
         -------

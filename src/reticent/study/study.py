@@ -539,7 +539,8 @@ class Study(StudyTerms):
             One to four numeric columns with bounds. A tenth of epsilon then buys noisy tables of the records, which
             ``good_for`` compares the rows with; a question has its own method, atoms and checks.
         rows : int, optional
-            How many; by default the released number of records. Drawing rows is free.
+            How many; by default the released number of records, at most those that a public number of people can
+            have. Drawing rows is free. More are said to look surer than they are.
         epsilon, rho : number, optional
             Total of the release, or the total in zCDP; not both.
         delta : number, optional

@@ -54,14 +54,15 @@ class Synthetic:
         Words of a stored density, which was charged once and not again; empty where this is the first time.
     """
 
-    __slots__ = ("_rows", "certificate", "density", "given_again")
+    __slots__ = ("_most", "_rows", "certificate", "density", "given_again")
 
     def __init__(
         self, density: Density, certificate: Certificate, rows: SupportsIndex | None = None, *, given_again: str = ""
     ) -> None:
         self.density, self.certificate, self.given_again = density, certificate, given_again
         given = check_rows(rows)
-        count = density.n if given is None else given
+        self._most = _most_rows(certificate)
+        count = given if given is not None else density.n if self._most is None else min(density.n, self._most)
         stream = Replayed(system().bits(8 * KEY).to_bytes(KEY, "little"))
         drawn = sampled(density, count, stream).reshape(count, -1)
         if density.missing is not None:
@@ -75,7 +76,15 @@ class Synthetic:
     def __repr__(self) -> str:
         loss, near = self.guarantee.loss, self.guarantee.adjacency
         again = f"; {self.given_again}" if self.given_again else ""
-        return f"<{len(self):,} made-up rows of {', '.join(self.columns)}: {loss_sentence(loss, near)}{again}>"
+        more = f" ({self._beyond})" if self._beyond else ""
+        return f"<{len(self):,} made-up rows of {', '.join(self.columns)}{more}: {loss_sentence(loss, near)}{again}>"
+
+    @property
+    def _beyond(self) -> str:
+        """Words of rows that are more than there can be records; empty where they are not."""
+        if self._most is None or len(self) <= self._most:
+            return ""
+        return f"there are at most {self._most:,} records: an analysis of more rows looks surer than it is"
 
     if not TYPE_CHECKING:  # a name that other libraries have says what it is called here
 
@@ -156,11 +165,11 @@ class Synthetic:
             coefficients, and says that nothing was checked. Then for each column the share of the records from which on
             a common value is found, or that none was looked for: what is not found is spread over the values near it.
         """
-        density, said = self.density, []
+        density, said = self.density, [self._beyond] if self._beyond else []
         single = tuple(self._single(one) for one in density.axes)
         if density.checks:
             last = "not for: rare cells, other tables than these, intervals that take the rows for real ones"
-            return (*(fit.words for fit in self.fits()), *single, last)
+            return (*said, *(fit.words for fit in self.fits()), *single, last)
         drawing = (np.log(2.0 / 0.025) / (2.0 * len(self))) ** 0.5  # Dvoretzky, Kiefer, Wolfowitz, Massart
         for one in density.axes:
             if density.wander is None:
@@ -184,6 +193,12 @@ class Synthetic:
         counted = [value for check in density.checks if check.columns == (one.column,) for value in check.atoms]
         listed = [] if density.noticed else [one.words(value) for value in counted]
         return f"{told}; {' and '.join(listed)} were counted by themselves" if listed else told
+
+
+def _most_rows(certificate: Certificate) -> int | None:
+    """The most records that the public number of people can have; None where that is private."""
+    people = certificate.document["people"]
+    return None if people is None else int(people) * certificate.guarantee.adjacency.rows
 
 
 def _written(path: Path, content: bytes) -> Path:
