@@ -22,7 +22,7 @@ from reticent.outcome import Reply
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import shares
 from reticent.statistics.context import Setting
-from reticent.statistics.counts.count_step import noisy
+from reticent.statistics.group_vectors import noisy
 from reticent.statistics.incomplete_rows import IncompleteStep, incomplete_step
 
 if TYPE_CHECKING:

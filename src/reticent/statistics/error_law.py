@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from reticent.mechanisms.gaussian import gaussian_radius
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.statistics.intervals import (
     LEVEL,
@@ -92,6 +91,8 @@ class ErrorLaw:
             if found is not None:
                 return found * self.step + self.slack
         if self.step > 0.0 and self.sampling is None and not self.scales and self.normal > 0.0:
+            from reticent.mechanisms.gaussian import gaussian_radius
+
             return self.step * gaussian_radius(Fraction(self.normal / self.step**2), 1.0 - level) + self.slack
         if self.sampling is None and self.normal == 0.0:
             return noise_half_width(self.scales, level) + 0.5 * self.step + self.slack

@@ -27,13 +27,10 @@ from reticent.privacy.numbers import show
 from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
 from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
-from reticent.statistics.counts.count_step import guarantee_of
 from reticent.statistics.counts.incomplete_share import IncompleteShare
 from reticent.statistics.estimand import odd_cells, whole_cells
+from reticent.statistics.group_vectors import guarantee_of
 from reticent.statistics.intervals import FEW, too_few
-from reticent.statistics.moments.mean import Mean
-from reticent.statistics.moments.proportion import Proportion
-from reticent.statistics.moments.variance import SpreadStatistic
 from reticent.statistics.public_facts import title
 from reticent.statistics.replies import of_any, passing
 from reticent.statistics.shares import OddShare, share_of
@@ -204,13 +201,9 @@ def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = Fa
     """
     if asked.weighed_by is not None:  # a row counts by its weight, which its own number hides
         return False
-    match asked.statistic:
-        case Proportion(column=column) | SpreadStatistic(column=column):
-            pass
-        case Mean(column=column, method="auto" | "bounded"):
-            pass
-        case _:
-            return False
+    if not asked.statistic.counts_values:
+        return False
+    (column,) = asked.statistic.columns
     known = counted or public_rows(schema, units) is not None
     of_rows = asked.counts_rows or schema.person.rows == 1  # and not of persons, who may have several rows
     return asked.keys is None and known and of_rows and schema.column(column).stand_in is None

@@ -91,6 +91,8 @@ class Statistic(ABC):
         True if what spends a delta spends it in a release in rho, too.
     counts_rows : bool
         True if a cap on rows per person can change what is estimated.
+    may_be_public : bool
+        True if it costs nothing where the number of people is public and nothing hides who counts.
     axis : str
         Kind of its numbers, by which figures share an axis: values or spread of its first column, share, rows, persons;
         effect for coefficients, which are compared with 0; empty for numbers of their own.
@@ -110,6 +112,7 @@ class Statistic(ABC):
     has_delta: ClassVar[bool] = False
     delta_in_rho: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
+    may_be_public: ClassVar[bool] = False
     axis: ClassVar[str] = ""
     takes_dates: ClassVar[bool] = False
     settles: ClassVar[tuple[str, ...]] = ()
@@ -150,6 +153,11 @@ class Statistic(ABC):
     @property
     def takes_weight(self) -> bool:
         """True if the rows can be weighted, as those of a sample are."""
+        return False
+
+    @property
+    def counts_values(self) -> bool:
+        """True if its answer tells a noisy number of the values of its column that it is of."""
         return False
 
     @property

@@ -10,7 +10,7 @@ from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.counts.persons import Persons
-from reticent.statistics.margins import margins_of
+from reticent.statistics.group_vectors import margins_of
 from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.moments.proportion_step import ProportionStep
 from reticent.statistics.weighted.weighted_step import WeightedStep

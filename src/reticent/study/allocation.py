@@ -35,11 +35,6 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about, show
 from reticent.statistics.context import ExpectedAccuracy, Setting, Step
-from reticent.statistics.counts.cap_share import CapShare
-from reticent.statistics.counts.count import Count
-from reticent.statistics.counts.count_step import CountStep
-from reticent.statistics.counts.incomplete_share import IncompleteShare
-from reticent.statistics.counts.persons import Persons
 from reticent.statistics.dates import calendar_told
 from reticent.statistics.grammar import parse
 from reticent.statistics.incomplete_rows import IncompleteStep
@@ -55,6 +50,7 @@ if TYPE_CHECKING:
     from reticent.statistics.counts.bounds_choice import BoundsChoiceStep
     from reticent.statistics.counts.cap_choice import CapChoiceStep
     from reticent.statistics.counts.found_keys import FoundKeysStep
+    from reticent.statistics.counts.incomplete_share import IncompleteShare
     from reticent.statistics.extensions import Extension
     from reticent.study.key_files import KeyFolder
 
@@ -445,6 +441,8 @@ def _viewed(
     counted = place_of_count(asked)
     if counted is not None:
         item = priced[counted]
+        from reticent.statistics.counts.count_step import CountStep
+
         count = _step(item.asked, item.setting, item.amount - item.aside, in_rho=in_rho)
         assert isinstance(count, CountStep)
         of_rows = count.mechanism.scale if isinstance(count.mechanism, Geometric) else None
@@ -455,7 +453,7 @@ def _viewed(
         for item, for_share in zip(priced, for_shares, strict=True)
     )
     aside = sum((item.aside for item in priced), Fraction(0))
-    caveat = _step(Ask(CapShare()), replace(plain, where=first.where), aside, in_rho=in_rho) if aside else None
+    caveat = _step(parse("capped"), replace(plain, where=first.where), aside, in_rho=in_rho) if aside else None
     return steps, View(None if first.schema.where is None else first.schema, places, caveat, told)
 
 
@@ -514,7 +512,7 @@ def _leaves(tree: Guarantee, known: dict[int, int]) -> int:
 
 def _free(asked: Ask, setting: Setting) -> bool:
     """Tell if the answer is the same for all neighbours: a public number of people costs nothing."""
-    if not isinstance(asked.statistic, Count | Persons):
+    if not asked.statistic.may_be_public:
         return False
     return prepare(asked, setting, Fraction(1)).guarantee.loss == PureDP(Fraction(0))
 
@@ -671,7 +669,7 @@ def most(asked: Sequence[Ask], within: Cost, currency: Currency, *, wants: bool,
     if within.epsilon is None and len(own) < len(asked):
         if wants:
             return left()
-        if not all(isinstance(item.statistic, Count | Persons) for item in asked if item.epsilon is None):
+        if not all(item.statistic.may_be_public for item in asked if item.epsilon is None):
             raise PublicParameterError(NO_TOTAL)
     return ApproxDP(total, delta) if delta and currency == "approximate" else PureDP(total)
 

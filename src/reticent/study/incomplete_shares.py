@@ -21,7 +21,6 @@ from reticent.data.query import Query
 from reticent.data.schema import Person, Schema
 from reticent.outcome import Reply
 from reticent.statistics.answer import Answer, IncompleteRows
-from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.incomplete_share import IncompleteShare
 from reticent.statistics.estimand import odd_cells
 from reticent.statistics.incomplete_rows import (
@@ -183,7 +182,7 @@ class ReleaseShares:
 
 def place_of_count(asked: Sequence[Ask]) -> int | None:
     """The place of a question for the number of all rows, with the noise that shares allow for."""
-    all_rows = (item.keys is None and item.weighed_by is None and item.statistic == Count() for item in asked)
+    all_rows = (item.keys is None and item.weighed_by is None and item.statistic.name == "count" for item in asked)
     found = (place for place, plain in enumerate(all_rows) if plain)
     return next(found, None)
 

@@ -31,6 +31,7 @@ class Count(Statistic):
     verb: ClassVar[str] = "count"
     axis: ClassVar[str] = "rows"
     declines: ClassVar[str] = ""
+    may_be_public: ClassVar[bool] = True
     synonyms: ClassVar[tuple[str, ...]] = ("n",)
     has_delta: ClassVar[bool] = True
     delta_in_rho: ClassVar[bool] = False

@@ -16,7 +16,6 @@ from reticent.data.query import DistinctPersons as PersonsQuery
 from reticent.data.query import Query, Rows, Tally, Total, squared_stability
 from reticent.data.schema import Category, Column, Integer, Key, Real, grid_by_size, grid_whole, value_words
 from reticent.errors import QuestionError
-from reticent.mechanisms import gate
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate, Reply
@@ -34,7 +33,7 @@ from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.persons import Persons
 from reticent.statistics.counts.total import Sum
 from reticent.statistics.error_law import ErrorLaw, combined
-from reticent.statistics.margins import Margin, summed
+from reticent.statistics.group_vectors import Margin, noisy, summed
 from reticent.statistics.options import GEOMETRIC, unknown
 from reticent.statistics.replies import ALWAYS
 
@@ -188,51 +187,6 @@ def not_below_zero(number: int, radius: int) -> tuple[int, int, int]:
 def _product(number: int, unit: Fraction) -> float:
     """The float nearest to the product, without making a fraction for each cell."""
     return number * unit.numerator / unit.denominator
-
-
-def noisy(
-    vectors: Sequence[tuple[int, ...]], mechanism: IntegerNoise | None, entropy: Entropy
-) -> list[tuple[int, ...]]:
-    """The vectors with noise, drawn for all groups at once; unchanged where they are public.
-
-    Parameters
-    ----------
-    vectors : sequence of tuple of int
-        Exact integers of each group.
-    mechanism : mechanism for integers, or None
-        None where they are public.
-    entropy : Entropy
-
-    Returns
-    -------
-    list of tuple of int
-    """
-    if mechanism is None:
-        return list(vectors)
-    flat = [number for vector in vectors for number in vector]
-    drawn = iter(gate.draw(mechanism, flat, entropy))
-    return [tuple(next(drawn) for _ in vector) for vector in vectors]
-
-
-def guarantee_of(mechanism: Geometric | None, setting: Setting, label: str) -> Guarantee:
-    """The guarantee of a step that draws from one mechanism, or from none.
-
-    Parameters
-    ----------
-    mechanism : Geometric or None
-        None where the numbers are public.
-    setting : Setting
-        Public circumstances: schema, number of persons, groups and delta.
-    label : str
-        Name of the node in the proof.
-
-    Returns
-    -------
-    Guarantee
-    """
-    if mechanism is None:
-        return compose.public(setting.neighbours, label=label)
-    return compose.in_sequence([mechanism.guarantee], label=label)
 
 
 MIDNIGHT: Final = "T00:00"  # an edge there is its day

@@ -21,6 +21,7 @@ class Persons(Statistic):
     verb: ClassVar[str] = "persons"
     axis: ClassVar[str] = "persons"
     declines: ClassVar[str] = ""
+    may_be_public: ClassVar[bool] = True
     synonyms: ClassVar[tuple[str, ...]] = ("people",)
     counts_rows: ClassVar[bool] = False
     examples: ClassVar[tuple[str, ...]] = ("persons",)

@@ -116,6 +116,10 @@ class Mean(OfColumn):
         return isinstance(self.method, str)
 
     @property
+    def counts_values(self) -> bool:
+        return self.method in ("auto", "bounded")
+
+    @property
     def spends_delta(self) -> bool:
         return isinstance(self.method, CoinPress)
 

@@ -24,8 +24,8 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label, ValueCount
 from reticent.statistics.context import EQUAL_GROUPS, ExpectedAccuracy, Setting, of_persons
-from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.error_law import ErrorLaw, SampledVariance
+from reticent.statistics.group_vectors import Margin, guarantee_of, noisy, summed
 from reticent.statistics.intervals import (
     FEW,
     NONE,
@@ -35,7 +35,6 @@ from reticent.statistics.intervals import (
     spread,
     too_few,
 )
-from reticent.statistics.margins import Margin, summed
 from reticent.statistics.moments.basis import UNIT, Design, Kind, design
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.variance import SpreadStatistic

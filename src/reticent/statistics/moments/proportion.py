@@ -53,6 +53,10 @@ class Proportion(OfColumn):
     def takes_weight(self) -> bool:
         return True
 
+    @property
+    def counts_values(self) -> bool:
+        return True
+
     def estimand(self, setting: Setting) -> str:
         value = key_text(self.value_in(setting.schema.column(self.column)))
         return f"population share of {self.column} = {value} among readable values{kept('row', setting.schema.person)}"

@@ -30,6 +30,10 @@ class SpreadStatistic(OfColumn, ABC):
     def __attrs_post_init__(self) -> None:
         check_bounds(self.low, self.high)
 
+    @property
+    def counts_values(self) -> bool:
+        return True
+
     def estimand(self, setting: Setting) -> str:
         values, cap = subject(self.column, setting.per), kept(setting.per, setting.schema.person)
         return f"population {self.measure} of {values}{cut(self.column, self.low, self.high, setting)}{cap}"

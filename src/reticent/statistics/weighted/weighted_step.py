@@ -24,10 +24,9 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
 from reticent.statistics.context import ExpectedAccuracy, Setting, ShapeWidths, of_persons
-from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined
+from reticent.statistics.group_vectors import Margin, guarantee_of, noisy, summed
 from reticent.statistics.intervals import FEW, UNSURE, spread, too_few
-from reticent.statistics.margins import Margin, summed
 from reticent.statistics.quantiles.shapes import WeightShape, of_weights
 from reticent.statistics.replies import ALWAYS, of_any, passing
 from reticent.statistics.weighted.soft_weights import Form, WeightDesign
