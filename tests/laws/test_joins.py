@@ -23,7 +23,7 @@ from reticent.data import query_compiler
 from reticent.data.columns import Storage
 from reticent.data.engines import joins
 from reticent.data.engines.duckdb import DuckDBDialect
-from reticent.data.engines.formula_levels import Names
+from reticent.data.engines.engine import Names
 from reticent.data.expression_text import read
 from reticent.data.joined_table import Join, JoinedTable
 from reticent.data.joins import source_of, with_tables

@@ -18,7 +18,7 @@ from reticent.conformance.built_in_plans import built_in
 from reticent.conformance.kit import Effort
 from reticent.conformance.report import NOT_HERE
 from reticent.conformance.source_digest import digest
-from reticent.data.spec import read_spec
+from reticent.data.study_file import read_spec
 from reticent.ledger import Ledger
 from reticent.mechanisms import geometric
 from reticent.privacy.loss import PureDP

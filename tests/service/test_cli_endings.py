@@ -366,7 +366,7 @@ def test_ctrl_c_in_a_free_verb_charges_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("reticent.data.spec.warnings", interrupted)  # of check
+    monkeypatch.setattr("reticent.data.study_file.warnings", interrupted)  # of check
     for name in ("plan", "rehearse", "audit"):
         monkeypatch.setattr(Study, name, interrupted)
     verb, *rest = typed

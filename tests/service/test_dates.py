@@ -14,7 +14,7 @@ import reticent as rt
 from reticent.calendar import Calendar
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer
-from reticent.data.spec import read_spec, warnings
+from reticent.data.study_file import read_spec, warnings
 from reticent.outcome import Estimate, Reply
 from reticent.study.release import Release
 

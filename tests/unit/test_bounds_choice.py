@@ -21,7 +21,7 @@ import reticent as rt
 from reticent.cli.options import rows
 from reticent.data.bounds import BoundsLadder
 from reticent.data.schema import Person, Schema
-from reticent.data.spec import read_spec
+from reticent.data.study_file import read_spec
 from reticent.data.table import open_table
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.adjacency import Kind

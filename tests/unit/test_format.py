@@ -17,7 +17,7 @@ from reticent.data.format import ENCODINGS, THOUSANDS, WINDOWS, Format, section
 from reticent.data.order_statistics import RunLength
 from reticent.data.query import DistinctPersons, Incomplete, Keys, OrderedValues, Query, Ranks, Rows, Tally
 from reticent.data.schema import Person, Schema, category, integer, real
-from reticent.data.spec import parse_spec
+from reticent.data.study_file import parse_spec
 from reticent.data.table import open_table
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 

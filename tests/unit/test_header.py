@@ -18,7 +18,7 @@ from reticent.data.format import LONGEST_NAME
 from reticent.data.header import delimiter_hint, delimiter_of, looks_like_data
 from reticent.data.schema import Column, Person, Schema
 from reticent.data.source import names_of, open_source
-from reticent.data.spec import parse_spec
+from reticent.data.study_file import parse_spec
 from reticent.data.template import skeleton, skeleton_words
 from reticent.errors import SpecError
 from tests.support.cli_kit import run

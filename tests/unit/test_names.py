@@ -12,7 +12,7 @@ import reticent as rt
 from reticent import survey
 from reticent.data.format import LONGEST_NAME, LONGEST_TITLE, exact
 from reticent.data.schema import Person, Schema
-from reticent.data.spec import parse_spec
+from reticent.data.study_file import parse_spec
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.survey import form
 

@@ -8,7 +8,7 @@ import pytest
 
 import reticent as rt
 from reticent.data import expression_text
-from reticent.data.spec import read_spec, warnings
+from reticent.data.study_file import read_spec, warnings
 from reticent.errors import LedgerError, QuestionError, Refusal, SpecError
 from tests.support.cli_kit import clinic, run
 

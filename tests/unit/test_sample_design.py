@@ -10,7 +10,7 @@ import pytest
 
 import reticent as rt
 from reticent.data.schema import Column
-from reticent.data.spec import read_spec
+from reticent.data.study_file import read_spec
 from reticent.errors import QuestionError, Refusal, SpecError
 from tests.unit.test_weights import FILE, MUCH
 

@@ -16,7 +16,8 @@ import pytest
 
 from reticent.data.schema import Category, Integer, Person, Real
 from reticent.data.source import names_of
-from reticent.data.spec import KEYS, Budget, Spec, read_spec, warnings
+from reticent.data.spec import KEYS, Budget, Spec
+from reticent.data.study_file import read_spec, warnings
 from reticent.data.template import skeleton, skeleton_words
 from reticent.errors import ReticentError, SpecError
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP

@@ -50,7 +50,7 @@ def columns(context: click.Context, typed: str) -> Found:
 
 def receipts(context: click.Context, typed: str) -> Found:
     """Receipts of the ledger that can be withdrawn; where none begins so, a certificate."""
-    from reticent.data.spec import read_spec
+    from reticent.data.study_file import read_spec
     from reticent.database_url import is_url
     from reticent.ledger import Ledger
 
@@ -78,7 +78,7 @@ def _typed(context: click.Context, name: str) -> str | None:
 
 def _spec(context: click.Context) -> Spec | None:
     """The study file typed so far; None where there is none that can be read."""
-    from reticent.data.spec import read_spec
+    from reticent.data.study_file import read_spec
 
     path = _typed(context, "study")
     try:

@@ -188,7 +188,7 @@ def ledger_close(voice: Voice, ledger: str, reason: str, yes: bool) -> None:
 @click.pass_obj
 def ledger_amend(voice: Voice, study: Path, reason: str, yes: bool) -> None:
     """Take over the budget and last day that the study file now states; what is spent stays spent."""
-    from reticent.data.spec import read_spec
+    from reticent.data.study_file import read_spec
 
     spec = read_spec(study)
     found = ledger_of(study)
@@ -216,7 +216,7 @@ def ledger_adopt(voice: Voice, study: Path, reason: str, yes: bool) -> None:
     from reticent.data.further_tables import places
     from reticent.data.joins import further_columns
     from reticent.data.source import identity_of
-    from reticent.data.spec import read_spec
+    from reticent.data.study_file import read_spec
     from reticent.ledger.fingerprint import adopt, further_names, source_at
 
     spec = read_spec(study)

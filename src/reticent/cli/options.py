@@ -304,7 +304,7 @@ def ledger_place(place: str | Path) -> str:
     path = Path(place)
     if path.suffix.lower() != ".toml" or is_url(place):
         return str(place)
-    from reticent.data.spec import read_spec
+    from reticent.data.study_file import read_spec
 
     named = read_spec(path).ledger
     if named is None:

@@ -38,7 +38,7 @@ def check(voice: Voice, study: Path, no_source: bool, extensions: tuple[str, ...
 
     Exit code 6 if the source is not there, unless --no-source says that it is elsewhere.
     """
-    from reticent.data.spec import absent_files, warnings
+    from reticent.data.study_file import absent_files, warnings
 
     try:
         opened = study_of(study, extensions)
@@ -294,7 +294,7 @@ def say_doubts(voice: Voice, opened: Study, made: Plan) -> None:
     opened : Study
     made : Plan
     """
-    from reticent.data.spec import notation_doubts
+    from reticent.data.study_file import notation_doubts
 
     doubts = notation_doubts(opened.spec)
     if not doubts or made._prepared is None:

@@ -18,8 +18,8 @@ from reticent.conformance.neighbours import Family, Pair, families
 from reticent.conformance.reader_replay import FORMS, Form, engine, uneven
 from reticent.conformance.replay import Finding, Replayer, RunComparison, Tape
 from reticent.conformance.source_digest import digest
-from reticent.data.joins import flat
 from reticent.data.schema import Schema
+from reticent.data.transformations import flat
 from reticent.errors import PublicParameterError, QuestionError
 
 if TYPE_CHECKING:

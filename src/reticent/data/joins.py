@@ -3,7 +3,6 @@
 with_tables(schema, {name: (table, columns, texts)})     the schema of the joined rows
 inner(schema, names)                                     the schema of the rows with a partner there
 source_of(schema, name)                                  what may be read of one further table
-flat(schema)                                             the joined rows as one table, for made-up ones
 write(name, tables), read(text)                          a join in one line, which certificates print
 """
 
@@ -229,18 +228,6 @@ def further_columns(schema: Schema) -> list[str]:
     """The columns of further tables, and those of the main one that are read as keys alone."""
     keys = [ours for table in schema.tables.values() for ours, _ in table.keys if ours not in schema.stored]
     return [name for name in schema.cells if schema.table_of(name)] + keys
-
-
-def keys_of(schema: Schema) -> dict[str, str]:
-    """The columns of the main table by which others are reached, and its household, with their names in the engine."""
-    ours = dict.fromkeys(ours for table in schema.tables.values() for ours, _ in table.keys)
-    ours |= dict.fromkeys([] if schema.household_here is None else [schema.household_here])
-    return {name: f"k{place}" for place, name in enumerate(name for name in ours if not table_at(schema.tables, name))}
-
-
-def flat(schema: Schema) -> Schema:
-    """The schema of the joined rows as one table: what made-up rows are drawn from."""
-    return replace(schema, tables={}) if schema.tables else schema
 
 
 # --- one line ---------------------------------------------------------------------------------------------------------

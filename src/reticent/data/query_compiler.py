@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, as
 import ibis
 
 from reticent.data.columns import Storage
-from reticent.data.engines import joins
 from reticent.data.engines.casts import (
     DTYPES,
     clamp,
@@ -41,10 +40,9 @@ from reticent.data.engines.casts import (
     whole_text,
     with_stand_in,
 )
-from reticent.data.engines.engine import Dialect
-from reticent.data.engines.formula_levels import Names, chosen, levels
-from reticent.data.engines.joins import KEY_STAND_IN
+from reticent.data.engines.engine import Dialect, Names, join_keys
 from reticent.data.engines.row_choice import (
+    KEY_STAND_IN,
     TURN,
     Of,
     RowChoice,
@@ -54,7 +52,6 @@ from reticent.data.engines.row_choice import (
     keys_table,
     who_of,
 )
-from reticent.data.joins import keys_of as keys_inside
 from reticent.data.order_statistics import ABSENT, LARGEST, Needs
 from reticent.data.query import (
     PARTS,
@@ -171,7 +168,7 @@ def cells(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -
     Table
         An Ibis expression.
     """
-    names, person, keys = Names(schema, used), schema.person_here, keys_inside(schema)
+    names, person, keys = Names(schema, used), schema.person_here, join_keys(schema)
     used = read_columns(schema, used)
     shape = {names[name]: DTYPES[storage[name]] for name in used}
     if person is not None:
@@ -207,7 +204,7 @@ def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tabl
         Expression over the table "cells".
     """
     names, person, read = Names(schema, used), schema.person, read_columns(schema, used)
-    declared, keys = schema.cells, tuple(keys_inside(schema).values())
+    declared, keys = schema.cells, tuple(join_keys(schema).values())
     shape = {names[name]: engine_type(declared[name]) for name in read}
     if schema.person_here is not None:
         shape["who"] = who
@@ -227,6 +224,8 @@ def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tabl
     found |= {name: parts[name] for name in keys}
     rows = parts.select(**({} if schema.person_here is None else {"who": parts.who}), **found, turn=parts.turn)
     if schema.owner:
+        from reticent.data.engines import joins
+
         rows = joins.owned(schema, used, rows)
     if person.column is not None:
         constant = [names[name] for name in read if declared[name].constant]
@@ -235,7 +234,11 @@ def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tabl
         from reticent.data.engines import households
 
         rows = households.belonging(schema, rows)
-    return joins.joined(schema, used, rows) if schema.tables else rows
+    if not schema.tables:
+        return rows
+    from reticent.data.engines import joins
+
+    return joins.joined(schema, used, rows)
 
 
 def chosen_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Table:
@@ -256,7 +259,11 @@ def chosen_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tab
         Expression with the used columns, ``who`` and ``turn``.
     """
     names, person = Names(schema, used), schema.person
-    rows = chosen(schema, used, names, typed_rows(schema, used, who))
+    rows = typed_rows(schema, used, who)
+    if _has_formulas(schema):
+        from reticent.data.engines.formula_levels import chosen
+
+        rows = chosen(schema, used, names, rows)
     if person.household is not None:
         from reticent.data.engines import households
 
@@ -833,6 +840,8 @@ def side_statements(
 def _side_texts(
     table: str, shape: _Shape, storage: tuple[tuple[str, Storage], ...], dialect: Dialect
 ) -> tuple[str, str]:
+    from reticent.data.engines import joins
+
     schema, used = shape.choice.schema, shape.choice.used
     made = joins.cells(schema, used, table, dict(storage)), joins.kept(schema, used, table)
     first, second = (dialect.write(one) for one in made)
@@ -870,6 +879,11 @@ def _category_lists(schema: Schema, used: Sequence[str]) -> dict[str, pa.Table]:
     }
 
 
+def _has_formulas(schema: Schema) -> bool:
+    """True where a column is computed, or rows are chosen by a condition."""
+    return bool(schema.computed) or schema.where is not None
+
+
 def _long(column: Category) -> bool:
     return len(column.among) > SHORT
 
@@ -890,6 +904,10 @@ def _cells_text(shape: _Shape, storage: tuple[tuple[str, Storage], ...], dialect
 @lru_cache(maxsize=256)
 def _level_texts(shape: _Shape, dialect: Dialect) -> dict[str, str]:
     schema, used = shape.choice.schema, shape.choice.used
+    if not _has_formulas(schema):
+        return {}
+    from reticent.data.engines.formula_levels import levels
+
     found = levels(schema, used, Names(schema, used), typed_rows(schema, used, shape.choice.who))
     return {name: dialect.write(table) for name, table in found.items()}
 

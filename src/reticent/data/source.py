@@ -14,16 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from reticent.data.columns import Reading, Storage
-from reticent.data.files import (
-    CsvFile,
-    check_file,
-    folder_columns,
-    header_of,
-    open_files,
-    parquet_files,
-    parquet_schema,
-    with_folders,
-)
 from reticent.data.format import check_plain_names, in_database, in_database_file, in_spark, spark_name
 from reticent.data.memory import is_pandas, open_arrays, open_pandas, open_stream, select
 from reticent.data.schema import Schema
@@ -111,6 +101,8 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",", engine: st
         if kind_of(Path(path)) == "parquet":
             return open_parquet(Path(path), schema)
     if isinstance(source, str | os.PathLike):
+        from reticent.data.files import open_files
+
         return open_files(Path(os.fspath(source)), schema, delimiter)
     if isinstance(source, Mapping):
         return open_arrays(source, schema)
@@ -133,6 +125,10 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",", engine: st
 
 def with_numbers(source: Source, schema: Schema) -> Source:
     """The source of a main table: a CSV file with its numbers read as doubles, any other as it is."""
+    if source.place is None:
+        return source
+    from reticent.data.files import CsvFile
+
     return source.with_numbers(schema) if isinstance(source, CsvFile) else source
 
 
@@ -296,6 +292,7 @@ def fields_of(
     list of (name, type)
     """
     from reticent.data.file_kinds import kind_of
+    from reticent.data.files import check_file, folder_columns, header_of, parquet_files, parquet_schema, with_folders
 
     if in_database(path):
         return _fields_in_database(str(path))

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import Reading, Storage, storage_of, unfit, wanted
+from reticent.data.engines.engine import join_keys
 from reticent.data.engines.spark import Spark
 from reticent.data.files import parquet_files, parquet_schema
 from reticent.data.format import spark_name
-from reticent.data.joins import keys_of
 from reticent.data.schema import Category, Schema
 from reticent.errors import SpecError
 
@@ -232,4 +232,4 @@ def _as_text(schema: Schema, name: str) -> bool:
     """True if the plan takes the text of a column: a person, a key of a join, a free text, a category of texts."""
     declared = schema.columns.get(name)
     texts = isinstance(declared, Category) and isinstance(declared.among[0], str)
-    return texts or name == schema.person.column or name in schema.texts or name in keys_of(schema)
+    return texts or name == schema.person.column or name in schema.texts or name in join_keys(schema)

@@ -35,12 +35,12 @@ from reticent.data.engines.engine import (
     Dialect,
     Engine,
     EngineSession,
+    Names,
     SourceInPlace,
     TestedEngine,
+    join_keys,
 )
 from reticent.data.format import Limits
-from reticent.data.joins import flat
-from reticent.data.joins import keys_of as keys_inside
 from reticent.data.order_statistics import FetchedColumn, Integers, Needs, Order, RunLength, SortedColumn
 from reticent.data.query import (
     PARTS,
@@ -61,7 +61,7 @@ from reticent.data.query import (
 from reticent.data.rank_search import Bracket, fetch
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
 from reticent.data.source import Source, engine_of, open_source, with_numbers
-from reticent.data.transformations import unfiltered
+from reticent.data.transformations import flat, unfiltered
 from reticent.errors import QuestionError, Refusal, ReticentError, SpecError
 
 if TYPE_CHECKING:
@@ -376,10 +376,9 @@ class Table:
     def _adopted(self, source: Source, view: Schema, used: Sequence[str]) -> Adopted:
         """The rows that are read, under their plain names: a stream, or a selection where the engine has them."""
         from reticent.data import query_compiler
-        from reticent.data.engines import formula_levels
 
-        names, used = formula_levels.Names(view, used), query_compiler.read_columns(view, used)
-        person, keys = view.person_here, keys_inside(view)
+        names, used = Names(view, used), query_compiler.read_columns(view, used)
+        person, keys = view.person_here, join_keys(view)
         columns = [*used, *([person] if person is not None else []), *keys]
         inside = [*(names[name] for name in used), *(["who"] if person is not None else []), *keys.values()]
         return self._under_names(source, inside, columns)

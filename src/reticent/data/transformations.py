@@ -241,3 +241,8 @@ def needed(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
             waiting += columns_of(schema.computed[name])
         found.add(name)
     return tuple(name for name in schema.cells if name in found)
+
+
+def flat(schema: Schema) -> Schema:
+    """The schema of the joined rows as one table: what made-up rows are drawn from."""
+    return replace(schema, tables={}) if schema.tables else schema

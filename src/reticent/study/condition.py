@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from reticent.data.format import in_database, in_spark, spark_name
-from reticent.data.spec import Spec, read_spec
+from reticent.data.spec import Spec
+from reticent.data.study_file import read_spec
 from reticent.database_url import is_url
 from reticent.errors import LedgerError, Refusal, SpecError
 from reticent.ledger import Ledger

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Final, TypeGuard
 
 from reticent.certificate.render.tables import safe
-from reticent.data.spec import Spec, read_spec
+from reticent.data.spec import Spec
+from reticent.data.study_file import read_spec
 from reticent.database_url import is_url
 from reticent.errors import Refusal, SpecError
 from reticent.ledger import Ledger

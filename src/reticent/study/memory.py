@@ -47,7 +47,7 @@ def open(path: str | Path, *, extensions: Sequence[ModuleType] = ()) -> Study:  
     SpecError, PublicParameterError
         The file cannot be read or describes no study; a module extends nothing or uses a name that is taken.
     """
-    from reticent.data.spec import read_spec
+    from reticent.data.study_file import read_spec
 
     spec = read_spec(path)
     _check_public(spec, spec.source)

@@ -64,9 +64,9 @@ def rehearse(prepared: PreparedRelease, schema: Schema, people: int) -> Rehearsa
     -------
     Rehearsal
     """
-    from reticent.data.joins import flat
     from reticent.data.made_up_rows import made_up
     from reticent.data.table import open_table
+    from reticent.data.transformations import flat
     from reticent.study.release import draw
 
     stream, schema = Replayed(STREAM), flat(schema)

@@ -389,7 +389,6 @@ class Study(StudyTerms):
         """
         from reticent.certificate.fields import ReleaseMetadata
         from reticent.data.expression_text import write
-        from reticent.data.joins import lines
         from reticent.data.source import name_of
         from reticent.entropy import system
         from reticent.study import preparation
@@ -449,7 +448,7 @@ class Study(StudyTerms):
             audit=None if audited is None else audited.to_json(),
             snapshot=self.spec.snapshot,
             where="" if self.schema.where is None else write(self.schema.where),
-            tables=tuple(lines(self.schema)),
+            tables=self._join_lines,
             unit=self.schema.person.unit,
             household=self.schema.person.household_words,
             request=request,

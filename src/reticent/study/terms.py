@@ -22,6 +22,7 @@ from reticent.privacy.loss import Loss
 if TYPE_CHECKING:
     from reticent.certificate.snapshot import EarlierShares
     from reticent.data.query import Keys
+    from reticent.data.source import Source
     from reticent.data.spec import Spec
     from reticent.data.table import Table
     from reticent.ledger import Ledger
@@ -145,11 +146,30 @@ class StudyTerms:
 
         return [*own, *further_names(further_columns(self.schema), self._further_places())]
 
+    @property
+    def _join_lines(self) -> tuple[str, ...]:
+        """Every join of further tables, one line each."""
+        if not self.schema.tables:
+            return ()
+        from reticent.data.joins import lines
+
+        return tuple(lines(self.schema))
+
     def _further_places(self) -> Mapping[str, LedgerSource]:
         """The places of further private tables, each of which is claimed for the ledger too."""
+        if not self.schema.tables:
+            return {}
         from reticent.data.further_tables import places
 
         return places(self.schema, self.spec.further, public=False)
+
+    def _further_sources(self) -> Mapping[str, Source]:
+        """The rows of further tables, by name."""
+        if not self.schema.tables:
+            return {}
+        from reticent.data.further_tables import sources
+
+        return sources(self.schema, self.spec.further)
 
     def _refuse_changed(self, word: str = "study.same_people()") -> None:
         """Refuse a source that looks different since its last release, unless the curator says whose rows it has."""
@@ -166,12 +186,10 @@ class StudyTerms:
     def _table(self, timeout: float | None = None, limits: Mapping[str, object] | None = None) -> Table:
         self._refuse_changed()
         from reticent.data.engine_settings import limited
-        from reticent.data.further_tables import sources
         from reticent.data.table import open_table
         from reticent.ledger.account import protected_log
 
         source = self._rows if self._rows is not None else self._place
-        further = sources(self.schema, self.spec.further) if self.schema.tables else None
         table = open_table(
             source,
             self.schema,
@@ -180,7 +198,7 @@ class StudyTerms:
             limits=limited(self.spec.limits, limits, timeout),
             seen=self.on_rows,
             swallowed=self.on_swallowed,
-            further=further,
+            further=self._further_sources(),
             engine=self.spec.engine,
         )
         if not self.spec.limits.partitions:

@@ -17,7 +17,6 @@ import ibis
 
 from reticent.calendar import Calendar
 from reticent.data.columns import Storage
-from reticent.data.engines import moments
 from reticent.data.engines.numbers import clamp as clamp
 from reticent.data.engines.numbers import double as double
 from reticent.data.expression_tree import key_text as key_text
@@ -124,6 +123,8 @@ def parsed(raw: Expr, storage: Storage, column: Column | Text, form: Format) -> 
     """
     match column:
         case Integer(calendar=Calendar() as calendar):
+            from reticent.data.engines import moments
+
             return moments.cell(raw, known_text(raw, storage, form), storage, calendar, form)
         case Real() | Integer():
             return _known_number(number(raw, storage, form), form)

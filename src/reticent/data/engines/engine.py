@@ -9,12 +9,15 @@ raises stays inside ``table``, since it may quote rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from reticent.data.format import Limits
+from reticent.data.joined_table import table_at
+from reticent.data.schema import Schema
+from reticent.data.transformations import needed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -154,3 +157,24 @@ def normalised(table: pa.Table) -> pa.Table:
         return pa.int64() if pa.types.is_integer(found) or pa.types.is_decimal(found) else pa.string()
 
     return table.cast(pa.schema([(field.name, kind(field.type)) for field in table.schema]))
+
+
+# --- names inside the engine ------------------------------------------------------------------------------------------
+
+
+class Names:
+    """Plain names inside the engine: declared names may differ only in case, or hold any character."""
+
+    def __init__(self, schema: Schema, used: Sequence[str]) -> None:
+        self.columns = {name: f"c{place}" for place, name in enumerate(needed(schema, used))}
+        self.person = None if schema.person.column is None else "who"
+
+    def __getitem__(self, name: str) -> str:
+        return self.columns[name]
+
+
+def join_keys(schema: Schema) -> dict[str, str]:
+    """The columns of the main table by which others are reached, and its household, with their names in the engine."""
+    ours = dict.fromkeys(ours for table in schema.tables.values() for ours, _ in table.keys)
+    ours |= dict.fromkeys([] if schema.household_here is None else [schema.household_here])
+    return {name: f"k{place}" for place, name in enumerate(name for name in ours if not table_at(schema.tables, name))}

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import ibis
 
 from reticent.data.engines.casts import key_text, with_stand_in
+from reticent.data.engines.engine import Names
 from reticent.data.engines.formulas import call, literal, operand
 from reticent.data.expression import kind_of
 from reticent.data.expression_tree import Application, ColumnName, Tree
@@ -24,17 +25,6 @@ from reticent.data.transformations import needed
 
 Table: TypeAlias = Any  # Ibis is not typed; these never leave ``plan`` but as SQL text
 Expr: TypeAlias = Any
-
-
-class Names:
-    """Plain names inside the engine: declared names may differ only in case, or hold any character."""
-
-    def __init__(self, schema: Schema, used: Sequence[str]) -> None:
-        self.columns = {name: f"c{place}" for place, name in enumerate(needed(schema, used))}
-        self.person = None if schema.person.column is None else "who"
-
-    def __getitem__(self, name: str) -> str:
-        return self.columns[name]
 
 
 class FormulaLevels:

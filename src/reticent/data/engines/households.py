@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 
 import ibis
 
-from reticent.data.engines.joins import KEY_STAND_IN
-from reticent.data.joins import keys_of
+from reticent.data.engines.engine import join_keys
+from reticent.data.engines.row_choice import KEY_STAND_IN
 from reticent.data.schema import Schema
 
 Table: TypeAlias = Any  # Ibis is not typed; these never leave the compiler but as SQL text
@@ -27,7 +27,7 @@ def belonging(schema: Schema, rows: Table) -> Table:
     A further table says it when it is thinned out: ``joins.kept``.
     """
     assert schema.household_here is not None
-    named = rows[keys_of(schema)[schema.household_here]]
+    named = rows[join_keys(schema)[schema.household_here]]
     return rows.mutate(**{HOUSE: named.nullif("").min().over(group_by="who")})
 
 

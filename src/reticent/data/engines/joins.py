@@ -10,22 +10,21 @@ person and on public ones: docs/proofs/joins.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import ibis
 
 from reticent.data.columns import Storage
 from reticent.data.engines.casts import DTYPES, engine_type, known_text, parsed, typed
-from reticent.data.engines.formula_levels import Names
+from reticent.data.engines.engine import Names, join_keys
+from reticent.data.engines.row_choice import KEY_STAND_IN
 from reticent.data.joined_table import JoinedTable, own_name
-from reticent.data.joins import household_of, joined_of, keys_of, link_names, links
+from reticent.data.joins import household_of, joined_of, link_names, links
 from reticent.data.schema import Category, Schema, Text
 from reticent.data.transformations import needed
 
 Table: TypeAlias = Any  # Ibis is not typed; these never leave the compiler but as SQL text
 Expr: TypeAlias = Any
-
-KEY_STAND_IN: Final = "the key goes here, 1f0e9d8c7b6a5948"
 
 
 def columns_read(schema: Schema, used: Sequence[str], table: str) -> tuple[str, ...]:
@@ -254,13 +253,13 @@ def joined(schema: Schema, used: Sequence[str], rows: Table) -> Table:
     for name in tables_read(schema, used):
         rows = rows if name in schema.owners else _beside(schema, used, rows, name)
     read = {name for one in tables_read(schema, used) for _, name in links(schema, one, tables_read(schema, used))}
-    keys = [*keys_of(schema).values(), *sorted(read)]
+    keys = [*join_keys(schema).values(), *sorted(read)]
     return rows.drop(*keys) if keys else rows
 
 
 def _beside(schema: Schema, used: Sequence[str], rows: Table, name: str) -> Table:
     """Rows with the columns of one further table, and with the person of its rows where that is the owner's."""
-    ours = keys_of(schema) | link_names(schema)
+    ours = join_keys(schema) | link_names(schema)
     table, place = schema.tables[name], schema.place_of(name)
     on = {f"s{place}k{nth}": ours[main] for nth, (main, _) in enumerate(table.keys)}
     person = [] if table.public else [f"s{place}who"]

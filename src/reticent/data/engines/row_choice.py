@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import ibis
 
 from reticent.data.engines.casts import clamp, double, key_text, with_stand_in
-from reticent.data.engines.formula_levels import Names
-from reticent.data.engines.joins import KEY_STAND_IN
+from reticent.data.engines.engine import Names
 from reticent.data.query import Keys, groups_of_all, groups_of_kept
 from reticent.data.schema import EXACT_DOUBLE, Category, Integer, Schema, Text
 
@@ -40,6 +39,7 @@ Who: TypeAlias = Literal["string", "int64"]
 Of: TypeAlias = Literal["kept", "all"]
 
 TURN: Final = "int8"
+KEY_STAND_IN: Final = "the key goes here, 1f0e9d8c7b6a5948"
 DIGITS: Final = 13  # hexadecimal ones of a drawn number, which is below 2^52
 STEPS: Final = (1 << 31) - 1  # two primes, by which a drawn number gives two that are near to independent
 SHIFTS: Final = (1 << 29) - 3
