@@ -22,8 +22,8 @@ import numpy as np
 from reticent.entropy import Entropy
 from reticent.errors import CheckError, Refusal
 from reticent.exact import sampling
-from reticent.exact.exponential_bounds import exp_bounds
 from reticent.exact.oracle import Oracle
+from reticent.exact.rounding import scaled_exp_bounds
 
 BITS: Final = 256
 ONE: Final = 1 << BITS
@@ -50,17 +50,17 @@ def chances(law: sampling.Law, least: int) -> tuple[Chance, ...]:
             low = (p.numerator << BITS) // p.denominator
             return _two(low, low if low * p.denominator == p.numerator << BITS else low + 1)
         case sampling.BernoulliExp(x):
-            return _two(*exp_bounds(x, BITS))
+            return _two(*scaled_exp_bounds(x, BITS))
         case sampling.DiscreteLaplace(scale):
             return _both_sides(_laplace(scale, least))
         case sampling.DiscreteGaussian(variance):
             return _both_sides(_gaussian(variance, least))
         case sampling.Categorical(exponents, counts):
             lowest = min(x for x, count in zip(exponents, counts, strict=True) if count)
-            bounds = [exp_bounds(max(x - lowest, Fraction(0)), BITS) for x in exponents]
+            bounds = [scaled_exp_bounds(max(x - lowest, Fraction(0)), BITS) for x in exponents]
             return _shares([(low * n, high * n) for (low, high), n in zip(bounds, counts, strict=True)])
         case sampling.PermuteAndFlipDraw(exponents):
-            return _permuted([exp_bounds(x - min(exponents), BITS) for x in exponents])
+            return _permuted([scaled_exp_bounds(x - min(exponents), BITS) for x in exponents])
         case _:
             assert_never(law)
 
@@ -84,7 +84,7 @@ def _laplace(scale: Fraction, least: int) -> list[tuple[int, int]]:
     """P(k) = (1 - q) / (1 + q) q**k for k = 0, 1, ..., q = exp(-1 / scale)."""
     work = BITS + 64
     whole = 1 << work
-    below, above = exp_bounds(1 / scale, work)
+    below, above = scaled_exp_bounds(1 / scale, work)
     low, high = ((whole - above) << work) // (whole + above), -((below - whole << work) // (whole + below))
     half: list[tuple[int, int]] = []
     while not half or high >> 64 >= least:
@@ -99,7 +99,7 @@ def _gaussian(variance: Fraction, least: int) -> list[tuple[int, int]]:
     """P(k) for k = 0, 1, ...: weights by their own bounds, their sum by a geometric series from the last ratio on."""
     weights = [(ONE, ONE)]
     while weights[-1][1] >= 2:
-        weights.append(exp_bounds(Fraction(len(weights) ** 2) / (2 * variance), BITS))
+        weights.append(scaled_exp_bounds(Fraction(len(weights) ** 2) / (2 * variance), BITS))
         if len(weights) > WIDEST:
             raise CheckError("noise is too wide to enumerate")
     before, last = weights[-2], weights[-1]

@@ -27,8 +27,8 @@ import numpy as np
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact import categorical, coins, gaussian, laplace, sampling
 from reticent.exact.alias_tables import CHUNK, PRODUCT, ROOMY, AliasTable, Shape
-from reticent.exact.exponential_bounds import exp_bounds, exp_floor
 from reticent.exact.laplace import MANY
+from reticent.exact.rounding import exp_floor, scaled_exp_bounds
 from tests.assurance.claims import Line, Verdict
 from tests.assurance.coins import More, Planted, agree, coin_law, floors, side_words, table_draws, table_law
 from tests.assurance.laws import BITS, ONE, Law, chances
@@ -223,8 +223,8 @@ def _head(scale: Fraction, m: int, most: int) -> _Part:
     """P(h, +) = (1 - Q) Q**h / (1 + q) at h * 2**m, and q times it at the complement; Q = exp(-2**m / scale)."""
     work = BITS + SPARE
     one = 1 << work
-    q_low, q_high = exp_bounds(1 / scale, work)
-    step_low, step_high = exp_bounds((1 << m) / scale, work)
+    q_low, q_high = scaled_exp_bounds(1 / scale, work)
+    step_low, step_high = scaled_exp_bounds((1 << m) / scale, work)
     low, high = ((one - step_high) << work) // (one + q_high), -((-(one - step_low) << work) // (one + q_low))
     shares: dict[int, tuple[int, int]] = {}
     place = 0
@@ -240,7 +240,7 @@ def _low(scale: Fraction, first: int, count: int) -> _Part:
     """P(l) = (1 - r) r**l / (1 - r**(2**count)) at l * 2**first, r = exp(-2**first / scale)."""
     work = BITS + SPARE + 2 * count + 64  # 1 - r is small where the scale is large
     work += 2 * max(0, scale.numerator.bit_length() - scale.denominator.bit_length())
-    low, high = exp_bounds((1 << first) / scale, work)
+    low, high = scaled_exp_bounds((1 << first) / scale, work)
     lows, highs = [1 << work], [1 << work]
     for _ in range((1 << count) - 1):
         lows.append(lows[-1] * low >> work)

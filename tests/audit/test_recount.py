@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
-from reticent.exact import categorical, gaussian, laplace, table_laws
+from reticent.exact import categorical, gaussian, laplace
 from reticent.exact.alias_tables import PRODUCT, ROOMY, Shape
 from reticent.exact.grid import Grid
 from reticent.mechanisms.exponential import Exponential
@@ -135,12 +135,12 @@ def test_a_scale_that_changes_on_its_way_to_the_tables(name: str, monkeypatch: p
 
 @pytest.mark.wide
 def test_low_bits_that_are_even_where_there_are_several_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = table_laws.LowBits.floors
+    honest = laplace.LowBits.floors
 
-    def even(self: table_laws.LowBits, bits: int) -> list[int]:
+    def even(self: laplace.LowBits, bits: int) -> list[int]:
         return honest(self, bits) if self.first < 9 else [(1 << bits) >> self.count] * (1 << self.count)
 
-    monkeypatch.setattr(table_laws.LowBits, "floors", even)
+    monkeypatch.setattr(laplace.LowBits, "floors", even)
     assert refuted(short()) == {SEVERAL}
 
 

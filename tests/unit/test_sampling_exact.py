@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from reticent.entropy import Replayed
 from reticent.exact.alias_tables import PRODUCT, ROOMY, AliasTable, Law, Shape, _alias, build, scratch
 from reticent.exact.coins import bernoulli, bernoulli_exp, dyadic, resumed, uniform
-from reticent.exact.exponential_bounds import exp_bounds, exp_floor
-from reticent.exact.gaussian import SLACK, WideGaussian, _exp_table, gaussian_tables
-from reticent.exact.laplace import laplace_tables
-from reticent.exact.table_laws import GaussianBlocks, GaussianSymbols, Head, LowBits
+from reticent.exact.gaussian import SLACK, GaussianBlocks, GaussianSymbols, WideGaussian, _exp_table, gaussian_tables
+from reticent.exact.laplace import Head, LowBits, laplace_tables
+from reticent.exact.rounding import exp_floor, scaled_exp_bounds
 from tests.support.exact_coins import Tape, TapeEnd
 from tests.support.exact_laws import exp_minus, gaussian_weights, laplace_weights, shares
 
@@ -278,11 +277,11 @@ def test_dyadic_over_all_coins_takes_the_same_coins_whatever_its_probability(ove
 @pytest.mark.parametrize("bits", [8, 64, 200])
 def test_exp_bounds_enclose(bits: int) -> None:
     for x in (Fraction(1, 10**9), Fraction(1, 3), Fraction(1), Fraction(99, 7), Fraction(137), Fraction(5000)):
-        low, high = exp_bounds(x, bits)
+        low, high = scaled_exp_bounds(x, bits)
         truth = Fraction(exp_minus(x)) * (1 << bits)  # 80 digits, against bounds of at most 61
         assert low < truth < high
         assert high - low <= 2
-    assert exp_bounds(Fraction(0), bits) == (1 << bits, 1 << bits)
+    assert scaled_exp_bounds(Fraction(0), bits) == (1 << bits, 1 << bits)
 
 
 def test_columns_hold_any_shares_to_the_word() -> None:

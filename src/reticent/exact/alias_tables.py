@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+GUARD = 128  # places of a law beyond the bits asked for; a share is short by more than its fraction with P < 2**-64
 CHUNK = 32_768  # draws at a time: the working arrays stay in a core's cache
 MOST = (1 << 63) - 1
 SENTINEL = -(1 << 63)  # marks RESIDUAL in the array of outcomes; no symbol has this value

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.coins import positive, rational, resumed, uniform
-from reticent.exact.exponential_bounds import exp_bounds
 from reticent.exact.oracle import Oracle
+from reticent.exact.rounding import scaled_exp_bounds
 
 ERROR = 2.0**-49  # above the relative error of a float weight: 6 table entries, 6 products, 1 conversion, 2**-53 each
 DEPTH = 400  # exponents beyond this are proposed with the weight FAINT and decided in integers
@@ -93,7 +93,7 @@ def _powers(rate: Fraction) -> _Powers:
         exponent = rate * (1 << (j * digit))
         # exp(-DEPTH) is above 2**-600, so a power that is short by 2 * most units is right to 100 places and more.
         places = 720 + most.bit_length()
-        ratio, _ = exp_bounds(exponent, places)
+        ratio, _ = scaled_exp_bounds(exponent, places)
         power, column = 1 << places, []
         for _ in range(most + 1):
             column.append(power / (1 << places))
@@ -321,7 +321,7 @@ def _scaled_floor(count: int, x: Fraction, shift: int) -> tuple[int, bool]:
     guard = 32
     while True:
         places = max(shift, 0) + count.bit_length() + guard
-        low, high = exp_bounds(x, places)
+        low, high = scaled_exp_bounds(x, places)
         first, last = (low * count) >> (places - shift), (high * count - 1) >> (places - shift)
         if first == last:
             return first, True
@@ -361,7 +361,7 @@ def categorical(log_weights: Sequence[int | Fraction], multiplicity: Sequence[in
     least = min(x for x, c in zip(exponents, counts, strict=True) if c)
     behind = [max(x - least, Fraction(0)) for x in exponents]
     places = 128 + max(c.bit_length() for c in counts)
-    bounds = [exp_bounds(x, places) for x in behind]
+    bounds = [scaled_exp_bounds(x, places) for x in behind]
     sure = [low * c for (low, _), c in zip(bounds, counts, strict=True)]
     ends = list(accumulate(high * c for (_, high), c in zip(bounds, counts, strict=True)))
     while True:

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact.exponential_bounds import exp_floor
 from reticent.exact.oracle import Oracle
+from reticent.exact.rounding import exp_floor
 
 WIDTH = 64  # bits of one word, in the product
 

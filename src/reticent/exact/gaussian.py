@@ -2,7 +2,8 @@
 
 Up to a standard deviation of 2,048 one table holds the law. Beyond, a block of integers is proposed from a table, a
 place in it uniformly, and the proposal is accepted with the exact probability: floats decide outside a certified
-margin of 2**-50, integers inside. Proof and limits: ``docs/proofs/sampling.md``.
+margin of 2**-50, integers inside. ``GaussianSymbols`` is the law of the one table, ``GaussianBlocks`` the proposal.
+Proof and limits: ``docs/proofs/sampling.md``.
 
 Source: Canonne, Kamath & Steinke (2020) for the law. Deviation: they reject from a discrete Laplace; blocks accept
 about 97 % of proposals, and the number of tries does not depend on the value that comes out.
@@ -18,12 +19,11 @@ from typing import TYPE_CHECKING
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
-from reticent.exact.alias_tables import CHUNK, PRODUCT, AliasTable, Shape, build, scratch
+from reticent.exact.alias_tables import CHUNK, GUARD, PRODUCT, AliasTable, Shape, build, scratch
 from reticent.exact.buffer import AGAIN, FIRST, BlockBuffer, ratio
 from reticent.exact.coins import positive, resumed, whole
-from reticent.exact.exponential_bounds import exp_floor
 from reticent.exact.oracle import Oracle
-from reticent.exact.table_laws import GaussianBlocks, GaussianSymbols
+from reticent.exact.rounding import exp_floor, scaled_exp_bounds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +34,74 @@ FINE = 1024  # steps of the table of exp(-z), z < 1
 SLACK = 2.0**-50  # more than the proved error of the float acceptance probability
 
 _ahead = BlockBuffer()
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianSymbols:
+    """Symbols 0, 1, 2, 3, 4, ... are 0, 1, -1, 2, -2, ...: P(k) proportional to exp(-k**2 / (2 variance))."""
+
+    variance: Fraction
+
+    def value(self, symbol: int) -> int:
+        """The integer itself."""
+        return (symbol + 1) // 2 if symbol & 1 else -(symbol // 2)
+
+    def floors(self, bits: int) -> list[int]:
+        """Shares of ``2**bits``, rounded down."""
+        half = _squares(self.variance, bits, twice_first=False)
+        shares = [0] * (2 * len(half) - 1)
+        shares[0], shares[1::2], shares[2::2] = half[0], half[1:], half[1:]
+        return shares
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianBlocks:
+    """Symbol 2i is i, symbol 2i + 1 its complement: P proportional to exp(-(i * 2**b)**2 / (2 variance)).
+
+    Block i holds i * 2**b + l, block ~i its complement, 0 <= l < 2**b.
+    """
+
+    variance: Fraction
+    b: int
+
+    def value(self, symbol: int) -> int:
+        """The signed number of the block, in its place."""
+        start = (symbol >> 1) << self.b
+        return ~start if symbol & 1 else start
+
+    def floors(self, bits: int) -> list[int]:
+        """Shares of ``2**bits``, rounded down."""
+        half = _squares(self.variance / (1 << (2 * self.b)), bits, twice_first=True)
+        shares = [0] * (2 * len(half))
+        shares[0::2], shares[1::2] = half, half
+        return shares
+
+
+def _squares(variance: Fraction, bits: int, *, twice_first: bool) -> list[int]:
+    """Shares of exp(-k**2 / (2 variance)), k = 0, 1, 2, ..., when every k > 0 counts twice, and 0 once or twice.
+
+    w(k+1) = w(k) t(k) and t(k+1) = t(k) c with t(0) = exp(-1 / (2 variance)) and c = t(0)**2. In units of the last
+    place t(k) is short by at most 3 (k + 1) and w(k) by at most 2 (k + 1)**2, since both factors are at most 1.
+    The sum leaves out what is below one unit; those terms fall faster than geometrically with ratio t(k).
+    """
+    places = bits + GUARD
+    step, _ = scaled_exp_bounds(1 / (2 * variance), places)
+    curve, _ = scaled_exp_bounds(1 / variance, places)
+    weights, weight = [], 1 << places
+    floor = 1 << (GUARD - 64)  # a weight below 2**-(bits + 64) has no whole share; its remainder is bounded below
+    while weight >= floor:
+        weights.append(weight)
+        weight = (weight * step) >> places
+        step = (step * curve) >> places
+    count = len(weights)
+    short = 2 * (count + 1) ** 2
+    rest = ((weight + short) << places) // max((1 << places) - step - 3 * (count + 1), 1) + 1
+    most = 2 * (sum(weights) + count * short + rest) - (0 if twice_first else weights[0])
+    inverse = (1 << (2 * places)) // most
+    shares = [(weight * inverse) >> (2 * places - bits) for weight in weights]
+    while len(shares) > 1 and shares[-1] == 0:
+        shares.pop()
+    return shares
 
 
 @dataclass(frozen=True, slots=True)

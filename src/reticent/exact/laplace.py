@@ -1,5 +1,10 @@
 """Discrete Laplace noise: P(k) proportional to exp(-abs(k) / scale), as arrays and one at a time.
 
+With q = exp(-1/scale), a geometric G on 0, 1, 2, ... splits into a high part and independent low bits,
+G = 2**m H + L, and a discrete Laplace is G or its bitwise complement ~G = -1 - G, the latter with probability
+q / (1 + q). ``Head`` is the law of the complement's coin and H together, ``LowBits`` that of up to 9 bits of L. Each
+computes weights in fixed point with an error bound and divides rounding down.
+
 A sign and high part come from one table, the low bits, which are independent of it, from others; they are joined by
 exclusive or. No floating-point number takes part, nothing is rejected, and but for an event of probability below
 2**-48 the instructions run do not depend on the value. Proof and limits: ``docs/proofs/sampling.md``.
@@ -18,11 +23,11 @@ from typing import TYPE_CHECKING
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
-from reticent.exact.alias_tables import CHUNK, PRODUCT, ROOMY, AliasTable, Scratch, Shape, build, scratch
+from reticent.exact.alias_tables import CHUNK, GUARD, PRODUCT, ROOMY, AliasTable, Scratch, Shape, build, scratch
 from reticent.exact.buffer import AGAIN, FIRST, BlockBuffer, ratio
 from reticent.exact.coins import positive, whole
 from reticent.exact.oracle import Oracle
-from reticent.exact.table_laws import Head, LowBits
+from reticent.exact.rounding import scaled_exp_bounds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +37,66 @@ LARGEST = 1 << 56  # scale up to which a value fits 64 bits but for probability 
 MANY = 1 << 16  # values from which the larger tables, which need fewer words, are worth building
 
 _ahead = BlockBuffer()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Symbol 2h is h * 2**m, symbol 2h + 1 its complement: P proportional to exp(-h * 2**m / scale) times 1 or q."""
+
+    scale: Fraction
+    m: int
+
+    def value(self, symbol: int) -> int:
+        """The signed high part, shifted to its place."""
+        high = (symbol >> 1) << self.m
+        return ~high if symbol & 1 else high
+
+    def floors(self, bits: int) -> list[int]:
+        """Shares of ``2**bits``, rounded down."""
+        places = bits + GUARD
+        one = 1 << places
+        q_low, q_high = scaled_exp_bounds(1 / self.scale, places)
+        step_low, step_high = scaled_exp_bounds((1 << self.m) / self.scale, places)
+        # P(h, 0) = (1 - Q) Q**h / (1 + q) with Q = exp(-2**m / scale)
+        plain = ((one - step_high) << places) // (one + q_high)
+        shares: list[int] = []
+        while True:
+            share = plain >> GUARD
+            if share == 0:
+                return shares
+            shares += [share, (plain * q_low) >> (places + GUARD)]
+            plain = (plain * step_low) >> places
+
+
+@dataclass(frozen=True, slots=True)
+class LowBits:
+    """``count`` bits of L from bit ``first`` on: symbol l has P proportional to exp(-l * 2**first / scale)."""
+
+    scale: Fraction
+    first: int
+    count: int
+
+    def value(self, symbol: int) -> int:
+        """The bits in their place."""
+        return symbol << self.first
+
+    def floors(self, bits: int) -> list[int]:
+        """Shares of ``2**bits``, rounded down."""
+        places = bits + GUARD
+        low, _ = scaled_exp_bounds((1 << self.first) / self.scale, places)
+        weights = _powers(low, 1 << self.count, places)
+        # weights[l] <= true <= weights[l] + 2 l + 2 in the last place: each product loses at most that of its factors
+        # and one more, and scaled_exp_bounds is at most 2 off.
+        most = sum(weights) + 4 * (1 << self.count) ** 2
+        inverse = (1 << (2 * places)) // most
+        return [(weight * inverse) >> (2 * places - bits) for weight in weights]
+
+
+def _powers(ratio: int, count: int, places: int) -> list[int]:
+    weights = [1 << places]
+    for _ in range(count - 1):
+        weights.append((weights[-1] * ratio) >> places)
+    return weights
 
 
 @dataclass(frozen=True, slots=True)

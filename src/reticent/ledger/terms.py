@@ -11,7 +11,6 @@ from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
 from reticent.privacy.loss import Loss, words
-from reticent.privacy.shortfall import too_little
 
 
 def in_currency(budget: Loss) -> Loss:
@@ -65,6 +64,8 @@ def price(replay: Replay, charge: Loss, adjacency: Adjacency) -> Loss:
     except PublicParameterError as problem:
         raise LedgerError(f"{problem} Nothing was charged.") from None
     if not filters.admits(budget, spent, cost):
+        from reticent.privacy.shortfall import too_little
+
         raise BudgetError(too_little(charge, budget, spent))
     return cost
 

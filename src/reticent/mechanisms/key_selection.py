@@ -31,7 +31,7 @@ from typing import Final
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.coins import dyadic
-from reticent.exact.exponential_bounds import exp_bounds
+from reticent.exact.rounding import scaled_exp_bounds
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
@@ -175,7 +175,7 @@ def law(epsilon: Fraction, delta: Fraction) -> tuple[tuple[int, ...], int]:
     """
     places = PLACES + (1 / delta).__ceil__().bit_length() + 2 * STEEPEST
     one = 1 << places
-    _, fall = exp_bounds(min(epsilon, Fraction(STEEPEST)), places)  # e^-epsilon, not below it
+    _, fall = scaled_exp_bounds(min(epsilon, Fraction(STEEPEST)), places)  # e^-epsilon, not below it
     extra = (delta * one).__floor__()
     table = [0]
     while table[-1] < one:

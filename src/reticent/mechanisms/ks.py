@@ -40,7 +40,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.categorical import categorical
 from reticent.exact.coins import bernoulli, uniform
-from reticent.exact.exponential_bounds import exp_bounds
+from reticent.exact.rounding import scaled_exp_bounds
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
@@ -144,7 +144,7 @@ def ratio_above(rate: Fraction) -> Fraction:
     pace = min(rate, Fraction(STEEP))
     small = max(0, pace.denominator.bit_length() - pace.numerator.bit_length())
     places = PLACES + small + (pace * 3 / 2).__ceil__()
-    return Fraction(exp_bounds(pace, places)[1], 1 << places)
+    return Fraction(scaled_exp_bounds(pace, places)[1], 1 << places)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -9,7 +9,7 @@
                the dominating pair of the mechanism where its proof names one
     as_approx  (epsilon, delta) at a named delta; zCDP and Renyi by Canonne, Kamath and Steinke 2020, Proposition 12
 
-The numbers are in ``curves``; here they are put into guarantees.
+The numbers are in ``profiles``, which a conversion imports when it needs one; here they are put into guarantees.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ from typing import Final, assert_never
 
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import round_down, round_up
-from reticent.privacy import profiles
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of, words
 from reticent.privacy.numbers import read, show
 from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, Range, SampledPair
-from reticent.privacy.rdp import MOST_ORDER
 
 PURE_TO_ZCDP: Final = Theorem(
     "pure_to_zcdp", "epsilon-DP implies (epsilon^2 / 2)-zCDP", "Bun and Steinke 2016, Proposition 1.4"
@@ -108,6 +106,8 @@ def zcdp_of(loss: Loss) -> ZCDP | ApproxZCDP:
         case GaussianDP(mu_squared):
             return ZCDP(mu_squared / 2)
         case PLD() | Renyi():
+            from reticent.privacy import profiles
+
             return ZCDP(profiles.rho(loss))
         case _:
             assert_never(loss)
@@ -146,6 +146,9 @@ def renyi_of(loss: Loss, orders: Sequence[Fraction] = ORDERS) -> Renyi:
     PublicParameterError
         For delta > 0: a Renyi curve leaves no room for a failure.
     """
+    from reticent.privacy import profiles
+    from reticent.privacy.rdp import MOST_ORDER
+
     if isinstance(loss, PLD) and any(isinstance(pair, SampledPair) for pair, _ in loss.pairs):
         orders = [
             order for order in orders if order <= MOST_ORDER
@@ -159,6 +162,8 @@ def approx_of(loss: Loss, delta: Fraction) -> ApproxDP | PureDP:
         case PureDP() | ApproxDP():
             return loss
         case ZCDP() | ApproxZCDP() | Renyi() | GaussianDP() | PLD():
+            from reticent.privacy import profiles
+
             epsilon = profiles.epsilon(loss, delta)
             if isinstance(loss, PLD):  # its last digits differ between machines
                 epsilon = round_up(epsilon * (1 + SPREAD), 6)

@@ -65,7 +65,6 @@ from reticent.errors import BudgetError, PublicParameterError
 from reticent.exact.rounding import log_down, log_up
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
 from reticent.privacy.numbers import exact, show
-from reticent.privacy.rdp import coin
 
 Currency: TypeAlias = Literal["approximate", "zcdp"]
 
@@ -249,6 +248,8 @@ def at_order(charge: Loss, order: Fraction) -> Fraction | None:
     """
     match known(charge):
         case PureDP(epsilon) | ApproxDP(epsilon):
+            from reticent.privacy.rdp import coin
+
             return grains(coin(epsilon, order))
         case ZCDP(rho) | ApproxZCDP(rho):
             return grains(order * rho)

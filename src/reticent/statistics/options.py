@@ -24,7 +24,7 @@ from reticent.data.query import Per
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, positive, read, show
-from reticent.statistics.unbounded.tails import Tail, check_tail, read_tail
+from reticent.statistics.tails import Tail, check_tail, read_tail
 
 Mode: TypeAlias = Literal["exact", "paper"]
 YesNo: TypeAlias = bool | Literal["yes", "no"]

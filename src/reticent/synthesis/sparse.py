@@ -24,8 +24,8 @@ from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.coins import uniform
-from reticent.exact.exponential_bounds import exp_bounds
 from reticent.exact.laplace import one_discrete_laplace
+from reticent.exact.rounding import scaled_exp_bounds
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Outcome, Reply
@@ -128,7 +128,7 @@ def _placed(trials: int, scale: Fraction, bar: int, drawn: int, places: int) -> 
     mean = trials * math.exp(-bar / float(scale))
     work = places + 64 + 2 * trials.bit_length() + int(2.0 * mean)
     one = 1 << work
-    up, low_ratio = (bounds for bounds in (exp_bounds(bar / scale, work), exp_bounds(1 / scale, work)))
+    up, low_ratio = (bounds for bounds in (scaled_exp_bounds(bar / scale, work), scaled_exp_bounds(1 / scale, work)))
     p = (up[0] * one // (one + low_ratio[1]), -(-up[1] * one // (one + low_ratio[0])))
     q = (one - p[1], one - p[0])
     odds = (p[0] * one // q[1], -(-p[1] * one // q[0]))

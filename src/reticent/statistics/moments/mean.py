@@ -20,7 +20,7 @@ from reticent.statistics.options import (
     unknown,
 )
 from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
-from reticent.statistics.unbounded.tails import declared, near
+from reticent.statistics.tails import declared, near
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step

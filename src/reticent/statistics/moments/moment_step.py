@@ -36,8 +36,6 @@ from reticent.statistics.intervals import (
     too_few,
 )
 from reticent.statistics.moments.basis import UNIT, Design, Kind, design
-from reticent.statistics.moments.mean import Mean
-from reticent.statistics.moments.variance import SpreadStatistic
 from reticent.statistics.replies import SHAPES, AssumedShape, of_any, passing
 
 if TYPE_CHECKING:
@@ -45,6 +43,8 @@ if TYPE_CHECKING:
     from reticent.entropy import Entropy
     from reticent.statistics.moments.fourth_moment import FourthMoment
     from reticent.statistics.moments.many_means import MeanTerms
+    from reticent.statistics.moments.mean import Mean
+    from reticent.statistics.moments.variance import SpreadStatistic
 
 Shape = Literal["mean", "variance", "sd"]
 MANY: Final = 16  # means from which on their half-widths are found at once

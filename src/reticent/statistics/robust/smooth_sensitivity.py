@@ -32,7 +32,7 @@ import numpy as np
 from reticent.data.order_statistics import LARGEST, Integers, Needs, Order, around
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact.exponential_bounds import exp_bounds
+from reticent.exact.rounding import scaled_exp_bounds
 from reticent.mechanisms import gate
 from reticent.mechanisms.smooth import PLACES, UNIT, Smooth
 from reticent.privacy.adjacency import Adjacency
@@ -147,7 +147,7 @@ def _widest(below: Integers, above: Integers, k: int) -> int:
 @lru_cache(maxsize=64)
 def decay(rate: Fraction, count: int) -> tuple[int, ...]:
     """UNIT = w_0 >= w_1 >= ... with w_(k+1) the least whole number at or above a bound of e^-rate w_k."""
-    _, ratio = exp_bounds(rate, PLACES)
+    _, ratio = scaled_exp_bounds(rate, PLACES)
     found = [UNIT]
     while len(found) < count:
         found.append(-((-found[-1] * ratio) >> PLACES))

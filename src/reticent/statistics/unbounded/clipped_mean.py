@@ -47,9 +47,9 @@ from reticent.statistics.context import Setting
 from reticent.statistics.moments.basis import Kind, design
 from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.quantiles.quantile_step import GroupSize
+from reticent.statistics.tails import Tail, allowed, declared, stretch
 from reticent.statistics.unbounded.clipping_radii import FINEST, LADDER, Choice, climbed, distances, guess_share
 from reticent.statistics.unbounded.column_counts import Census, ColumnTerms
-from reticent.statistics.unbounded.tails import Tail, allowed, declared, stretch
 
 MOST_OUTSIDE: Final = 0.25  # a radius that leaves more outside says nothing of the tails
 UNIT: Final = 1 << 20

@@ -16,6 +16,7 @@ from reticent.statistics.magnitude import candidates, usual_binade
 from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.quantiles.shapes import OTHERS, TIED, ColumnShape, ties_expected
 from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
+from reticent.statistics.tails import allowed, stretch
 from reticent.statistics.unbounded import clipped_mean, trimmed_mean
 from reticent.statistics.unbounded.clipped_mean import ClippedMean
 from reticent.statistics.unbounded.coinpress import BETA, CoinPressMean
@@ -25,7 +26,6 @@ from reticent.statistics.unbounded.confidence_bounds import FINE, REACH
 from reticent.statistics.unbounded.joint import NUMBERED, JointQuantiles
 from reticent.statistics.unbounded.location import UNIT, Huber
 from reticent.statistics.unbounded.quantile_range import QuantileRange
-from reticent.statistics.unbounded.tails import allowed, stretch
 from reticent.statistics.unbounded.trimmed_mean import UnboundedTrimmedMean
 
 Widths: TypeAlias = tuple[float, float] | None  # of noise and of sampling

@@ -36,6 +36,7 @@ from reticent.statistics.quantiles.shapes import NO_SHAPE
 from reticent.statistics.replies import HEAPED, LIKELY, Replies, of_any
 from reticent.statistics.robust.location import Location
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
+from reticent.statistics.tails import near
 from reticent.statistics.unbounded import expected_accuracy
 from reticent.statistics.unbounded.clipped_mean import ClippedMean
 from reticent.statistics.unbounded.coinpress import CoinPressEstimate, CoinPressMean
@@ -45,7 +46,6 @@ from reticent.statistics.unbounded.joint import JointQuantiles, joint_quantiles
 from reticent.statistics.unbounded.location import Huber
 from reticent.statistics.unbounded.quantile_range import QuantileRange
 from reticent.statistics.unbounded.quantile_range import iqr as spread_of
-from reticent.statistics.unbounded.tails import near
 from reticent.statistics.unbounded.trimmed_mean import UnboundedTrimmedMean as Inverse
 
 Made: TypeAlias = ClippedMean | CoinPressMean | JointQuantiles | QuantileRange | Huber | Inverse
