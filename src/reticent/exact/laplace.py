@@ -2,8 +2,8 @@
 
 With q = exp(-1/scale), a geometric G on 0, 1, 2, ... splits into a high part and independent low bits,
 G = 2**m H + L, and a discrete Laplace is G or its bitwise complement ~G = -1 - G, the latter with probability
-q / (1 + q). ``Head`` is the law of the complement's coin and H together, ``LowBits`` that of up to 9 bits of L. Each
-computes weights in fixed point with an error bound and divides rounding down.
+q / (1 + q). ``Head`` is the law of the complement's coin and H together. ``LowBits`` is that of up to 9 low bits. Each
+computes weights in fixed point with an error bound, and divides rounding down.
 
 A sign and high part come from one table, the low bits, which are independent of it, from others; they are joined by
 exclusive or. No floating-point number takes part, nothing is rejected, and but for an event of probability below
