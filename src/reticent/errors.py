@@ -17,8 +17,11 @@ whose text is constant but for its reference, and which was charged.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Final
 
 TOLD: Final = ("charged", "spent", "Nothing was read", "No row was read")  # words that say already what was charged
@@ -109,3 +112,13 @@ class Fault(ReticentError):
             f"stays spent: part of an answer may have existed. Reference {reference}. The cause is in the curator's "
             "protected log, if one was set up."
         )
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this package, however many of its own calls lie between."""
+    between = (__name__.partition(".")[0], "contextlib")  # decorators of the latter lie between two of ours
+    frame: FrameType | None = sys._getframe(0)
+    depth = 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in between:
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(text, category, stacklevel=depth)

@@ -13,7 +13,6 @@ itself is code of the caller's.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
@@ -23,7 +22,7 @@ from typing import Final, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import Refusal
+from reticent.errors import Refusal, warn
 from reticent.statistics.scaling import Floats
 
 NUMBERS: Final = "biuf"
@@ -180,9 +179,9 @@ def warn_of_column() -> None:
     try:
         from sklearn.exceptions import DataConversionWarning
     except ImportError:
-        warnings.warn(text, stacklevel=5)
+        warn(text)
     else:
-        warnings.warn(text, DataConversionWarning, stacklevel=5)
+        warn(text, DataConversionWarning)
 
 
 __all__ = ["array", "cells", "column", "is_row", "is_typed", "labels", "plain", "table", "warn_of_column"]

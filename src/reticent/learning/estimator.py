@@ -198,7 +198,7 @@ class Estimator(PriceRefusal):
             raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
         with np.errstate(all="ignore"):  # of public numbers, and still no business of the caller's settings
             work, beside = self._planned_with(here, y)
-        beside.announce(2)
+        beside.announce()
         guarantee = here.lifted(beside.whole(work.guarantee))
 
         def draw(entropy: Entropy) -> dict[str, object]:

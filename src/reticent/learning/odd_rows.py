@@ -15,7 +15,6 @@ better than 10 %.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 from reticent.certificate.makers import Statement
 from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.entropy import Entropy
+from reticent.errors import warn
 from reticent.learning.array_check import cells
 from reticent.learning.fit_release import Circumstances
 from reticent.outcome import Estimate, NoReply, Outcome, Reply
@@ -166,10 +166,10 @@ class FitOddShare:
         """Tell if rows can be odd and nothing counts them."""
         return self.odd is None and not self.known
 
-    def announce(self, calls: int) -> None:
-        """Warn before the charge that the share is left out; the user is so many ``calls`` away."""
+    def announce(self) -> None:
+        """Warn before the charge that the share is left out."""
         for sentence in self.sentences:
-            warnings.warn(f"{sentence}.", stacklevel=calls + 1)
+            warn(f"{sentence}.")
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -252,7 +252,7 @@ class GridSearchCV(PriceRefusal):
         model, clips, x = unpacked(self.estimator, X, "GridSearchCV")
         plan = self._planned(model, x, y, groups)
         here, beside, last = plan.here, plan.beside, plan.last
-        beside.announce(2)
+        beside.announce()
 
         def draw(entropy: Entropy) -> tuple[int, Named]:
             values, given, owners = plan.deal.rows()

@@ -9,6 +9,7 @@ who all say the same hide behind it. It is told by stage, as the proof names sta
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 10  # entries of a line, lines of a table, levels of a tree: the certificate has them all
 LEVELS: Final = 3
+REASON: Final = re.compile(r", as it would be known to no better than ± [^:]*(?=: )")
 NAMES: Final = {"half": "half-widths of bounds", "n_iter": "rounds", "n_components": "axes"}
 LAPLACE: Final = math.log(20)  # 95 % of Laplace noise lie within so many scales
 NORMAL: Final = 1.959963984540054
@@ -53,10 +55,14 @@ def summary(model: FittedModel) -> str:
 
 
 def promise(model: FittedModel) -> str:
-    """The estimand of a model that replied, the caveats of the certificate, then the guarantee."""
+    """The estimand of a model that replied, the caveats of the certificate, then the guarantee.
+
+    The reason why a share is not told stands in the warning of the fit and in the certificate.
+    """
     estimand = getattr(model, "estimand_", "")  # a model that 0.1.0 wrote has none
     told = [f"Estimates: {estimand}."] if estimand else []
-    return "\n".join([*told, *model.certificate_.caveats, sentence(model.guarantee_.loss, model.guarantee_.adjacency)])
+    caveats = [REASON.sub("", caveat) for caveat in model.certificate_.caveats]
+    return "\n".join([*told, *caveats, sentence(model.guarantee_.loss, model.guarantee_.adjacency)])
 
 
 def page(text: str) -> str:

@@ -14,13 +14,12 @@ back, and a crash can only have charged too much. What may be asked: ``sessions.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from reticent.certificate.particulars import Record, check_text, record_of
-from reticent.errors import PublicParameterError, QuestionError, Refusal
+from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
 
@@ -572,7 +571,7 @@ def _noted(study: Payer, work: Callable[[], A], about: Record) -> A:
 def _announced(plan: SessionTerms) -> None:
     """Warn before the charge of what a session does not tell of rows that lack a value."""
     for sentence in plan.size.left_out:
-        warnings.warn(f"{sentence}.", stacklevel=3)
+        warn(f"{sentence}.")
 
 
 def _ungrouped(study: Payer) -> None:

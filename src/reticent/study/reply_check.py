@@ -8,13 +8,12 @@ named the method, or said ``try_anyway``, is not refused.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from reticent.data.schema import Integer, Real, Schema
-from reticent.errors import QuestionError, Refusal
+from reticent.errors import QuestionError, Refusal, warn
 from reticent.statistics.context import Step
 from reticent.statistics.remedies import remedies_of
 from reticent.statistics.replies import LIKELY, Replies, hopeless, most, shown
@@ -145,10 +144,9 @@ def check_replies(
         return
     if people is None:
         listed = "; ".join(map(str, found))
-        warnings.warn(
+        warn(
             f"No reply is likely even with {ASSUMED:,} people: {listed}. If the study declares their number, "
-            "people = …, this is refused before it is charged.",
-            stacklevel=4,
+            "people = …, this is refused before it is charged."
         )
         return
     helps = (_enough(people, found, dearer) or "a larger ε", _without_intervals(prepared, people, found, bare))

@@ -19,11 +19,11 @@ from reticent.certificate.record import CertificateRecord
 from reticent.data.format import plain
 from reticent.data.schema import Key
 from reticent.outcome import Estimate, EstimateText, NoReply, Reply
-from reticent.statistics.answer import Answer, Cell, on_a_line
+from reticent.statistics.answer import NO_INTERVAL, Answer, Cell, on_a_line
 
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 INCOMPLETE: Final = ("incomplete", "incomplete_low", "incomplete_high")
-NAMELESS: Final = ("bin", "test", "coefficient")  # kinds of label whose key says what it is
+NAMELESS: Final = ("bin", "test", "coefficient", NO_INTERVAL)  # kinds of label whose key says what it is
 UNCALLED: Final[Mapping[str, str]] = MappingProxyType({})
 FORMULA: Final = "=+-@＝＋－＠\t\r\n"
 
