@@ -279,3 +279,17 @@ def test_each_coefficient_of_a_regression_has_its_line_and_unit() -> None:
     statistics = cast("list[dict[str, list[object]]]", plan.to_json()["statistics"])  # JSON
     told = {"name": "wide", "noise": wide.noise, "sampling": wide.sampling, "unit": "kg per m"}
     assert statistics[0]["coefficients"][2] == told
+
+
+def test_slopes_have_lines_where_only_columns_far_apart_tell_them() -> None:
+    """Of so few people no made-up table of the usual shapes tells a slope, and moments of further ones do."""
+    columns: dict[str, Column] = {"y": rt.real(0, 1), "x": rt.real(0, 1), "wide": rt.real(0, 1000)}
+    rows = {name: [0.0] for name in columns}
+    study = rt.study(rows, adjacency="add_remove", columns=columns, budget=9)
+    expected = study.plan(["regress(y ~ x + wide)"], epsilon="0.4", people=300).lines[0].expected
+    assert "columns of this shape: at both ends beside a narrow y" in expected.note
+    intercept, x, wide = expected.numbers
+    assert intercept.noise is None
+    assert (x.noise, x.sampling) == (expected.noise, expected.sampling)
+    assert x.noise is not None
+    assert wide.noise == pytest.approx(x.noise / 1000)

@@ -158,6 +158,8 @@ def test_releases_of_a_shape_that_is_known_by_its_moments_have_its_widths(
     assert len(found) >= 4
     assert told.noise == pytest.approx(fmean(one.noise for one in found), rel=0.25)
     assert told.sampling == pytest.approx(fmean(one.sampling for one in found), rel=0.25)
+    assert told.each[0] is None  # the intercept
+    assert all(one == pytest.approx((told.noise, told.sampling)) for one in told.each[1:])  # columns are alike
 
 
 @pytest.mark.wide

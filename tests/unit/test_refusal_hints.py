@@ -24,17 +24,19 @@ from tests.support.cli_kit import clinic, run
         ('mean("x")', "A column stands plain or between backticks: `x`."),
         ('regress(x ~ "a")', "A column stands plain or between backticks: `a`."),
         ("mean(x) by 'a'", "A column stands plain or between backticks: `a`."),
+        ("count by year(let in)", "A name with other signs stands in backticks: year(`let in`)."),
     ],
 )
 def test_a_refused_question_says_what_to_write(question: str, hint: str) -> None:
     study = rt.study(
-        {"x": [1.0], "a": ["p"], "b": ["p"], "admitted": ["2024-01-01"]},
+        {"x": [1.0], "a": ["p"], "b": ["p"], "admitted": ["2024-01-01"], "let in": ["2024-01-01"]},
         adjacency="add_remove",
         columns={
             "x": rt.real(0, 10),
             "a": rt.category(["p", "q"]),
             "b": rt.category(["p", "q"]),
             "admitted": rt.date("2020-01-01", "2025-12-31"),
+            "let in": rt.date("2020-01-01", "2025-12-31"),
         },
         budget=5,
     )

@@ -888,6 +888,9 @@ def unknown_column(name: str, known: list[str]) -> QuestionError:
     parts = [part for part in re.split(r"\W+", name) if part != "and"]
     if len(parts) > 1 and all(part in known for part in parts):
         hint = f" Several columns stand with commas: {', '.join(parts)}."
+    within = [one for one in known if re.search(rf"\w\({re.escape(one)}\)", name) and re.search(r"\W", one)]
+    if within:
+        hint = f" A name with other signs stands in backticks: {name.replace(within[0], f'`{within[0]}`')}."
     quoted = [one for one in known if f'"{one}"' in name or f"'{one}'" in name]
     if quoted:
         hint = f" A column stands plain or between backticks: `{quoted[0]}`."

@@ -74,7 +74,7 @@ def usual(plan: LeastSquares | Point, people: int) -> AssumedWidths:
 
 
 def further(plan: LeastSquares | Point, people: int) -> tuple[RelatedWidths, ...]:
-    """Expected half-widths of the first slope, where it is that of a number, for columns whose moments tell them.
+    """Expected half-widths of the slopes of numbers, where the first is one, for columns whose moments tell them.
 
     A coefficient that is seldom told has the noise of a release that just tells it: noise of X'X makes it look large
     enough (``sandwich``). Sampling is then that of the narrowest columns that are told as often as not.
@@ -86,7 +86,7 @@ def further(plan: LeastSquares | Point, people: int) -> tuple[RelatedWidths, ...
 
 
 def _by_moments(plan: LeastSquares | Point, people: int, columns: RelatedColumns) -> RelatedWidths:
-    frame, y, at = plan.frame, columns.y, int(plan.frame.intercept)
+    frame, y = plan.frame, columns.y
     weighted = isinstance(plan, LeastSquares) and plan.weighted
     rows, squares = people * (EVEN if weighted else 1.0), EVEN_SQUARES / EVEN if weighted else 1.0
     if isinstance(plan, Point) and y >= 1.0:  # half of the errors are cut, and cut ones bend nothing
@@ -96,17 +96,24 @@ def _by_moments(plan: LeastSquares | Point, people: int, columns: RelatedColumns
     along = about @ numbers
     cross = _middle(y) * means + along * y * math.sqrt(columns.told / float(along @ numbers))
     inverse = np.linalg.inv(rows * (np.outer(means, means) + about))
-    row, part = frame.back[1][at], frame.back[1][at] @ inverse
     model = rows * inverse @ cross
     if isinstance(plan, Point) and columns.spread >= SHAPES["1/16"]:  # of narrower columns a point stays far behind
         model = plan.noise * np.linalg.norm(inverse, axis=0)
-    clear = _clear(plan.noise_of_sums, part, row)
-    just = min(1.0 + clear / LEAST, 1.0)  # by how much larger X'X looks where it is told
-    noise = AT_95 * float(np.linalg.norm(plan.noise_of_sums.weights(part, np.asarray(model))))
     alike = plan.price.neighbours.rows * float(plan.times or 1 if isinstance(plan, LeastSquares) else 1)
     doubt = plan.meat.deviation * plan.meat.times(rows) ** 2 / rows  # noise of the meat, in parts of it
-    sampled = (1.0 - columns.told) * squares * alike * float(part @ row) * (1.0 + min(doubt, doubt**2))
-    return RelatedWidths(columns.name, just * noise, math.sqrt(just * sampled) * AT_95 * y, NormalDist().cdf(clear))
+    errors = (1.0 - columns.told) * squares * alike * (1.0 + min(doubt, doubt**2))
+
+    def slope(at: int) -> tuple[float, float, float]:
+        row, part = frame.back[1][at], frame.back[1][at] @ inverse
+        clear = _clear(plan.noise_of_sums, part, row)
+        just = min(1.0 + clear / LEAST, 1.0)  # by how much larger X'X looks where it is told
+        noise = AT_95 * float(np.linalg.norm(plan.noise_of_sums.weights(part, np.asarray(model))))
+        return just * noise, math.sqrt(just * errors * float(part @ row)) * AT_95 * y, clear
+
+    found = [slope(at) if one else None for at, one in enumerate(numbers)]
+    noise, sampling, clear = slope(int(frame.intercept))
+    each = tuple(one and one[:2] for one in found)
+    return RelatedWidths(columns.name, noise, sampling, NormalDist().cdf(clear), each)
 
 
 def _of(plan: LeastSquares | Point, people: int, spread: float) -> AssumedWidths:
@@ -128,12 +135,13 @@ def _of(plan: LeastSquares | Point, people: int, spread: float) -> AssumedWidths
 
 @dataclass(frozen=True, slots=True)
 class RelatedWidths:
-    """Half-widths of the first slope for columns of these moments, and the chance that it is told."""
+    """Half-widths of the first slope for columns of these moments, the chance that it is told, and each slope's."""
 
     name: str
     noise: float
     sampling: float
     chance: float
+    each: tuple[tuple[float, float] | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

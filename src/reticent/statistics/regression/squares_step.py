@@ -127,7 +127,8 @@ class Squares:
             if not told_of:
                 return ExpectedAccuracy(None, None, note, replies)
             which, widths = f"columns of this shape: {told_of[0][0]}", told_of[0][1:]
-            each = next((shape.each for shape in shapes.values() if shape.widths == widths), ())
+            by_shape = {f"a deviation of {name}": shape.each for name, shape in shapes.items()}
+            each = (by_shape | {one.name: one.each for one in more})[told_of[0][0]]
         told_each = tuple(
             NumberWidths(name, one and one[0], one and one[1], unit)
             for (name, unit), one in zip(self.coefficients, each, strict=False)
