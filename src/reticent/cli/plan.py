@@ -283,6 +283,21 @@ def _show(voice: Voice, opened: Study, made: Plan, name: str) -> None:
     voice.result({"verb": "plan", "release": name, **made.to_json()}, *plan_parts(made, name))
     if not made.affordable:
         voice.say("A release of this would be refused.")
+    _say_size(voice, opened, made)
+
+
+def _say_size(voice: Voice, opened: Study, made: Plan) -> None:
+    """Tell the curator's terminal, and nobody else, what the size of the file means for this plan."""
+    if not voice.at_terminal:
+        return
+    from reticent.study.size_forecast import ALONE, size_forecast
+
+    try:
+        found = size_forecast(opened, made)
+    except SpecError:  # of a header line: a release refuses it in words
+        return
+    if found is not None:
+        voice.say(f"{found.words()} {ALONE}" if found.fits else found.refusal())
 
 
 def say_doubts(voice: Voice, opened: Study, made: Plan) -> None:

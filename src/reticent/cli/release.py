@@ -93,6 +93,7 @@ def release(
     stem, suffixes = files_for(out, item, (*([".xlsx"] if xlsx else []), *([".pdf"] if pdf else [])))
     ready(opened, item, stem, force=force, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
+    refuse_too_large(voice, opened, item, reason)
     if not yes:
         ask_first(voice, opened, item, reason, request=(request_id or item.request_id, who))
 
@@ -264,6 +265,34 @@ def ready(
         workbook.ready()
     _writable(stem, suffixes, _inputs(study), force=force)
     study._refuse_changed("--same-people")
+
+
+def refuse_too_large(voice: Voice, study: Study, item: ReleaseSpec, reason: str = "") -> None:
+    """Refuse rows that cannot fit, before the charge, where standard error is the curator's terminal.
+
+    Parameters
+    ----------
+    voice : Voice
+    study : Study
+    item : ReleaseSpec
+    reason : str
+        Why epsilon may be above 10.
+
+    Raises
+    ------
+    SpecError
+        The size of the file needs twice the memory and temporary files that the limits allow.
+    """
+    if not voice.curator:  # elsewhere a refusal would tell the size
+        return
+    from reticent.study.size_forecast import is_small, size_forecast
+
+    if is_small(study):
+        return
+    made = study.plan(list(item.ask), epsilon=item.epsilon, rho=item.rho, delta=item.delta, override=reason)
+    found = size_forecast(study, made)
+    if found is not None and not found.fits:
+        raise SpecError(found.refusal())
 
 
 def _inputs(study: Study) -> list[str]:

@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.particulars import Record
-from reticent.cli.release import ask_first, files_for, publish, ready, received, spending, watched, with_ledger
+from reticent.cli.release import (
+    ask_first,
+    files_for,
+    publish,
+    ready,
+    received,
+    refuse_too_large,
+    spending,
+    watched,
+    with_ledger,
+)
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -77,6 +87,7 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
     opened = with_ledger(opened.same_people() if typed.same_people else opened, path, None)
     stem, suffixes = files_for(typed.out, item)
     ready(opened, item, stem, force=typed.force, suffixes=suffixes)
+    refuse_too_large(voice, opened, item)
     if not typed.yes:
         asked = typed.request_id, typed.who
         ask_first(voice, opened, item, "", people=typed.people, rows=typed.rows, request=asked)

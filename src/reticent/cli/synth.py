@@ -11,7 +11,7 @@ from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import study_of
 from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, Verb
-from reticent.cli.release import RECEIPT, ask_first, ready, received, spending, watched, with_ledger
+from reticent.cli.release import RECEIPT, ask_first, ready, received, refuse_too_large, spending, watched, with_ledger
 from reticent.errors import QuestionError
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ def synth(
     item, stem = _item(asked, epsilon, delta), out.with_suffix("")
     ready(opened, item, stem, force=force, suffixes=(out.suffix, *BESIDE))
     reason = override or opened.spec.budget.override
+    refuse_too_large(voice, opened, item, reason)
     if not yes:
         ask_first(voice, opened, item, reason, request=(request_id, who))
     name = f"made-up rows: {', '.join(asked.statistic.arguments)}"

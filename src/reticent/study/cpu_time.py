@@ -92,6 +92,26 @@ def of_drawing(step: Step) -> float:
     return 0.0
 
 
+def of_release(steps: Iterable[Step], source: Path | None, columns: int, rows: int) -> float:
+    """Seconds of a whole release of so many rows.
+
+    Parameters
+    ----------
+    steps : iterable of Step
+    source : Path or None
+        File that is read; None for rows in memory.
+    columns, rows : int
+
+    Returns
+    -------
+    float
+    """
+    each = list(steps)
+    asked = {query for step in each for query in step.queries}  # each is run once
+    drawn = sum(of_drawing(step) for step in each)
+    return RELEASE + seconds(asked, rows) + drawn + of_reading(source, columns, rows)
+
+
 def of_records(source: Path | None, columns: int, rows: int, fits: int = 0, each: float = FITTED) -> float:
     """Seconds of a session, or of ``fits`` of a model, to which so many columns of all rows are brought once.
 

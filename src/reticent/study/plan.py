@@ -27,7 +27,7 @@ from reticent.statistics.estimand import CommonClause
 from reticent.statistics.replies import ALIKE, USUAL, hopeless, shown
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import PreparedRelease
-from reticent.study.cpu_time import RELEASE, of_drawing, of_reading, seconds
+from reticent.study.cpu_time import of_drawing, of_release, seconds
 
 if TYPE_CHECKING:
     from reticent.ledger import Ledger
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger, where there is one
 
 FREE: Final = "free, of the answers above"
+MUCH: Final = 10**9  # bytes from which a plan tells them
 WIDTH: Final = 80  # characters of a line of a plan that is printed
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 
@@ -80,6 +81,7 @@ class Plan:
     unlikely: tuple[str, ...] = ()
     seconds: float | None = None
     comparisons: tuple[tuple[str, float], ...] = ()
+    memory: int | None = None
 
     def prepared_for(self, schema: Schema) -> PreparedRelease:
         """The compiled steps, if they were compiled for this public schema.
@@ -150,6 +152,7 @@ class Plan:
             "left": None if self.left is None else losses.to_json(self.left),
             "unlikely": list(self.unlikely),
             "cpu_seconds": self.seconds,
+            **({} if self.memory is None else {"memory_bytes": self.memory}),
             **({"comparisons": dict(self.comparisons)} if self.comparisons else {}),
             "statistics": [
                 {
@@ -225,7 +228,7 @@ class Plan:
         if shapes := _shapes(self.lines):
             text += f" A range is over public shapes: {', '.join(shapes)}."
         if self.seconds is not None:
-            text += f" It takes roughly {self.seconds:.1g} s of one processor, beside start-up."
+            text += f" It takes roughly {self.seconds:.1g} s of one processor{self._room()}, beside start-up."
         if self.left is not None:
             text += f" {words(self.left)} is left."
         if not self.affordable:
@@ -236,6 +239,13 @@ class Plan:
             )
             text += "the number of people is public or declared."
         return text
+
+    def _room(self) -> str:
+        if self.memory is None or self.memory < MUCH:
+            return ""
+        from reticent.study.memory_forecast import told_bytes
+
+        return f" and {told_bytes(self.memory)} of memory"
 
     def __reduce__(self) -> tuple[object, ...]:
         return Plan, (
@@ -252,6 +262,7 @@ class Plan:
             self.unlikely,
             self.seconds,
             self.comparisons,
+            self.memory,
         )
 
     def __repr__(self) -> str:
@@ -383,7 +394,7 @@ def plan_of(
     want : mapping of name to half-width, or None
         Names the comparisons that it tells of.
     source : Path or None
-        File that is read, for the forecast of processor time; None for rows in memory.
+        File that is read, for the forecast of time and memory; None for rows in memory.
 
     Returns
     -------
@@ -410,6 +421,7 @@ def plan_of(
         )
         for place, step in enumerate(prepared.all_steps)
     )
+    read = _columns_read(lines, schema)
     reason, typical = _refused(prepared.guarantee, ledger, left), schema.person.usual_rows
     made = (
         prepared,
@@ -420,11 +432,9 @@ def plan_of(
             for line, asked in zip(lines, prepared.asked, strict=False)  # lines of shares stand behind
             if asked.is_checked and hopeless(line.expected.replies)
         ),
-        RELEASE
-        + seconds({query for step in prepared.all_steps for query in step.queries}, rows)  # each is run once
-        + sum(of_drawing(step) for step in prepared.all_steps)
-        + of_reading(source, _columns_read(lines, schema), rows),
+        of_release(prepared.all_steps, source, len(read) + (schema.person.column is not None), rows),
         _comparisons(want, prepared, people),
+        None if source is None else _memory(prepared, read, schema, rows),
     )
     return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, *made)
 
@@ -440,10 +450,15 @@ def _with_distance(step: Step, found: ExpectedAccuracy, people: int) -> Expected
     return step.as_printed(found, people)
 
 
-def _columns_read(lines: Sequence[PlanLine], schema: Schema) -> int:
-    """Columns that the questions name, and that of persons."""
-    named = sum(any(_is_in(name, line.name) for line in lines) for name in schema.columns)
-    return named + (schema.person.column is not None)
+def _memory(prepared: PreparedRelease, columns: Sequence[str], schema: Schema, rows: int) -> int:
+    from reticent.study.memory_forecast import memory_of
+
+    return memory_of({query for step in prepared.all_steps for query in step.queries}, schema, columns, rows)
+
+
+def _columns_read(lines: Sequence[PlanLine], schema: Schema) -> list[str]:
+    """Columns that the questions name; that of persons is read besides."""
+    return [name for name in schema.columns if any(_is_in(name, line.name) for line in lines)]
 
 
 def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:

@@ -133,8 +133,9 @@ class StudyTerms:
         )
 
     def _file(self) -> Path | None:
-        """The source, if it is a file."""
-        return None if self._rows is not None or in_database(self._place) else Path(self._place)
+        """The source, if it is a file that is read here, and not on a cluster."""
+        elsewhere = self._rows is not None or in_database(self._place) or self.spec.engine == "spark"
+        return None if elsewhere else Path(self._place)
 
     @property
     def _declared(self) -> list[str]:

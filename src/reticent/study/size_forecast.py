@@ -1,0 +1,149 @@
+"""Forecast of a release from the size of its file: rows, time and memory, for the curator's terminal alone.
+
+Under add/remove the number of rows is private, and so are size, time and memory, and a refusal that depends on them.
+An analyst is planned from declared people and rows. No row is read here: a CSV file has a size and a header line, and a
+Parquet file a footer. What is refused would need twice the room, since the forecast is rough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from reticent.data.compression import bare
+from reticent.data.file_kinds import TEXT, kind_of
+from reticent.data.format import Limits
+from reticent.study import cpu_time
+from reticent.study.memory_forecast import CARRIED, UNITS, memory_of, told_bytes
+
+if TYPE_CHECKING:
+    from reticent.data.spec import Spec
+    from reticent.study.plan import Plan
+    from reticent.study.study import Study
+
+WRITTEN: Final = 7  # characters of a cell in a file of text, with the sign behind it
+NAMED: Final = 4  # characters about the name of a cell in JSON lines
+UNPACKED: Final = 4  # times the size of a compressed file
+SURE: Final = 2  # a forecast may be so many times too large
+ALONE: Final = "Only this terminal is told, since the size may be private."
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SizeForecast:
+    """Forecast from the size of a file: bytes on the disk, rows, seconds of one processor, bytes of memory and of room.
+
+    ``room`` is what the limits allow: memory, and temporary files.
+    """
+
+    size: int
+    rows: int
+    seconds: float
+    memory: int
+    room: int
+
+    @property
+    def fits(self) -> bool:
+        """False if the rows need more than the limits allow, though the forecast were twice too large."""
+        return self.memory <= SURE * self.room
+
+    def words(self) -> str:
+        """The forecast in a sentence."""
+        took = f"{self.seconds:.1g}" if self.seconds < 10 else f"{_rounded(round(self.seconds)):,}"
+        return (
+            f"The file has {told_bytes(self.size)}, roughly {_rounded(self.rows):,} rows. They take roughly "
+            f"{took} s of one processor, and {told_bytes(self.memory)} of memory and temporary files."
+        )
+
+    def refusal(self) -> str:
+        """Words for rows that do not fit, with what to do."""
+        return (
+            f"{self.words()} [engine] memory and spill allow {told_bytes(self.room)}. Raise them: "
+            f"--engine spill={-(-self.memory // UNITS['GB'])}GB. Nothing was charged. {ALONE}"
+        )
+
+    def __repr__(self) -> str:
+        return "<private size of a file>"
+
+
+def size_forecast(study: Study, plan: Plan) -> SizeForecast | None:
+    """The forecast of a planned release from the size of its file.
+
+    Parameters
+    ----------
+    study : Study
+    plan : Plan
+        With its compiled steps.
+
+    Returns
+    -------
+    SizeForecast or None
+        None for rows in memory, in a database, on a cluster or in a workbook.
+
+    Raises
+    ------
+    SpecError
+        The header line of the file cannot be read.
+    """
+    from reticent.study.release import columns_asked
+
+    if plan._prepared is None or (found := _size_and_rows(study)) is None:
+        return None
+    size, rows = found
+    columns = columns_asked(plan._prepared, study.schema)
+    steps = plan._prepared.all_steps
+    queries = {query for step in steps for query in step.queries}
+    seconds = cpu_time.of_release(steps, study._file(), len(columns) + (study.schema.person.column is not None), rows)
+    memory = memory_of(queries, study.schema, columns, rows)
+    return SizeForecast(size, rows, seconds, memory, room_of(study.spec.limits))
+
+
+def is_small(study: Study) -> bool:
+    """True if the file fits whatever is asked of its columns, or if its rows cannot be told: no plan is needed."""
+    found = _size_and_rows(study)
+    if found is None:
+        return True
+    every = [*study.schema.cells]
+    most = memory_of([], study.schema, every, found[1]) + found[1] * CARRIED * len(every)
+    return most <= SURE * room_of(study.spec.limits)
+
+
+def room_of(limits: Limits) -> int:
+    """Bytes that the limits allow, in memory and in temporary files together."""
+    return sum(int(text[:-2]) * UNITS[text[-2:]] for text in (limits.memory, limits.spill))
+
+
+def _rounded(rows: int) -> int:
+    """The number with two digits, since it is a guess."""
+    unit: int = 10 ** max(len(str(rows)) - 2, 0)
+    return round(rows / unit) * unit
+
+
+def _size_and_rows(study: Study) -> tuple[int, int] | None:
+    from reticent.data.files import parquet_files
+    from reticent.data.source import is_there
+
+    path = study._file()
+    if path is None or not is_there(path) or (kind := kind_of(path)) not in (*TEXT, "parquet"):
+        return None
+    files = parquet_files(path)
+    try:
+        size = sum(file.stat().st_size for file in files)
+        if kind == "parquet":
+            from pyarrow import parquet
+
+            return size, sum(parquet.read_metadata(file).num_rows for file in files)
+    except (OSError, ValueError):  # a footer that is none, which opening refuses in words
+        return None
+    unpacked = UNPACKED if bare(path).suffix != path.suffix else 1
+    return size, unpacked * size // _characters(files[0], kind, study.spec)
+
+
+def _characters(file: Path, kind: str, spec: Spec) -> int:
+    """Characters of a row, by the number of its columns."""
+    if kind == "json lines":
+        return sum(len(name) + NAMED + WRITTEN for name in spec.schema.cells) or WRITTEN
+    from reticent.data.source import names_of
+
+    names = names_of(file, delimiter=spec.delimiter, encoding=spec.schema.format.encoding)
+    return WRITTEN * max(len(names), len(spec.schema.stored), 1)
