@@ -99,6 +99,13 @@ def test_a_footnote_names_the_shapes_of_its_own_lines_alone() -> None:
     assert "gap between two groups" in plan.lines[2].expected.note
 
 
+def test_a_footnote_says_that_a_number_of_people_is_public() -> None:
+    said = "Their number is public here: people=… plans for it."
+    assert said in made("substitute").plan(["count"], epsilon=1).footnote()
+    assert said not in made("substitute").plan(["count"], epsilon=1, people=PEOPLE).footnote()
+    assert said not in made("add_remove").plan(["count"], epsilon=1).footnote()
+
+
 def test_a_footnote_spans_candidates_that_a_release_chooses_among() -> None:
     rows = {"who": np.repeat(np.arange(500), 4), "x": np.zeros(2_000)}
     study = rt.study(rows, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget=9, person="who", rows_each=CAPS)

@@ -118,7 +118,7 @@ def test_few_integers_have_a_bin_each_and_more_need_edges() -> None:
         ("sum(free)", "Nothing was charged."),
         ("mean(g)", "g is a category. Ask for proportion or histogram."),
         ("median(g)", "g is a category"),
-        ("mean(xx)", "There is no column 'xx'. Did you mean x? Columns: x, n, free, g, yes."),
+        ("mean(xx)", "There is no column 'xx'. Did you mean x? Declared columns: x, n, free, g, yes."),
         ("proportion(x)", "needs a category or whole numbers"),
         ("proportion(n)", "Which share? proportion(n, value=…) with a whole number"),
         ("proportion(n, value=1.5)", "'1.5' is no whole number"),

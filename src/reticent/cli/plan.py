@@ -357,6 +357,7 @@ def _of_session(
 
 def plan_parts(made: Plan, name: str) -> list[Passage]:
     """A plan as a heading, a table, its notes and estimands, each said once."""
+    from reticent.cli.glossary import typed
     from reticent.privacy.loss import words
     from reticent.study.plan import HEADS
 
@@ -366,7 +367,7 @@ def plan_parts(made: Plan, name: str) -> list[Passage]:
     return [
         f"{title}{words(made.guarantee.loss)} · {made.guarantee.adjacency.words()}",
         layout.columns(HEADS, rows, right=(1, 2, 3, 4), wrap=[0]),
-        layout.fields([*notes, ("*", made.footnote().removeprefix("* "))]),
+        layout.fields([*notes, ("*", typed(made.footnote().removeprefix("* ")))]),
         layout.fields(layout.under("estimates", estimands)),
     ]
 

@@ -593,7 +593,9 @@ def _column(name: str, columns: Mapping[str, Column]) -> Column:
         return columns[name]
     near = nearest(name, columns)
     hint = f" Did you mean {quoted(near)}?" if near else ""
-    raise refusal(f"There is no column '{name}'.{hint} A text stands in quotes. Columns: {', '.join(columns)}.")
+    raise refusal(
+        f"There is no column '{name}'.{hint} A text stands in quotes. Declared columns: {', '.join(columns)}."
+    )
 
 
 def quoted(column: str) -> str:

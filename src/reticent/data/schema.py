@@ -894,4 +894,4 @@ def unknown_column(name: str, known: list[str]) -> QuestionError:
     quoted = [one for one in known if f'"{one}"' in name or f"'{one}'" in name]
     if quoted:
         hint = f" A column stands plain or between backticks: `{quoted[0]}`."
-    return QuestionError(f"There is no column '{name}'.{hint} Columns: {', '.join(known)}.")
+    return QuestionError(f"There is no column '{name}'.{hint} Declared columns: {', '.join(known)}.")

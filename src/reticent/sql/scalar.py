@@ -246,7 +246,7 @@ def column_of(
     near = difflib.get_close_matches(name.lower(), lower, n=1)
     hint = f" Did you mean {lower[near[0]]}?" if near else ""
     quotes = " A text stands in single quotes." if quoted else ""
-    raise refusal(f"There is no column '{name}'.{hint}{quotes} Columns: {', '.join(columns)}.")
+    raise refusal(f"There is no column '{name}'.{hint}{quotes} Declared columns: {', '.join(columns)}.")
 
 
 def _column(node: Any, rows: RowView) -> Tree:

@@ -216,6 +216,8 @@ class Plan:
         where = "assumes" if self.assumed else "for"
         rows = "" if self.typical is None else f" with {show(self.typical)} rows each"
         text = f"* {where} {self.people:,} people{rows} and a shape read off the bounds; your file was not consulted."
+        if self.assumed and self.guarantee.adjacency.kind == "substitute":
+            text += " Their number is public here: people=… plans for it."
         if self._schema is not None and self._schema.person.moved > 1:
             steps = f"{self._schema.person.moved} steps, and the losses above are those of one."
             household = self._schema.person.unit if self._schema.person.household is not None else ""
