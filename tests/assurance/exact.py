@@ -200,7 +200,7 @@ def guarantees(*, deep: bool = False) -> Iterator[Line]:
         yield _mechanism(f"exponential, {count} scores", chosen, many, [(0, 1)])
     yield _mechanism("permute-and-flip, 65 scores", flip, [(0, *(1,) * 64), (1, *(0,) * 64)], [(0, 1)])
     listed_by = weighted_list(near, Fraction(1), Fraction(1, 20), groups=2)
-    own = (weight_of(2),) * 2
+    own = (weight_of(2) * listed_by.parts,) * 2
     yield _mechanism("weighted selection, keys of one person", listed_by, [own, (0, 0)], [(0, 1)])
     yield from _conversations(near)
     coin = one_sided.ONE

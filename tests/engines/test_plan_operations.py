@@ -21,6 +21,7 @@ from reticent.data.query import (
     Incomplete,
     KeyHolders,
     Keys,
+    KeyShares,
     Moments,
     PresentValues,
     Query,
@@ -77,7 +78,9 @@ def expressions() -> Iterator[Any]:
         for query in queries():
             yield query_compiler.aggregate(query, choice)
     schema = Schema({}, Person("add_remove", "who", rows=3), texts={"t": Text(5)})
-    for query in (KeyHolders("t", 3), KeyHolders("t", 1), KeyHolders("t", 2, by_degree=True)):
+    shares = KeyShares((7, 4), ((9, 5, 3), (14, 6, 2)))
+    holders = (KeyHolders("t", 3), KeyHolders("t", 1), KeyHolders("t", 2, True), KeyHolders("t", 2, True, shares))
+    for query in holders:
         yield query_compiler.cells(schema, ["t"], {"t": "text", "who": "text"})
         yield query_compiler.typed_rows(schema, ["t"])
         yield query_compiler.aggregate(query, RowChoice(schema, ("t",)))

@@ -22,6 +22,7 @@ from reticent.mechanisms import weighted_selection
 from reticent.mechanisms.key_listing import best_listing
 from reticent.mechanisms.key_selection import KeySelection
 from reticent.mechanisms.registry import axiom_again
+from reticent.mechanisms.weight_return import FULL
 from reticent.mechanisms.weighted_selection import UNIT, WeightedSelection, weight_of, weighted_list
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP
@@ -46,8 +47,29 @@ def degrees(table: Sequence[frozenset[str]], most: int) -> dict[str, tuple[int, 
     }
 
 
+def returned(made: WeightedSelection, table: Sequence[frozenset[str]], most: int) -> dict[str, tuple[int, ...]]:
+    """Sums of the shares of all keys of these persons, in the same places."""
+    if made.returns is None:
+        return {}
+    back, keys = made.returns, {key for person in table for key in person}
+    share = {key: back.share(sum(weight_of(len(each)) for each in table if key in each)) for key in keys}
+    return {
+        key: tuple(
+            sum(sum(share[each] for each in person) for person in table if key in person and len(person) == many)
+            for many in range(1, most + 1)
+        )
+        for key in keys
+    }
+
+
+def early(made: WeightedSelection) -> WeightedSelection:
+    """The same list where a key of more than one person gives back."""
+    assert made.returns is not None
+    return replace(made, returns=replace(made.returns, enough=UNIT))
+
+
 def list_law(made: WeightedSelection, table: Sequence[frozenset[str]], most: int) -> dict[tuple[bool, ...], Fraction]:
-    weights = made.weights(degrees(table, most))
+    weights = made.weights(degrees(table, most), returned(made, table, most))
     held = [made.at(weights.get(key, 0)) for key in KEYS]
     return {
         shown: prod((p if one else 1 - p for p, one in zip(held, shown, strict=True)), start=Fraction(1))
@@ -79,6 +101,15 @@ def test_the_list_keeps_its_guarantee_between_all_neighbours(kind: Kind, most: i
     made = weighted_list(Adjacency(kind), epsilon, delta, groups=most)
     assert made.guarantee.loss == ApproxDP(epsilon, delta)
     assert 0 < worst(made, kind, most) <= delta
+    assert (made.returns is None) == (most == 1)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), LOSSES[:2])
+def test_a_list_by_weights_that_return_keeps_its_guarantee_between_all_neighbours(
+    epsilon: Fraction, delta: Fraction
+) -> None:
+    made = early(weighted_list(NEAR, epsilon, delta, groups=2))
+    assert 0 < worst(made, "add_remove", 2) <= delta
 
 
 @pytest.mark.wide
@@ -89,7 +120,7 @@ def test_the_list_of_more_keys_keeps_its_guarantee(
     kind: Kind, most: int, at_least: int, epsilon: Fraction, delta: Fraction
 ) -> None:
     made = weighted_list(Adjacency(kind), epsilon, delta, groups=most, at_least=at_least)
-    assert worst(made, kind, most) <= delta
+    assert worst(made if at_least > 1 else early(made), kind, most) <= delta
 
 
 def alike(epsilon: Fraction, before: Fraction, after: Fraction, keys: int) -> Fraction:
@@ -104,7 +135,7 @@ def alike(epsilon: Fraction, before: Fraction, after: Fraction, keys: int) -> Fr
 
 def test_a_person_in_many_keys_near_the_threshold_is_hidden_and_one_of_whole_weights_is_not() -> None:
     epsilon, delta = LOSSES[0]
-    made = weighted_list(NEAR, epsilon, delta, groups=8)
+    made = replace(weighted_list(NEAR, epsilon, delta, groups=8), returns=None)
     for near in (-2, -1, 0, 1):
         weight = made.threshold + near * UNIT
         assert alike(epsilon, made.at(weight), made.at(weight + weight_of(8)), 8) <= delta
@@ -143,11 +174,11 @@ def test_the_threshold_is_the_least_for_persons_of_any_number_of_keys(
 
     def new(threshold: int) -> Fraction:
         chances = [
-            weighted_selection._tail(threshold - weight_of(d), made.deviation, made.places) for d in range(1, 41)
+            weighted_selection._tail(threshold - weight_of(d) - 1, made.deviation, made.places) for d in range(1, 41)
         ]
         return Fraction(max(d * (chance + 2) for d, chance in enumerate(chances, 1)), 1 << made.places)
 
-    rounding = weighted_selection._rounding(epsilon, delta, 40)
+    rounding = weighted_selection._rounding(epsilon, delta, 1 << weighted_selection.ROWS)
     assert made._new() == new(made.threshold)
     assert made.sides * new(made.threshold) + rounding <= delta / 2 < made.sides * new(made.threshold - 1) + rounding
 
@@ -178,12 +209,12 @@ def test_a_person_moves_a_weight_by_their_own_at_most_and_few_persons_have_none(
     for _ in range(300):
         counts = [chance.randrange(4) for _ in range(3)]
         parts = sorted((weight_of(nth + 1) for nth, many in enumerate(counts) for _ in range(many)), reverse=True)
-        held = made.weights({"k": counts})["k"]
+        held = made.weights({"k": counts}, {"k": (0, 0, 0)})["k"] // made.parts
         assert held == sum(parts[at_least - 1 :])
         assert (held == 0) == (sum(counts) < at_least)
         for nth in range(3):
             more = [*counts[:nth], counts[nth] + 1, *counts[nth + 1 :]]
-            assert 0 <= made.weights({"k": more})["k"] - held <= weight_of(nth + 1)
+            assert 0 <= made.weights({"k": more}, {"k": (0, 0, 0)})["k"] // made.parts - held <= weight_of(nth + 1)
     assert made.chance(at_least - 1) == 0
     assert made.fewest(Fraction(1, 2)) <= made.persons(Fraction(1, 2)) <= made.persons(Fraction(19, 20))
     assert made.chance(made.persons(Fraction(1, 2)) - 1) < Fraction(1, 2) <= made.chance(made.persons(Fraction(1, 2)))
@@ -192,8 +223,8 @@ def test_a_person_moves_a_weight_by_their_own_at_most_and_few_persons_have_none(
 def test_probabilities_are_those_of_normal_noise_rounded_down() -> None:
     made = weighted_list(NEAR, Fraction(1), Fraction(1, 10**6), groups=3)
     unit = Fraction(1, 1 << made.places)
-    for weight in (1, UNIT // 7, 3 * UNIT, made.threshold, made.threshold + 1, 40 * UNIT):
-        low, high = normal_tail_bounds((made.threshold - weight) / (made.deviation * UNIT), 256)
+    for weight in (1, UNIT // 7 * FULL, 3 * UNIT * FULL, made.threshold * FULL + 1, 40 * UNIT * FULL):
+        low, high = normal_tail_bounds((made.threshold - Fraction(weight, FULL)) / (made.deviation * UNIT), 256)
         assert high - 2 * unit <= made.at(weight) <= low
     assert made.at(0) == 0
 
@@ -207,14 +238,14 @@ def test_a_coin_falls_by_the_probability_of_its_weight() -> None:
     """Within two units of the last place, at the very bits where it turns: no chance is in it."""
     made = weighted_list(NEAR, Fraction(1), Fraction(1, 10**6), groups=3)
     chance = random.Random(5)
-    for weight in [1, made.threshold, *(chance.randrange(60 * UNIT) for _ in range(60))]:
+    for weight in [1, made.threshold * FULL, *(chance.randrange(60 * UNIT * FULL) for _ in range(60))]:
         turns = int(made.at(weight) * (1 << made.places))
         assert made._tossed(weight, planted(made, max(0, turns - 3))) or turns < 3
         assert turns + 2 >= 1 << made.places or not made._tossed(weight, planted(made, turns + 2))
     assert not made._tossed(0, planted(made, 0))
     first, second = Replayed("coins"), Replayed("coins")
     assert made.sample((0, 0, 0), first) == (0, 0, 0)
-    assert made.sample((10**9, 10**9, 10**9), second) == (1, 1, 1)
+    assert made.sample((10**9 * FULL,) * 3, second) == (1, 1, 1)
     assert first.bits(64) == second.bits(64)  # a coin of one length for every key
 
 
@@ -230,7 +261,7 @@ def test_the_work_of_a_list_does_not_tell_its_weights(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(weighted_selection, "_tail", noted)
     work = []
-    for weights in ([UNIT], [weight_of(3) * number for number in range(1, 100)]):
+    for weights in ([UNIT * FULL], [weight_of(3) * FULL * number for number in range(1, 100)]):
         weighted_selection._kept.cache_clear()
         seen.clear()
         for weight in weights:
@@ -242,17 +273,22 @@ def test_the_work_of_a_list_does_not_tell_its_weights(monkeypatch: pytest.Monkey
 
 def test_a_list_is_sorted_and_shows_nothing_of_the_order_of_the_rows() -> None:
     made = weighted_list(NEAR, Fraction(2), Fraction(1, 10), groups=2)
-    held = {"b": 4 * UNIT, "a": 2 * UNIT, "ä": 50 * UNIT, "c": UNIT, "B": 60 * UNIT}
+    held = {key: units * UNIT * FULL for key, units in {"b": 4, "a": 2, "ä": 50, "c": 1, "B": 60}.items()}
     first = made.listed(held, Replayed("list"))
     assert first == made.listed(dict(reversed(held.items())), Replayed("list")) == tuple(sorted(first))
     assert {"B", "ä"} <= set(first)
 
 
-def test_a_stored_list_is_derived_again_and_a_cheaper_one_is_not() -> None:
-    tree = weighted_list(NEAR, Fraction(1, 3), Fraction(1, 10**7), groups=4, at_least=3).guarantee
+@pytest.mark.parametrize("at_least", [1, 3])
+def test_a_stored_list_is_derived_again_and_a_cheaper_one_is_not(at_least: int) -> None:
+    tree = weighted_list(NEAR, Fraction(1, 3), Fraction(1, 10**7), groups=4, at_least=at_least).guarantee
+    assert ("returns" in dict(tree.parameters)) == (at_least == 1)
     assert rederive(tree, axioms=axiom_again) == tree.loss == ApproxDP(Fraction(1, 3), Fraction(1, 10**7))
     told = dict(tree.parameters)
-    for name, value in (("delta", "1/20000000"), ("threshold", str(int(told["threshold"]) - UNIT)), ("groups", "9")):
+    changes = {"delta": "1/20000000", "threshold": str(int(told["threshold"]) - UNIT), "groups": "9", "returns": "1"}
+    for name, value in changes.items():
+        if name not in told:
+            continue
         forged = replace(tree, parameters=tuple((key, value if key == name else old) for key, old in told.items()))
         with pytest.raises((CheckError, PublicParameterError)):
             rederive(forged, axioms=axiom_again)

@@ -227,7 +227,7 @@ def test_an_audit_of_made_up_neighbours_passes(kind: Kind) -> None:
 
 @pytest.mark.wide
 def test_a_person_in_more_keys_than_declared_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(found_keys, "KeyHolders", lambda column, touch, of: KeyHolders(column, touch + 1, of))
+    monkeypatch.setattr(found_keys, "holders_of", lambda column, touch, _: KeyHolders(column, touch + 1))
     found = study_of("add_remove").audit(["count by t keys=found groups=1"], epsilon=2, delta="1e-6", triples=16)
     assert any(one.kind == "sensitivity" for one in found.findings)
 

@@ -6,6 +6,7 @@ Draws are replayed. The test of coverage fails by chance with probability below 
 from __future__ import annotations
 
 import hashlib
+import random
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -18,11 +19,13 @@ import pytest
 import reticent as rt
 from reticent.certificate.certificate import read_certificate
 from reticent.conformance.replay import Tape, replay
-from reticent.data.query import KeyHolders
+from reticent.data.query import KeyHolders, KeyShares
 from reticent.data.schema import Person, Schema, Text, real
 from reticent.data.table import QueryResult, open_table
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError, SpecError
+from reticent.mechanisms.weight_return import WeightReturn
+from reticent.mechanisms.weighted_selection import UNIT, weight_of
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
@@ -83,6 +86,27 @@ def test_persons_are_told_apart_by_their_number_of_keys() -> None:
     (found,) = open_table(table, schema).run([KeyHolders("t", 3, by_degree=True)], KEY)
     assert found.degrees == {"a": (0, 1, 1), "b": (1, 1, 1), "c": (0, 0, 1)}
     assert found.holders == {"a": 2, "b": 3, "c": 1}
+
+
+@pytest.mark.parametrize(("people", "touch"), [(60, 4), (60, 3), (5, 2)])
+def test_shares_of_the_keys_of_persons_are_added_up_in_the_engine(people: int, touch: int) -> None:
+    """Against sums in Python; a person in too many keys counts in those that the degrees are of."""
+    chance = random.Random(people + touch)
+    cells = [(f"p{n}", chance.choice("aaaabbbccdefgh")) for n in range(people) for _ in range(chance.randint(1, touch))]
+    back = WeightReturn(tuple(map(weight_of, range(1, touch + 1))), UNIT)
+    schema = Schema({}, Person("add_remove", "who", touch), texts={"t": Text(6)})
+    table = {"who": [who for who, _ in cells], "t": [cell for _, cell in cells]}
+    query = KeyHolders("t", touch, by_degree=True, shares=KeyShares(back.weights, back.pieces))
+    (found,) = open_table(table, schema).run([query], KEY)
+    pairs, whole = set(cells), Counter[str]()
+    held = Counter(who for who, _ in pairs)
+    for who, key in pairs:
+        whole[key] += weight_of(held[who])
+    own = {who: sum(back.share(whole[key]) for one, key in pairs if one == who) for who in held}
+    places = product(whole, range(1, touch + 1))
+    told = {(key, many): sum(own[who] for who, of in pairs if of == key and held[who] == many) for key, many in places}
+    assert any(told.values())
+    assert found.returned == {key: tuple(told[key, many] for many in range(1, touch + 1)) for key in whole}
 
 
 @pytest.mark.wide

@@ -137,21 +137,41 @@ class DistinctPersons:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyShares:
+    """Public numbers by which each text has a share: the texts of a person have a sum of shares.
+
+    A person in d texts gives each ``weights[d - 1]``. The share of a text is made of straight ``pieces`` (start,
+    length, slope) of its whole weight.
+    """
+
+    weights: tuple[int, ...]
+    pieces: tuple[tuple[int, int, int], ...]
+
+    def __post_init__(self) -> None:
+        if sum(length * slope for _, length, slope in self.pieces) * len(self.weights) >= 1 << 63:
+            raise PublicParameterError("shares of the texts of a person have a sum below 2^63")
+
+
+@dataclass(frozen=True, slots=True)
 class KeyHolders:
     """Texts of a column that somebody has, with the number of persons who have each; a person counts in ``touch``.
 
     Which texts there are is private, so it is no vector with a stability: it feeds a selection. The number of persons
     of a text changes by at most 1, for at most ``touch`` texts when a person comes or goes. ``by_degree``: persons are
-    told apart by in how many texts they count.
+    told apart by in how many texts they count. ``shares``: for each such number, the sum over its persons of the shares
+    of all their texts is told, too. One person may change that of any text; the selection bounds by how much.
     """
 
     column: str
     touch: int
     by_degree: bool = False
+    shares: KeyShares | None = None
 
     def __post_init__(self) -> None:
         if self.touch < 1:
             raise PublicParameterError(f"keys one person may count in must be >= 1, got {self.touch}")
+        if self.shares is not None and (not self.by_degree or len(self.shares.weights) != self.touch):
+            raise PublicParameterError("shares need a weight for each number of texts of a person")
 
 
 @dataclass(frozen=True, slots=True)

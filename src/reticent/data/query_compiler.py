@@ -62,6 +62,7 @@ from reticent.data.query import (
     Incomplete,
     KeyHolders,
     Keys,
+    KeyShares,
     Moments,
     OrderedValues,
     Per,
@@ -307,8 +308,8 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
         case PresentValues(column=column, keys=keys, per=per):
             rows = asking.values(asking.kept(keys), column, None, keys, per)
             return asking.grouped(rows, keys, n=lambda t: t.x.count())
-        case KeyHolders(column=column, touch=touch, by_degree=by_degree):
-            return asking.holders(column, touch, by_degree=by_degree)
+        case KeyHolders():
+            return asking.holders(query)
         case CappedPersons(above=above):
             return asking.capped(above)
         case Total(column=column, grid=grid, keys=keys):
@@ -466,6 +467,16 @@ def steps(x: Expr, unit: Fraction) -> Expr:
     return clamp(ratio, -float(LARGEST), float(LARGEST)).floor().cast("int64")
 
 
+def with_shares(pairs: Table, shares: KeyShares) -> Table:
+    """Persons and texts with ``back``, the sum of the shares of all texts of the person: sums and products alone."""
+    own = ibis.cases(*((pairs.degree == many, one) for many, one in enumerate(shares.weights, 1)), else_=0)
+    pairs = pairs.mutate(own=own.cast("int64"))
+    pairs = pairs.mutate(whole=pairs.own.cast(EXACT).sum().over(group_by="key").cast("int64"))
+    parts = [_within(pairs.whole - start, 0, length) * slope for start, length, slope in shares.pieces]
+    pairs = pairs.mutate(share=reduce(lambda a, b: a + b, parts).cast("int64"))
+    return pairs.mutate(back=pairs.share.cast(EXACT).sum().over(group_by="who").cast("int64"))
+
+
 def _within(x: Expr, low: int, high: int) -> Expr:
     return ibis.cases((x < low, low), (x > high, high), else_=x)
 
@@ -492,32 +503,24 @@ class _QueryExpressions:
         many = many.mutate(inside=few_groups(many, many.group, many.key, most))
         return few.union(many.filter(many.inside).select(*few.columns), distinct=False)
 
-    def holders(self, column: str, touch: int, *, by_degree: bool) -> Table:
-        """The texts of the kept rows with their numbers of persons, each person in at most ``touch`` of them.
-
-        Parameters
-        ----------
-        column : str
-        touch : int
-        by_degree : bool
-            Persons in one text, in two, and so on, are counted apart.
-
-        Returns
-        -------
-        Table
-        """
-        rows = self.kept(None)
-        rows = rows.mutate(key=rows[self.names[column]])
+    def holders(self, query: KeyHolders) -> Table:
+        """The texts of the kept rows with their numbers of persons, each person in at most ``touch`` of them."""
+        rows, touch = self.kept(None), query.touch
+        rows = rows.mutate(key=rows[self.names[query.column]])
         rows = rows.filter(rows.key.notnull())
         if self.person.column is None:
             found = rows.group_by("key").aggregate(n=rows.count())
-            return found.mutate(degree=ibis.literal(1)) if by_degree else found
+            return found.mutate(degree=ibis.literal(1)) if query.by_degree else found
         rows = self._in_few_keys(rows, touch) if touch < self.person.rows else rows
-        if by_degree:
-            pairs = rows.select("who", "key").distinct()
-            pairs = pairs.mutate(degree=pairs.count().over(group_by="who"))
+        if not query.by_degree:
+            return rows.group_by("key").aggregate(n=rows.who.nunique())
+        pairs = rows.select("who", "key").distinct()
+        pairs = pairs.mutate(degree=pairs.count().over(group_by="who"))
+        if query.shares is None:
             return pairs.group_by("key", "degree").aggregate(n=pairs.count())
-        return rows.group_by("key").aggregate(n=rows.who.nunique())
+        pairs = with_shares(pairs, query.shares)
+        back = pairs.back.cast(EXACT).sum().cast("string")  # of more than 64 bits
+        return pairs.group_by("key", "degree").aggregate(n=pairs.count(), back=back)
 
     def persons(self, rows: Table) -> Expr:
         """The number of different persons."""

@@ -48,6 +48,7 @@ from reticent.data.query import (
     DistinctPersons,
     KeyHolders,
     Keys,
+    KeyShares,
     Moments,
     OrderedValues,
     Query,
@@ -101,8 +102,9 @@ class QueryResult:
 
     The entries of ``Ranks`` are in ``ranks``, those of ``OrderedValues`` in ``orders``. The array of ``Records`` (n,
     columns) is in ``records``, with their persons in ``owners`` if the query asks for them. ``holders`` has the
-    texts of ``KeyHolders``, and ``degrees`` their persons in one text, in two and so on, if it asks for them. Those of
-    every other query are in ``vectors``. The rest is empty.
+    texts of ``KeyHolders``, and ``degrees`` their persons in one text, in two and so on, if it asks for them. The sums
+    of their shares are in ``returned``, in the same places. Those of every other query are in ``vectors``. The rest is
+    empty.
     """
 
     vectors: tuple[tuple[int, ...], ...] = ()
@@ -112,6 +114,7 @@ class QueryResult:
     owners: Integers | None = None
     holders: Mapping[str, int] | None = None
     degrees: Mapping[str, tuple[int, ...]] | None = None
+    returned: Mapping[str, tuple[int, ...]] | None = None
 
     def __repr__(self) -> str:
         return "<private aggregates>"
@@ -131,6 +134,8 @@ def content(result: QueryResult) -> Hashable:
         found = (*found, tuple(sorted(result.holders.items())))
     if result.degrees is not None:
         found = (*found, tuple(sorted(result.degrees.items())))
+    if result.returned is not None:
+        found = (*found, tuple(sorted(result.returned.items())))
     return found if result.owners is None else (*found, tuple(result.owners.tolist()))
 
 
@@ -579,12 +584,8 @@ class _Reading:
         match query:
             case Records():
                 return _read_records(engine.arrow(text), query)
-            case KeyHolders(touch=touch, by_degree=by_degree):
-                found = engine.arrow(text)
-                keys_found, persons = found.column("key").to_pylist(), found.column("n").to_pylist()
-                if by_degree:
-                    return _read_degrees(keys_found, found.column("degree").to_pylist(), persons, touch)
-                return QueryResult(holders=dict(zip(keys_found, persons, strict=True)))
+            case KeyHolders():
+                return _read_holders(engine.arrow(text), query)
             case OrderedValues(needs=None):
                 return QueryResult(orders=_read_runs(engine.arrow(text), groups))
             case OrderedValues(needs=Needs() as needs):
@@ -705,13 +706,23 @@ def by_group(where: Integers, values: Integers, counts: Integers, groups: int) -
     return [(values[low:high], sums[low:high]) for low, high in pairwise(ends)]
 
 
-def _read_degrees(keys: Sequence[str], degrees: Sequence[int], persons: Sequence[int], touch: int) -> QueryResult:
-    """Persons of each text by in how many texts they count."""
-    found = {key: [0] * touch for key in keys}
-    for key, degree, number in zip(keys, degrees, persons, strict=True):
-        found[key][degree - 1] = number
-    told = {key: tuple(counts) for key, counts in found.items()}
-    return QueryResult(holders={key: sum(counts) for key, counts in told.items()}, degrees=told)
+def _read_holders(found: pa.Table, query: KeyHolders) -> QueryResult:
+    """Persons of each text, and those in one text, in two and so on with what returns to them."""
+    keys = found.column("key").to_pylist()
+    if not query.by_degree:
+        return QueryResult(holders=dict(zip(keys, found.column("n").to_pylist(), strict=True)))
+    places = list(zip(keys, found.column("degree").to_pylist(), strict=True))
+
+    def told(name: str) -> dict[str, tuple[int, ...]]:
+        numbers = {key: [0] * query.touch for key in keys}
+        if name in found.column_names:  # no weight returns where each row is a person
+            for (key, degree), number in zip(places, found.column(name).to_pylist(), strict=True):
+                numbers[key][degree - 1] = int(number)
+        return {key: tuple(each) for key, each in numbers.items()}
+
+    degrees = told("n")
+    holders = {key: sum(counts) for key, counts in degrees.items()}
+    return QueryResult(holders=holders, degrees=degrees, returned=None if query.shares is None else told("back"))
 
 
 def _read_records(found: pa.Table, query: Records) -> QueryResult:
@@ -789,7 +800,7 @@ def _zoned(zone: str) -> Integer:
 
 # --- the self-test ----------------------------------------------------------------------------------------------------
 
-PROBE_DIGEST: Final = "1da05cc1e3de365767c9a4c9030fd1434485631d4973a2931e4c2ed05c780cfd"
+PROBE_DIGEST: Final = "f6195e9a9727ef100cd0dd1b1cfc76ba61c3b807deb0cf19c36ab21221e80a26"
 
 
 def _probe_schema() -> Schema:
@@ -848,6 +859,7 @@ def _probe_queries() -> list[Query]:
         KeyHolders("t", 1),
         KeyHolders("t", 2),
         KeyHolders("t", 2, by_degree=True),
+        KeyHolders("t", 2, by_degree=True, shares=KeyShares((1 << 20, 741455), ((2 << 20, 8 << 20, 1 << 32),))),
         OrderedValues("x", Fraction(1, 8)),
         OrderedValues("w", Fraction(1)),
         OrderedValues("k", Fraction(3), Needs(((-1, 3), (6, 8)), ((0, 4), (2, 5)))),

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from reticent.entropy import Entropy
 from reticent.mechanisms.key_selection import KeySelection, key_list, law
+from reticent.mechanisms.weight_return import WeightReturn
 from reticent.mechanisms.weighted_selection import WeightedSelection, weighted_list
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
@@ -42,9 +43,35 @@ class KeyListing:
         """True if persons with several keys weigh less in each."""
         return isinstance(self.selection, WeightedSelection)
 
-    def numbers(self, holders: Mapping[str, int], degrees: Mapping[str, Sequence[int]]) -> Mapping[str, int]:
-        """The exact input: numbers of persons, or weights."""
-        return self.selection.numbers(holders, degrees)
+    @property
+    def returns(self) -> WeightReturn | None:
+        """The rule by which keys of much weight give it back, if there is one."""
+        return self.selection.returns if isinstance(self.selection, WeightedSelection) else None
+
+    def numbers(
+        self,
+        holders: Mapping[str, int],
+        degrees: Mapping[str, Sequence[int]],
+        returned: Mapping[str, Sequence[int]],
+    ) -> Mapping[str, int]:
+        """The exact input: numbers of persons, or weights.
+
+        Parameters
+        ----------
+        holders : mapping of str to int
+            Persons of each key.
+        degrees : mapping of str to sequence of int
+            Those with one key, with two keys, and so on; read by weighted rules alone.
+        returned : mapping of str to sequence of int
+            Sums of the shares of their keys, in the same places; read where weight returns.
+
+        Returns
+        -------
+        mapping of str to int
+        """
+        if isinstance(self.selection, WeightedSelection):
+            return self.selection.weights(degrees, returned)
+        return holders
 
     def may_list(self, number: int) -> bool:
         """True if a key with this number can be listed."""

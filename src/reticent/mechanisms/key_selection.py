@@ -98,10 +98,6 @@ class KeySelection:
         """Sensitivity of the numbers of persons of all keys to one neighbour."""
         return L1(Fraction(self.changes), self.neighbours)
 
-    def numbers(self, holders: Mapping[str, int], degrees: Mapping[str, Sequence[int]]) -> Mapping[str, int]:
-        """The exact input: numbers of persons, in however many keys each of them is."""
-        return holders
-
     def may_list(self, persons: int) -> bool:
         """True if a key of so many persons can be listed."""
         return self.chance(persons) > 0

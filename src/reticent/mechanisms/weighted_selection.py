@@ -7,22 +7,26 @@ for delta = excess(1 / sigma, eps) + max over d of d p(w(d)). There excess(mu, e
 P(N + mu in S) - e^eps P(N in S). A person who is replaced makes it excess(sqrt 2 / sigma, eps) + 2 max over d of
 d p(w(d)).
 
+With ``returns`` keys of much weight give it back by ``weight_return``, which keeps the bound on a person's change. Many
+keys then change, of which all but those of the person have a positive weight on both sides.
+
 Source. Gopi, Gulhane, Kulkarni, Shen, Shokouhi and Yekhanin 2020, Theorem 5.2 (weights, Gaussian noise, threshold);
 Balle and Wang 2018, Theorem 8 (excess).
 
-Proof. docs/proofs/found_groups.md, Proposition 4. Keys that both tables have are a Gaussian mechanism of L2 sensitivity
-1, or sqrt 2. Each key that one table alone has is listed with the probability p(w(d)) at most; the other lists none.
+Proof. docs/proofs/found_groups.md, Propositions 4 to 6. Keys that both tables have are a Gaussian mechanism of L2
+sensitivity 1, or sqrt 2. Each key that one table alone has is listed with the probability p(w(d)) at most; the other
+lists none.
 
 Deviations. Weights are integers, rounded down, and p is a multiple of 2^-b, rounded down; delta counts what rounding
 may add. ``at_least`` = k takes the k - 1 largest weights off each key, so a key of fewer persons is not listed, for
-certain. Above an epsilon of 64 the rule is that of 64.
+certain; then no weight returns. Above an epsilon of 64 the rule is that of 64.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -33,6 +37,8 @@ from reticent.exact.coins import dyadic, dyadic_late
 from reticent.exact.normal import normal_quantile_bounds, normal_tail_bounds, shift_excess_bounds
 from reticent.exact.rounding import exp_up, sqrt_up
 from reticent.mechanisms.specimen import Axioms, Specimen
+from reticent.mechanisms.weight_return import FULL, WeightReturn
+from reticent.mechanisms.weight_return import MOST as MOST_RETURN
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ApproxDP
@@ -51,6 +57,8 @@ STEEPEST: Final = Fraction(64)  # of epsilon
 MOST: Final = 4096  # keys of a person
 NARROWEST: Final = Fraction(1, 1 << 10)  # deviation
 FINE: Final = 1 << 24  # denominator of a deviation
+ENOUGH: Final = 4  # deviations above the threshold at which a key begins to give back: 1 of 30,000 is not listed
+ROWS: Final = 63  # bits of the number of keys in a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,8 @@ class WeightedSelection:
         Weight at which a key is listed half of the time.
     at_least : int
         A key of fewer persons is not listed, for certain; >= 1.
+    returns : WeightReturn, optional
+        Rule by which keys of much weight give it back; none where ``at_least`` is above 1.
     """
 
     neighbours: Adjacency
@@ -79,6 +89,7 @@ class WeightedSelection:
     deviation: Fraction
     threshold: int
     at_least: int = 1
+    returns: WeightReturn | None = None
 
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
@@ -91,6 +102,11 @@ class WeightedSelection:
             raise PublicParameterError(f"a person in so many keys ({self.groups:,}) leaves nothing for each of them")
         if positive(self.deviation, "deviation") < NARROWEST:
             raise PublicParameterError(f"the deviation is at least {show(NARROWEST)}, got {show(self.deviation)}")
+        if self.returns is not None:
+            if self.at_least > 1:
+                raise PublicParameterError("no weight returns where a key needs several persons")
+            if self.returns.weights != _weights(self.groups):
+                raise PublicParameterError("weight returns by the weights of the list")
         if self._spent > self.delta:
             raise PublicParameterError(f"so little noise spends a delta above {show(self.delta)}")
 
@@ -107,7 +123,12 @@ class WeightedSelection:
     @property
     def sensitivity(self) -> L2:
         """Sensitivity of all weights to one neighbour."""
-        return L2(Fraction(self.sides * UNIT**2), self.neighbours)
+        return L2(Fraction(self.sides * (UNIT * self.parts) ** 2), self.neighbours)
+
+    @property
+    def parts(self) -> int:
+        """Number of parts of a unit of weight: weights that return are finer."""
+        return 1 if self.returns is None else FULL
 
     @property
     def guarantee(self) -> Guarantee:
@@ -120,34 +141,43 @@ class WeightedSelection:
             groups=str(self.groups),
             deviation=show(self.deviation),
             threshold=str(self.threshold),
+            pair=None,
+            **({} if self.returns is None else {"returns": str(self.returns.enough)}),
         )
 
     @property
     def places(self) -> int:
         """Bits of a coin."""
-        return _places(self.epsilon, self.delta, self.groups)
+        return _places(self.epsilon, self.delta, self._changed)
+
+    @property
+    def _changed(self) -> int:
+        """Keys whose weight may change when a person comes: their own, or all there are."""
+        return self.groups if self.returns is None else 1 << ROWS
 
     @property
     def _spent(self) -> Fraction:
         noise = _noise_delta(self.epsilon, self.deviation, self.sides)
-        return noise + self.sides * self._new() + _rounding(self.epsilon, self.delta, self.groups)
+        return noise + self.sides * self._new() + _rounding(self.epsilon, self.delta, self._changed)
 
     def _new(self) -> Fraction:
         """At or above the probability that a key of one person alone is listed, with all of that person's keys."""
-        most = _largest(self.groups, lambda few, many: many * (self._chance(weight_of(few)) + 2))
+        more = self.returns is not None  # what returns adds less than a unit to a weight of the fewest keys
+        most = _largest(self.groups, lambda few, many: many * (self._chance((weight_of(few) + more) * self.parts) + 2))
         return Fraction(most, 1 << self.places)
 
     def _chance(self, weight: int) -> int:
         """The probability of a coin, as a multiple of 2^-places."""
-        return _tail(self.threshold - weight, self.deviation, self.places) if weight else 0
+        return _tail(self.threshold - Fraction(weight, self.parts), self.deviation, self.places) if weight else 0
 
     def at(self, weight: int) -> Fraction:
-        """Probability that a key of a weight is listed; the coin's is within two units of its last place."""
+        """Probability that a key of a weight, in ``parts`` of a unit, is listed: within two units of its last place."""
         return Fraction(self._chance(weight), 1 << self.places)
 
     def chance(self, persons: int) -> Fraction:
-        """Probability that a key of so many persons is listed, if each of them has ``groups`` keys."""
-        return self.at(max(0, persons - self.at_least + 1) * weight_of(self.groups))
+        """Probability that a key of so many persons is listed, if each of them has ``groups`` keys; at least that."""
+        weight = max(0, persons - self.at_least + 1) * weight_of(self.groups)
+        return self.at(self.parts * (weight if self.returns is None else min(weight, self.returns.enough)))
 
     def fewest(self, chance: Fraction) -> int:
         """The least number of persons of one key each at which that is so: no key of fewer is listed as often."""
@@ -170,21 +200,31 @@ class WeightedSelection:
         each = weight_of(keys or self.groups)
         reach = -normal_quantile_bounds(chance)[0] * self.deviation * UNIT if chance != Fraction(1, 2) else Fraction(0)
         number = max(1, math.ceil((self.threshold - reach) / each))
-        while self.at(number * each) < chance:
+        while self.at(number * each * self.parts) < chance:
             number += 1
         return number + self.at_least - 1
-
-    def numbers(self, holders: Mapping[str, int], degrees: Mapping[str, Sequence[int]]) -> Mapping[str, int]:
-        """The exact input: weights, by in how many keys each person is."""
-        return self.weights(degrees)
 
     def may_list(self, weight: int) -> bool:
         """True if a key of this weight can be listed."""
         return weight > 0
 
-    def weights(self, degrees: Mapping[str, Sequence[int]]) -> dict[str, int]:
-        """The weight of each key, from its numbers of persons with one key, with two keys, and so on."""
-        return {key: _weight(counts, self.at_least) for key, counts in degrees.items()}
+    def weights(self, degrees: Mapping[str, Sequence[int]], returned: Mapping[str, Sequence[int]]) -> dict[str, int]:
+        """The weight of each key, in ``parts`` of a unit.
+
+        Parameters
+        ----------
+        degrees : mapping of str to sequence of int
+            Persons of a key with one key, with two keys, and so on.
+        returned : mapping of str to sequence of int
+            Sum over these persons of the shares that their keys give back; empty where no weight returns.
+
+        Returns
+        -------
+        dict of str to int
+        """
+        if self.returns is None:
+            return {key: _weight(counts, self.at_least) for key, counts in degrees.items()}
+        return {key: self.returns.weight(counts, returned[key]) for key, counts in degrees.items()}
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
         """1 for each key that is listed, else 0: as many coins of one length as there are keys."""
@@ -198,7 +238,7 @@ class WeightedSelection:
         if weight <= 0:
             return dyadic(0, self.places, entropy)
         step, kept = _kept(self.deviation, self.places)
-        place, last = (weight - self.threshold) // step + REACH * GRID, len(kept) - 1
+        place, last = (weight // self.parts - self.threshold) // step + REACH * GRID, len(kept) - 1
         least = kept[min(place, last)] if place >= 0 else 0
         most = kept[max(place + 1, 0)] if place < last else 1 << self.places
         return dyadic_late((least, most), lambda: self._chance(weight), self.places, entropy)
@@ -213,6 +253,10 @@ class WeightedSelection:
 def weight_of(keys: int) -> int:
     """The weight that a person with so many keys gives to each, rounded down."""
     return math.isqrt(UNIT**2 // keys)
+
+
+def _weights(groups: int) -> tuple[int, ...]:
+    return tuple(map(weight_of, range(1, groups + 1)))
 
 
 def _weight(counts: Sequence[int], at_least: int) -> int:
@@ -251,14 +295,18 @@ def weighted_list(
         Unless epsilon is a Fraction above 0.
     """
     positive(epsilon, "epsilon")
-    deviation, threshold = _calibrated(epsilon, delta, groups, _sides(neighbours))
-    return WeightedSelection(neighbours, epsilon, delta, groups, deviation, threshold, at_least)
+    back = at_least == 1 and 2 <= groups <= MOST_RETURN
+    changed = 1 << ROWS if back else groups
+    deviation, threshold = _calibrated(epsilon, delta, groups, _sides(neighbours), changed)
+    enough = max(UNIT, threshold + math.ceil(ENOUGH * deviation * UNIT))
+    returns = WeightReturn(_weights(groups), enough) if back else None
+    return WeightedSelection(neighbours, epsilon, delta, groups, deviation, threshold, at_least, returns)
 
 
 @lru_cache(maxsize=64)
-def _calibrated(epsilon: Fraction, delta: Fraction, groups: int, sides: int) -> tuple[Fraction, int]:
-    """Deviation and threshold for a loss."""
-    places = _places(epsilon, delta, groups)
+def _calibrated(epsilon: Fraction, delta: Fraction, groups: int, sides: int, changed: int) -> tuple[Fraction, int]:
+    """Deviation and threshold for a loss; of more changed keys than a person has, weights are a unit higher."""
+    places, more = _places(epsilon, delta, changed), changed > groups
     half = delta / 2
     high = Fraction(1)
     while _noise_delta(epsilon, high, sides) > half:
@@ -272,8 +320,8 @@ def _calibrated(epsilon: Fraction, delta: Fraction, groups: int, sides: int) -> 
         if not low < middle < high:
             break
         low, high = (low, middle) if _noise_delta(epsilon, middle, sides) <= half else (middle, high)
-    left = (half - _rounding(epsilon, delta, groups)) / sides
-    return high, _largest(groups, lambda few, many: _above(left / many, high, places) + weight_of(few))
+    left = (half - _rounding(epsilon, delta, changed)) / sides
+    return high, _largest(groups, lambda few, many: _above(left / many, high, places) + weight_of(few) + more)
 
 
 def _largest(groups: int, value: Callable[[int, int], int]) -> int:
@@ -303,9 +351,9 @@ def _sides(neighbours: Adjacency) -> int:
     return 2 if neighbours.kind == "substitute" else 1
 
 
-def _places(epsilon: Fraction, delta: Fraction, groups: int) -> int:
+def _places(epsilon: Fraction, delta: Fraction, changed: int) -> int:
     grown = math.ceil(min(epsilon, STEEPEST) * 3 / 2)  # log2(e) < 3/2
-    return 40 + (1 / delta).__ceil__().bit_length() + grown + groups.bit_length()
+    return 40 + (1 / delta).__ceil__().bit_length() + grown + changed.bit_length()
 
 
 def _noise_delta(epsilon: Fraction, deviation: Fraction, sides: int) -> Fraction:
@@ -313,13 +361,13 @@ def _noise_delta(epsilon: Fraction, deviation: Fraction, sides: int) -> Fraction
     return shift_excess_bounds(sqrt_up(Fraction(sides)) / deviation, min(epsilon, STEEPEST))[1]
 
 
-def _rounding(epsilon: Fraction, delta: Fraction, groups: int) -> Fraction:
-    """Delta for coins that are rounded down: at most two units in each of the keys that change."""
+def _rounding(epsilon: Fraction, delta: Fraction, changed: int) -> Fraction:
+    """Delta for coins that are rounded down: at most two units in each of the keys that change, on either side."""
     grown = exp_up(min(epsilon, STEEPEST))
-    return (1 + grown) * 2 * groups * 2 / (1 << _places(epsilon, delta, groups))
+    return (1 + grown) * 2 * changed * 2 / (1 << _places(epsilon, delta, changed))
 
 
-def _tail(distance: int, deviation: Fraction, places: int) -> int:
+def _tail(distance: int | Fraction, deviation: Fraction, places: int) -> int:
     """P(sigma U N >= distance) as a multiple of 2^-places, rounded down by less than two of them."""
     low, _ = normal_tail_bounds(Fraction(distance) / (deviation * UNIT), max(places + 16, 128))
     return math.floor(low * (1 << places))
@@ -342,7 +390,13 @@ def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
     if groups.denominator != 1 or threshold.denominator != 1:
         raise PublicParameterError("the number of keys and the threshold are whole numbers")
     epsilon, delta, deviation = (stored(parameters, name) for name in ("epsilon", "delta", "deviation"))
-    return WeightedSelection(neighbours, epsilon, delta, int(groups), deviation, int(threshold)).guarantee
+    made = WeightedSelection(neighbours, epsilon, delta, int(groups), deviation, int(threshold))
+    if "returns" not in parameters:
+        return made.guarantee
+    enough = stored(parameters, "returns")
+    if enough.denominator != 1:
+        raise PublicParameterError("a weight that is enough is a whole number")
+    return replace(made, returns=WeightReturn(_weights(made.groups), int(enough))).guarantee
 
 
 def _specimen(epsilon: Fraction, delta: Fraction, held: Sequence[int]) -> Specimen[Sequence[int], tuple[int, ...]]:
@@ -350,7 +404,8 @@ def _specimen(epsilon: Fraction, delta: Fraction, held: Sequence[int]) -> Specim
         return weighted_list(Adjacency("add_remove"), at, delta, groups=len(held))
 
     made = make(epsilon)
-    moved = tuple(weight + weight_of(len(held)) for weight in held)
+    held = tuple(weight * made.parts for weight in held)
+    moved = tuple(weight + weight_of(len(held)) * made.parts for weight in held)
 
     def mass(exact: Sequence[int], output: tuple[int, ...]) -> float:
         found = 1.0
@@ -360,7 +415,7 @@ def _specimen(epsilon: Fraction, delta: Fraction, held: Sequence[int]) -> Specim
         return found
 
     words = f"weighted selection, epsilon {show(epsilon)}, delta {show(delta)}, {len(held)} keys"
-    return Specimen(words, made, moved, tuple(held), mass, make)
+    return Specimen(words, made, moved, held, mass, make)
 
 
 AXIOMS: Final[Axioms] = ((THEOREM, again),)

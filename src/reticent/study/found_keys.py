@@ -20,7 +20,6 @@ import attrs
 from reticent.certificate.snapshot import NOTHING
 from reticent.data.expression_text import divided, write
 from reticent.data.expression_types import MOST_CELLS
-from reticent.data.query import KeyHolders
 from reticent.data.schema import Schema
 from reticent.data.transformations import filtered
 from reticent.errors import PublicParameterError, QuestionError
@@ -29,7 +28,7 @@ from reticent.privacy.cost import Cost, refuse_exposure
 from reticent.privacy.explain import epsilon_delta
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.found_keys import MOST, SHARE, FoundKeysStep, UnlistedStep
-from reticent.statistics.counts.key_list_step import listing_of
+from reticent.statistics.counts.key_list_step import holders_of, listing_of
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import NO_TOTAL, PreparedRelease, settle, together
 from reticent.study.formulas import keys_of, listed_texts
@@ -149,9 +148,7 @@ def settle_found(
     one = groups.at(_names(1))
     cells = max(len(item.keys.among) for item in one.asked if item.keys is not None and item.keys.is_found)
     most = min(MOST, MOST_CELLS // cells)
-    choice = FoundKeysStep(
-        KeyHolders(column, touch, listing.is_weighted), listing, setting, most, frozenset(schema.format.na)
-    )
+    choice = FoundKeysStep(holders_of(column, touch, listing), listing, setting, most, frozenset(schema.format.na))
     _, likely = choice.lengths(units or schema.person.people or ASSUMED)
     several = groups.at(_names(max(2, min(likely, most, SUPPOSED))))
     if several.guarantee.loss != one.guarantee.loss:

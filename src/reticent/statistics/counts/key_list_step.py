@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from reticent.data.query import KeyHolders, Query
+from reticent.data.query import KeyHolders, KeyShares, Query
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
@@ -95,7 +95,26 @@ def unlisted(listing: KeyListing) -> str:
 def numbers_of(listing: KeyListing, result: QueryResult) -> Mapping[str, int]:
     """The exact input of a listing."""
     assert result.holders is not None
-    return listing.numbers(result.holders, result.degrees or {})
+    return listing.numbers(result.holders, result.degrees or {}, result.returned or {})
+
+
+def holders_of(column: str, touch: int, listing: KeyListing) -> KeyHolders:
+    """The query of a listing of the texts of a column.
+
+    Parameters
+    ----------
+    column : str
+    touch : int
+        Most texts that a person counts in.
+    listing : KeyListing
+
+    Returns
+    -------
+    KeyHolders
+    """
+    back = listing.returns
+    shares = None if back is None else KeyShares(back.weights, back.pieces)
+    return KeyHolders(column, touch, listing.is_weighted, shares)
 
 
 def chances(listing: KeyListing, people: int) -> Replies:
@@ -167,7 +186,7 @@ def key_list(asked: KeyList, setting: Setting, epsilon: Fraction) -> KeyListStep
     noise = Geometric(L1(Fraction(listing.selection.changes), setting.neighbours), epsilon / 2)
     return KeyListStep(
         public_facts.title(asked, setting),
-        KeyHolders(asked.column, touch, listing.is_weighted),
+        holders_of(asked.column, touch, listing),
         listing,
         noise,
         declared.longest,
