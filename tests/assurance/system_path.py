@@ -31,7 +31,7 @@ from reticent.conformance import lower_bounds as sampled
 from reticent.conformance.kit import CaseCheck, KitReport
 from reticent.entropy import Entropy, Replayed, system
 from reticent.exact import gaussian, laplace, sampling
-from reticent.exact.buffer import KEPT
+from reticent.exact.alias_tables import KEPT
 from reticent.mechanisms import registry
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian

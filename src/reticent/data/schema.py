@@ -401,7 +401,7 @@ class Schema:
 
     def table_of(self, name: str) -> str:
         """The further table that a column stands in; empty for a column of the main one, or one that is computed."""
-        return "" if name in self.computed else table_at(self.tables, name)
+        return table_at(self.tables, name) if self.tables and name not in self.computed else ""
 
     @property
     def owner(self) -> str:

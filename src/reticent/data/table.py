@@ -559,7 +559,8 @@ def open_table(
     if limits.temp and not (Path(limits.temp).is_dir() and os.access(limits.temp, os.W_OK)):
         raise SpecError("[engine] temp must be a folder that this program may write to. Nothing was read.")
     found = with_numbers(open_source(source, schema, delimiter=delimiter, engine=engine), schema)
-    check_engine_settings(engine_of(found), engine, limits)
+    if engine or limits != Limits():
+        check_engine_settings(engine_of(found), engine, limits)
     return Table(found, schema, limits, log, seen, swallowed=swallowed, further=further)
 
 

@@ -19,8 +19,19 @@ from typing import TYPE_CHECKING
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
-from reticent.exact.alias_tables import CHUNK, GUARD, PRODUCT, AliasTable, Shape, build, scratch
-from reticent.exact.buffer import AGAIN, FIRST, BlockBuffer, ratio
+from reticent.exact.alias_tables import (
+    AGAIN,
+    CHUNK,
+    FIRST,
+    GUARD,
+    PRODUCT,
+    AliasTable,
+    BlockBuffer,
+    Shape,
+    build,
+    ratio,
+    scratch,
+)
 from reticent.exact.coins import positive, resumed, whole
 from reticent.exact.oracle import Oracle
 from reticent.exact.rounding import exp_floor, scaled_exp_bounds

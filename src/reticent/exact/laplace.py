@@ -23,8 +23,21 @@ from typing import TYPE_CHECKING
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
-from reticent.exact.alias_tables import CHUNK, GUARD, PRODUCT, ROOMY, AliasTable, Scratch, Shape, build, scratch
-from reticent.exact.buffer import AGAIN, FIRST, BlockBuffer, ratio
+from reticent.exact.alias_tables import (
+    AGAIN,
+    CHUNK,
+    FIRST,
+    GUARD,
+    PRODUCT,
+    ROOMY,
+    AliasTable,
+    BlockBuffer,
+    Scratch,
+    Shape,
+    build,
+    ratio,
+    scratch,
+)
 from reticent.exact.coins import positive, whole
 from reticent.exact.oracle import Oracle
 from reticent.exact.rounding import scaled_exp_bounds

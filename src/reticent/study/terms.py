@@ -186,17 +186,21 @@ class StudyTerms:
 
     def _table(self, timeout: float | None = None, limits: Mapping[str, object] | None = None) -> Table:
         self._refuse_changed()
-        from reticent.data.engine_settings import limited
         from reticent.data.table import open_table
         from reticent.ledger.account import protected_log
 
+        within = self.spec.limits
+        if timeout is not None or limits is not None:
+            from reticent.data.engine_settings import limited
+
+            within = limited(within, limits, timeout)
         source = self._rows if self._rows is not None else self._place
         table = open_table(
             source,
             self.schema,
             delimiter=self.spec.delimiter,
             log=protected_log,
-            limits=limited(self.spec.limits, limits, timeout),
+            limits=within,
             seen=self.on_rows,
             swallowed=self.on_swallowed,
             further=self._further_sources(),
