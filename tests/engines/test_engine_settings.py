@@ -81,7 +81,7 @@ def test_the_time_ends_on_every_engine_in_the_one_opaque_fault(
     """Each engine is given a statement that would take hours, in the place of the release's own."""
     name, put = engine
     opened, seconds = study(put(ROWS)), 8 if name == "spark" else 0.4
-    opened.release(["count"], epsilon=1, timeout=600)  # the engine has passed its test from here on
+    opened.release(["count"], epsilon=1, limits={"timeout": 600})  # the engine has passed its test from here on
     slow = {
         "duckdb": "SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b",
         "postgres": "SELECT pg_sleep(3600)",
@@ -94,12 +94,12 @@ def test_the_time_ends_on_every_engine_in_the_one_opaque_fault(
     monkeypatch.setattr(kind, "arrow", lambda self, _: arrow(self, slow))
     begun = time.monotonic()
     with pytest.raises(rt.Fault) as fault:
-        opened.release(["count"], epsilon=1, timeout=seconds)
+        opened.release(["count"], epsilon=1, limits={"timeout": seconds})
     assert time.monotonic() - begun < 60
     assert str(fault.value) == str(rt.Fault(fault.value.reference, fault.value.charged))
     assert opened.ledger.spent() == eps(2)
     monkeypatch.undo()
-    assert opened.release(["count"], epsilon=1, timeout=600)["count"].value == pytest.approx(120, abs=60)
+    assert opened.release(["count"], epsilon=1, limits={"timeout": 600})["count"].value == pytest.approx(120, abs=60)
 
 
 def test_a_run_in_its_time_gives_what_one_without_an_end_gives(engine: tuple[str, Place]) -> None:
@@ -155,9 +155,9 @@ def test_the_words_of_a_study_and_of_a_release_come_to_the_engine(monkeypatch: p
 
     monkeypatch.setattr(Table, "__init__", seen)
     opened = study(ROWS, engine={"name": "duckdb", "memory": "300MB", "threads": 1})
-    opened.release(["count"], epsilon=1, limits={"memory": "400MB"}, timeout=60)
+    opened.release(["count"], epsilon=1, limits={"memory": "400MB", "timeout": 60})
     assert given[0] == Limits("400MB", threads=1, timeout=60)
-    assert limited(Limits("1GB"), {"threads": 2}, None) == Limits("1GB", threads=2)
+    assert limited(Limits("1GB"), {"threads": 2}) == Limits("1GB", threads=2)
     with pytest.raises(rt.SpecError, match=r"unknown key .memry."):
         opened.release(["count"], epsilon=1, limits={"memry": "400MB"})
 

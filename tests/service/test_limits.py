@@ -68,7 +68,7 @@ def test_the_engine_gets_the_limits_of_the_file(
         return locked(limits)
 
     monkeypatch.setattr(duckdb, "_locked", seen)
-    pickle.loads(pickle.dumps(study)).release(["count"], epsilon="0.5", timeout=60)
+    pickle.loads(pickle.dumps(study)).release(["count"], epsilon="0.5", limits={"timeout": 60})
     mine = Limits("256MB", "1GB", 1, str(tmp_path / "spare"))
     assert given[-1] == replace(mine, timeout=60)
     assert {replace(limits, timeout=None) for limits in given} == {mine}
@@ -101,7 +101,7 @@ def test_a_folder_that_is_not_there_is_refused_before_the_charge(study: rt.Study
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), "1", True])
 def test_a_timeout_that_is_none_is_refused(study: rt.Study, timeout: Any) -> None:
     with pytest.raises(rt.PublicParameterError, match="timeout must be a number of seconds"):
-        study.release(["count"], epsilon="0.5", timeout=timeout)
+        study.release(["count"], epsilon="0.5", limits={"timeout": timeout})
     assert study.ledger.spent() == eps(0)
 
 
@@ -115,11 +115,11 @@ def test_what_takes_too_long_draws_nothing_and_stays_charged(study: rt.Study, mo
     def noted(name: str) -> None:
         stages.append(name)
 
-    study.release(["mean(x)"], epsilon="0.5", timeout=600)  # the engine has passed its test from here on
+    study.release(["mean(x)"], epsilon="0.5", limits={"timeout": 600})  # the engine has passed its test from here on
     monkeypatch.setattr(Table, "_watched", slow)
     told = replace(study, on_stage=noted)
     with pytest.raises(rt.Fault) as fault:
-        told.release(["mean(x)"], epsilon="0.5", timeout=0.5)
+        told.release(["mean(x)"], epsilon="0.5", limits={"timeout": 0.5})
     broken = rt.Fault(fault.value.reference, fault.value.charged)
     assert str(fault.value) == str(broken)  # the same words for a limit and for a fault
     assert "ε 0.5 stays spent" in str(fault.value)
@@ -131,7 +131,7 @@ def test_the_command_line_has_the_limit_on_time(tmp_path: Path, monkeypatch: pyt
     given, release = list[Any](), rt.Study.release
 
     def seen(self: rt.Study, *asked: Any, **named: Any) -> Any:
-        given.append(named["timeout"])
+        given.append((named["limits"] or {}).get("timeout"))
         return release(self, *asked, **named)
 
     monkeypatch.setattr(rt.Study, "release", seen)

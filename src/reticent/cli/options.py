@@ -224,7 +224,7 @@ def _engaged(study: Study, texts: Sequence[str]) -> Study:
     name = name or study.spec.engine
     check_place(study.spec.source, name)
     given = {word: getattr(found, word) for word in words if word not in ("name", "partitions")}
-    limits = limited(study.spec.limits, given, None)
+    limits = limited(study.spec.limits, given)
     if "partitions" in words:
         limits = replace(limits, partitions=found.partitions)
     return replace(study, spec=replace(study.spec, engine=name, limits=limits))

@@ -107,7 +107,7 @@ def release(
             record=Record(item.name, who, key, reason, try_anyway or item.try_anyway),
             audit="quick" if audit else None,
             request_id=request_id or item.request_id,
-            timeout=timeout,
+            limits=None if timeout is None else {"timeout": timeout},
         )
     publish(voice, made, received(stem, made.receipt), suffixes, force=force)
 

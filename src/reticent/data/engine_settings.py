@@ -1,13 +1,13 @@
 """The engine of a study by its name, and the limits it keeps to: public words, refused before a row is read.
 
 read_engine({"name": "spark"}, folder)      name and limits, as [engine] and rt.study(engine=...) state them
-limited(limits, {"memory": "4GB"}, 600)     the limits of one release
+limited(limits, {"timeout": 600})            the limits of one release
 check_engine_settings(engine, name, ...)    refuse an engine that cannot read these rows, or keeps no such limit
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NAMES: Final = ("duckdb", "postgres", "spark")
 OTHER_NAMES: Final = {"postgresql": "postgres", "pyspark": "spark", "duck": "duckdb"}
 LIMITED: Final = ("memory", "spill", "threads", "temp")
+OF_RELEASE: Final = (*LIMITED, "timeout")  # which of a study would end every release, whoever asks
 ELSEWHERE: Final = {  # where an engine that reads rows in place gets the others from
     "postgres": "PostgreSQL grants its own: ALTER ROLE reader SET work_mem",
     "spark": "Spark has its own: spark.executor.memory, spark.executor.cores, spark.local.dir",
@@ -66,21 +67,23 @@ def read_engine(given: str | Mapping[str, Any] | None, folder: Path, where: str 
     if not isinstance(parted, str):
         raise SpecError(f"{where} partitions names a column of folders, as text in quotes: day of day=2026-01-31.")
     own = ("name", "partitions")
-    found = limited(Limits(), {key: word for key, word in words.items() if key not in own}, None, where)
+    found = limited(Limits(), {key: word for key, word in words.items() if key not in own}, LIMITED, where)
     return name, replace(found, temp=str(folder / found.temp) if found.temp else "", partitions=parted)
 
 
-def limited(limits: Limits, given: Mapping[str, Any] | None, timeout: float | None, where: str = "limits") -> Limits:
+def limited(
+    limits: Limits, given: Mapping[str, Any], known: Sequence[str] = OF_RELEASE, where: str = "limits"
+) -> Limits:
     """Limits with some of them replaced.
 
     Parameters
     ----------
     limits : Limits
         Those of the study.
-    given : mapping of name to limit, or None
+    given : mapping of name to limit
         Others for this release.
-    timeout : float or None
-        Seconds that all readings take together.
+    known : sequence of str
+        Names that may be given.
     where : str
         Place of the words, for a refusal.
 
@@ -93,16 +96,16 @@ def limited(limits: Limits, given: Mapping[str, Any] | None, timeout: float | No
     SpecError, PublicParameterError
         A word that is none, or a limit that is none.
     """
-    for word, limit in (given or {}).items():
-        if word not in LIMITED:
-            near = nearest(str(word), LIMITED)
+    for word, limit in given.items():
+        if word not in known:
+            near = nearest(str(word), known)
             raise SpecError(
                 f"{where} has an unknown key '{word}'.{f' Did you mean {near}?' if near else ''} Known: "
-                f"{', '.join(LIMITED)}."
+                f"{', '.join(known)}."
             )
-        if word != "threads" and not isinstance(limit, str):
+        if word not in ("threads", "timeout") and not isinstance(limit, str):
             raise SpecError(f"{where} {word} must be text in quotes")
-    return replace(limits, **dict(given or {}), timeout=timeout)
+    return replace(limits, **dict(given))
 
 
 def check_place(place: str, name: str) -> None:

@@ -341,8 +341,7 @@ class Study(StudyTerms):
         record: Record | None = None,
         audit: int | Literal["quick"] | None = None,
         request_id: str | None = None,
-        timeout: float | None = None,
-        limits: Mapping[str, str | int] | None = None,
+        limits: Mapping[str, str | float] | None = None,
     ) -> Release:
         """Publish answers: charge the ledger, read the rows, draw the noise, certify.
 
@@ -369,11 +368,10 @@ class Study(StudyTerms):
         request_id : str, optional
             A name for this request, of whoever asks. The same name gives the stored answer again, with no second
             charge; for another question it is refused.
-        timeout : float, optional
-            Seconds that the rows may be read for. What takes longer ends before the draw, in the one opaque fault, and
-            stays charged. That it did depends on the rows: it is for the curator, and no one else may choose it.
         limits : mapping of name to limit, optional
-            Other limits than the study's, for this release: ``{"memory": "8GB", "threads": 4}``.
+            Other limits than the study's, for this release: ``{"memory": "8GB", "threads": 4, "timeout": 600}``.
+            "timeout" is the seconds that the rows may be read for. What takes longer ends before the draw, in the one
+            opaque fault, and stays charged. That it did depends on the rows: only the curator may choose it.
 
         Returns
         -------
@@ -412,7 +410,7 @@ class Study(StudyTerms):
                 request = check_id(request_id), request_digest(asked, within, want, self.schema)
                 if found := earlier(self, request, about.who):
                     return released_before(*found)
-            table = self._table(timeout, limits)
+            table = self._table(limits)
             self._probe(table)
             units = preparation.count_people(self, table, asked, within, about.who, wants=want is not None)
             if want is not None:

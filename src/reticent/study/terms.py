@@ -184,16 +184,16 @@ class StudyTerms:
             again = " Give [study] snapshot another word." if self.spec.snapshot else ""
             raise LedgerError(f"{changed}{again} Nothing was charged.")
 
-    def _table(self, timeout: float | None = None, limits: Mapping[str, object] | None = None) -> Table:
+    def _table(self, limits: Mapping[str, object] | None = None) -> Table:
         self._refuse_changed()
         from reticent.data.table import open_table
         from reticent.ledger.account import protected_log
 
         within = self.spec.limits
-        if timeout is not None or limits is not None:
+        if limits:
             from reticent.data.engine_settings import limited
 
-            within = limited(within, limits, timeout)
+            within = limited(within, limits)
         source = self._rows if self._rows is not None else self._place
         table = open_table(
             source,
