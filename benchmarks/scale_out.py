@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from reticent.data import query_compiler
 from reticent.data.engines.duckdb import DUCKDB
-from reticent.data.engines.engine import EngineSession
-from reticent.data.engines.formula_levels import Names
+from reticent.data.engines.engine import EngineSession, Names
 from reticent.data.format import Limits
 from reticent.data.order_statistics import FetchedColumn, Needs, RunLength, SortedColumn, around, fetched
 from reticent.data.query import OrderedValues, Query, Total

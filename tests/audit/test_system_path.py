@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reticent.conformance.kit import CaseCheck
 from reticent.entropy import Entropy, Forks, Replayed, SystemEntropy
-from reticent.exact import buffer, categorical, gaussian, laplace
+from reticent.exact import alias_tables, categorical, gaussian, laplace
 from reticent.mechanisms import exponential, geometric, permute_and_flip, registry
 from reticent.mechanisms.geometric import Geometric
 from tests.assurance import system_path
@@ -144,29 +144,29 @@ def test_values_drawn_ahead_of_a_scale_too_small(monkeypatch: pytest.MonkeyPatch
         return honest(scale * Fraction(4, 5) if type(entropy) is SystemEntropy else scale, size, entropy, **shape)
 
     monkeypatch.setattr(laplace, "discrete_laplace", less)
-    monkeypatch.setattr(laplace, "_ahead", buffer.BlockBuffer())
+    monkeypatch.setattr(laplace, "_ahead", alias_tables.BlockBuffer())
     found = failed(system_path._ahead)
     assert {f"draws its law, Laplace of scale {scale}" for scale in system_path.SCALES} <= found
 
 
 @pytest.mark.wide
 def test_a_block_that_is_given_out_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = buffer.BlockBuffer.keep
+    honest = alias_tables.BlockBuffer.keep
 
-    def twice(self: buffer.BlockBuffer, parameter: Any, block: list[int]) -> int:
+    def twice(self: alias_tables.BlockBuffer, parameter: Any, block: list[int]) -> int:
         return honest(self, parameter, block + block)
 
-    monkeypatch.setattr(buffer.BlockBuffer, "keep", twice)
-    monkeypatch.setattr(laplace, "_ahead", buffer.BlockBuffer())
-    monkeypatch.setattr(gaussian, "_ahead", buffer.BlockBuffer())
+    monkeypatch.setattr(alias_tables.BlockBuffer, "keep", twice)
+    monkeypatch.setattr(laplace, "_ahead", alias_tables.BlockBuffer())
+    monkeypatch.setattr(gaussian, "_ahead", alias_tables.BlockBuffer())
     assert {"no Laplace twice", "no Gaussian twice"} <= failed(system_path._ahead)
 
 
 @pytest.mark.wide
 def test_parameters_that_share_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laplace, "ratio", lambda scale: (scale.numerator % 7, 1))
-    monkeypatch.setattr(buffer, "ratio", lambda scale: (scale.numerator % 7, 1))
-    monkeypatch.setattr(laplace, "_ahead", buffer.BlockBuffer())
+    monkeypatch.setattr(alias_tables, "ratio", lambda scale: (scale.numerator % 7, 1))
+    monkeypatch.setattr(laplace, "_ahead", alias_tables.BlockBuffer())
     assert system_path._parameters("shared").verdict == "fail"
 
 
@@ -175,7 +175,7 @@ def test_a_fork_that_nobody_notices(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process id is taken once, and the hook counts nothing."""
     from reticent import entropy
 
-    for module in (entropy, laplace, gaussian, buffer):
+    for module in (entropy, laplace, gaussian, alias_tables):
         monkeypatch.setattr(module, "getpid", lambda: 1)
     assert system_path._forked("fork").verdict == "pass"  # the hook alone is enough
     monkeypatch.setattr(Forks, "note", classmethod(lambda cls: None))
@@ -183,7 +183,7 @@ def test_a_fork_that_nobody_notices(monkeypatch: pytest.MonkeyPatch) -> None:
     class Still:
         count = 0
 
-    for module in (entropy, laplace, gaussian, buffer):
+    for module in (entropy, laplace, gaussian, alias_tables):
         monkeypatch.setattr(module, "Forks", Still)
     assert system_path._forked("fork").verdict == "fail"
 

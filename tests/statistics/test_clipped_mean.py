@@ -22,11 +22,11 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.statistics import tails
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles.quantile_step import GroupSize
-from reticent.statistics.unbounded import tails
 from reticent.statistics.unbounded.clipped_mean import ClippedEstimate, ClippedMean, ClippingInterval
 from reticent.statistics.unbounded.clipping_radii import LADDER
 from reticent.statistics.unbounded.column_counts import ColumnTerms
