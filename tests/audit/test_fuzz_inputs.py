@@ -13,7 +13,7 @@ import pytest
 
 import reticent as rt
 from reticent.certificate import schema
-from reticent.data import files, spec
+from reticent.data import files, study_file
 from reticent.errors import SpecError
 from reticent.ledger import Ledger
 from reticent.ledger.events import Receipt
@@ -139,7 +139,7 @@ def test_a_value_in_the_cause_of_a_fault_is_found(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.wide
 @pytest.mark.parametrize(
-    ("part", "where", "name"), [("study", spec, "_numbers"), ("certificate", schema, "well_formed")]
+    ("part", "where", "name"), [("study", study_file, "_numbers"), ("certificate", schema, "well_formed")]
 )
 def test_an_exception_of_no_type_of_ours_is_found(
     part: str, where: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -162,7 +162,7 @@ def test_an_internal_fault_before_any_charge_is_found(tmp_path: Path, monkeypatc
     def broken(path: Path) -> object:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(spec, "read_spec", broken)
+    monkeypatch.setattr(study_file, "read_spec", broken)
     ran = run_here(["check", str(tmp_path / "x.toml")])
     assert [trouble.kind for trouble in ran.troubles()] == ["internal"]
 
