@@ -92,7 +92,7 @@ class Watched(Study):
     made: Made = field(kw_only=True)
     recorder: Recorder = field(kw_only=True)
 
-    def _table(self, timeout: float | None = None, limits: Mapping[str, object] | None = None) -> Table:
+    def _table(self, limits: Mapping[str, object] | None = None) -> Table:
         return cast("Table", self.made)  # all that a session asks of a table is run and close
 
     def _probe(self, table: Table) -> None:
