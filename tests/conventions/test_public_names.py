@@ -48,6 +48,13 @@ def test_public_names_are_listed_once() -> None:
     assert [name for name in PUBLIC if name.startswith("_") and name != "__version__"] == []
 
 
+def test_public_names_are_told_before_they_are_used() -> None:
+    """A statistic is imported when its name is first used; completion knows it before."""
+    program = "import json, reticent; print(json.dumps(dir(reticent)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert set(PUBLIC) - set(json.loads(done.stdout)) == set()
+
+
 def test_import_loads_no_engine_and_no_heavy_package() -> None:
     loaded = loaded_by("reticent")
     assert "reticent" in loaded

@@ -79,8 +79,11 @@ def within(loaded: list[str], *rooms: str) -> list[str]:
 
 
 def test_the_package_loads_few_modules() -> None:
+    loaded = told(f"import reticent\n{LOADED}")
     # with dates, and expressions, which choose the rows of a question
-    assert len(ours(told(f"import reticent\n{LOADED}"))) <= 39
+    assert len(ours(loaded)) <= 39
+    families = ("counts", "moments", "quantiles", "robust", "regression", "hypotheses", "density", "registry")
+    assert within(loaded, *(f"statistics.{family}" for family in families)) == []
 
 
 def test_a_cold_mean_loads_no_algorithm_of_another_family() -> None:
