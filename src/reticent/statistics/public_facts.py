@@ -14,7 +14,6 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Label
 from reticent.statistics.context import Setting
 from reticent.statistics.estimand import listed
-from reticent.statistics.remedies import remedies_of
 from reticent.statistics.statistic import TOTALS, Statistic
 
 
@@ -70,6 +69,40 @@ def remedies(setting: Setting, *, has_bounds: bool, extreme: bool = False) -> li
     list of str
     """
     return remedies_of(unbounded=not has_bounds, grouped=setting.keys is not None, extreme=extreme)
+
+
+def remedies_of(
+    *, unbounded: Sequence[str] | bool, grouped: bool, extreme: bool = False, questions: int = 1, rows: int = 1
+) -> list[str]:
+    """Remedies beside a larger epsilon, in words.
+
+    Parameters
+    ----------
+    unbounded : sequence of str, or bool
+        Columns whose bounds nobody declared; or True where some column has none.
+    grouped : bool
+        True where a question has groups.
+    extreme : bool
+        True for a level other than one half.
+    questions : int
+        Number of questions that share the epsilon.
+    rows : int
+        Most rows kept of a person.
+
+    Returns
+    -------
+    list of str
+    """
+    bounds = f" (for {', '.join(unbounded)}: rt.real(low, high))" if isinstance(unbounded, Sequence) else ""
+    told = {
+        "fewer groups": grouped,
+        f"bounds known without the file{bounds}": bool(unbounded),
+        "a level nearer the middle": extreme,
+        "fewer questions for the same ε": questions > 1,
+        "a smaller cap on rows": rows > 1,
+        "more people": True,
+    }
+    return [words for words, holds in told.items() if holds]
 
 
 def labels(keys: Keys | None, inner: tuple[Label, ...] = ((),)) -> tuple[Label, ...]:

@@ -15,7 +15,7 @@ from typing import Final
 from reticent.data.schema import Integer, Real, Schema
 from reticent.errors import QuestionError, Refusal, warn
 from reticent.statistics.context import Step
-from reticent.statistics.remedies import remedies_of
+from reticent.statistics.public_facts import remedies_of
 from reticent.statistics.replies import LIKELY, Replies, hopeless, most, shown
 from reticent.statistics.shares import ASSUMED
 from reticent.statistics.statistic import Ask, Statistic

@@ -9,7 +9,7 @@ from reticent.certificate.record import CertificateRecord
 from reticent.outcome import NoReply
 from reticent.statistics.answer import Answer
 from reticent.statistics.estimand import CLAUSES
-from reticent.statistics.remedies import remedies_of
+from reticent.statistics.public_facts import remedies_of
 
 
 def likelier(certificate: CertificateRecord) -> list[str]:
