@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import engines
-import pyarrow.parquet as pq
 
 from reticent.data.query import DistinctPersons, Keys, Moments, Query, Rows, Total
 from reticent.data.schema import grid_by_size, grid_by_width
@@ -75,8 +74,10 @@ def in_postgres(file: Path, stack: ExitStack) -> tuple[Work, Work, int | None]:
     with psycopg.connect(at.url("postgres"), autocommit=True) as connection:
         connection.execute("CREATE ROLE reader LOGIN")
         connection.execute("CREATE TABLE visits (person bigint, k bigint, x double precision)")
-        with connection.cursor().copy("COPY visits FROM STDIN (FORMAT csv)") as target:
-            target.write("".join(f"{who},{key},{x}\n" for who, key, x in zip(*_columns(file), strict=True)))
+        written = file.with_name(engines.FILES[".csv"]).open("rb")
+        with written, connection.cursor().copy("COPY visits FROM STDIN (FORMAT csv, HEADER)") as target:
+            while block := written.read(1 << 20):
+                target.write(block)
         connection.execute("GRANT SELECT ON visits TO reader")
         connection.execute("ANALYZE visits")
 
@@ -101,10 +102,6 @@ def in_spark(file: Path, stack: ExitStack) -> tuple[Work, Work, int | None]:
     frame.createOrReplaceTempView("visits")
     java = int(spark._jvm.java.lang.ProcessHandle.current().pid())
     return lambda: spark.sql(RAW.format("visits")).collect(), ours(frame), java
-
-
-def _columns(file: Path) -> list[list[Any]]:
-    return [column.to_pylist() for column in pq.read_table(file).columns]
 
 
 ENGINES: Final = {"DuckDB": in_duckdb, "PostgreSQL": in_postgres, "Spark": in_spark}

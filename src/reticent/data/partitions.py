@@ -87,7 +87,8 @@ def in_partitions(table: Table, column: str, changed: Callable[[str], None] | No
     if schema.person.column is not None or schema.tables:
         raise SpecError(
             "[engine] partitions needs each row to be another person, and no further table: who has rows in several "
-            "partitions is capped over all of them, which takes all rows. Leave partitions out. Nothing was read."
+            "partitions is capped over all of them, which takes all rows. Leave partitions out: all rows are read, and "
+            'answers are the same. If each row is another person, write rows = "one_each". Nothing was read.'
         )
     values = [named[column] for named in source.folders]
     parts = []
