@@ -40,9 +40,13 @@ Work = Callable[[], object]
 
 
 def cpu_of(process: int) -> float:
-    """CPU seconds of a process and of those that ended below it."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / TICKS
+    """CPU seconds of a process, of those that ended below it, and of its children that run."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):  # it ended just now: the process above it has its time
+        return 0.0
+    return sum(map(int, fields[11:15])) / TICKS + sum(cpu_of(int(child)) for child in children)
 
 
 def taken(work: Work, process: int | None) -> tuple[float, float]:
