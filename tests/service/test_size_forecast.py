@@ -19,10 +19,10 @@ from reticent.cli.plan import _say_size
 from reticent.cli.release import refuse_too_large
 from reticent.errors import SpecError
 from reticent.study.memory_forecast import memory_of
-from reticent.study.size_forecast import size_forecast
+from reticent.study.size_forecast import is_small, size_forecast
 from reticent.study.study import Study
 
-ROWS = 20_000
+ROWS = 100_000
 STUDY = """
 [study]
 source = "{source}"
@@ -79,7 +79,7 @@ def _json(folder: Path, table: pa.Table) -> str:
 WRITERS = (_csv, _gz, _parquet, _json)
 
 
-def opened(folder: Path, write: Callable[[Path, pa.Table], str] = _parquet, memory: str = "400MB") -> Study:
+def opened(folder: Path, write: Callable[[Path, pa.Table], str] = _parquet, memory: str = "20MB") -> Study:
     table = pa.table(
         {
             "who": [f"p{row % 5000}" for row in range(ROWS)],
@@ -106,26 +106,26 @@ def test_rows_are_told_from_the_size_within_a_factor_of_three(
 def test_a_release_that_cannot_fit_is_refused_at_a_terminal_before_the_charge_and_fits_with_other_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = opened(tmp_path, memory="50MB")
+    study = opened(tmp_path, memory="2MB")
     (item,) = study.spec.releases
     monkeypatch.setattr("sys.stderr", Terminal())
     with pytest.raises(SpecError, match=r"spill=1GB\. Nothing was charged") as refused:
         refuse_too_large(Voice(), study, item)
-    assert "20,000 rows" in str(refused.value)
+    assert "100,000 rows" in str(refused.value)
     assert not (tmp_path / "visits.ledger").exists()
-    refuse_too_large(Voice(), opened(tmp_path, memory="400MB"), item)
+    refuse_too_large(Voice(), opened(tmp_path, memory="20MB"), item)
 
 
 def test_nobody_but_the_terminal_of_the_curator_is_told_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = opened(tmp_path, memory="50MB")
+    study = opened(tmp_path, memory="2MB")
     (item,) = study.spec.releases
     made = study.plan(list(item.ask), epsilon=item.epsilon)
     for stream, told in ((io.StringIO(), False), (Terminal(), True)):
         monkeypatch.setattr("sys.stderr", stream)
         _say_size(Voice(), study, made)
-        assert ("20,000 rows" in " ".join(stream.getvalue().split())) == told
+        assert ("100,000 rows" in " ".join(stream.getvalue().split())) == told
         if not told:
             refuse_too_large(Voice(), study, item)
     (tmp_path / "more").mkdir()
@@ -143,6 +143,17 @@ def test_a_plan_tells_memory_from_declared_people_whatever_the_file_holds(tmp_pa
     assert "of memory" not in few.footnote()
     held = rt.study({"x": [1.0]}, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget=2)
     assert held.plan(["mean(x)"], epsilon=1).memory is None
+
+
+def test_a_small_table_fits_the_least_limits(tmp_path: Path) -> None:
+    """The program itself takes more, and no part of what the engine is allowed."""
+    pyarrow.parquet.write_table(pa.table({"who": ["a"], "x": [1.0]}), tmp_path / "v.parquet")
+    (tmp_path / "s.toml").write_text(STUDY.format(source="v.parquet", memory="1MB"), "utf-8")
+    study = rt.open(tmp_path / "s.toml")
+    assert is_small(study)
+    found = size_forecast(study, study.plan(["mean(x)"], epsilon=1))
+    assert found is not None
+    assert found.fits
 
 
 def test_more_rows_columns_and_texts_take_more_memory(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from reticent.data.compression import bare
 from reticent.data.file_kinds import TEXT, kind_of
 from reticent.data.format import Limits
 from reticent.study import cpu_time
-from reticent.study.memory_forecast import CARRIED, UNITS, memory_of, told_bytes
+from reticent.study.memory_forecast import CARRIED, STARTED, UNITS, memory_of, told_bytes
 
 if TYPE_CHECKING:
     from reticent.data.spec import Spec
@@ -45,7 +45,7 @@ class SizeForecast:
     @property
     def fits(self) -> bool:
         """False if the rows need more than the limits allow, though the forecast were twice too large."""
-        return self.memory <= SURE * self.room
+        return _fit(self.memory, self.room)
 
     def words(self) -> str:
         """The forecast in a sentence."""
@@ -105,7 +105,12 @@ def is_small(study: Study) -> bool:
         return True
     every = [*study.schema.cells]
     most = memory_of([], study.schema, every, found[1]) + found[1] * CARRIED * len(every)
-    return most <= SURE * room_of(study.spec.limits)
+    return _fit(most, room_of(study.spec.limits))
+
+
+def _fit(memory: int, room: int) -> bool:
+    """Tell if the rows fit; the program itself takes no part of what the engine is allowed."""
+    return memory - STARTED <= SURE * room
 
 
 def room_of(limits: Limits) -> int:
