@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.keys import load_private, make_keys
-from reticent.certificate.record import NOT_DURABLE
+from reticent.certificate.record import NOT_DURABLE, CertificateRecord
 from reticent.certificate.render.figure import bar, figure, svg
 from reticent.certificate.render.notes import Notes, lines_of, notes
 from reticent.certificate.render.page import NO_REPLY_WORDS, fragment, page
@@ -494,3 +495,17 @@ def test_a_table_ends_where_a_browser_would_and_says_so(monkeypatch: pytest.Monk
         assert f"the first 3 are shown, and 2 more are not: {where}" in text
     assert "w3" not in fragment(certificate)
     assert page(certificate).split("<svg")[0].count('class="sub"') == 3
+
+
+def test_a_page_parses_its_answers_at_most_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the digest alone: a page of 100,000 groups parsed them some fifteen times, which took most of its time."""
+    certificate, parsed = Certificate.of(document()), list[str]()
+
+    def counted(self: CertificateRecord) -> dict[str, object]:
+        parsed.append(self.text)
+        return dict(json.loads(self.text))
+
+    monkeypatch.setattr(CertificateRecord, "document", property(counted))
+    page(certificate)
+    assert len(parsed) == 1
+    assert {**certificate.heading, "answers": certificate.document["answers"]} == certificate.document

@@ -165,7 +165,7 @@ class Certificate(CertificateRecord):
 
     def __repr__(self) -> str:
         state = "signed" if self.signed else "unsigned"
-        return f"<Certificate {self.document['release']}, {words(self.charged)}, {state}>"
+        return f"<Certificate {self.heading['release']}, {words(self.charged)}, {state}>"
 
 
 def read_certificate(source: str | Path) -> Certificate:

@@ -19,7 +19,7 @@ WHERE = "in Python verify(extensions=[module]). Take it from its author, not fro
 
 def named(certificate: CertificateRecord) -> list[dict[str, Any]]:
     """Extensions that a certificate names; none in most."""
-    return list(certificate.document.get("extensions", ()))
+    return list(certificate.heading.get("extensions", ()))
 
 
 def problems(certificate: CertificateRecord, extensions: Sequence[Extension]) -> Iterator[tuple[bool, str]]:
@@ -46,8 +46,7 @@ def _lacking(stated: dict[str, Any], given: Extension) -> str:
 def _unread(certificate: CertificateRecord, stated: dict[str, Any], given: Extension) -> str:
     """An answer of the extension whose name it does not read back, in words."""
     kinds = kinds_of((given,))
-    for answer in certificate.document["answers"]:
-        name = str(answer["name"])
+    for name in (answer.name for answer in certificate.answers):
         if name.partition("(")[0].partition(" ")[0] in stated["statistics"]:
             try:
                 same = parse(name, kinds).name == name

@@ -38,7 +38,7 @@ def checklist(certificate: CertificateRecord) -> str:
 
 
 def _parameters(certificate: CertificateRecord) -> Iterator[str]:
-    document, tree = certificate.document, certificate.guarantee
+    document, tree = certificate.heading, certificate.guarantee
     epsilon, _ = epsilon_delta(tree.loss)
     spent, approved = certificate.spent, certificate.approved
     yield f"[x] loss of this release: {words(tree.loss)}; odds about one person change by at most {_factor(epsilon)}"
@@ -52,7 +52,7 @@ def _parameters(certificate: CertificateRecord) -> Iterator[str]:
 
 
 def _unit(certificate: CertificateRecord) -> Iterator[str]:
-    document, adjacency = certificate.document, certificate.guarantee.adjacency
+    document, adjacency = certificate.heading, certificate.guarantee.adjacency
     people = document["people"]
     yield f"[x] neighbours: {adjacency.words()}"
     yield f"[x] number of people: {f'{people:,}, public or declared' if people else 'not declared, kept private'}"
@@ -65,7 +65,7 @@ def _unit(certificate: CertificateRecord) -> Iterator[str]:
 
 
 def _undermining(certificate: CertificateRecord) -> Iterator[str]:
-    document = certificate.document
+    document = certificate.heading
     yield f"[x] mechanisms: {methods(certificate.guarantee)}; each loss can be derived again with verify"
     for one in document.get("extensions", ()):
         yield f"[ ] {one['module']} {one['version']} is code of a third party: its proofs are its author's word"
@@ -88,7 +88,7 @@ def _undermining(certificate: CertificateRecord) -> Iterator[str]:
 
 
 def _collection(certificate: CertificateRecord) -> Iterator[str]:
-    document = certificate.document
+    document = certificate.heading
     yield f"[x] source: {document['study']['source']}; study: {document['study']['title']}"
     if of := subject(certificate):
         yield f"[x] let out: {of}"

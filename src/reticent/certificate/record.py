@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from reticent.certificate import schema
@@ -42,6 +43,8 @@ class CertificateRecord:
         The budget of the ledger, what it had spent with this charge, and what was left.
     answers : tuple of Answer
         The answers as the release gave them, read once.
+    heading : mapping
+        The document without its answers, parsed once. It is read and never written.
     """
 
     text: str
@@ -51,12 +54,15 @@ class CertificateRecord:
     spent: Loss = field(init=False, repr=False, compare=False)
     left: Loss = field(init=False, repr=False, compare=False)
     answers: tuple[Answer, ...] = field(init=False, repr=False, compare=False)
+    heading: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         document = schema.parsed(self.text)
         schema.well_formed(document)
         for name, value in _stated(document).items():
             object.__setattr__(self, name, value)
+        heading = MappingProxyType({name: value for name, value in document.items() if name != "answers"})
+        object.__setattr__(self, "heading", heading)
 
     def __reduce__(self) -> tuple[type[CertificateRecord], tuple[str]]:
         return type(self), (self.text,)
@@ -68,14 +74,14 @@ class CertificateRecord:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The content as JSON values; a copy, so changing it changes nothing here."""
+        """The content as JSON values; a copy, so changing it changes nothing here. Each call parses all answers."""
         return dict(json.loads(self.text))
 
     @property
     def kind(self) -> Kind:
         """Kind of the certificate: ``"release"``, ``"model"`` or ``"session"``."""
-        document = self.document
-        return "release" if document["version"] == 1 else cast(Kind, document["kind"])  # checked when it was read
+        heading = self.heading
+        return "release" if heading["version"] == 1 else cast(Kind, heading["kind"])  # checked when it was read
 
     @property
     def canonical(self) -> bytes:
@@ -94,7 +100,7 @@ class CertificateRecord:
         No name stands before a caveat of every answer, or of the release alone.
         """
         answers = self.answers
-        of: dict[str, list[str]] = {text: [] for text in self.document["caveats"]}
+        of: dict[str, list[str]] = {text: [] for text in self.heading["caveats"]}
         for answer in answers:
             for text in dict.fromkeys(answer.caveats):
                 of.setdefault(text, []).append(answer.name)
@@ -104,11 +110,11 @@ class CertificateRecord:
 
     @property
     def signed(self) -> bool:
-        return self.document["signature"] is not None
+        return self.heading["signature"] is not None
 
     @property
     def durable(self) -> bool:
-        return bool(self.document["ledger"]["durable"])
+        return bool(self.heading["ledger"]["durable"])
 
 
 def listed(names: list[str]) -> str:

@@ -31,7 +31,7 @@ NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 
 def subject(certificate: CertificateRecord) -> str:
     """Subject of the certificate, in a phrase; empty for a release of questions, whose answers speak for themselves."""
-    document = certificate.document
+    document = certificate.heading
     match certificate.kind:
         case "release":
             return ""
@@ -66,7 +66,7 @@ def parameters(certificate: CertificateRecord) -> dict[str, object] | None:
 
 def meaning(certificate: CertificateRecord, prior: float) -> str:
     """The release in odds for one person, for someone who believed with probability ``prior``."""
-    document, tree = certificate.document, certificate.guarantee
+    document, tree = certificate.heading, certificate.guarantee
     lines = explain.meaning(
         tree.loss,
         tree.adjacency,
@@ -94,7 +94,7 @@ def methods(tree: Guarantee) -> str:
 
 
 def _lines(certificate: CertificateRecord) -> Iterator[tuple[str, str]]:
-    document = certificate.document
+    document = certificate.heading
     match certificate.kind:
         case "release":
             return

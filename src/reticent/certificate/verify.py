@@ -126,7 +126,7 @@ def _signature(certificate: CertificateRecord, key: bytes | str | Path | None, a
     public = load_public(key) if isinstance(key, str | Path) else key
     if public is not None and len(public) != 32:
         raise CheckError("A public key of Ed25519 has 32 bytes.")
-    stated = certificate.document["signature"]
+    stated = certificate.heading["signature"]
     if stated is not None and set(stated) != {"algorithm", "public_key", "value"}:
         return Check("signature", False, "signature wrong: it holds fields that nobody signed")
     if stated is None:
@@ -184,7 +184,7 @@ class _Round:
 
 def _rounds(certificate: CertificateRecord) -> list[_Round]:
     """One for a release or a model; of a session all, the last of them the one this certificate was recorded under."""
-    document = certificate.document
+    document = certificate.heading
     last = _Round(document["release"], document["ledger"]["entry"], certificate.digest)
     if certificate.kind != "session":
         return [last]
@@ -285,7 +285,7 @@ def _totals(certificate: CertificateRecord, ledger: Ledger, charges: list[Reserv
 
 def _derivation(certificate: CertificateRecord, extensions: Sequence[Extension]) -> Iterator[Check]:
     """Every loss again from the leaves, then against the charge; the neighbours of the root against the stated ones."""
-    document, tree = certificate.document, certificate.guarantee
+    document, tree = certificate.heading, certificate.guarantee
     try:
         derivable(tree)
         derived = rederive(tree, axioms_of(extensions))
@@ -305,7 +305,7 @@ def _derivation(certificate: CertificateRecord, extensions: Sequence[Extension])
 
 def _joins(certificate: CertificateRecord) -> Iterator[Check]:
     """Check that each line of a further table says a join in its one spelling, and that each column has its table."""
-    document = certificate.document
+    document = certificate.heading
     stated = document["study"].get("tables", [])
     if not stated:
         return
@@ -325,11 +325,10 @@ def _joins(certificate: CertificateRecord) -> Iterator[Check]:
 
 def _audit(certificate: CertificateRecord) -> Iterator[Check]:
     """Check that a stated plan audit is of these answers and passed. Running it again takes the study file."""
-    document = certificate.document
-    stated = document["audit"]
+    stated = certificate.heading["audit"]
     if stated is None:
         return
-    names, asked = [one["name"] for one in stated["answers"]], [answer["name"] for answer in document["answers"]]
+    names, asked = [one["name"] for one in stated["answers"]], [answer.name for answer in certificate.answers]
     shares = [stated["greatest_share_of_loss"], *(one["ratio"] for one in stated["answers"])]
     if stated["verdict"] != "passed" or stated["findings"] or stated["findings_in_all"]:
         yield Check("audit", False, "plan audit: it found an error in what was released")

@@ -60,7 +60,7 @@ def _grid_search_in_rho(certificate: CertificateRecord) -> bool:
     That one refit covers every other where there is one candidate, and where its rho is epsilon^2 / 2, which no pure
     refit exceeds. Beyond these the certificate cannot tell.
     """
-    document, tree = certificate.document, certificate.guarantee
+    document, tree = certificate.heading, certificate.guarantee
     model: dict[str, Any] = document.get("model") or {}
     if model.get("what") != "grid search" or "rho" not in document["charged"]:
         return False

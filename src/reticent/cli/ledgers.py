@@ -292,7 +292,7 @@ def _certificate(voice: Voice, path: str, prior: float, *, proof: bool, checklis
         {
             "verb": "explain",
             "about": "certificate",
-            "release": found.document["release"],
+            "release": found.heading["release"],
             "kind": found.kind,
             "lines": parts[0].split("\n"),
             "odds": {"prior": moved.prior, "factor": moved.factor, "low": moved.low, "high": moved.high},

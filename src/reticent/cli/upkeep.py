@@ -89,7 +89,7 @@ def _withdrawable(ledger: Ledger, named: str) -> Withdrawable:
     from reticent.certificate.certificate import read_certificate
 
     certificate = read_certificate(Path(named))
-    line = lines.get(str(certificate.document["release"]))
+    line = lines.get(str(certificate.heading["release"]))
     if line is None or line.digest != certificate.digest:
         raise LedgerError(f"{named} is no certificate of {ledger.name}. Nothing was changed.")
     page = Path(named).with_suffix(".html")

@@ -420,4 +420,4 @@ def read_release(source: str | Path) -> Release:
     certificate = read_certificate(source)
     if certificate.kind != "release":
         raise CheckError(f"This is the certificate of a {certificate.kind}, which has no answers.")
-    return Release(certificate.answers, tuple(certificate.document["caveats"]), certificate)
+    return Release(certificate.answers, tuple(certificate.heading["caveats"]), certificate)

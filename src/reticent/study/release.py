@@ -123,7 +123,7 @@ class Release(Comparisons):
     @property
     def receipt(self) -> str:
         """The id of the ledger entry that paid for this release."""
-        return str(self.certificate.document["release"])
+        return str(self.certificate.heading["release"])
 
     @property
     def given_again(self) -> str:
@@ -259,7 +259,7 @@ def released_before(ledger: Ledger, line: Line) -> Release:
     from reticent.study.stored_answer import stored
 
     found = stored(ledger, line)
-    return Release(found.answers, tuple(found.document["caveats"]), found, stored=True)
+    return Release(found.answers, tuple(found.heading["caveats"]), found, stored=True)
 
 
 def run(

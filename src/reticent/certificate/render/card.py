@@ -51,7 +51,7 @@ def card(certificate: CertificateRecord) -> tuple[tuple[str, str], ...]:
     tuple of pairs of str
         Empty where the certificate is of no fit.
     """
-    model: dict[str, Any] = certificate.document.get("model") or {}
+    model: dict[str, Any] = certificate.heading.get("model") or {}
     if certificate.kind != "model" or model["what"] not in FITS:
         return ()
     told = [

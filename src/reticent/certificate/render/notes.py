@@ -63,7 +63,7 @@ def lines_of(certificate: CertificateRecord) -> tuple[tuple[str, str], ...]:
 def _told(certificate: CertificateRecord) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Each text with the places of its answers; none for a text of the whole release."""
     answers = certificate.answers
-    every = dict.fromkeys([*certificate.document["caveats"], *(text for one in answers for text in one.caveats)])
+    every = dict.fromkeys([*certificate.heading["caveats"], *(text for one in answers for text in one.caveats)])
     for text in every:
         of = [place for place, answer in enumerate(answers) if text in answer.caveats]
         if not of:

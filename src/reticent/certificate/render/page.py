@@ -72,7 +72,7 @@ class LetOut:
 
 def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
     """The release as one self-contained HTML file; ``withdrawn`` says when and why it no longer stands."""
-    document, answers = certificate.document, certificate.answers
+    document, answers = certificate.heading, certificate.answers
     study = document["study"]
     title = document["name"] or study["title"] or document["release"]
     parts = ("" if study["title"] == title else study["title"], document["release"], document["when"][:10])
@@ -138,7 +138,7 @@ def notes_of(certificate: CertificateRecord) -> tuple[str, ...]:
 
 def _beyond(certificate: CertificateRecord) -> tuple[str, ...]:
     """The notes on the study and on the ledger."""
-    reason = certificate.document.get("override")
+    reason = certificate.heading.get("override")
     lifted = [f"The limit on the loss of one release was lifted, with this reason: {reason}"] if reason else []
     return (*lifted, *([] if certificate.durable else [NOT_DURABLE]))
 
@@ -215,7 +215,7 @@ def _drawn(cell: Cell, span: tuple[float, float] | None) -> IntervalBar | None:
 
 def _label(certificate: CertificateRecord) -> tuple[tuple[str, str], ...]:
     """The seven lines of the privacy label."""
-    document, tree = certificate.document, certificate.guarantee
+    document, tree = certificate.heading, certificate.guarantee
     spent, approved = certificate.spent, certificate.approved
     signature = document["signature"]
     return (
@@ -239,7 +239,7 @@ def _label(certificate: CertificateRecord) -> tuple[tuple[str, str], ...]:
 
 def _audit(certificate: CertificateRecord) -> str:
     """Finding of the audit before the release, empty if there was none."""
-    stated = certificate.document["audit"]
+    stated = certificate.heading["audit"]
     if stated is None:
         return ""
     found = (

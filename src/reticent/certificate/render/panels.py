@@ -98,7 +98,7 @@ class Panel:
 
 def panels(certificate: CertificateRecord) -> list[Panel]:
     """The panels of a release. Single numbers of one scale stand together, where the first of them is."""
-    declared = certificate.document["columns"]
+    declared = certificate.heading["columns"]
     answers = certificate.answers
     values = ((answer.name, _value(answer)) for answer in answers)
     overall = {name: value for name, value in values if value is not None}

@@ -82,13 +82,13 @@ def row_words(answer: Answer, cell: Cell, called: Mapping[str, str] = UNCALLED) 
 
 def labels_of(certificate: CertificateRecord) -> dict[str, str]:
     """Names for people of the columns that have one."""
-    declared = certificate.document["columns"].items()
+    declared = certificate.heading["columns"].items()
     return {name: told["label"] for name, told in declared if isinstance(told.get("label"), str) and told["label"]}
 
 
 def column_words(certificate: CertificateRecord) -> tuple[str, ...]:
     """``cost: Cost of stay (EUR)``: the columns that have a label, since names of answers keep the names of columns."""
-    declared = certificate.document["columns"]
+    declared = certificate.heading["columns"]
     units = ((name, label, declared[name].get("unit")) for name, label in labels_of(certificate).items())
     return tuple(plain(f"{name}: {label} ({unit})" if unit else f"{name}: {label}") for name, label, unit in units)
 

@@ -84,7 +84,7 @@ def workbook(certificate: CertificateRecord) -> bytes:
 
 
 def _notes(certificate: CertificateRecord, answers: Sequence[Answer]) -> list[tuple[Entry, ...]]:
-    document, guarantee = certificate.document, certificate.guarantee
+    document, guarantee = certificate.heading, certificate.guarantee
     head = [
         ("release", document["release"]),
         ("name", document["name"]),
