@@ -148,6 +148,36 @@ def test_every_row_of_a_person_has_the_same_chance(size: int, most: int) -> None
     assert most == size or max(abs(fixed[nth] - 4000 * most / size) for nth in range(size)) > band or size % most == 0
 
 
+def test_of_few_rows_all_count_and_a_ring_has_no_branch() -> None:
+    """An engine shares terms that stand outside of branches; inside of one it took three times as many remainders."""
+    rows = ibis.table({"draw": "int64", "nth": "int64", "size": "int64"}, name="rows")
+    text = DuckDBDialect().write(rows.select(on=row_choice.on_ring(rows.nth, rows.size, 5, rows.draw)))
+    assert " OR " not in text
+    assert "CASE" not in text
+    for size in range(1, 6):
+        given = pa.table({"draw": [(7**nth) % 2**52 for nth in range(60)], "nth": [nth % size for nth in range(60)]})
+        table = ibis.memtable(given)
+        ring = row_choice.ring_of(ibis.literal(size, "int64"), 5)
+        found = row_choice.on_ring(table.nth, ring, 5, table.draw)
+        assert ibis.duckdb.connect().to_pyarrow(table.aggregate(n=found.sum())).to_pylist() == [{"n": 60}]
+
+
+def test_all_numbers_of_one_list_of_groups_take_one_scan() -> None:
+    """Totals are of all rows, and counts of those kept: one statement reads them, and clamps are looked at apart."""
+    keys, who = Keys("k", tuple(range(5)), 3), [i % 9 for i in range(200)]
+    asked: list[Query] = queries(keys)[:4]
+    given = columns([*who], 5) | {"x": [(i * i) % 23 - 9.5 for i in range(200)]}
+    found, seen = run(given, schema_of(5), asked)
+    assert sum("COUNT(DISTINCT" in text for text in seen.told) == 1
+    assert sum("GROUP BY" in text and "all_groups0" in text for text in seen.told) == 1
+    (numbered,) = (text for text in seen.told if "ROW_NUMBER" in text)
+    assert '"c0" ASC' not in numbered  # rows of one place are alike whatever the column of the groups holds
+    assert not any("SUM(CAST(" in text for text in seen.told if "all_groups0" in text)  # its sums are of 128 bits
+    rows: list[Row] = [{name: given[name][i] for name in given} for i in range(200)]  # type: ignore[misc]
+    reference = Reference(schema_of(5), rows, columns_of(asked, schema_of(5)), SECRET, asked)
+    assert [one.vectors for one in found] == [reference.answer(query) for query in asked]
+
+
 def test_no_period_in_the_values_is_met() -> None:
     """Of 21 days three count: stretches of a week each, so a choice of every seventh would meet one weekday only."""
     draws = [int.from_bytes(hashlib.sha256(b"%d" % nth).digest()[:7], "big") for nth in range(2000)]

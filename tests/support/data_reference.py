@@ -40,6 +40,7 @@ from reticent.data.query import (
     Weighing,
     WeightedMoments,
     WeightedTally,
+    cells_read,
     keys_of,
 )
 from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width
@@ -198,8 +199,9 @@ class Reference:
             mine[:] = [row for row in map(self._transformed, mine) if row is not None]
             if not mine:
                 del self.persons[who]
-            mine.sort(key=lambda row: [(row[name] is None, row[name]) for name in used])
             first = self._first(asked)
+            ordered = [name for name in used if first is None or name != first.column or self._is_read(asked, first)]
+            mine.sort(key=lambda row: [(row[name] is None, row[name]) for name in ordered])
             if first is not None:  # groups in which totals are asked for go before the values
                 mine.sort(key=lambda row: self._place(row, first))
 
@@ -238,6 +240,11 @@ class Reference:
         lists = dict.fromkeys(keys for query in asked if (keys := keys_of(query)) is not None)
         totals = {query.keys for query in asked if isinstance(query, Total)}
         return next((keys for keys in lists if keys in totals), None) if self.schema.person.column else None
+
+    def _is_read(self, asked: Sequence[Query], first: Keys) -> bool:
+        """True if the column of these groups is read for anything but them."""
+        lists = {keys for query in asked if (keys := keys_of(query)) is not None and keys.column == first.column}
+        return len(lists) > 1 or any(first.column in cells_read(query) for query in asked)
 
     def _place(self, row: Typed, keys: Keys) -> float:
         group, wanted = self._group(row, keys), _groups(keys)

@@ -408,23 +408,25 @@ def keys_of(query: Query) -> Keys | None:
 
 def columns_read(query: Query) -> set[str]:
     """The columns whose cells a query reads, computed ones by their own names."""
+    keys = keys_of(query)
+    return cells_read(query) | (set() if keys is None else {keys.column})
+
+
+def cells_read(query: Query) -> set[str]:
+    """The columns whose cells a query reads, but for groups."""
     match query:
-        case CappedPersons():
+        case CappedPersons() | Rows() | DistinctPersons():
             return set()
-        case Rows() | DistinctPersons():
-            found = set()
         case Records(columns=columns) | Incomplete(columns=columns):
             return set(columns)
         case WeightedMoments(column=column, weight=weight):
-            found = {weight.column} if column is None else {column, weight.column}
+            return {weight.column} if column is None else {column, weight.column}
         case WeightedTally(column=column, weight=weight):
-            found = {column, weight.column}
+            return {column, weight.column}
         case Ranks(column=column, weight=Weighing() as weight):
-            found = {column, weight.column}
+            return {column, weight.column}
         case _:
-            found = {query.column}
-    keys = keys_of(query)
-    return found if keys is None else found | {keys.column}
+            return {query.column}
 
 
 def kept_rows(person: Person, per: Per, keys: Keys | None = None) -> int:

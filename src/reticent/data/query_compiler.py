@@ -16,7 +16,7 @@ public number or a count, no rounding but floor, no float sum: see docs/decision
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
@@ -76,6 +76,7 @@ from reticent.data.query import (
     Weighing,
     WeightedMoments,
     WeightedTally,
+    cells_read,
     keys_of,
 )
 from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width
@@ -94,6 +95,7 @@ WIDEST_VALUE: Final = 60  # values beyond 2^60 count as 2^60, the end of the pub
 Table: TypeAlias = Any  # Ibis is not typed; these never leave this module but as SQL text
 Expr: TypeAlias = Any
 Further: TypeAlias = Literal["keep", "view"]
+Chosen: TypeAlias = Callable[[Table], Expr] | None  # tells the rows that count; None for all
 
 
 def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
@@ -312,8 +314,6 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
             return asking.holders(query)
         case CappedPersons(above=above):
             return asking.capped(above)
-        case Total(column=column, grid=grid, keys=keys):
-            return asking.grouped(asking.totals(column, grid, keys), keys, n=lambda t: t.total.cast(EXACT).sum())
         case Moments(column=column, grid=grid, order=order, keys=keys, per=per):
             rows = asking.values(asking.kept(keys), column, grid, keys, per)
             return asking.grouped(rows, keys, n=lambda t: t.x.count(), **_powers(grid, order))
@@ -360,9 +360,9 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
 
 
 def goes_together(query: Query, schema: Schema) -> bool:
-    """Tell if a query takes numbers of the kept rows as they are: such queries of one list of groups share a scan."""
+    """Tell if a query takes numbers of rows as they are: such queries of one list of groups share a scan."""
     match query:
-        case Rows() | DistinctPersons() | Incomplete():
+        case Rows() | DistinctPersons() | Incomplete() | Total():
             return True
         case PresentValues(per=per) | Moments(per=per):
             return per == "row" or schema.person.column is None
@@ -392,42 +392,53 @@ def together(queries: Sequence[Query], choice: RowChoice, nth: int = 0) -> Table
         A query that is asked alone.
     """
     asking, keys = _QueryExpressions(choice, nth), keys_of(queries[0])
-    rows, measures = asking.kept(keys), dict[str, Any]()
+    totals = {f"q{place}_n": query for place, query in enumerate(queries) if isinstance(query, Total)}
+    rows, kept, every = asking.all_and_kept(keys) if totals else (asking.kept(keys), None, None)
+    measures = dict[str, Any]()
     for place, query in enumerate(queries):
         x, found = f"x{place}", dict[str, Any]()
         match query:
             case Rows():
-                found = {"n": _count}
+                found = {"n": lambda t: t.count(where=_where(t, kept))}
             case DistinctPersons():
-                found = {"n": asking.persons}
+                found = {"n": lambda t: asking.persons(t, kept)}
             case Incomplete(columns=columns):
-                found = {"n": lambda t, columns=columns: t.count(where=asking.odd(t, columns))}
+                found = {"n": lambda t, columns=columns: t.count(where=asking.odd(t, columns, kept))}
             case PresentValues(column=column):
                 rows = asking.values(rows, column, None, keys, "row", x)
-                found = {"n": lambda t, x=x: t[x].count()}
+                found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept))}
             case Moments(column=column, grid=grid, order=order):
                 rows = asking.values(rows, column, grid, keys, "row", x)
-                found = {"n": lambda t, x=x: t[x].count(), **_powers(grid, order, x)}
+                found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept)), **_powers(grid, order, x, kept)}
+            case Total(column=column, grid=grid):
+                rows = rows.mutate(**{x: asking.grid_value(rows, column, grid)})
+                found = {"n": lambda t, x=x: t[x].cast(EXACT).sum(where=_where(t, every))}
             case _:
                 raise TypeError(f"{type(query).__name__} is asked alone")
         measures |= {f"q{place}_{name}": measure for name, measure in found.items()}
-    return asking.grouped(rows, keys, **measures)
+    found = asking.grouped(rows, keys, **measures)
+    return found if choice.schema.person.column is None or not totals else asking.clamped(found, totals, keys)
 
 
 def _count(table: Table) -> Expr:
     return table.count()
 
 
-def _powers(grid: FixedPointGrid, order: int, x: str = "x") -> dict[str, Any]:
+def _where(table: Table, chosen: Chosen) -> Expr:
+    """The rows that count in a measure, None for all."""
+    return None if chosen is None else chosen(table)
+
+
+def _powers(grid: FixedPointGrid, order: int, x: str = "x", chosen: Chosen = None) -> dict[str, Any]:
     """Sums of powers of ``x``, a grid value less the middle, so that |x| <= reach and every power fits its bound."""
 
     def power(j: int) -> Any:
         def total(table: Table) -> Expr:
             if j == 1:
-                return table[x].cast(EXACT).sum()
+                return table[x].cast(EXACT).sum(where=_where(table, chosen))
             u = table[x].cast("float64") / double(grid.reach)
             scaled = reduce(lambda a, b: a * b, [u] * j) * double(POWER_ONE) + double(0.5)
-            return scaled.floor().cast("int64").cast(EXACT).sum()
+            return scaled.floor().cast("int64").cast(EXACT).sum(where=_where(table, chosen))
 
         return total
 
@@ -494,7 +505,9 @@ class _QueryExpressions:
 
     def _grouped(self, keys: Keys, of: Of) -> Table:
         """The rows of the view that ``statements`` makes of the groups."""
-        return ibis.table({**self.choice.shape, "turn": TURN, "place": "int64"}, name=f"{of}_groups{self.nth}")
+        inside = {"inside": "boolean"} if of == "all" and self.person.column is not None else {}
+        shape = {**self.choice.shape, "turn": TURN, "place": "int64", **inside}
+        return ibis.table(shape, name=f"{of}_groups{self.nth}")
 
     def _in_few_keys(self, rows: Table, most: int) -> Table:
         """Rows in at most ``most`` keys of a person; persons with few rows are left as they are."""
@@ -522,13 +535,15 @@ class _QueryExpressions:
         back = pairs.back.cast(EXACT).sum().cast("string")  # of more than 64 bits
         return pairs.group_by("key", "degree").aggregate(n=pairs.count(), back=back)
 
-    def persons(self, rows: Table) -> Expr:
+    def persons(self, rows: Table, chosen: Chosen) -> Expr:
         """The number of different persons."""
-        return rows.count() if self.person.column is None else rows.who.nunique()
+        where = _where(rows, chosen)
+        return rows.count(where=where) if self.person.column is None else rows.who.nunique(where=where)
 
-    def odd(self, rows: Table, columns: Sequence[str]) -> Expr:
-        """True where one of the cells is missing."""
-        return reduce(lambda a, b: a | b, [~rows[self.names[column]].notnull() for column in columns])
+    def odd(self, rows: Table, columns: Sequence[str], chosen: Chosen) -> Expr:
+        """True where one of the cells is missing, of a row that counts."""
+        found = reduce(lambda a, b: a | b, [~rows[self.names[column]].notnull() for column in columns])
+        return found if chosen is None else found & chosen(rows)
 
     def present(self, rows: Table, column: str) -> Expr:
         """The column with its public stand-in."""
@@ -627,34 +642,43 @@ class _QueryExpressions:
         places = [(x == key_text(key), double(nth)) for nth, key in enumerate(column.among)]
         return ibis.cases(*places, else_=ibis.null("float64"))
 
-    def totals(self, column: str, grid: FixedPointGrid, keys: Keys | None) -> Table:
-        """Values where no clamp moves a total; else one total of the person (and group), clamped.
-
-        A clamp moves only what has more rows than the cap: of one person, or of one person in one group.
-        """
-        choice = self.choice
-        rows = choice.rows("all") if keys is None else self._grouped(keys, "all")
+    def all_and_kept(self, keys: Keys | None) -> tuple[Table, Chosen, Chosen]:
+        """All rows, which of them are kept, and which of them are in totals."""
+        rows = self.choice.rows("all") if keys is None else self._grouped(keys, "all")
         if self.person.column is None:
-            return rows.mutate(total=self._fixed(rows, column, grid))
-        if keys is None:
-            many, few = choice.many, choice.of_few(rows)
-        else:
-            pairs = choice.heavy(self.nth)
-            many = choice.many
-            many = many.select("who", *choice.columns, place=many[f"place{self.nth}"])
-            many = many.semi_join(pairs, [many.who == pairs.heavy_who, many.place == pairs.heavy_place])
-            few = rows.anti_join(pairs, [rows.who == pairs.heavy_who, rows.place == pairs.heavy_place])
-        by = ["who"] if keys is None else ["who", "place"]
-        found = [*by[1:], "total"]
-        many = many.mutate(total=self._fixed(many, column, grid))
-        totals = many.group_by(by).aggregate(total=many.total.cast(EXACT).sum())
-        least, most = min(0, self.person.rows * grid.lowest), max(0, self.person.rows * grid.highest)
-        kind = "int64" if max(-least, most) < 1 << 63 else EXACT
-        totals = totals.mutate(total=_within(totals.total, least, most).cast(kind))
-        few = few.mutate(total=self._fixed(few, column, grid).cast(kind))
-        return few.select(*found).union(totals.select(*found), distinct=False)
+            return rows, None, None
+        return rows, lambda t: t.turn < 1, None if keys is None else lambda t: t.inside
 
-    def _fixed(self, rows: Table, column: str, grid: FixedPointGrid) -> Expr:
+    def clamped(self, found: Table, totals: Mapping[str, Total], keys: Keys | None) -> Table:
+        """Sums of all rows, less what a clamp takes from the total of a person (in one group).
+
+        A clamp moves only what has more rows than the cap: of one person, or of one person in one group. These are few
+        rows, so they are looked at apart.
+        """
+        many = self.choice.many
+        if keys is not None:
+            pairs = self.choice.heavy(self.nth)
+            many = many.select("who", *self.choice.columns, place=many[f"place{self.nth}"].cast("int64"))
+            many = many.semi_join(pairs, [many.who == pairs.heavy_who, many.place == pairs.heavy_place])
+        own = {name: self.grid_value(many, total.column, total.grid) for name, total in totals.items()}
+        many = many.mutate(**{f"own_{name}": value for name, value in own.items()})
+        sums = {f"sum_{name}": many[f"own_{name}"].cast(EXACT).sum() for name in totals}
+        held = many.group_by(["who"] if keys is None else ["who", "place"]).aggregate(**sums)
+        moved = dict[str, Any]()
+        for name, total in totals.items():
+            whole, rows = held[f"sum_{name}"], self.person.rows
+            inside = _within(whole, min(0, rows * total.grid.lowest), max(0, rows * total.grid.highest))
+            moved[f"moved_{name}"] = (inside.cast(EXACT) - whole).cast(EXACT).sum()
+        if keys is None:
+            both = found.cross_join(held.aggregate(**moved))
+        else:
+            by_place = held.group_by(moved_place=held.place).aggregate(**moved)
+            both = found.left_join(by_place, found.place == by_place.moved_place)
+        exact = {name: (both[name] + both[f"moved_{name}"].fill_null(0)).cast(EXACT) for name in totals}
+        return both.select(**{name: exact.get(name, both[name]) for name in found.columns})
+
+    def grid_value(self, rows: Table, column: str, grid: FixedPointGrid) -> Expr:
+        """The value on a grid; 0 where it is missing."""
         return fixed(self.present(rows, column), grid).fill_null(0)
 
     def capped(self, above: Sequence[int]) -> Table:
@@ -743,15 +767,15 @@ def _query_texts(
 ) -> tuple[list[str], list[int]]:
     """The text for each query, and where its integers begin there; queries that go together share one."""
     schema, asked, places = shape.choice.schema, [""] * len(queries), [0] * len(queries)
-    shared: dict[int | None, list[int]] = {}
+    shared: dict[tuple[int | None, bool], list[int]] = {}
     for at, query in enumerate(queries):
         plain, keys = _plain(query, schema), keys_of(query)
         nth = None if keys is None else groups.index(keys)
         if goes_together(query, schema):
-            shared.setdefault(nth, []).append(at)
+            shared.setdefault((nth, _alone(query, shape.choice)), []).append(at)
         else:
             asked[at] = _query_text(plain, repr(plain), nth or 0, shape, dialect)
-    for nth, members in shared.items():
+    for (nth, _), members in shared.items():
         for part in (members[first : first + MOST_TOGETHER] for first in range(0, len(members), MOST_TOGETHER)):
             several = tuple(_plain(queries[at], schema) for at in part)
             text, first = _text_together(several, repr(several), nth or 0, shape, dialect), 0
@@ -759,6 +783,12 @@ def _query_texts(
                 asked[at], places[at] = text, first
                 first += integers_of(queries[at])
     return asked, places
+
+
+def _alone(query: Query, choice: RowChoice) -> bool:
+    """Tell if a query is about other groups of a person than those of the kept rows."""
+    keys = keys_of(query)
+    return isinstance(query, Total) and keys is not None and choice.bound(keys, "kept") is not None
 
 
 def integers_of(query: Query) -> int:
@@ -797,7 +827,17 @@ def _choice(
     most += [query.touch for query in queries if isinstance(query, KeyHolders)]
     few = min([schema.person.rows, *(bound for bound in most if bound is not None)])
     totals = tuple((nth, keys) for nth, keys in enumerate(plain) if "all" in ways[nth])
-    return RowChoice(schema, used, who, few, () if schema.person.column is None else totals)
+    if schema.person.column is None:
+        return RowChoice(schema, used, who, few)
+    first = groups[totals[0][0]] if totals else None
+    return RowChoice(schema, used, who, few, totals, "" if first is None else _grouping(queries, first))
+
+
+def _grouping(queries: Sequence[Query], first: Keys) -> str:
+    """The column of a list of groups, where no query reads it for anything else."""
+    read = set[str]().union(*(cells_read(query) for query in queries))
+    others = {keys.column for query in queries if (keys := keys_of(query)) is not None and keys != first}
+    return "" if first.column in read | others else first.column
 
 
 def _who(schema: Schema, storage: Mapping[str, Storage]) -> Who:
@@ -809,7 +849,9 @@ def _who(schema: Schema, storage: Mapping[str, Storage]) -> Who:
 def _shape(choice: RowChoice) -> _Shape:
     schema = choice.schema
     told = dict(schema.columns), schema.person, schema.format, dict(schema.computed), schema.where
-    return _Shape(choice, repr((*told, dict(schema.tables), choice.used, choice.who, choice.few, choice.totals)))
+    return _Shape(
+        choice, repr((*told, dict(schema.tables), choice.used, choice.who, choice.few, choice.totals, choice.grouping))
+    )
 
 
 def side_statements(

@@ -39,7 +39,7 @@ INTERRUPTED: Final = "Query interrupted"  # its words when Ctrl-C struck inside 
 
 @dataclass(frozen=True, slots=True)
 class DuckDBDialect:
-    """Its SQL as Ibis writes it, but for hexadecimal digits."""
+    """Its SQL as Ibis writes it, but for hexadecimal digits and exact sums."""
 
     def write(self, expression: Any) -> str:
         """The text of an Ibis expression."""
@@ -51,6 +51,7 @@ class DuckDBDialect:
 def _compiler() -> Any:
     """Ibis's compiler for this engine; made when it is first needed, since Ibis is slow to load."""
     import ibis.expr.datatypes as dt
+    import ibis.expr.operations as ops
     import sqlglot.expressions as sge
     from ibis.backends.sql.compilers.duckdb import DuckDBCompiler
 
@@ -64,6 +65,12 @@ def _compiler() -> Any:
                 return super().visit_ScalarUDF(op, **operands)
             (digits,) = operands.values()
             return self.cast(sge.DPipe(this=sge.convert("0x"), expression=digits), dt.int64)
+
+        def visit_Sum(self, op: Any, *, arg: Any, where: Any) -> Any:
+            """A sum of 64-bit integers, which is of 128 bits here: its terms need not be made decimal first."""
+            if not (isinstance(op.arg, ops.Cast) and op.arg.to.is_decimal() and op.arg.arg.dtype == dt.int64):
+                return super().visit_Sum(op, arg=arg, where=where)
+            return self.cast(self.agg.sum(arg.this, where=where), op.arg.to)
 
     return Compiler()
 

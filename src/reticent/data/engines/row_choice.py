@@ -43,6 +43,7 @@ KEY_STAND_IN: Final = "the key goes here, 1f0e9d8c7b6a5948"
 DIGITS: Final = 13  # hexadecimal ones of a drawn number, which is below 2^52
 STEPS: Final = (1 << 31) - 1  # two primes, by which a drawn number gives two that are near to independent
 SHIFTS: Final = (1 << 29) - 3
+PLACE: Final = "int32"  # of places that rows are sorted by
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class RowChoice:
     """Expressions over the typed rows of the used columns; ``who`` is the engine type of persons.
 
     Persons with at most ``few`` rows are left as they are. ``totals`` are the lists of groups, by their numbers, in
-    which totals of all rows are asked for.
+    which totals of all rows are asked for. ``grouping`` is a column that is read for the first of these lists and for
+    nothing else: rows of one place are alike whatever it holds, so they are not sorted by it.
     """
 
     schema: Schema
@@ -58,6 +60,7 @@ class RowChoice:
     who: Who = "string"
     few: int = 0
     totals: tuple[tuple[int, Keys], ...] = ()
+    grouping: str = ""
 
     @property
     def names(self) -> Names:
@@ -93,7 +96,7 @@ class RowChoice:
     @property
     def many(self) -> Table:
         """Their rows, numbered, as a table that stands."""
-        lists = {f"place{nth}": "int64" for nth, _ in self.totals}
+        lists = {f"place{nth}": PLACE for nth, _ in self.totals}
         flags = {f"{flag}{nth}": "boolean" for nth, _ in self.totals for flag in ("inside", "heavy")}
         return ibis.table({**self.shape, "turn": TURN, **lists, **flags}, name="numbered")
 
@@ -109,44 +112,49 @@ class RowChoice:
     def numbered(self) -> Table:
         """Rows of these persons: ``turn`` 0 if they count, and of each list of groups their place, and more.
 
-        ``inside`` is true if the group is one in which the person counts. ``heavy`` is true of at least one row of
-        each group in which the person has more rows than the cap.
+        ``inside`` is true of a place if the group is one in which the person counts. ``heavy`` is true of at least
+        one row of each group in which the person has more rows than the cap. What is known of a person is joined
+        after the rows are sorted, and places are short: a sort takes time and memory by the width of its rows.
         """
-        cap, over = self.schema.person.rows, self.drawn
-        rows = self.typed.drop("turn").inner_join(over, "who")
+        cap = self.schema.person.rows
+        rows = self.typed.drop("turn").semi_join(self.drawn, "who")
         for nth, keys in self.totals:
             rows = self.placed(rows, keys, nth, "left", f"place{nth}")
+            rows = rows.mutate(**{f"place{nth}": rows[f"place{nth}"].cast(PLACE)})
         # the places of the first list go before the values, so that one sort serves both
         first = [rows[f"place{nth}"] for nth, _ in self.totals[:1]]
-        order = [*first, *(rows[name] for name in self.columns)] or [rows.who]
+        order = [*first, *(rows[self.names[name]] for name in self.used if name != self.grouping)] or [rows.who]
         found = {"nth": ibis.row_number().over(group_by="who", order_by=order)}
         for at, (nth, _) in enumerate(self.totals):
             place = rows[f"place{nth}"]
             by = order if at == 0 else [place]
             found[f"heavy{nth}"] = (place.lag(cap).over(group_by="who", order_by=by) == place).fill_null(False)
             found[f"group{nth}"] = ibis.dense_rank().over(group_by="who", order_by=place)
-        rows = self._with_sizes(rows.mutate(**found))
-        counts = ~(rows["size"] > cap) | on_ring(rows.nth, rows["size"], cap, rows.row_draw)
-        turn = ibis.ifelse(counts, ibis.literal(0, TURN), ibis.literal(1, TURN))
+        rows = self._with_persons(rows.mutate(**found))
+        left_out = ~on_ring(rows.nth, rows.row_ring, cap, rows.row_draw)
+        turn = left_out.cast("int32").cast(TURN)
         lists = {f"place{nth}": rows[f"place{nth}"] for nth, _ in self.totals}
         lists |= {f"inside{nth}": self._inside(rows, keys, nth) for nth, keys in self.totals}
         lists |= {f"heavy{nth}": rows[f"heavy{nth}"] for nth, _ in self.totals}
         return rows.select("who", *self.columns, turn=turn, **lists)
 
-    def _with_sizes(self, rows: Table) -> Table:
-        """Rows with the number of groups of their person: an aggregate is cheaper than one more window."""
-        found = {
-            f"groups{nth}": _up_to(rows[f"group{nth}"], rows[f"place{nth}"]).max()
-            for nth, keys in self.totals
-            if self.bound(keys, "all") is not None
-        }
-        return rows.inner_join(rows.group_by("who").aggregate(**found), "who") if found else rows
+    def _with_persons(self, rows: Table) -> Table:
+        """Rows with what is known of their person, and its number of groups: an aggregate is cheaper than a window."""
+        persons = self.drawn
+        most = {nth: bound for nth, keys in self.totals if (bound := self.bound(keys, "all")) is not None}
+        found = {f"groups{nth}": _up_to(rows[f"group{nth}"], rows[f"place{nth}"]).max() for nth in most}
+        if found:
+            persons = persons.inner_join(rows.group_by("who").aggregate(**found), "who")
+        rings = {f"ring{nth}": ring_of(persons[f"groups{nth}"], bound) for nth, bound in most.items()}
+        row_ring = ring_of(persons["size"], self.schema.person.rows)
+        persons = persons.select("who", "row_draw", "group_draw", row_ring=row_ring, **rings)
+        return rows.inner_join(persons, "who")
 
     def _inside(self, rows: Table, keys: Keys, nth: int) -> Expr:
-        place, most = rows[f"place{nth}"], self.bound(keys, "all")
+        most = self.bound(keys, "all")
         if most is None:
-            return place.notnull()
-        return place.notnull() & _in_few(rows[f"group{nth}"], rows[f"groups{nth}"], most, rows.group_draw)
+            return ibis.literal(True)
+        return on_ring(rows[f"group{nth}"], rows[f"ring{nth}"], most, rows.group_draw)
 
     def base(self) -> Table:
         """All rows; ``turn`` is 0 if they count."""
@@ -232,7 +240,8 @@ class RowChoice:
         nth : int
             Number of these groups among those of a run.
         of : Of
-            Rows that are meant.
+            Rows that are meant. With all of them, ``inside`` tells if the person counts in the group with all rows;
+            rows that count otherwise are there too, by their ``turn``.
 
         Returns
         -------
@@ -243,8 +252,10 @@ class RowChoice:
             return self.placed(self.rows(of), keys, nth)
         few = self.placed(self.of_few(self.typed), keys, nth)
         if of == "all":
-            many = self.many.filter(self.many[f"inside{nth}"])
-            many = many.select("who", *self.columns, "turn", place=many[f"place{nth}"])
+            few, many = few.mutate(inside=ibis.literal(True)), self.many
+            place, inside = many[f"place{nth}"], many[f"inside{nth}"]
+            many = many.filter(place.notnull() & (inside | (many.turn < 1)))
+            many = many.select("who", *self.columns, "turn", place=place.cast("int64"), inside=inside)
         else:
             many = ibis.table({**self.shape, "turn": TURN, "place": "int64"}, name=f"chosen{nth}")
         return few.union(many.select(*few.columns), distinct=False)
@@ -252,7 +263,7 @@ class RowChoice:
     def heavy(self, nth: int) -> Table:
         """Persons and groups in which they count with more rows than the cap."""
         rows = self.many.filter(self.many[f"inside{nth}"] & self.many[f"heavy{nth}"])
-        return rows.select(heavy_who=rows.who, heavy_place=rows[f"place{nth}"]).distinct()
+        return rows.select(heavy_who=rows.who, heavy_place=rows[f"place{nth}"].cast("int64")).distinct()
 
 
 @ibis.udf.scalar.builtin(name="hexadecimal", signature=(("string",), "int64"))  # type: ignore[untyped-decorator]
@@ -265,18 +276,26 @@ def drawn(digest: Expr, nth: int) -> Expr:
     return _hexadecimal(digest.substr(nth * DIGITS, DIGITS))
 
 
-def on_ring(nth: Expr, size: Expr, most: int, draw: Expr) -> Expr:
-    """Tell if the row with this number, of ``size``, is one of ``most`` that count: of each stretch of the ring one.
+def ring_of(size: Expr, most: int) -> Expr:
+    """The size of a ring on which ``most`` rows count; fewer rows lie on one of that many, and all of them count."""
+    return ibis.ifelse(size > most, size, ibis.literal(most, "int64"))
+
+
+def on_ring(nth: Expr, ring: Expr, most: int, draw: Expr) -> Expr:
+    """Tell if the row with this number is one of ``most`` that count: of each stretch of the ring one.
 
     Of integers that are not negative, remainders are the same on every engine. Row j of the ring lies in stretch
-    floor(j most / size), and ``part`` is what is over. It is row floor(part / most) of its stretch, of ``length``.
+    floor(j most / ring), and ``part`` is what is over. It is row floor(part / most) of its stretch, of ``length``.
+
+    There is no case in here and no "or". What an engine may leave out it does not share between the parts, so it would
+    compute most of these terms several times.
 
     Parameters
     ----------
     nth : Expr
         Number of the row, from 0.
-    size : Expr
-        Rows of the person, at least 1.
+    ring : Expr
+        Rows on the ring, at least ``most``.
     most : int
         Rows that count.
     draw : Expr
@@ -285,12 +304,12 @@ def on_ring(nth: Expr, size: Expr, most: int, draw: Expr) -> Expr:
     Returns
     -------
     Expr
-        True for exactly ``most`` of the numbers, where ``size`` is at least that.
+        True for exactly ``most`` of the numbers.
     """
-    whole = (nth.cast("int64") + draw % size) % size * most
-    part = whole % size
+    whole = (nth.cast("int64") + draw % ring) % ring * most
+    part = whole % ring
     first = part % most
-    length = ((size - first + (most - 1)).cast("float64") / double(float(most))).floor().cast("int64")
+    length = ((ring - first + (most - 1)).cast("float64") / double(float(most))).floor().cast("int64")
     place = (draw % STEPS * ((whole - part) % STEPS) + draw % SHIFTS) % STEPS % length
     return part - first == place * most
 
@@ -314,16 +333,12 @@ def few_groups(rows: Table, group: Expr, place: Expr, most: int) -> Expr:
     Expr
         True or false.
     """
-    return _in_few(group, _up_to(group, place).max().over(group_by="who"), most, rows.group_draw)
+    return on_ring(group, ring_of(_up_to(group, place).max().over(group_by="who"), most), most, rows.group_draw)
 
 
 def _up_to(group: Expr, place: Expr) -> Expr:
     """Groups of a person up to this one, at least 1; the largest is how many there are."""
     return ibis.ifelse(place.notnull(), group.cast("int64") + 1, ibis.literal(1, "int64"))
-
-
-def _in_few(group: Expr, size: Expr, most: int, draw: Expr) -> Expr:
-    return ~(size > most) | on_ring(group, size, most, draw)
 
 
 def keys_table(keys: Keys, schema: Schema) -> pa.Table:
