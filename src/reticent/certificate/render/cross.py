@@ -52,9 +52,22 @@ class CrossTable:
         return found
 
 
-def crossed(answer: Answer, called: Mapping[str, str] = UNCALLED) -> CrossTable | None:
-    """The cross table of an answer, with the longer arm of each interval; None for one that is not by two columns."""
-    if not answer.cells:
+def crossed(answer: Answer, called: Mapping[str, str] = UNCALLED, *, most: int | None = None) -> CrossTable | None:
+    """The cross table of an answer, with the longer arm of each interval; None for one that is not by two columns.
+
+    Parameters
+    ----------
+    answer : Answer
+    called : mapping of str to str
+        Names for people of the columns that have one.
+    most : int, optional
+        Most rows, and most columns, of a table; before a cell of a longer one is written, there is none.
+
+    Returns
+    -------
+    CrossTable or None
+    """
+    if not answer.cells or (most is not None and len(answer.cells) > (most + 1) ** 2):
         return None
     groups = answer.name.rpartition(" by ")[2].removesuffix(TOTALS)
     names = tuple(name for name, _ in answer.cells[0].label)
@@ -62,7 +75,7 @@ def crossed(answer: Answer, called: Mapping[str, str] = UNCALLED) -> CrossTable 
         return None
     found = {tuple(dict(cell.label).get(name) for name in names): cell for cell in answer.shown}
     rows, columns = ([*dict.fromkeys(key[place] for key in found)] for place in (0, 1))
-    if len(found) < len(rows) * len(columns):
+    if len(found) < len(rows) * len(columns) or (most is not None and max(len(rows), len(columns)) > most):
         return None
     down, across = (plain(called.get(name, name)) for name in names)
     return CrossTable(

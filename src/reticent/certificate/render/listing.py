@@ -100,8 +100,8 @@ def _rows(answer: Answer, called: Mapping[str, str]) -> Iterator[Line]:
 
 def _cross_lines(answer: Answer, called: Mapping[str, str]) -> list[str]:
     """The lines of a cross table of two groups, turned where that is shorter; none where it is too long."""
-    table = crossed(answer, called)
-    if table is None or max(len(table.rows), len(table.heads)) > MOST:
+    table = crossed(answer, called, most=MOST)
+    if table is None:
         return []
     ways = [(one, one.lines(WIDTH - 2)) for one in (table, table.turned())]
     whole = [lines for one, lines in ways if len(lines) == len(one.rows) + 2]  # every column beside the others
