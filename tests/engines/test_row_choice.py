@@ -227,3 +227,12 @@ def test_values_of_many_groups_are_sorted_at_once() -> None:
         wanted = {value: int(counts[inside & (values == value)].sum()) for value in np.unique(values[inside]).tolist()}
         assert dict(zip(found[group][0].tolist(), found[group][1].tolist(), strict=True)) == wanted
         assert list(found[group][0]) == sorted(wanted)
+
+
+def test_a_sum_of_whole_numbers_stands_alone_so_that_a_window_may_follow() -> None:
+    rows = ibis.table({"who": "int64", "x": "int64"}, name="rows")
+    sums = rows.select(all=rows.x.cast("decimal(38,0)").sum().over(group_by="who"))
+    connection = ibis.duckdb.connect()
+    connection.create_table("rows", pa.table({"who": [1, 1, 2], "x": [2**62, 2**62, 3]}))
+    found = connection.con.execute(DuckDBDialect().write(sums)).fetchall()
+    assert sorted(found) == [(3,), (2**63,), (2**63,)]

@@ -70,7 +70,7 @@ def _compiler() -> Any:
             """A sum of 64-bit integers, which is of 128 bits here: its terms need not be made decimal first."""
             if not (isinstance(op.arg, ops.Cast) and op.arg.to.is_decimal() and op.arg.arg.dtype == dt.int64):
                 return super().visit_Sum(op, arg=arg, where=where)
-            return self.cast(self.agg.sum(arg.this, where=where), op.arg.to)
+            return self.agg.sum(arg.this, where=where)  # alone, since a window may stand behind it
 
     return Compiler()
 
