@@ -11,6 +11,7 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Final, TypeAlias, assert_never
 
+from reticent.statistics import even_spread
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.magnitude import candidates, usual_binade
 from reticent.statistics.quantiles.quantile_step import GroupSize
@@ -22,7 +23,7 @@ from reticent.statistics.unbounded.clipped_mean import ClippedMean
 from reticent.statistics.unbounded.coinpress import BETA, CoinPressMean
 from reticent.statistics.unbounded.coinpress import UNIT as BALL
 from reticent.statistics.unbounded.column_counts import CROWD, Census, supposed
-from reticent.statistics.unbounded.confidence_bounds import FINE, REACH
+from reticent.statistics.unbounded.confidence_bounds import EVEN_PLACES, FINE, REACH
 from reticent.statistics.unbounded.joint import NUMBERED, JointQuantiles
 from reticent.statistics.unbounded.location import UNIT, Huber
 from reticent.statistics.unbounded.quantile_range import QuantileRange
@@ -154,8 +155,8 @@ def tied(made: JointQuantiles, n: float, spread: float | None) -> bool:
     -------
     bool
     """
-    mechanism = None if made.census is None else made.census.mechanism
-    return spread is not None and ties_expected(made.cells, n, spread, CROWD, mechanism)
+    mechanism, crowd = (None, CROWD) if made.census is None else (made.census.mechanism, made.census.crowd)
+    return spread is not None and ties_expected(made.cells, n, spread, crowd, mechanism)
 
 
 def in_other_shapes(
@@ -181,19 +182,19 @@ def in_other_shapes(
     """
     joint = made.joint if isinstance(made, QuantileRange) else made
     step = 0.0 if joint.cells.step is None else float(joint.cells.step) / (DEVIATIONS * spread)
-    radius = None if joint.census is None else joint.census.mechanism.radius(0.02)
+    census = joint.census
     asked: list[tuple[str, ColumnShape | None, bool]] = []
     if heaped and not usually_tied:
         asked.append((HEAPED, None, True))
     for one in OTHERS:
-        ties = radius is not None and n * one.tied(n, step, CROWD) > max(radius, TIED * n)
+        ties = census is not None and n * one.tied(n, step, census.crowd) > max(census.mechanism.radius(0.02), TIED * n)
         asked += [(one.name, one, ties)] if heaped or not ties else []
     found: list[tuple[str, tuple[float, float]]] = []
     for name, shape, ties in asked:
         if isinstance(made, QuantileRange):
-            widths = of_spread(made, n, spread, ties=ties, shape=shape)
+            widths = of_spread(made, n, spread, ties=ties, shape=shape, heaped=name == HEAPED)
         else:
-            widths = of_quantiles(made, n, spread, ties=ties, shape=shape)
+            widths = of_quantiles(made, n, spread, ties=ties, shape=shape, heaped=name == HEAPED)
         found += [(name, widths)] if widths is not None and widths[0] else []  # none for a quantile that is a bound
     return tuple(found)
 
@@ -248,7 +249,13 @@ def _noise_of_centre(
 
 
 def of_quantiles(
-    made: JointQuantiles, n: float, spread: float | None, *, ties: bool, shape: ColumnShape | None = None
+    made: JointQuantiles,
+    n: float,
+    spread: float | None,
+    *,
+    ties: bool,
+    shape: ColumnShape | None = None,
+    heaped: bool = False,
 ) -> Widths:
     """The widest of several quantiles.
 
@@ -263,6 +270,8 @@ def of_quantiles(
         True for values of which many are equal.
     shape : ColumnShape, optional
         A public shape between bounds; by default normal.
+    heaped : bool
+        True for equal values that no width of cells makes even.
 
     Returns
     -------
@@ -272,19 +281,27 @@ def of_quantiles(
     if not made.feasible(supposed(made.census, n)):
         return None
     noise = sampling = 0.0
+    gaps = ties and bool(made.wanted) and (heaped or not _decides(made, n))
+    cell = _cell(made, n, spread) if ties and made.wanted and not gaps else 0.0
     for q in made.levels:
         ranks = normal_half_width(made.terms.together * n * float(q * (1 - q)))
         moved = half_width(NONE, [made.errors[q] / math.sqrt(2.0)])
         slope = _slope(float(q), n, shape, moved + ranks)
-        widths = moved * slope, ranks * slope
-        if ties and made.wanted:
+        widths = moved * slope + cell / 2.0, ranks * slope
+        if gaps:
             widths = _among_ties(made, q, n, spread, shape)
         noise, sampling = max(noise, widths[0]), max(sampling, widths[1])
     return noise, sampling
 
 
 def of_spread(
-    made: QuantileRange, n: float, spread: float | None, *, ties: bool, shape: ColumnShape | None = None
+    made: QuantileRange,
+    n: float,
+    spread: float | None,
+    *,
+    ties: bool,
+    shape: ColumnShape | None = None,
+    heaped: bool = False,
 ) -> Widths:
     """The distance of two quantiles, as ``of_quantiles`` has them; among ties both intervals are added.
 
@@ -299,6 +316,8 @@ def of_spread(
         True for values of which many are equal.
     shape : ColumnShape, optional
         A public shape between bounds; by default normal.
+    heaped : bool
+        True for equal values that no width of cells makes even.
 
     Returns
     -------
@@ -312,13 +331,29 @@ def of_spread(
     values = joint.terms.together * n
     reach = {q: normal_half_width(values * float(q * (1 - q))) + joint.own[q] for q in joint.levels}
     slopes = {q: _slope(float(q), n, shape, reach[q]) for q in joint.levels}
-    if ties and joint.wanted:
+    gaps = ties and bool(joint.wanted) and (heaped or not _decides(joint, n))
+    cell = _cell(joint, n, spread) if ties and joint.wanted and not gaps else 0.0
+    if gaps:
         one, two = (_among_ties(joint, q, n, spread, shape) for q in (joint.levels[0], joint.levels[-1]))
         return one[0] + two[0], one[1] + two[1]
     noise = half_width(NONE, [slopes[q] * joint.own[q] for q in (joint.levels[0], joint.levels[-1])])
     first, third = (math.sqrt(values * float(q * (1 - q))) * slopes[q] for q in (joint.levels[0], joint.levels[-1]))
     alike = low * (1.0 - high) / math.sqrt(low * (1.0 - low) * high * (1.0 - high))
-    return noise, normal_half_width(first**2 + third**2 - 2.0 * alike * first * third)
+    return noise + cell, normal_half_width(first**2 + third**2 - 2.0 * alike * first * third)
+
+
+def _decides(made: JointQuantiles, n: float) -> bool:
+    """Tell if n values are enough to find a width of cells that is even."""
+    return even_spread.decided(n, made.even.radius(0.02))
+
+
+def _cell(made: JointQuantiles, n: float, spread: float | None) -> float:
+    """The finest width of cells for equal values, in standard deviations: a power of 2."""
+    apart = NORMAL.inv_cdf(float(made.levels[-1])) - NORMAL.inv_cdf(float(made.levels[0]))
+    step = apart / (1.5 * 2.0 ** EVEN_PLACES[0])
+    if spread is not None and made.cells.step is not None:
+        step = max(step, 2.0 ** math.ceil(math.log2(float(made.cells.step))) / spread)
+    return step
 
 
 def _among_ties(
