@@ -111,7 +111,7 @@ def test_the_finest_width_is_taken_of_which_little_stands_out() -> None:
     assert standing[:2] == [9, 9]
     assert standing[2] == 0
     assert even_spread.chosen(standing, 9.0, 1.0) == 2
-    assert even_spread.chosen(standing, 9.0, 3.0) is None
+    assert even_spread.chosen(standing, 9.0, 4.0) is None
     assert even_spread.chosen(standing[:2], 9.0, 1.0) is None
     assert even_spread.standing_out(counts(())) == 0
 

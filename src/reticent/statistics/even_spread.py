@@ -1,6 +1,6 @@
 """Equal values spread evenly over cells, where private counts show that no cell stands out.
 
-    widths        four public widths of cells, each four times the one before; of a magnitude, or of the bounds
+    widths        three public widths of cells, each four times the one before; of a magnitude, or of the bounds
     standing out  values by which cells hold more than both their neighbours together, for each width; noisy
     spread        the values of a cell stand evenly over 1,024 parts of it, at the finest width where few stand out
 
@@ -21,23 +21,23 @@ import numpy as np
 
 from reticent.data.candidates import Cells, merged
 from reticent.data.table import Counts
+from reticent.statistics.quantiles.shapes import STANDING
 from reticent.statistics.ranks import Runs
 from reticent.statistics.unbounded.rank_slices import SLICES, runs_of, whole
 
-PLACES: Final = (10, 8, 6, 4)  # binary places of a width in the range, the finest first
+PLACES: Final = (8, 6, 4)  # binary places of a width in the range, the finest first
 MOVED: Final = 2  # what a row added or removed moves the count of one width by
 REPLACED: Final = 3  # the same of a row replaced
-STANDING: Final = 0.05  # share of values that may stand out at a width that is taken
-DECIDED: Final = 0.25  # noise of at most this share of the values decides
+DECIDED: Final = 0.35  # noise of at most this share of the values decides
 
 
 def moved_by(kind: str) -> int:
-    """Change of all four counts together by one row, added or removed, or replaced (``kind``)."""
+    """Change of all counts together by one row, added or removed, or replaced (``kind``)."""
     return (REPLACED if kind == "substitute" else MOVED) * len(PLACES)
 
 
 def widths(among: Cells, bits: int) -> tuple[Cells, ...]:
-    """Cells of the four widths, the finest first, for a range of 2^``bits`` candidates; none is finer than those.
+    """Cells of the widths, the finest first, for a range of 2^``bits`` candidates; none is finer than those.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.quantiles.shapes import TIED, ColumnShape, WeightShape, ties_expected
 from reticent.statistics.ranks import cell_share, draw, placed, runs, sensitivity
-from reticent.statistics.replies import HEAPED, LIKELY, USUAL, Replies, passing
+from reticent.statistics.replies import HEAPED, LIKELY, ROUNDED, USUAL, Replies, passing
 from reticent.statistics.robust.scale import QUARTILES
 from reticent.statistics.unbounded.rank_slices import SLICES
 
@@ -428,10 +428,11 @@ class QuantileStep:
         bits = (among.highest - among.lowest).bit_length() - 1
         return even_spread.widths(among, bits - (1 + magnitude.WIDER if self.cells.free else 0))
 
-    def _usual_even(self, values: float, way: Division, among: Cells) -> Cells | None:
-        """The cells that a plan supposes tied values to be spread over: the finest that there are."""
+    def _usual_even(self, values: float, way: Division, among: Cells, width: int = 0) -> Cells | None:
+        """The cells that a plan supposes tied values to be spread over: the finest that there are, or another."""
         sure = all(even_spread.decided(values, one.radius(0.02)) for one in self._even(way))
-        return next(iter(self._widths_among(among)), None) if way.even and sure else None
+        cells = self._widths_among(among)
+        return cells[width] if way.even and sure and cells else None
 
     def _spread_size(self, data: Counts, size: GroupSize, way: Division, among: Cells, entropy: Entropy) -> GroupSize:
         """The size with the cells that equal values are spread over, if there are such."""
@@ -555,9 +556,11 @@ class QuantileStep:
             # Among ties the value may be as far off as the interval allows for, so the two parts add up to its half.
             half = (high - low) / 2.0
             return Estimate(drawn.value, low, high, half * (1.0 - ranks / shift), half * ranks / shift)
-        slope = abs(drawn.high - drawn.low) / (2.0 * shift)
+        spaced = size.even is not None and drawn.apart is not None
+        apart = drawn.apart if spaced and drawn.apart is not None else abs(drawn.high - drawn.low)
+        slope, cell = apart / (2.0 * shift), half_cell(size.even) if spaced else 0.0
         rank = 1.0 / self.rate(self._mechanism(level, way.value), level)
-        return Estimate(drawn.value, low, high, half_width(NONE, [rank]) * slope, ranks * slope)
+        return Estimate(drawn.value, low, high, half_width(NONE, [rank]) * slope + cell, ranks * slope)
 
     def _distance(
         self, first: QuantileDraw, third: QuantileDraw, among: Cells, size: GroupSize, way: Division
@@ -721,29 +724,33 @@ class QuantileStep:
         """Half-widths for the other public shapes of a column between bounds, and for heaped values."""
         found = []
         if heaped and not tied:
-            found.append((HEAPED, *self._widths(size, squares, None, tied=True, heaped=True)))
+            found.append((HEAPED, *self._widths(size, squares, None, tied=True, width=None)))
+        if any(way.even for way in self.pricing.ways):
+            found.append((ROUNDED, *self._widths(size, squares, None, tied=True, width=-1)))
         if self.cells.free:
             return tuple(found)
         for shape in shapes.OTHERS:
             ties = self._ties_of(shape, size)
             if heaped or not ties:
-                found.append((shape.name, *self._widths(size, squares, shape, tied=ties)))
+                found.append(
+                    (shape.name, *self._widths(size, squares, shape, tied=ties, width=None if shape.heaped else 0))
+                )
         return tuple(widths for widths in found if widths[1])  # a quantile that is a bound has no noise
 
     def _widths(
-        self, size: float, squares: float, shape: ColumnShape | None, *, tied: bool, heaped: bool = False
+        self, size: float, squares: float, shape: ColumnShape | None, *, tied: bool, width: int | None = 0
     ) -> tuple[float, float]:
         """Half-widths of noise and sampling for ``size`` values of a shape, by default of the usual one.
 
         Of several quantiles those of the widest. Of weighted rows ``squares`` are the squares of weights by their sum.
-        Tied values can be spread evenly unless they are ``heaped``.
+        Tied values are spread evenly over cells of one ``width``, by default the finest; None where none is even.
         """
         found: list[tuple[float, float]] = []
         among = candidates(self.cells, usual_binade(self.cells) if self.cells.free else None, tied=tied)
         supposed = self._supposed(size)
         way = self._way(replace(supposed, tied=tied) if tied else supposed) or self.pricing.ways[0]
-        even = None if heaped else self._usual_even(size, way, among)
-        cell = 0.0 if even is None or (even.whole and not self.spread) else float(even.step or 0) / 2.0
+        even = None if width is None else self._usual_even(size, way, among, width)
+        cell = half_cell(even)
         for level in self.levels:
             supposed, q = GroupSize(size, tied, size, even=even), float(level)
             if self.query.weight is not None:
@@ -763,7 +770,8 @@ class QuantileStep:
             return max(noises) + cell, max(samplings)
         if tied and even is None:  # the intervals of both quartiles are added
             return sum(noises), sum(samplings)
-        return math.hypot(*noises) + 2.0 * cell, math.sqrt(sum(s * s for s in samplings) - 2 / 3 * math.prod(samplings))
+        wide = 0.0 if even is None else float(even.step or 0)
+        return math.hypot(*noises) + wide, math.sqrt(sum(s * s for s in samplings) - 2 / 3 * math.prod(samplings))
 
     def _replies(self, size: float, *, tied: bool) -> Replies:
         """For values of the usual shape, which are ``tied`` on a coarse grid, and for heaped ones."""
@@ -799,6 +807,11 @@ class QuantileStep:
         step = 0.0 if self.cells.step is None else float(self.cells.step) / self._width
         ties = size * shape.tied(size, step, self.pricing.crowd / self._unit)
         return ties > max(self.pricing.size.radius(0.02) / self._unit, TIED * size)
+
+
+def half_cell(even: Cells | None) -> float:
+    """Half of the width of cells that equal values were spread over; whole numbers are their own cells."""
+    return 0.0 if even is None or even.whole else float(even.step or 0) / 2.0
 
 
 def _needed(part: float, weight: float, *, tied: bool) -> float:

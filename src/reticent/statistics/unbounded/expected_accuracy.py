@@ -7,6 +7,7 @@ those of the intervals, with the population in place of what was drawn.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Final, TypeAlias, assert_never
@@ -16,7 +17,7 @@ from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_
 from reticent.statistics.magnitude import candidates, usual_binade
 from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.quantiles.shapes import OTHERS, TIED, ColumnShape, ties_expected
-from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
+from reticent.statistics.replies import HEAPED, ROUNDED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.tails import allowed, stretch
 from reticent.statistics.unbounded import clipped_mean, trimmed_mean
 from reticent.statistics.unbounded.clipped_mean import ClippedMean
@@ -186,15 +187,18 @@ def in_other_shapes(
     asked: list[tuple[str, ColumnShape | None, bool]] = []
     if heaped and not usually_tied:
         asked.append((HEAPED, None, True))
+    if joint.wanted:
+        asked.append((ROUNDED, None, True))
     for one in OTHERS:
         ties = census is not None and n * one.tied(n, step, census.crowd) > max(census.mechanism.radius(0.02), TIED * n)
         asked += [(one.name, one, ties)] if heaped or not ties else []
     found: list[tuple[str, tuple[float, float]]] = []
     for name, shape, ties in asked:
+        width = None if name == HEAPED or (shape is not None and shape.heaped) else -1 if name == ROUNDED else 0
         if isinstance(made, QuantileRange):
-            widths = of_spread(made, n, spread, ties=ties, shape=shape, heaped=name == HEAPED)
+            widths = of_spread(made, n, spread, ties=ties, shape=shape, width=width)
         else:
-            widths = of_quantiles(made, n, spread, ties=ties, shape=shape, heaped=name == HEAPED)
+            widths = of_quantiles(made, n, spread, ties=ties, shape=shape, width=width)
         found += [(name, widths)] if widths is not None and widths[0] else []  # none for a quantile that is a bound
     return tuple(found)
 
@@ -255,7 +259,7 @@ def of_quantiles(
     *,
     ties: bool,
     shape: ColumnShape | None = None,
-    heaped: bool = False,
+    width: int | None = 0,
 ) -> Widths:
     """The widest of several quantiles.
 
@@ -270,8 +274,8 @@ def of_quantiles(
         True for values of which many are equal.
     shape : ColumnShape, optional
         A public shape between bounds; by default normal.
-    heaped : bool
-        True for equal values that no width of cells makes even.
+    width : int or None
+        The width of cells over which equal values are spread, by default the finest; None where none is even.
 
     Returns
     -------
@@ -281,8 +285,9 @@ def of_quantiles(
     if not made.feasible(supposed(made.census, n)):
         return None
     noise = sampling = 0.0
-    gaps = ties and bool(made.wanted) and (heaped or not _decides(made, n))
-    cell = _cell(made, n, spread) if ties and made.wanted and not gaps else 0.0
+    made = replace(made, of_ties=ties and bool(made.wanted))
+    gaps = made.of_ties and (width is None or not _decides(made, n))
+    cell = _cell(made, width or 0, spread) if made.of_ties and not gaps else 0.0
     for q in made.levels:
         ranks = normal_half_width(made.terms.together * n * float(q * (1 - q)))
         moved = half_width(NONE, [made.errors[q] / math.sqrt(2.0)])
@@ -301,7 +306,7 @@ def of_spread(
     *,
     ties: bool,
     shape: ColumnShape | None = None,
-    heaped: bool = False,
+    width: int | None = 0,
 ) -> Widths:
     """The distance of two quantiles, as ``of_quantiles`` has them; among ties both intervals are added.
 
@@ -316,8 +321,8 @@ def of_spread(
         True for values of which many are equal.
     shape : ColumnShape, optional
         A public shape between bounds; by default normal.
-    heaped : bool
-        True for equal values that no width of cells makes even.
+    width : int or None
+        The width of cells over which equal values are spread, by default the finest; None where none is even.
 
     Returns
     -------
@@ -331,8 +336,9 @@ def of_spread(
     values = joint.terms.together * n
     reach = {q: normal_half_width(values * float(q * (1 - q))) + joint.own[q] for q in joint.levels}
     slopes = {q: _slope(float(q), n, shape, reach[q]) for q in joint.levels}
-    gaps = ties and bool(joint.wanted) and (heaped or not _decides(joint, n))
-    cell = _cell(joint, n, spread) if ties and joint.wanted and not gaps else 0.0
+    joint = replace(joint, of_ties=ties and bool(joint.wanted))
+    gaps = joint.of_ties and (width is None or not _decides(joint, n))
+    cell = _cell(joint, width or 0, spread) if joint.of_ties and not gaps else 0.0
     if gaps:
         one, two = (_among_ties(joint, q, n, spread, shape) for q in (joint.levels[0], joint.levels[-1]))
         return one[0] + two[0], one[1] + two[1]
@@ -347,10 +353,10 @@ def _decides(made: JointQuantiles, n: float) -> bool:
     return even_spread.decided(n, made.even.radius(0.02))
 
 
-def _cell(made: JointQuantiles, n: float, spread: float | None) -> float:
-    """The finest width of cells for equal values, in standard deviations: a power of 2."""
+def _cell(made: JointQuantiles, width: int, spread: float | None) -> float:
+    """A width of cells for equal values, in standard deviations: a power of 2."""
     apart = NORMAL.inv_cdf(float(made.levels[-1])) - NORMAL.inv_cdf(float(made.levels[0]))
-    step = apart / (1.5 * 2.0 ** EVEN_PLACES[0])
+    step = apart / (1.5 * 2.0 ** EVEN_PLACES[width])
     if spread is not None and made.cells.step is not None:
         step = max(step, 2.0 ** math.ceil(math.log2(float(made.cells.step))) / spread)
     return step

@@ -494,8 +494,10 @@ class JointQuantiles:
             noise = max(shift - sampling, 0.0)
         else:
             noise = half_width(NONE, [self.errors[q] / math.sqrt(2.0)])
-        slope = (high - low) / (2.0 * shift)
-        return Estimate(value, low, high, noise * slope, sampling * slope)
+        apart = self.distance(q, drawn) if drawn.size.even is not None else high - low
+        spaced = math.isfinite(apart)
+        slope, cell = (apart if spaced else high - low) / (2.0 * shift), self.resolution(drawn) / 2.0 if spaced else 0.0
+        return Estimate(value, low, high, noise * slope + cell, sampling * slope)
 
 
 # --- one draw, and the tree of them ----------------------------------------------------------------------------------
@@ -507,7 +509,7 @@ def _mechanism(epsilon: Fraction) -> Exponential:
 
 
 def _across(epsilon: Fraction, parts: int, label: str) -> Guarantee:
-    """Of as many draws as there are parts of the table, of which a row is in one."""
+    """The guarantee of as many draws as the table has parts, of which a row is in one."""
     return compose.across([_mechanism(epsilon).guarantee] * parts, neighbours=ROW, label=label)
 
 
