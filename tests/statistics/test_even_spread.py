@@ -207,6 +207,18 @@ def of_whole(question: str, tables: list[NDArray[np.float64]]) -> list[tuple[flo
     return found
 
 
+def test_a_quantile_of_costs_of_which_most_are_zero_has_the_size_of_the_others() -> None:
+    """The level .8 lies among 60 % of zeros and e^(4 + Z): its magnitude was 0, and the answer off by half."""
+
+    def costs(generator: np.random.Generator, n: int) -> NDArray[np.float64]:
+        return np.where(generator.random(n) < 0.6, 0.0, np.round(generator.lognormal(4.0, 1.0, n)))
+
+    found = released("quantile(x, 0.8)", costs, "add_remove", "0.3", 20_000, 20)
+    assert len(found) == 20
+    assert not too_low(sum(low <= 55.0 <= high for low, high, _ in found), 20)
+    assert median(high - low for low, high, _ in found) < 60.0
+
+
 def test_a_real_column_of_few_values_keeps_the_wide_interval() -> None:
     def three(generator: np.random.Generator, n: int) -> NDArray[np.float64]:
         return generator.choice([0.0, 1.0, 5.0], n, p=[0.4, 0.3, 0.3])

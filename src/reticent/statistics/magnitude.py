@@ -49,11 +49,12 @@ def binades(base: Cells) -> Cells:
 def level(levels: Sequence[Fraction]) -> Fraction:
     """The level of |x| whose binade is asked for, so that the outermost of ``levels`` is within reach.
 
-    No quantile at q lies further out than that of |x| at max(q, 1 - q). Half as far into the tails is enough: a tail
-    without a mean is twice as far out there at most.
+    No quantile at q lies further out than that of |x| at max(q, 1 - q). Of several quantiles half as far into the tails
+    is enough, and asks for fewer values: a tail without a mean is twice as far out there at most. A single quantile
+    has a level of its own, below which most values may be 0.
     """
     outside = min(min(q, 1 - q) for q in levels)
-    return 1 - min(2 * outside, Fraction(1, 2))
+    return 1 - min(outside if len(levels) == 1 else 2 * outside, Fraction(1, 2))
 
 
 def by_binade(base: Cells, data: Counts) -> Runs:
