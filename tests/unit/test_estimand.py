@@ -76,7 +76,10 @@ def test_bounds_and_caps_stand_in_the_estimand() -> None:
         budget="9",
     )
     lines = {line.name: line.estimand for line in study.plan(["sum(x)", "mean(x, low=2, high=4)"], epsilon="1").lines}
-    assert lines["sum(x)"] == "sum of x over this table, values cut to [0, 9], at most 2 of each person"
+    assert (
+        lines["sum(x)"]
+        == "sum of x over this table, values cut to [0, 9], at most 2 of each person, drawn for this release"
+    )
     assert lines["mean(x, low=2, high=4)"] == (
         "population mean of x, values cut to [2, 4], of at most 2 rows of each person"
     )

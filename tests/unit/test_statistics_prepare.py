@@ -94,21 +94,37 @@ def test_the_share_of_capped_people_costs_what_it_was_given() -> None:
         prepare(parse("capped"), setting("add_remove"), Fraction(1))
 
 
-def test_few_integers_have_a_bin_each_and_more_need_edges() -> None:
-    """400 values need no edges and 401 do; a real column always does."""
-    for most, enough in ((399, True), (400, False)):
-        schema = Schema({"n": integer(0, most)}, Person("add_remove"))
-        setting = Setting(schema, None)
-        asked = parse("histogram(n)")
-        if not enough:
-            with pytest.raises(QuestionError, match="at most 400 values need none"):
-                prepare(asked, setting, Fraction(1))
-            continue
-        step = prepare(asked, setting, Fraction(1))
-        (query,) = step.queries
-        assert isinstance(query, Tally)
-        assert query.edges == tuple(map(Fraction, range(401)))
-        assert step.guarantee.loss == PureDP(Fraction(1))
+@pytest.mark.parametrize(
+    ("column", "edges", "ends"),
+    [
+        (integer(0, 399), tuple(range(401)), "[0, 399]"),
+        (integer(0, 400), tuple(range(0, 401, 20)), "[0, 400]"),
+        (integer(-60, 1440), (-60, *range(0, 1401, 100), 1440), "[-60, 1440]"),
+        (real(0, 1), tuple(Fraction(place, 20) for place in range(21)), "[0, 1]"),
+        (
+            real("-3.5", "4.2"),
+            (Fraction("-3.5"), *(Fraction(place, 2) for place in range(-6, 9)), Fraction("4.2")),
+            "[-3.5, 4.2]",
+        ),
+    ],
+    ids=["400 values", "401 values", "odd ends", "unit", "round"],
+)
+def test_numbers_with_bounds_have_bins_of_their_own(
+    column: Column, edges: tuple[int | Fraction, ...], ends: str
+) -> None:
+    """A bin for each of 400 integers, else 8 to 20 of a round width; the caveat names the bounds."""
+    step = prepare(parse("histogram(n)"), Setting(Schema({"n": column}, Person("add_remove")), None), Fraction(1))
+    (query,) = step.queries
+    assert isinstance(query, Tally)
+    assert query.edges == tuple(map(Fraction, edges))
+    assert step.guarantee.loss == PureDP(Fraction(1))
+    assert f"values of n outside {ends} count in the nearer end bin" in getattr(step, "caveats", ())
+
+
+def test_numbers_without_bounds_need_edges() -> None:
+    for column in (integer(), real()):
+        with pytest.raises(QuestionError, match="Numbers with bounds need none"):
+            prepare(parse("histogram(n)"), Setting(Schema({"n": column}, Person("add_remove")), None), Fraction(1))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +139,7 @@ def test_few_integers_have_a_bin_each_and_more_need_edges() -> None:
         ("proportion(n)", "Which share? proportion(n, value=…) with a whole number"),
         ("proportion(n, value=1.5)", "'1.5' is no whole number"),
         ("proportion(g, value=9)", "'9' is not one of the values of g: 1, 2, 3."),
-        ("histogram(x)", "needs edges known without looking at the file"),
+        ("histogram(free)", "needs edges known without looking at the file"),
         ("histogram(g, edges=0 1)", "has no edges"),
         ("mean(n, low=0.5, high=3)", "low and high must be integers"),
     ],

@@ -167,7 +167,7 @@ def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
         spent = "Nothing more was charged" if made.stored else f"{voice.charged} stays spent"
         voice.say(f"Not every file could be written. {spent}; --json holds the certificate.")
     promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
-    budget = made.certificate.document["budget"]
+    budget = made.certificate.heading["budget"]
     left, approved = (words(loss) for loss in (made.certificate.left, made.certificate.approved))
     once = [text for text in made.certificate.caveats if text not in good]
     ending = [*layout.under("note", once), *layout.under("good for", good[:-1]), *layout.under("", good[-1:])]
@@ -184,7 +184,7 @@ def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
             "rows": drawn,
             "replied": made.replied,
             "stored": made.stored,
-            "charged": made.certificate.document["charged"],
+            "charged": made.certificate.heading["charged"],
             "left": budget["left"],
             "guarantee": as_data(made.guarantee.loss, made.guarantee.adjacency),
             "good_for": list(good),

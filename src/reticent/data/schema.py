@@ -317,9 +317,10 @@ class Person:
             Where the cap is chosen privately, or was chosen below a ceiling.
         """
         if self.ladder is not None or self.ceiling not in (None, self.rows):
+            most = self.ladder.ceiling if self.ladder is not None else self.ceiling
             raise QuestionError(
-                "Sessions and models keep as many rows of a person as the ledger declares: open a study with "
-                "rows = { at_most = 20 } and a ledger of its own. Nothing was charged."
+                "Sessions and models keep as many rows of a person as the ledger declares: open the study with "
+                f"rows = {{ at_most = {most} }}, rows_each={most} in Python. Nothing was charged."
             )
         return self.neighbours()
 

@@ -206,9 +206,12 @@ def _day(day: date | None) -> str:
 
 
 def _other_adjacency(mine: Adjacency, asked: Adjacency) -> str:
+    fewer = asked.kind == mine.kind and asked.unit == mine.unit and asked.rows < mine.rows
+    both = f"at_most = {asked.rows}, ceiling = {mine.rows}"
+    cure = f" Fewer rows of a person under the same ledger are rows = {{ {both} }}." if fewer else ""
     return (
         f"This ledger counts losses for: {mine.words()}. This request is about: {asked.words()}. The two do not add "
-        "up. Nothing was charged."
+        f"up. Nothing was charged.{cure}"
     )
 
 

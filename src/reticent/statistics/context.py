@@ -167,8 +167,10 @@ def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: i
     if found.noise is None:
         told = f"if each person has {rows} rows, no reply if one; {full.note}"
         return replace(full, note=told, replies=replies)
-    told = f"if each person has one row, noise ± {full.noise:,.3g} if {rows}; {found.note}"
-    return replace(found, note=told, replies=replies)
+    told = f"if each person has one row, noise ± {full.noise:,.3g} if {rows}: rows=… supposes another number"
+    told += f"; {found.note}" if found.note else ""
+    others = (*found.others, (f"{rows} rows each", full.noise, full.sampling))
+    return replace(found, note=told, replies=replies, others=others)
 
 
 def values_of(people: int, rows: int, person: Person) -> int:

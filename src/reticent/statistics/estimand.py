@@ -146,11 +146,11 @@ def kept(per: Per, person: Person) -> str:
     return "" if person.column is None or person.rows == 1 else f", of at most {person.rows} rows of each person"
 
 
-def capped(person: Person) -> str:
-    """The cap on rows, where persons can have several."""
+def capped(person: Person, *, drawn: bool = False) -> str:
+    """The cap on rows, where persons can have several; ``drawn`` where the answer depends on which are kept."""
     if person.column is None:
         return ""
-    return f", at most {person.rows} of each person"
+    return f", at most {person.rows} of each person{', drawn for this release' if drawn and person.rows > 1 else ''}"
 
 
 def odd_cells(columns: Sequence[str], schema: Schema) -> str:

@@ -208,7 +208,8 @@ def percent(estimate: Estimate) -> str:
     if estimate.low <= 0.0:
         step = 10.0**-digits
         return f"at most {math.ceil(100 * estimate.high / step - 1e-9) * step:.{digits}f} %"
-    return f"{100 * estimate.value:.{digits}f} % ± {radius:.{digits}f} %"
+    outwards = math.ceil(radius * 10**digits - 1e-9) / 10**digits
+    return f"{100 * estimate.value:.{digits}f} % ± {outwards:.{digits}f} %"
 
 
 __all__ = [

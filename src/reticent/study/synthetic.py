@@ -197,7 +197,7 @@ class Synthetic:
 
 def _most_rows(certificate: Certificate) -> int | None:
     """The most records that the public number of people can have; None where that is private."""
-    people = certificate.document["people"]
+    people = certificate.heading["people"]
     return None if people is None else int(people) * certificate.guarantee.adjacency.rows
 
 

@@ -17,7 +17,7 @@ def likelier(certificate: CertificateRecord) -> list[str]:
     silent = [one for one in certificate.answers if any(isinstance(cell.outcome, NoReply) for cell in one)]
     if not silent:
         return []
-    larger = "a larger ε" if certificate.document["charged"].get("delta", "0") == "0" else "a larger ε or δ"
+    larger = "a larger ε" if certificate.heading["charged"].get("delta", "0") == "0" else "a larger ε or δ"
     helps = remedies_of(
         unbounded=_unbounded(certificate, silent),
         grouped=any(_clauses(one)[2] for one in silent),
@@ -38,7 +38,7 @@ def _unbounded(certificate: CertificateRecord, silent: Sequence[Answer]) -> list
     texts = [_clauses(one)[0] for one in silent]
     return [
         name
-        for name, declared in certificate.document.get("columns", {}).items()
+        for name, declared in certificate.heading.get("columns", {}).items()
         if declared["kind"] in ("real", "integer") and None in (declared.get("low"), declared.get("high"))
         if any(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.=])", text) for text in texts)
     ]

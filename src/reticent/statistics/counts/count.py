@@ -48,7 +48,7 @@ class Count(Statistic):
         return self.mechanism == "gaussian"
 
     def estimand(self, setting: Setting) -> str:
-        return f"number of rows of this table{capped(setting.schema.person)}"
+        return f"number of rows of this table{capped(setting.schema.person, drawn=setting.keys is not None)}"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
         from reticent.statistics.counts import count_step

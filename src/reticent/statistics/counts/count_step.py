@@ -160,9 +160,8 @@ class CountStep:
         keys, size = self.setting.keys, self._size(people)
         if keys is None or size is None or len(keys.parts) < 2 or self._radius() <= WIDE * size:
             return ""
-        return (
-            f"{self.name} has {len(keys.among):,} groups of about {size:,.2g} rows, with a noise of ± {self._radius()}"
-        )
+        each = f"groups of about {about(size)} rows, with a noise of ± {self._radius()}"
+        return f"{self.name} has {len(keys.among):,} {each}"
 
     def expected(self, people: int) -> ExpectedAccuracy:
         """The noise does not depend on the rows: the same for any ``people``."""
@@ -170,7 +169,7 @@ class CountStep:
         keys, size = self.setting.keys, self._size(people)
         if keys is not None and size is not None:
             wide = ", fewer than the noise: ask for fewer groups" if size < self._radius() else ""
-            notes.append(f"{len(keys.among):,} groups of about {size:,.3g} rows{wide}")
+            notes.append(f"{len(keys.among):,} groups of about {about(size)} rows{wide}")
         if self.margins and self.mechanism is not None:
             count = len(self.margins[-1][1])
             whole = float(self._radius_of(count) * self.unit)
@@ -190,6 +189,7 @@ def _product(number: int, unit: Fraction) -> float:
 
 
 MIDNIGHT: Final = "T00:00"  # an edge there is its day
+MOST_BINS: Final = 20  # of a round width, in a histogram without edges
 EACH: Final = 400  # integers that have a bin each in a histogram without edges
 
 
@@ -301,6 +301,24 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
     )
 
 
+def even_edges(column: Real | Integer) -> tuple[Fraction, ...]:
+    """Edges of 8 to 20 bins of a round width between the bounds of a column; none without bounds, or of dates."""
+    if column.low is None or column.high is None or (isinstance(column, Integer) and column.calendar is not None):
+        return ()
+    low, high = Fraction(column.low), Fraction(column.high)
+    power = Fraction(10) ** (math.floor(math.log10((high - low) / MOST_BINS)))
+    width = next(power * times for times in (1, 2, 5, 10) if power * times * MOST_BINS >= high - low)
+    if isinstance(column, Integer):
+        width = max(width, Fraction(1))
+    inner = (width * place for place in range(math.floor(low / width) + 1, math.ceil(high / width)))
+    return (low, *inner, high)
+
+
+def about(size: float) -> str:
+    """A number of rows to two digits, written out."""
+    return f"{float(f'{size:.2g}'):,.0f}" if size >= 10 else f"{size:.2g}"
+
+
 def binned(asked: Histogram, setting: Setting) -> tuple[Tally, tuple[Label, ...]]:
     """The bins of a histogram and their labels.
 
@@ -325,14 +343,15 @@ def binned(asked: Histogram, setting: Setting) -> tuple[Tally, tuple[Label, ...]
             query = Tally(asked.column, edges=tuple(map(Fraction, (*values, values.stop))), keys=setting.keys)
             bins = tuple(((asked.column, _key(value, declared)),) for value in values)
         case Real() | Integer():
-            if not asked.edges:
+            edges = asked.edges or even_edges(declared)
+            if not edges:
                 raise QuestionError(
                     f"histogram({asked.column}) needs edges known without looking at the file: "
-                    f"histogram({asked.column}, edges=0:50:5). Bounded integers of at most {EACH} values need none. "
+                    f"histogram({asked.column}, edges=0:50:5). Numbers with bounds need none. "
                     "Nothing was charged."
                 )
-            query = Tally(asked.column, edges=asked.edges, keys=setting.keys)
-            bins = tuple((("bin", text),) for text in _intervals(asked.edges, declared))
+            query = Tally(asked.column, edges=edges, keys=setting.keys)
+            bins = tuple((("bin", text),) for text in _intervals(edges, declared))
         case _:
             assert_never(declared)
     return query, bins
@@ -358,7 +377,8 @@ def of_bins(asked: Histogram, query: Tally, setting: Setting) -> tuple[str, ...]
     caveats = []
     if query.edges:
         declared = setting.schema.column(asked.column)
-        last = asked.edges[-1] if asked.edges else query.edges[-1] - 1
+        each = isinstance(declared, Integer) and not asked.edges and _few(declared.low, declared.high)
+        last = query.edges[-1] - 1 if each else query.edges[-1]
         ends = f"[{value_words(query.edges[0], declared)}, {value_words(last, declared)}]"
         caveats.append(f"values of {asked.column} outside {ends} count in the nearer end bin")
     if setting.schema.person.column is not None:

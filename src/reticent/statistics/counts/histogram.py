@@ -24,7 +24,8 @@ class Histogram(OfColumn):
     column : str
     edges : sequence of number or date, optional
         Edges known without the file, or the text "0:50:5": start, stop (included) and step. Bins hold their left edge,
-        the last one both. Integers with at most 400 possible values need none. A step of dates is a number of days or
+        the last one both. Integers with at most 400 possible values have a bin each, and other numbers between bounds
+        8 to 20 bins of a round width. A step of dates is a number of days or
         a period: "2024-01-01:2025-01-01:month".
     mechanism : "geometric", "gaussian" or a name
         Noise. "gaussian" needs a delta, or a release in rho; another name is that of a module of an extension.
@@ -56,7 +57,9 @@ class Histogram(OfColumn):
         return self.mechanism == "gaussian"
 
     def estimand(self, setting: Setting) -> str:
-        return f"number of rows of this table in each bin of {self.column}{capped(setting.schema.person)}"
+        fixed = setting.schema.column(self.column).constant
+        cap = capped(setting.schema.person, drawn=not fixed)
+        return f"number of rows of this table in each bin of {self.column}{cap}"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
         from reticent.statistics.counts import count_step

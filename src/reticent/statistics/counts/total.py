@@ -52,7 +52,7 @@ class Sum(OfColumn):
 
     def estimand(self, setting: Setting) -> str:
         ends = cut(self.column, self.low, self.high, setting)
-        return f"sum of {self.column} over this table{ends}{capped(setting.schema.person)}"
+        return f"sum of {self.column} over this table{ends}{capped(setting.schema.person, drawn=True)}"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
         from reticent.statistics.counts import count_step

@@ -83,7 +83,7 @@ GUESSED: Final = 1e-2  # the same of a draw here, where values are as few, and a
 FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
 CROWD: Final = 8  # values equal to fewer others than this are no ties: an end may well stop within so many ranks
 OF_AN_ERROR: Final = 4  # nor are those equal to no more than this part of the scale of a drawn rank's own error
-TIES: Final = "many values are equal: the interval allows for gaps beside them, so it is wide and covers more than 95 %"
+TIES: Final = "many values are equal: the interval allows for gaps beside them, and covers more than 95 %"
 UNWEIGHTED: Final = WeightShape("", (1.0, 1.0, 1.0))
 BETWEEN: Final = 5.0  # standard deviations that a normal column's values would span if they lay as dense as its middle
 
