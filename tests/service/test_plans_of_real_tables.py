@@ -20,7 +20,7 @@ import reticent as rt
 from reticent.data.schema import Column
 from reticent.outcome import Estimate, Reply
 from reticent.statistics.answer import Answer
-from reticent.statistics.replies import LIKELY, ROUNDED
+from reticent.statistics.replies import LIKELY
 from reticent.study.study import Study
 from tests.service.test_plan_agrees import DRAWN
 
@@ -312,9 +312,6 @@ def test_the_noise_of_a_real_release_lies_in_the_range_of_its_plan(name: str) ->
         if question.startswith((*DRAWN, "quantiles")):
             ratios = [noise / sampling for _, noise, sampling in planned.others if noise and sampling]
             assert planned.sampling is not None
-            least = min([planned.sampling, *(sampling for _, _, sampling in planned.others if sampling)])
-            # cells of rounded values are as wide for a narrow column as for a wide one
-            ratios += [noise / least for name, noise, _ in planned.others if name == ROUNDED and noise]
             every = [planned.noise / planned.sampling, *ratios]
             noise = noise / sampling if sampling else every[0]
         close = CLOSE

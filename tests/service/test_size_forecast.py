@@ -113,6 +113,7 @@ def test_a_release_that_cannot_fit_is_refused_at_a_terminal_before_the_charge_an
         refuse_too_large(Voice(), study, item)
     assert "100,000 rows" in str(refused.value)
     assert not (tmp_path / "visits.ledger").exists()
+    refuse_too_large(Voice(as_json=True), study, item)  # a document is kept, and would tell the size
     refuse_too_large(Voice(), opened(tmp_path, memory="20MB"), item)
 
 

@@ -90,11 +90,15 @@ def test_a_span_is_bought_of_few_values_alone() -> None:
     few, _ = step_of("median(x)", real(), "substitute", "10", 50)
     many, _ = step_of("median(x)", real(), "substitute", "1", 5_000)
     unknown = prepare(parse("median(x)"), Setting(schema_of(real(), Person("add_remove")), None), Fraction(1))
-    steps = [step for step in (few, many, unknown) if isinstance(step, QuantileStep)]
-    assert len(steps) == 3
-    ways = [[("even" if way.even else "near" if way.span else "all") for way in step.pricing.ways] for step in steps]
-    assert ways == [["even", "near"], ["even", "all"], ["even", "all", "near"]]
-    for step, epsilon in zip(steps, (10, 1, 1), strict=True):
+    assert isinstance(few, QuantileStep)
+    assert isinstance(many, QuantileStep)
+    assert isinstance(unknown, QuantileStep)
+    assert [[way.span > 0 for way in step.pricing.ways] for step in (few, many, unknown)] == [
+        [True],
+        [False],
+        [False, True],
+    ]
+    for step, epsilon in ((few, 10), (many, 1), (unknown, 1)):
         assert step.guarantee.loss == PureDP(Fraction(epsilon))
 
 
@@ -173,11 +177,6 @@ def with_zeros(generator: np.random.Generator, n: int) -> NDArray[np.float64]:
     return np.where(generator.random(n) < 0.25, 0.0, generator.lognormal(0.0, 1.0, n))
 
 
-def few_values(generator: np.random.Generator, n: int) -> NDArray[np.float64]:
-    """No width of cells is even: gaps and atoms as wide as the column."""
-    return generator.choice([0.0, 1.0, 5.0], n, p=[0.4, 0.3, 0.3])
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "question", ["quantile(x, 0.25)", "quantiles(x, 0.25 0.75)", "iqr(x)", "iqr(x, method=separate)"]
@@ -185,7 +184,7 @@ def few_values(generator: np.random.Generator, n: int) -> NDArray[np.float64]:
 def test_the_columns_of_noise_and_sampling_add_up_to_an_interval_among_ties(question: str, kind: Kind) -> None:
     """A quartile at an atom: the interval was two to four times what noise and sampling said, without a word."""
     generator = np.random.default_rng(13)
-    for answer in answers(question, kind, "2", [few_values(generator, 20_000) for _ in range(5)]):
+    for answer in answers(question, kind, "2", [with_zeros(generator, 20_000) for _ in range(5)]):
         assert TIES in answer.caveats
         assert sum(text == TIES for text in answer.caveats) == 1
         for cell in answer.cells:
@@ -196,6 +195,19 @@ def test_the_columns_of_noise_and_sampling_add_up_to_an_interval_among_ties(ques
             assert max(found.noise, found.sampling) <= 1.05 * half
     (plain,) = answers(question, kind, "2", [generator.lognormal(0.0, 1.0, 20_000)])
     assert TIES not in plain.caveats
+
+
+def test_a_quantile_of_costs_of_which_most_are_zero_has_the_size_of_the_others() -> None:
+    """The level .8 lies among 60 % of zeros and e^(4 + Z): its magnitude was 0, and the answer off by half."""
+    generator = np.random.default_rng(29)
+    tables = [
+        np.where(generator.random(20_000) < 0.6, 0.0, np.round(generator.lognormal(4.0, 1.0, 20_000)))
+        for _ in range(12)
+    ]
+    found = replies(answers("quantile(x, 0.8)", "add_remove", "0.3", tables))
+    assert len(found) == 12
+    assert all(45.0 < one.value < 65.0 for one in found)
+    assert all(0.0 <= one.low <= 54.6 <= one.high < 1_000.0 for one in found)
 
 
 def test_without_an_interval_nothing_is_said_of_ties() -> None:

@@ -268,7 +268,7 @@ def ready(
 
 
 def refuse_too_large(voice: Voice, study: Study, item: ReleaseSpec, reason: str = "") -> None:
-    """Refuse rows that cannot fit, before the charge, where standard error is the curator's terminal.
+    """Refuse rows that cannot fit, before the charge, at the terminal of the curator who asks for no document.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def refuse_too_large(voice: Voice, study: Study, item: ReleaseSpec, reason: str 
     SpecError
         The size of the file needs twice the memory and temporary files that the limits allow.
     """
-    if not voice.curator:  # elsewhere a refusal would tell the size
+    if not voice.curator or voice.as_json:  # a refusal elsewhere, or in a document that is kept, would tell the size
         return
     from reticent.study.size_forecast import is_small, size_forecast
 

@@ -235,14 +235,6 @@ def numbered(cells: Cells, bits: int) -> Cells:
     return Cells(kept, cells.step * (1 << by), cells.whole and not by, origin=cells.origin + middle)
 
 
-def merged(cells: Cells, by: int) -> Cells:
-    """Even cells 2^``by`` times as wide, in the middle of each a multiple of their width."""
-    assert cells.step is not None
-    origin, half = cells.origin >> by, (1 << by) >> 1
-    first, last = (((at + cells.origin + half) >> by) - origin for at in (cells.lowest, cells.highest))
-    return Cells((Segment(first, last + 1, 1),), cells.step * (1 << by), cells.whole and not by, origin=origin)
-
-
 def moved(base: Cells, to: Cells, index: NDArray[np.int64]) -> NDArray[np.int64]:
     """The cell of ``to`` that each cell of ``base`` belongs to: monotone, and each by itself.
 

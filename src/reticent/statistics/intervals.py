@@ -349,10 +349,8 @@ def distance(value: float, sides: tuple[Side, Side], errors: RankErrors) -> Esti
     scales = [*(side.slope * side.own for side in sides), common]
     both = low.slope + high.slope
     unsure = sum((side.slope / both) ** 2 * side.unsure for side in sides) if both else 0.0
-    cells = (low.cell + high.cell) / 2.0
-    far = half_width(known(variance), scales) * (1.0 + STUDENT * unsure) + cells
-    noise = half_width(NONE, scales) + cells
-    return Estimate(value, max(value - far, 0.0), value + far, noise, normal_half_width(variance))
+    far = half_width(known(variance), scales) * (1.0 + STUDENT * unsure) + (low.cell + high.cell) / 2.0
+    return Estimate(value, max(value - far, 0.0), value + far, half_width(NONE, scales), normal_half_width(variance))
 
 
 def too_few(size: float, scales: Sequence[float]) -> bool:

@@ -19,7 +19,6 @@ Replies: TypeAlias = tuple[tuple[str, float], ...]  # shapes, and the probabilit
 
 ANY: Final = "any shape"
 USUAL: Final = "usual"  # normal, as plans and rehearsals assume
-ROUNDED: Final = "rounded"  # many values are equal, and spread evenly over the widest cells
 HEAPED: Final = "heaped"  # many values are equal
 RARE: Final = 0.05  # share of a rare value
 SMALLER: Final = 0.1  # share of the rows that one of two groups has, where they are not equal

@@ -3,17 +3,14 @@
     size        how many values, and how many of them are equal to many others
     magnitude   without bounds: the binade of a quantile of |x|; candidates are even from there on (``magnitude``)
     value       the quantile
-    even        of many equal values: a width of cells of which none stands out; they are spread over it for the ends
     span        for few values alone: the binade of the distances from the value drawn; the ends are looked for there
     ends        D ranks below and above the level, so that they and the value fail to reach the population quantile with
                 2.5 % on each side: by sampling (binomial) and by the mechanism's own rank error (two-sided geometric,
                 one rank costs ``rate``)
 
-Many equal values leave gaps that break that law of rank errors. Where they are rounded values, they are spread over
-cells as wide as the rounding (``even_spread``). Where no width is even, D is wider.
-
-A quantile whose data cannot outweigh the candidates is refused beforehand, or is no reply. The distance of quartiles is
-made of their half-widths and of the correlation of their sampling errors. See docs/theory/intervals.md.
+Many equal values break that law of rank errors, so D is wider for them. A quantile whose data cannot outweigh the
+candidates is refused beforehand, or is no reply. The distance of quartiles is made of their half-widths and of the
+correlation of their sampling errors. See docs/theory/intervals.md.
 
 Of weighted rows ranks are weights, in units of the largest one: a row moves them by at most one. Their sampling error
 has the squares of the weights on either side of the value, which are bought with the value. See docs/proofs/weights.md.
@@ -26,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -44,7 +41,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, Linf
-from reticent.statistics import even_spread, magnitude, public_facts, ranks
+from reticent.statistics import magnitude, public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
 from reticent.statistics.context import EQUAL_GROUPS, ExpectedAccuracy, Setting, of_persons
 from reticent.statistics.group_vectors import noisy
@@ -65,30 +62,24 @@ from reticent.statistics.quantiles import shapes
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.quantiles.shapes import TIED, ColumnShape, WeightShape, ties_expected
-from reticent.statistics.ranks import cell_share, draw, placed, runs, sensitivity
-from reticent.statistics.replies import HEAPED, LIKELY, ROUNDED, USUAL, Replies, passing
+from reticent.statistics.ranks import draw, placed, runs, sensitivity
+from reticent.statistics.replies import HEAPED, LIKELY, USUAL, Replies, passing
 from reticent.statistics.robust.scale import QUARTILES
-from reticent.statistics.unbounded.rank_slices import SLICES
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
 SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers of values and of ties
 MAGNITUDE_SHARE: Final = Fraction(1, 10)  # for the magnitude, where there are no bounds
 FEW_SIZE_SHARE: Final = Fraction(1, 10)  # for the numbers of values and ties, where few persons are there
 NEAR_VALUE, NEAR_SPAN = Fraction(2, 5), Fraction(3, 20)  # of a quantile's epsilon, where the ends are about a span
-EVEN_SHARE: Final = Fraction(1, 10)  # of a question's epsilon, for the width that equal values are spread over
 SQUARE_SHARE: Final = Fraction(1, 20)  # of a quantile's epsilon, for the squares of weights on either side of it
 MIDDLE: Final = Fraction(1, 2)  # the level of the distances from the value whose binade is the span
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
 GUESSED: Final = 1e-2  # the same of a draw here, where values are as few, and as far from 0, as a reply is given for
 FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
 CROWD: Final = 8  # values equal to fewer others than this are no ties: an end may well stop within so many ranks
-OF_AN_ERROR: Final = 4  # nor are those equal to no more than this part of the scale of a drawn rank's own error
 TIES: Final = "many values are equal: the interval allows for gaps beside them, and covers more than 95 %"
 UNWEIGHTED: Final = WeightShape("", (1.0, 1.0, 1.0))
 BETWEEN: Final = 5.0  # standard deviations that a normal column's values would span if they lay as dense as its middle
-
-
-Way: TypeAlias = Literal["all", "even", "near"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +87,7 @@ class Division:
     """Division of a quantile's epsilon among the value, each end, the span and the squares of weights.
 
     Without a price of ends no interval is bought. With a ``span`` the ends are drawn about it, and among all candidates
-    without one. ``magnitude`` is once for all quantiles of a question, and so is ``even``, for equal values alone.
+    without one. ``magnitude`` is once for all quantiles of a question.
     """
 
     magnitude: Fraction
@@ -104,7 +95,6 @@ class Division:
     end: Fraction
     square: Fraction = Fraction(0)
     span: Fraction = Fraction(0)
-    even: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +124,12 @@ class GroupSize:
 
     ``surely`` is a lower confidence bound of the number of values. ``tied`` is None where ties were not counted. Values
     of weighted rows count as their weights. ``variance`` is that of the sampling error of a rank, where it was bought.
-    ``even`` are the cells over which tied values are spread, None where no width is even.
     """
 
     values: float
     tied: bool | None
     surely: float
     variance: float | None = None
-    even: Cells | None = None
-
-    @property
-    def gaps(self) -> bool:
-        """True where equal values may leave gaps among the candidates of an end."""
-        return self.tied is not False and self.even is None
 
 
 def values_and_ties(data: Counts, crowd: int, *, replaced: bool) -> tuple[int, int]:
@@ -285,15 +268,6 @@ class QuantileStep:
             return [Geometric(L1(Fraction(self._unit), self._row), way.square / self._steps)]
         return [Geometric(L1(Fraction(self._unit * self._steps), self.setting.neighbours), way.square)]
 
-    def _even(self, way: Division) -> list[Geometric]:
-        """Noise of the values that stand out, at each of the widths that equal values may be spread over."""
-        if not way.even:
-            return []
-        if self.pricing.keyed:
-            return [Geometric(L1(Fraction(even_spread.moved_by("add_remove")), self._row), way.even / self._steps)]
-        near = self.setting.neighbours
-        return [Geometric(L1(Fraction(even_spread.moved_by(near.kind) * self.pricing.rows), near), way.even)]
-
     def _span(self, way: Division) -> list[Exponential]:
         return [self._mechanism(MIDDLE, way.span)] if way.span else []
 
@@ -311,7 +285,7 @@ class QuantileStep:
 
     def _drawn(self, way: Division) -> list[Guarantee]:
         """Guarantees of all draws of one group, in their order."""
-        drawn: list[Exponential | Geometric] = [*self._magnitude(way), *self._even(way)]
+        drawn: list[Exponential | Geometric] = [*self._magnitude(way)]
         for level in self.levels:
             drawn += [self._mechanism(level, way.value), *self._squares(way), *self._span(way)]
             drawn += self._ends(level, way)
@@ -323,7 +297,7 @@ class QuantileStep:
         drawn = [self._drawn(way) for way in self.pricing.ways]
         if len(drawn) > 1:  # the way is chosen by the public number of values, or by the noisy one released before
             ways = [compose.in_sequence(one, label="one group") for one in drawn]
-            drawn = [[compose.one_of(ways, label="ways to the ends")]]
+            drawn = [[compose.one_of(ways, label="ends among all candidates or about a span")]]
         parts = [] if size is None else [size.guarantee]
         if not self.pricing.keyed:
             return compose.in_sequence([*parts, *drawn[0]], label=self.name)
@@ -331,18 +305,6 @@ class QuantileStep:
         rows = compose.across([each] * self.groups, neighbours=self._row, label="all groups")
         parts.append(compose.of_person(rows, self.setting.neighbours, rows=self.pricing.rows))
         return compose.in_sequence(parts, label=self.name)
-
-    def with_crowd(self) -> QuantileStep:
-        """The same step, in which no more equal values than a part of a drawn rank's own error count as tied."""
-        ways = self.pricing.ways
-        drawn = [
-            self.rate(mechanism, level)
-            for level in self.levels
-            for way in ways
-            for mechanism in self._ends(level, way) or [self._mechanism(level, way.value)]
-        ]
-        crowd = max(self.pricing.crowd, int(self._unit / (OF_AN_ERROR * max(drawn))))
-        return replace(self, pricing=replace(self.pricing, crowd=crowd))
 
     # --- from ranks to answers --------------------------------------------------------------------------------------
 
@@ -399,51 +361,20 @@ class QuantileStep:
         if way is None:
             return declined, []
         among = self._among(data, size, way, entropy)
-        size = self._spread_size(data, size, way, among, entropy)
         if not all(self.feasible(level, size, way, among) for level in self.levels):
             return declined, []
         drawn = self._quantiles(data, squared, size, way, among, entropy)
         words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
-        words += [TIES] if way.end and size.gaps else []
+        words += [TIES] if way.end and size.tied is not False else []
         if self.spread:
             return [Reply(self._distance(drawn[0], drawn[1], among, size, way))], words
         pairs = zip(self.levels, drawn, strict=True)
         return [Reply(self._estimate(level, one, among, size, way)) for level, one in pairs], words
 
     def _way(self, size: GroupSize) -> Division | None:
-        """The first way in which every quantile gives a reply, if equal values are even; None where there is none."""
-        for way in self.pricing.ways:
-            hoped = size
-            if way.even and size.tied:
-                among = candidates(self.cells, 1 if self.cells.free else None, tied=True)
-                hoped = replace(size, even=next(reversed(self._widths_among(among)), None))
-            if all(self.feasible(level, hoped, way) for level in self.levels):
-                return way
-        return None
-
-    def _widths_among(self, among: Cells) -> tuple[Cells, ...]:
-        """The widths that equal values may be spread over, the finest first; none of the prior, which is not even."""
-        if among.step is None:
-            return ()
-        bits = (among.highest - among.lowest).bit_length() - 1
-        return even_spread.widths(among, bits - (1 + magnitude.WIDER if self.cells.free else 0))
-
-    def _usual_even(self, values: float, way: Division, among: Cells, width: int = 0) -> Cells | None:
-        """The cells that a plan supposes tied values to be spread over: the finest that there are, or another."""
-        sure = all(even_spread.decided(values, one.radius(0.02)) for one in self._even(way))
-        cells = self._widths_among(among)
-        return cells[width] if way.even and sure and cells else None
-
-    def _spread_size(self, data: Counts, size: GroupSize, way: Division, among: Cells, entropy: Entropy) -> GroupSize:
-        """The size with the cells that equal values are spread over, if there are such."""
-        cells = self._widths_among(among)
-        for mechanism in self._even(way) if cells else ():
-            held = placed(self.cells, among, data)
-            standing = [even_spread.standing_out(even_spread.placed(among, one, held)) for one in cells]
-            drawn = gate.draw(mechanism, tuple(standing), entropy)
-            place = even_spread.chosen(drawn, size.values, mechanism.radius(0.02))
-            return replace(size, even=None if place is None else cells[place])
-        return size
+        """The first way in which every quantile gives a reply; None where there is none."""
+        ways = (way for way in self.pricing.ways if all(self.feasible(level, size, way) for level in self.levels))
+        return next(ways, None)
 
     def _among(self, data: Counts, size: GroupSize, way: Division, entropy: Entropy) -> Cells:
         """The candidates of one group, about a magnitude that is drawn first where there are no bounds."""
@@ -466,23 +397,14 @@ class QuantileStep:
                 span = draw(magnitude.distances(among, held, middle), MIDDLE, 0, mechanism, entropy)
                 about = magnitude.about(among, middle, span)
                 near = runs(about, held)
-            if size.even is not None:
-                near = even_spread.spread(size.even, even_spread.placed(among, size.even, held))
             ends = about.lowest, about.highest
             if way.end:
                 shift = self._shift(level, self._with_squares(size, level, told), among, way) * self._unit
                 towards = zip((-shift, shift), self._ends(level, way), strict=True)
                 first, last = (draw(near, level, by, mechanism, entropy) for by, mechanism in towards)
                 ends = first, last
-            one = self._quantile(middle, ends, told, among, about)
-            drawn.append(one if size.even is None else self._of_parts(one, ends, size.even))
+            drawn.append(self._quantile(middle, ends, told, among, about))
         return drawn
-
-    def _of_parts(self, drawn: QuantileDraw, ends: tuple[int, int], even: Cells) -> QuantileDraw:
-        """The draw with its ends among the parts of cells, as far out as these cells reach."""
-        first, last = (end // SLICES for end in ends)
-        low, high = edges(self.cells, even, first)[0], edges(self.cells, even, last)[1]
-        return replace(drawn, low=low, high=high, apart=even_spread.apart(even, *sorted(ends)))
 
     def _quantile(
         self, middle: int, ends: tuple[int, int], told: tuple[float, float] | None, among: Cells, about: Cells
@@ -518,7 +440,7 @@ class QuantileStep:
         """D: ranks between the level a/b and an end, to the nearest 1/b, which scores can tell apart."""
         end = 1.0 / self.rate(self._mechanism(level, way.end), level)
         value = 1.0 / self.rate(self._mechanism(level, way.value), level)
-        if size.gaps:
+        if size.tied is not False:
             # A cell D ranks off weighs exp(-rate D) / share against the cell aimed at, whatever ties lie between.
             ranks = self._far_off(among) * end + normal_half_width(self._sampling(level, size))
             return Fraction(math.ceil(ranks))
@@ -552,15 +474,13 @@ class QuantileStep:
             return Estimate(drawn.value, low, high, high - low, 0.0)
         size = self._with_squares(size, level, drawn.squares)
         shift, ranks = float(self._shift(level, size, among, way)), normal_half_width(self._sampling(level, size))
-        if size.gaps:
+        if size.tied is not False:
             # Among ties the value may be as far off as the interval allows for, so the two parts add up to its half.
             half = (high - low) / 2.0
             return Estimate(drawn.value, low, high, half * (1.0 - ranks / shift), half * ranks / shift)
-        spaced = size.even is not None and drawn.apart is not None
-        apart = drawn.apart if spaced and drawn.apart is not None else abs(drawn.high - drawn.low)
-        slope, cell = apart / (2.0 * shift), half_cell(size.even) if spaced else 0.0
+        slope = abs(drawn.high - drawn.low) / (2.0 * shift)
         rank = 1.0 / self.rate(self._mechanism(level, way.value), level)
-        return Estimate(drawn.value, low, high, half_width(NONE, [rank]) * slope + cell, ranks * slope)
+        return Estimate(drawn.value, low, high, half_width(NONE, [rank]) * slope, ranks * slope)
 
     def _distance(
         self, first: QuantileDraw, third: QuantileDraw, among: Cells, size: GroupSize, way: Division
@@ -570,7 +490,7 @@ class QuantileStep:
         low, high = max(min(ends), 0.0), max(*ends, 0.0)
         if not way.end:
             return Estimate(value, 0.0, high, high, 0.0)
-        if size.gaps or first.apart is None or third.apart is None:
+        if size.tied is not False or first.apart is None or third.apart is None:
             # The ends of both: their half-widths are added, and so are the parts of these.
             both = zip(self.levels, (first, third), strict=True)
             parts = [self._estimate(q, one, among, size, way) for q, one in both]
@@ -579,7 +499,7 @@ class QuantileStep:
         for q, drawn, apart in zip(self.levels, (first, third), (first.apart, third.apart), strict=True):
             end = 1.0 / self.rate(self._mechanism(q, way.end), q)
             own = 1.0 / self.rate(self._mechanism(q, way.value), q)
-            cell = max(drawn.most - drawn.least, 0.0 if size.even is None else float(size.even.step or 0))
+            cell = drawn.most - drawn.least
             shift = float(self._shift(q, self._with_squares(size, q, drawn.squares), among, way))
             sides.append(Side(q, apart, shift, own, end, cell, row=self._row_in_ranks(drawn, size)))
         return distance(value, (sides[0], sides[1]), self._rank_errors(first, third, size))
@@ -630,13 +550,13 @@ class QuantileStep:
         """
         if among is None:
             among = candidates(self.cells, 1 if self.cells.free else None, tied=size.tied)
-        if (way.span and (size.tied is not False or among.free)) or (way.even and not size.tied):
+        if way.span and (size.tied is not False or among.free):
             return False
         surely, outside = max(size.surely, 0.0), float(min(level, 1 - level))
 
-        def among_data(mechanism: Exponential, ranks: float, part: float, *, tied: bool) -> bool:
+        def among_data(mechanism: Exponential, ranks: float, part: float) -> bool:
             rate = self.rate(mechanism, level)
-            return rate * ranks >= _needed(part, rate * surely, tied=tied)
+            return rate * ranks >= _needed(part, rate * surely, size)
 
         def among_binades(mechanism: Exponential, at: Fraction, part: float) -> bool:
             return self.rate(mechanism, at) * surely * float(1 - at) >= math.log(1.0 / GUESSED) - math.log(part)
@@ -644,7 +564,7 @@ class QuantileStep:
         part = share(self.cells, among, tied=size.tied)
         held = (magnitude.usual_share if way.span else rarest)(self.cells)
         if not (
-            among_data(self._mechanism(level, way.value), surely * outside, part, tied=size.tied is not False)
+            among_data(self._mechanism(level, way.value), surely * outside, part)
             and all(among_binades(one, self._far, held) for one in self._magnitude(way))
             and all(among_binades(one, MIDDLE, 1.0 / magnitude.spans(among)) for one in self._span(way))
         ):
@@ -652,9 +572,7 @@ class QuantileStep:
         if not way.end:
             return True
         ranks = surely * outside - float(self._shift(level, size, among, way))
-        if size.even is not None:
-            part = cell_share(size.even)
-        return among_data(self._mechanism(level, way.end), ranks, magnitude.NEAR if way.span else part, tied=size.gaps)
+        return among_data(self._mechanism(level, way.end), ranks, magnitude.NEAR if way.span else part)
 
     def gives_a_reply(self, most: int) -> bool:
         """Tell if so many values would be enough."""
@@ -724,41 +642,31 @@ class QuantileStep:
         """Half-widths for the other public shapes of a column between bounds, and for heaped values."""
         found = []
         if heaped and not tied:
-            found.append((HEAPED, *self._widths(size, squares, None, tied=True, width=None)))
-        if any(way.even for way in self.pricing.ways):
-            found.append((ROUNDED, *self._widths(size, squares, None, tied=True, width=-1)))
+            found.append((HEAPED, *self._widths(size, squares, None, tied=True)))
         if self.cells.free:
             return tuple(found)
         for shape in shapes.OTHERS:
             ties = self._ties_of(shape, size)
             if heaped or not ties:
-                found.append(
-                    (shape.name, *self._widths(size, squares, shape, tied=ties, width=None if shape.heaped else 0))
-                )
+                found.append((shape.name, *self._widths(size, squares, shape, tied=ties)))
         return tuple(widths for widths in found if widths[1])  # a quantile that is a bound has no noise
 
-    def _widths(
-        self, size: float, squares: float, shape: ColumnShape | None, *, tied: bool, width: int | None = 0
-    ) -> tuple[float, float]:
+    def _widths(self, size: float, squares: float, shape: ColumnShape | None, *, tied: bool) -> tuple[float, float]:
         """Half-widths of noise and sampling for ``size`` values of a shape, by default of the usual one.
 
         Of several quantiles those of the widest. Of weighted rows ``squares`` are the squares of weights by their sum.
-        Tied values are spread evenly over cells of one ``width``, by default the finest; None where none is even.
         """
         found: list[tuple[float, float]] = []
         among = candidates(self.cells, usual_binade(self.cells) if self.cells.free else None, tied=tied)
-        supposed = self._supposed(size)
-        way = self._way(replace(supposed, tied=tied) if tied else supposed) or self.pricing.ways[0]
-        even = None if width is None else self._usual_even(size, way, among, width)
-        cell = half_cell(even)
+        way = self._way(self._supposed(size)) or self.pricing.ways[0]
         for level in self.levels:
-            supposed, q = GroupSize(size, tied, size, even=even), float(level)
+            supposed, q = GroupSize(size, tied, size), float(level)
             if self.query.weight is not None:
                 supposed = replace(supposed, variance=self._times * size * q * (1.0 - q) * squares)
             ranks = normal_half_width(self._sampling(level, supposed))
             away = half_width(NONE, [1.0 / self.rate(self._mechanism(level, way.value), level)])
             shift = float(self._shift(level, supposed, among, way)) if way.end else max(away + ranks, 1.0)
-            if supposed.gaps and way.end:
+            if tied and way.end:
                 away = shift - ranks
             if shape is None:
                 slope = (1.0 if self.cells.free else self._width / 6.0) / (size * shapes.normal_density(q))
@@ -767,11 +675,10 @@ class QuantileStep:
             found.append((away * slope, ranks * slope))
         noises, samplings = zip(*found, strict=True)
         if not self.spread:
-            return max(noises) + cell, max(samplings)
-        if tied and even is None:  # the intervals of both quartiles are added
+            return max(noises), max(samplings)
+        if tied:  # the intervals of both quartiles are added
             return sum(noises), sum(samplings)
-        wide = 0.0 if even is None else float(even.step or 0)
-        return math.hypot(*noises) + wide, math.sqrt(sum(s * s for s in samplings) - 2 / 3 * math.prod(samplings))
+        return math.hypot(*noises), math.sqrt(sum(s * s for s in samplings) - 2 / 3 * math.prod(samplings))
 
     def _replies(self, size: float, *, tied: bool) -> Replies:
         """For values of the usual shape, which are ``tied`` on a coarse grid, and for heaped ones."""
@@ -780,20 +687,17 @@ class QuantileStep:
         scale /= self._unit
         less = size - self._supposed(size).surely
 
-        def enough(number: float, ties: bool | None, heaped: bool) -> bool:
+        def enough(number: float, ties: bool | None) -> bool:
             given = GroupSize(number, ties, number - less)
             binade = usual_binade(self.cells) if self.cells.free else None
             among, way = candidates(self.cells, binade, tied=ties), self._way(given)
-            if way is None:
-                return False
-            given = replace(given, even=None if heaped else self._usual_even(number, way, among))
-            return all(self.feasible(level, given, way, among) for level in self.levels)
+            return way is not None and all(self.feasible(level, given, way, among) for level in self.levels)
 
-        def chance(ties: bool, *, heaped: bool) -> float:
+        def chance(ties: bool) -> float:
             verdict = None if mechanism is None else ties
-            return passing(lambda number: enough(number, verdict, heaped), size, [scale, scale])
+            return passing(lambda number: enough(number, verdict), size, [scale, scale])
 
-        return (USUAL, chance(tied, heaped=False)), (HEAPED, chance(True, heaped=True))
+        return (USUAL, chance(tied)), (HEAPED, chance(True))
 
     def _ties_expected(self, size: float, spread: float) -> bool:
         """Tell if so many values of a normal shape count as tied on this grid, as those of a release would."""
@@ -809,17 +713,12 @@ class QuantileStep:
         return ties > max(self.pricing.size.radius(0.02) / self._unit, TIED * size)
 
 
-def half_cell(even: Cells | None) -> float:
-    """Half of the width of cells that equal values were spread over; whole numbers are their own cells."""
-    return 0.0 if even is None or even.whole else float(even.step or 0) / 2.0
-
-
-def _needed(part: float, weight: float, *, tied: bool) -> float:
+def _needed(part: float, weight: float, size: GroupSize) -> float:
     """Log weight by which a share ``part`` of the candidates outweighs all others, but for probability GUESSED.
 
     Without ties only the values within a rank's reach count as near; ``weight`` is n times the rate.
     """
-    reach = 0.0 if tied else math.log1p(weight / BETWEEN)
+    reach = math.log1p(weight / BETWEEN) if size.tied is False else 0.0
     return math.log(1.0 / GUESSED) - math.log(part) + reach
 
 
@@ -863,7 +762,7 @@ def prepare(
     public = setting.units is not None and keys is None and weight is None
     crowd = max(CROWD, isqrt(setting.units or 0) // 8) if public else CROWD * unit
 
-    def priced(of_size: Fraction, *kinds: Way) -> Pricing:
+    def priced(of_size: Fraction, *near: bool) -> Pricing:
         """The division with a share for the numbers of values and ties, and the ways to the ends."""
         size: Geometric | None = None
         left = epsilon
@@ -872,10 +771,8 @@ def prepare(
             left = epsilon * (1 - of_size)
         # no bounds: the magnitude first (statistics/magnitude.py)
         magnitude_share = epsilon * MAGNITUDE_SHARE if cells.free else Fraction(0)
-        if asked.interval and weight is None:
-            kinds = ("even", *kinds)
-        once = [(magnitude_share, epsilon * EVEN_SHARE if kind == "even" else Fraction(0), kind) for kind in kinds]
-        ways = tuple(_division(asked, left, *one, weighted=weight is not None) for one in once)
+        each = (left - magnitude_share) / len(levels)
+        ways = tuple(_division(magnitude_share, each, asked, weighted=weight is not None, near=one) for one in near)
         return Pricing(size, ways, rows, keys is not None, crowd)
 
     caveats = list(public_facts.caveats_of(asked.column, bounds, setting, setting.per))
@@ -893,7 +790,7 @@ def prepare(
         levels,
         spread,
         setting,
-        priced(SIZE_SHARE, "all"),
+        priced(SIZE_SHARE, False),
         units,
         public_facts.groups(setting),
         public_facts.labels(keys, inner),
@@ -902,27 +799,26 @@ def prepare(
         bounds=bounds,
         sample=sample,
     )
-    both = priced(SIZE_SHARE, "all", "near")
+    both = priced(SIZE_SHARE, False, True)
     if setting.units is None:
-        return (replace(step, pricing=both) if asked.interval else step).with_crowd()
+        return replace(step, pricing=both) if asked.interval else step
     # The public number of persons tells which way to the ends is taken; a noisy number of values does where it is near.
     most = setting.units * kept_rows(person, setting.per)
     if asked.interval and units is None and step.gives_a_reply(most) and not step.gives_a_reply(most // 2):
         step = replace(step, pricing=both)
     for of_size in (FEW_SIZE_SHARE, SIZE_SHARE):
         if asked.interval and not step.gives_a_reply(most):
-            step = replace(step, pricing=priced(of_size, "near"))
+            step = replace(step, pricing=priced(of_size, True))
     step.refuse_if_hopeless(most)
-    return step.with_crowd()
+    return step
 
 
 def _division(
-    asked: RankStatistic | Iqr, left: Fraction, magnitude_share: Fraction, even: Fraction, kind: Way, *, weighted: bool
+    magnitude_share: Fraction, each: Fraction, asked: RankStatistic | Iqr, *, weighted: bool, near: bool
 ) -> Division:
-    """Prices of what is ``left``, with ends among all candidates, over ``even`` cells or ``near`` the value."""
-    each = (left - magnitude_share - even) / (2 if isinstance(asked, Iqr) else len(asked.levels))
+    """Prices of one quantile, of ``each`` in all, with ends among all candidates or ``near`` the value."""
     if not asked.interval:
         return Division(magnitude_share, each, Fraction(0))
     square = each * SQUARE_SHARE if weighted else Fraction(0)
-    value, span = (each * NEAR_VALUE, each * NEAR_SPAN) if kind == "near" else (each * VALUE_SHARE, Fraction(0))
-    return Division(magnitude_share, value, (each - value - square - span) / 2, square, span, even)
+    value, span = (each * NEAR_VALUE, each * NEAR_SPAN) if near else (each * VALUE_SHARE, Fraction(0))
+    return Division(magnitude_share, value, (each - value - square - span) / 2, square, span)

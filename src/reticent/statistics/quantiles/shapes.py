@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 HALVINGS: Final = 24
 PLACES: Final = 200  # stretches of equal probability, by which ties are counted
 TIED: Final = 0.05  # from this share of ties on, intervals are made for tied values
-STANDING: Final = 0.05  # share of values that may stand out of cells over which equal values are spread
 POINT: Final = 1e-9  # a stretch this short, in parts of the range, is one value
 
 
@@ -58,12 +57,6 @@ class ColumnShape:
         apart = [high - low for low, high in pairwise(ends)]
         held = [size if one < POINT else min(size * step / (PLACES * one), size) for one in apart]
         return sum(max(0.0, 1.0 - crowd / most) for most in held if most) / PLACES
-
-    @property
-    def heaped(self) -> bool:
-        """True if more values are equal to one than may stand out of cells that are taken for even."""
-        ends = [self._cut((place + 0.5) / (PLACES + 1.0)) for place in range(PLACES + 1)]
-        return sum(high - low < POINT for low, high in pairwise(ends)) > STANDING * PLACES
 
     def farthest(self, cut: float) -> float:
         """Distance from the median to the farther of the quantiles that leave the share ``cut`` on either side."""

@@ -74,11 +74,10 @@ class ColumnTerms:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Noisy number of values and detection of ties, for ``epsilon``; a cell's ties begin behind the ``crowd``-th."""
+    """Noisy number of values and detection of ties, for ``epsilon``."""
 
     terms: ColumnTerms
     epsilon: Fraction
-    crowd: int = CROWD
 
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
@@ -96,7 +95,7 @@ class Census:
     def draw(self, data: Counts, entropy: Entropy) -> GroupSize:
         """Draw the number of values and the verdict on ties."""
         mechanism, replaced = self.mechanism, self.terms.replaced
-        held = values_and_ties(data, self.crowd, replaced=replaced)
+        held = values_and_ties(data, CROWD, replaced=replaced)
         if self.terms.values is not None:
             (more,) = gate.draw(mechanism, held[1:], entropy)
             n = float(self.terms.values)

@@ -4,9 +4,6 @@ Cells of the public prior are a millionth of their binade wide, so the prior sha
 are released, a step of 1 / (8 sqrt n) of their distance is fine enough for the ends of an interval. Some thousands of
 such steps suffice. Values further out count in the first or the last cell, which stand for everything beyond. An end
 drawn there is reported as the farthest candidate of all. The cell of a value depends on that value only.
-
-For equal values the cells are wider, with multiples of their width in the middle: so wide that none stands out
-(``even_spread``).
 """
 
 from __future__ import annotations
@@ -20,12 +17,10 @@ from typing import Final
 import numpy as np
 
 from reticent.data.candidates import Cells, Segment
-from reticent.data.table import Counts
 from reticent.statistics.unbounded.rank_slices import SLICES, CandidateRange
 
 REACH: Final = 4.0  # distances of the outer values on either side
 FINE: Final = 8.0
-EVEN_PLACES: Final = (6, 4, 2)  # binary places of the widths for equal values, of the distance of the outer values
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +38,7 @@ class CutCells:
     reach: tuple[float, float]
 
     @classmethod
-    def of(
-        cls, base: Cells, drawn: Sequence[int], n: float, reach: tuple[float, float], places: int | None = None
-    ) -> CutCells:
+    def of(cls, base: Cells, drawn: Sequence[int], n: float, reach: tuple[float, float]) -> CutCells:
         """Around the cells of released values, in order.
 
         Parameters
@@ -58,8 +51,6 @@ class CutCells:
             Number of values, public or noisy.
         reach : tuple of float and float
             Least and greatest value of the column, in its unit.
-        places : int, optional
-            Binary places of the width, for equal values.
 
         Returns
         -------
@@ -69,14 +60,12 @@ class CutCells:
         low, high = base.edges(drawn[0])[0], base.edges(drawn[-1])[1]
         width = max(float(high - low), *(float(b - a) for a, b in map(base.edges, (drawn[0], drawn[-1]))))
         width = width or 1.0  # a whole number is its own cell
-        parts = FINE * math.sqrt(max(n, 16.0)) if places is None else 2.0**places
-        step = 2.0 ** math.floor(math.log2(width / parts))
+        step = 2.0 ** math.floor(math.log2(width / (FINE * math.sqrt(max(n, 16.0)))))
         if base.step is not None:
             step = max(step, 2.0 ** math.ceil(math.log2(float(base.step))))
-        centred = 0.0 if places is None else 0.5
-        first = math.floor((float(low) - REACH * width) / step) - centred
-        last = math.ceil((float(high) + REACH * width) / step) - centred
-        made = Cells((Segment(0, round(last - first) + 2, 1),), Fraction(1), True)
+        first = math.floor((float(low) - REACH * width) / step)
+        last = math.ceil((float(high) + REACH * width) / step)
+        made = Cells((Segment(0, last - first + 2, 1),), Fraction(1), True)
         bare = cls(base, made, first * step, step, (), reach)
         cuts = tuple(bare.index(np.array(drawn, dtype=np.int64)).tolist())
         return cls(base, made, first * step, step, cuts, reach)
@@ -86,11 +75,6 @@ class CutCells:
         with np.errstate(over="ignore"):
             steps = np.floor((self.base.values(held) - self.origin) / self.step) + 1.0
         return np.clip(steps, 0.0, float(self.cells.highest)).astype(np.int64)
-
-    def counts(self, held: CandidateRange) -> Counts:
-        """Values by even cell, in order."""
-        merged, first = np.unique(self.index(held.cells), return_index=True)
-        return Counts(merged, np.add.reduceat(held.counts, first) if len(merged) else held.counts)
 
     def part(self, part: CandidateRange, *, gap: int) -> CandidateRange:
         """A part in even cells, from the value before gap number ``gap`` to the value behind it."""

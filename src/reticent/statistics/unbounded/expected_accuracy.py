@@ -7,24 +7,22 @@ those of the intervals, with the population in place of what was drawn.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Final, TypeAlias, assert_never
 
-from reticent.statistics import even_spread
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.magnitude import candidates, usual_binade
 from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.quantiles.shapes import OTHERS, TIED, ColumnShape, ties_expected
-from reticent.statistics.replies import HEAPED, ROUNDED, USUAL, Replies, normally, of_any, passing
+from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.tails import allowed, stretch
 from reticent.statistics.unbounded import clipped_mean, trimmed_mean
 from reticent.statistics.unbounded.clipped_mean import ClippedMean
 from reticent.statistics.unbounded.coinpress import BETA, CoinPressMean
 from reticent.statistics.unbounded.coinpress import UNIT as BALL
 from reticent.statistics.unbounded.column_counts import CROWD, Census, supposed
-from reticent.statistics.unbounded.confidence_bounds import EVEN_PLACES, FINE, REACH
+from reticent.statistics.unbounded.confidence_bounds import FINE, REACH
 from reticent.statistics.unbounded.joint import NUMBERED, JointQuantiles
 from reticent.statistics.unbounded.location import UNIT, Huber
 from reticent.statistics.unbounded.quantile_range import QuantileRange
@@ -156,8 +154,8 @@ def tied(made: JointQuantiles, n: float, spread: float | None) -> bool:
     -------
     bool
     """
-    mechanism, crowd = (None, CROWD) if made.census is None else (made.census.mechanism, made.census.crowd)
-    return spread is not None and ties_expected(made.cells, n, spread, crowd, mechanism)
+    mechanism = None if made.census is None else made.census.mechanism
+    return spread is not None and ties_expected(made.cells, n, spread, CROWD, mechanism)
 
 
 def in_other_shapes(
@@ -183,22 +181,19 @@ def in_other_shapes(
     """
     joint = made.joint if isinstance(made, QuantileRange) else made
     step = 0.0 if joint.cells.step is None else float(joint.cells.step) / (DEVIATIONS * spread)
-    census = joint.census
+    radius = None if joint.census is None else joint.census.mechanism.radius(0.02)
     asked: list[tuple[str, ColumnShape | None, bool]] = []
     if heaped and not usually_tied:
         asked.append((HEAPED, None, True))
-    if joint.wanted:
-        asked.append((ROUNDED, None, True))
     for one in OTHERS:
-        ties = census is not None and n * one.tied(n, step, census.crowd) > max(census.mechanism.radius(0.02), TIED * n)
+        ties = radius is not None and n * one.tied(n, step, CROWD) > max(radius, TIED * n)
         asked += [(one.name, one, ties)] if heaped or not ties else []
     found: list[tuple[str, tuple[float, float]]] = []
     for name, shape, ties in asked:
-        width = None if name == HEAPED or (shape is not None and shape.heaped) else -1 if name == ROUNDED else 0
         if isinstance(made, QuantileRange):
-            widths = of_spread(made, n, spread, ties=ties, shape=shape, width=width)
+            widths = of_spread(made, n, spread, ties=ties, shape=shape)
         else:
-            widths = of_quantiles(made, n, spread, ties=ties, shape=shape, width=width)
+            widths = of_quantiles(made, n, spread, ties=ties, shape=shape)
         found += [(name, widths)] if widths is not None and widths[0] else []  # none for a quantile that is a bound
     return tuple(found)
 
@@ -253,13 +248,7 @@ def _noise_of_centre(
 
 
 def of_quantiles(
-    made: JointQuantiles,
-    n: float,
-    spread: float | None,
-    *,
-    ties: bool,
-    shape: ColumnShape | None = None,
-    width: int | None = 0,
+    made: JointQuantiles, n: float, spread: float | None, *, ties: bool, shape: ColumnShape | None = None
 ) -> Widths:
     """The widest of several quantiles.
 
@@ -274,8 +263,6 @@ def of_quantiles(
         True for values of which many are equal.
     shape : ColumnShape, optional
         A public shape between bounds; by default normal.
-    width : int or None
-        The width of cells over which equal values are spread, by default the finest; None where none is even.
 
     Returns
     -------
@@ -285,28 +272,19 @@ def of_quantiles(
     if not made.feasible(supposed(made.census, n)):
         return None
     noise = sampling = 0.0
-    made = replace(made, of_ties=ties and bool(made.wanted))
-    gaps = made.of_ties and (width is None or not _decides(made, n))
-    cell = _cell(made, width or 0, spread) if made.of_ties and not gaps else 0.0
     for q in made.levels:
         ranks = normal_half_width(made.terms.together * n * float(q * (1 - q)))
         moved = half_width(NONE, [made.errors[q] / math.sqrt(2.0)])
         slope = _slope(float(q), n, shape, moved + ranks)
-        widths = moved * slope + cell / 2.0, ranks * slope
-        if gaps:
+        widths = moved * slope, ranks * slope
+        if ties and made.wanted:
             widths = _among_ties(made, q, n, spread, shape)
         noise, sampling = max(noise, widths[0]), max(sampling, widths[1])
     return noise, sampling
 
 
 def of_spread(
-    made: QuantileRange,
-    n: float,
-    spread: float | None,
-    *,
-    ties: bool,
-    shape: ColumnShape | None = None,
-    width: int | None = 0,
+    made: QuantileRange, n: float, spread: float | None, *, ties: bool, shape: ColumnShape | None = None
 ) -> Widths:
     """The distance of two quantiles, as ``of_quantiles`` has them; among ties both intervals are added.
 
@@ -321,8 +299,6 @@ def of_spread(
         True for values of which many are equal.
     shape : ColumnShape, optional
         A public shape between bounds; by default normal.
-    width : int or None
-        The width of cells over which equal values are spread, by default the finest; None where none is even.
 
     Returns
     -------
@@ -336,30 +312,13 @@ def of_spread(
     values = joint.terms.together * n
     reach = {q: normal_half_width(values * float(q * (1 - q))) + joint.own[q] for q in joint.levels}
     slopes = {q: _slope(float(q), n, shape, reach[q]) for q in joint.levels}
-    joint = replace(joint, of_ties=ties and bool(joint.wanted))
-    gaps = joint.of_ties and (width is None or not _decides(joint, n))
-    cell = _cell(joint, width or 0, spread) if joint.of_ties and not gaps else 0.0
-    if gaps:
+    if ties and joint.wanted:
         one, two = (_among_ties(joint, q, n, spread, shape) for q in (joint.levels[0], joint.levels[-1]))
         return one[0] + two[0], one[1] + two[1]
     noise = half_width(NONE, [slopes[q] * joint.own[q] for q in (joint.levels[0], joint.levels[-1])])
     first, third = (math.sqrt(values * float(q * (1 - q))) * slopes[q] for q in (joint.levels[0], joint.levels[-1]))
     alike = low * (1.0 - high) / math.sqrt(low * (1.0 - low) * high * (1.0 - high))
-    return noise + cell, normal_half_width(first**2 + third**2 - 2.0 * alike * first * third)
-
-
-def _decides(made: JointQuantiles, n: float) -> bool:
-    """Tell if n values are enough to find a width of cells that is even."""
-    return even_spread.decided(n, made.even.radius(0.02))
-
-
-def _cell(made: JointQuantiles, width: int, spread: float | None) -> float:
-    """A width of cells for equal values, in standard deviations: a power of 2."""
-    apart = NORMAL.inv_cdf(float(made.levels[-1])) - NORMAL.inv_cdf(float(made.levels[0]))
-    step = apart / (1.5 * 2.0 ** EVEN_PLACES[width])
-    if spread is not None and made.cells.step is not None:
-        step = max(step, 2.0 ** math.ceil(math.log2(float(made.cells.step))) / spread)
-    return step
+    return noise, normal_half_width(first**2 + third**2 - 2.0 * alike * first * third)
 
 
 def _among_ties(

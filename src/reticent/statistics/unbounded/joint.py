@@ -4,7 +4,6 @@
     magnitude the binade of a quantile of |x|, bought where there are no bounds
     root      the middle level, on all values
     values    each side of it like this again, depth by depth      one price for each depth of the tree
-    even      of many equal values: a width of cells of which none stands out
     ends      between two neighbouring values the upper end of one and the lower end of the next      one or two depths
 
 A depth is drawn as a whole before the next, from left to right, and how many draws it has is public.
@@ -26,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
@@ -35,36 +34,25 @@ from reticent.data.candidates import Cells
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Exponential
-from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
-from reticent.privacy.sensitivity import L1, Linf
-from reticent.statistics import even_spread
+from reticent.privacy.sensitivity import Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.magnitude import at_the_end, by_binade, candidates, rarest, share
 from reticent.statistics.magnitude import edges as edges_of
 from reticent.statistics.magnitude import level as level_of_size
-from reticent.statistics.quantiles.quantile_step import (
-    GUESSED,
-    MAGNITUDE_SHARE,
-    OF_AN_ERROR,
-    SIZE_SHARE,
-    TIES,
-    GroupSize,
-)
+from reticent.statistics.quantiles.quantile_step import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, TIES, GroupSize
 from reticent.statistics.ranks import cell_share, placed
 from reticent.statistics.unbounded.clipping_radii import Choice
-from reticent.statistics.unbounded.column_counts import CROWD, ROW, Census, ColumnTerms, against_prior
-from reticent.statistics.unbounded.confidence_bounds import EVEN_PLACES, CutCells
+from reticent.statistics.unbounded.column_counts import ROW, Census, ColumnTerms, against_prior
+from reticent.statistics.unbounded.confidence_bounds import CutCells
 from reticent.statistics.unbounded.rank_slices import SLICES, CandidateRange, cut, reachable, runs_of, whole
 from reticent.statistics.unbounded.scaled_level import UNIT, level_of, nothing, pick
 
 FINEST: Final = 10**6  # denominators of conditional levels
-EVEN_OF_ENDS: Final = Fraction(1, 4)  # of the share of ends, where many values are equal, for the width of cells
 LAST: Final = Fraction(1, FINEST)
 NUMBERED: Final = 50  # bits of the range of whole numbers that leave room for slices
 
@@ -142,8 +130,6 @@ class JointQuantiles:
         The levels whose intervals are bought.
     apart : float
         An end is at least so many of its own rank errors from its level: where the ends tell how dense values are.
-    of_ties : bool
-        True for the ends of values of which many are equal: a part of their share is for the width of cells.
     """
 
     cells: Cells
@@ -153,7 +139,6 @@ class JointQuantiles:
     shares: QuantileShares
     wanted: tuple[Fraction, ...]
     apart: float = 0.0
-    of_ties: bool = False
 
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
@@ -169,17 +154,11 @@ class JointQuantiles:
     # --- what it costs -----------------------------------------------------------------------------------------------
 
     @property
-    def counted(self) -> bool:
-        """True where the census is bought: n is private, or an interval is wanted."""
-        return self.terms.values is None or bool(self.wanted)
-
-    @property
     def census(self) -> Census | None:
         """None where n is public and no interval is bought."""
-        if not self.counted:
+        if self.terms.values is not None and not self.wanted:
             return None
-        errors = [replace(self, of_ties=False).end_error] if self.wanted else list(self.own.values())
-        return Census(self.terms, self.epsilon * SIZE_SHARE, max(CROWD, int(min(errors) / OF_AN_ERROR)))
+        return Census(self.terms, self.epsilon * SIZE_SHARE)
 
     @property
     def magnitude(self) -> Choice | None:
@@ -201,34 +180,25 @@ class JointQuantiles:
             return ()
         places = [self.levels.index(q) for q in self.wanted]
         deep = 2 if any(b - a == 1 for a in places for b in places) else 1
-        return (self._each(self.shares.ends * (1 - EVEN_OF_ENDS if self.of_ties else 1), deep),) * deep
-
-    @property
-    def even(self) -> Geometric:
-        """Noise of the values that stand out, at each of the widths, about one row added or removed."""
-        moved = Fraction(even_spread.MOVED * len(EVEN_PLACES))
-        return Geometric(L1(moved, ROW), self._each(self.shares.ends * EVEN_OF_ENDS, 1))
-
-    def ends_of(self, size: GroupSize) -> JointQuantiles:
-        """The same quantiles, with the ends that values of this size have: many of them equal, or not."""
-        return replace(self, of_ties=bool(self.wanted) and size.tied is not False)
+        return (self._each(self.shares.ends, deep),) * deep
 
     def _each(self, share: Fraction, depth: int) -> Fraction:
-        left = Fraction(1) - (SIZE_SHARE if self.counted else 0) - (0 if self.magnitude is None else MAGNITUDE_SHARE)
+        left = (
+            Fraction(1)
+            - (0 if self.census is None else SIZE_SHARE)
+            - (0 if self.magnitude is None else MAGNITUDE_SHARE)
+        )
         return self.epsilon * left * share / (depth * self.terms.steps)
 
     @property
     def guarantee(self) -> Guarantee:
         gaps, draws = len(self.levels) + 1, widths(len(self.levels))
         stages = [(epsilon, draws[place], f"values, depth {place + 1}") for place, epsilon in enumerate(self.depths)]
-        rows = [_across(*stage) for stage in stages]
-        if self.wanted:
-            ways = []
-            for of_ties in (False, True):
-                depths = enumerate(replace(self, of_ties=of_ties).end_depths)
-                ends = [_across(epsilon, gaps, f"ends, depth {place + 1}") for place, epsilon in depths]
-                ways.append(compose.in_sequence([*[self.even.guarantee] * of_ties, *ends], label="ends"))
-            rows.append(compose.one_of(ways, label="ways to the ends"))
+        stages += [(epsilon, gaps, f"ends, depth {place + 1}") for place, epsilon in enumerate(self.end_depths)]
+        rows = [
+            compose.across([_mechanism(epsilon).guarantee] * parts, neighbours=ROW, label=label)
+            for epsilon, parts, label in stages
+        ]
         tree = compose.of_person(
             compose.in_sequence(rows, label="all depths"), self.terms.neighbours, rows=self.terms.rows
         )
@@ -254,20 +224,11 @@ class JointQuantiles:
         for epsilon in self.depths:
             leaves = _descended(cells, leaves, _mechanism(epsilon), found, entropy)
         drawn.values.update({q: place for (q, _), place in found.items()})
-        if self.wanted:
-            self.ends_of(size)._draw_ends(drawn, cells, held, leaves, entropy)
-        return Reply(drawn)
-
-    def _draw_ends(
-        self,
-        drawn: JointDraw,
-        cells: Cells,
-        held: CandidateRange,
-        leaves: Sequence[QuantileLeaf],
-        entropy: Entropy,
-    ) -> None:
-        """Draw the ends between the values: over even cells, where values are equal and a width is even."""
-        around = drawn.around = self._around(drawn, cells, held, entropy)
+        if not self.wanted:
+            return Reply(drawn)
+        reach = float(self.cells.edges(self.cells.lowest)[0]), float(self.cells.edges(self.cells.highest)[1])
+        around = CutCells.of(cells, [drawn.values[q] // SLICES for q in self.levels], size.values, reach)
+        drawn.around = around
         drawn.shift.update({q: self._shift(q, drawn) for q in self.wanted})
         gaps = [[self._beside(leaf, place, around, drawn)] for place, leaf in enumerate(leaves)]
         for epsilon in self.end_depths:
@@ -276,22 +237,7 @@ class JointQuantiles:
                 gaps[place] = _descended(around.cells, parts, mechanism, drawn.ends, entropy)
                 if not any(part.aims for part in parts):
                     nothing(mechanism, entropy)
-
-    def _around(self, drawn: JointDraw, cells: Cells, held: CandidateRange, entropy: Entropy) -> CutCells:
-        """The cells of the ends; of equal values as wide as the rounding, and the size then says so."""
-        size = drawn.size
-        reach = float(self.cells.edges(self.cells.lowest)[0]), float(self.cells.edges(self.cells.highest)[1])
-        values = [drawn.values[q] // SLICES for q in self.levels]
-        if self.of_ties:
-            mechanism = self.even
-            ways = [CutCells.of(cells, values, size.values, reach, places) for places in EVEN_PLACES]
-            standing = tuple(even_spread.standing_out(one.counts(held)) for one in ways)
-            counts = gate.draw(mechanism, standing, entropy)
-            place = even_spread.chosen(counts, size.values, mechanism.radius(0.02))
-            if place is not None:
-                drawn.size = replace(size, even=ways[place].cells)
-                return ways[place]
-        return CutCells.of(cells, values, size.values, reach)
+        return Reply(drawn)
 
     def _among(self, data: Counts, size: GroupSize, entropy: Entropy) -> Cells:
         """The candidates of the values, about a magnitude that is drawn first where there are no bounds."""
@@ -329,7 +275,7 @@ class JointQuantiles:
         An end is drawn beside the value, so the value's error moves both.
         """
         n, end = max(drawn.size.values, 1.0), self.end_error
-        if drawn.size.gaps:
+        if drawn.size.tied is not False:
             return self.shift_among_ties(q, n, 0.0 if drawn.around is None else cell_share(drawn.around.cells))
         spread = self.terms.together * n * float(q * (1 - q))
         return math.ceil(max(half_width(known(spread), [end, self.errors[q] / math.sqrt(2.0)]), self.apart * end))
@@ -430,7 +376,7 @@ class JointQuantiles:
         """Words on values drawn at the first or last candidate, which stand for all values beyond, and on ties."""
         assert drawn.among is not None
         found = [at_the_end(self.cells, drawn.among, drawn.values[q] // SLICES) for q in self.levels]
-        found += [TIES] if self.wanted and drawn.size.gaps else []
+        found += [TIES] if self.wanted and drawn.size.tied is not False else []
         return tuple(dict.fromkeys(filter(None, found)))
 
     def values_of(self, drawn: JointDraw) -> tuple[float, ...]:
@@ -466,21 +412,6 @@ class JointQuantiles:
         found = [drawn.ends.get((q, upper)) for upper in (False, True)]
         return all(at is not None and 0 < at // SLICES < drawn.around.cells.highest for at in found)
 
-    def distance(self, q: Fraction, drawn: JointDraw) -> float:
-        """Distance of the ends of a level, infinite where one stands for all beyond it; of even cells between parts."""
-        if not self.inside(q, drawn):
-            return math.inf
-        if drawn.size.even is None:
-            low, high = self.interval(q, drawn)
-            return high - low
-        assert drawn.around is not None
-        first, last = sorted(drawn.ends[q, upper] for upper in (False, True))
-        return drawn.around.step * (last + 1 - first) / SLICES
-
-    def resolution(self, drawn: JointDraw) -> float:
-        """Width of the cells that equal values were spread over; 0 where none were."""
-        return 0.0 if drawn.size.even is None or drawn.around is None else drawn.around.step
-
     def estimate(self, q: Fraction, drawn: JointDraw) -> Estimate:
         """The estimate of one level."""
         value = self.values_of(drawn)[self.levels.index(q)]
@@ -490,14 +421,12 @@ class JointQuantiles:
         shift = max(drawn.shift[q], 1.0)
         spread = self.terms.together * max(drawn.size.values, 0.0) * float(q * (1 - q))
         sampling = normal_half_width(spread)
-        if drawn.size.gaps:  # the two parts add up to half of what the interval allows for
+        if drawn.size.tied is not False:  # the two parts add up to half of what the interval allows for
             noise = max(shift - sampling, 0.0)
         else:
             noise = half_width(NONE, [self.errors[q] / math.sqrt(2.0)])
-        apart = self.distance(q, drawn) if drawn.size.even is not None else high - low
-        spaced = math.isfinite(apart)
-        slope, cell = (apart if spaced else high - low) / (2.0 * shift), self.resolution(drawn) / 2.0 if spaced else 0.0
-        return Estimate(value, low, high, noise * slope + cell, sampling * slope)
+        slope = (high - low) / (2.0 * shift)
+        return Estimate(value, low, high, noise * slope, sampling * slope)
 
 
 # --- one draw, and the tree of them ----------------------------------------------------------------------------------
@@ -506,11 +435,6 @@ class JointQuantiles:
 def _mechanism(epsilon: Fraction) -> Exponential:
     """The same for every level."""
     return Exponential(Linf(Fraction(UNIT), ROW), epsilon)
-
-
-def _across(epsilon: Fraction, parts: int, label: str) -> Guarantee:
-    """The guarantee of as many draws as the table has parts, of which a row is in one."""
-    return compose.across([_mechanism(epsilon).guarantee] * parts, neighbours=ROW, label=label)
 
 
 def _rate(share: Fraction, epsilon: Fraction) -> float:

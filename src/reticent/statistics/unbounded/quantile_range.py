@@ -63,7 +63,7 @@ class QuantileRange:
                 return NO_REPLY
 
     def _estimate(self, drawn: JointDraw) -> Estimate:
-        joint = self.joint.ends_of(drawn.size)
+        joint = self.joint
         low, _, high = joint.levels
         first, _, third = joint.values_of(drawn)
         value = max(third - first, 0.0)
@@ -72,14 +72,15 @@ class QuantileRange:
             return Estimate(value, 0.0, far, far, 0.0)
         n = joint.terms.together * max(drawn.size.values, 0.0)
         sides = self._side(low, drawn), self._side(high, drawn)
-        if drawn.size.gaps or math.isinf(sum(side.apart for side in sides)):
+        if drawn.size.tied is not False or math.isinf(sum(side.apart for side in sides)):
             return self._of_ends(value, drawn)
         return distance(value, sides, RankErrors.of_rows(n, low, high))
 
     def _side(self, q: Fraction, drawn: JointDraw) -> Side:
-        joint = self.joint.ends_of(drawn.size)
-        (least, most), apart, cell = joint.edges(q, drawn), joint.distance(q, drawn), joint.resolution(drawn)
-        return Side(q, apart, drawn.shift[q], joint.own[q], joint.end_error, max(most - least, cell), joint.passed[q])
+        joint = self.joint
+        (a, b), (least, most) = joint.interval(q, drawn), joint.edges(q, drawn)
+        apart = b - a if joint.inside(q, drawn) else math.inf
+        return Side(q, apart, drawn.shift[q], joint.own[q], joint.end_error, most - least, joint.passed[q])
 
     def _of_ends(self, value: float, drawn: JointDraw) -> Estimate:
         """From the ends of both: where values are tied, or an end was drawn beyond all candidates."""

@@ -104,7 +104,7 @@ def spread(part: CandidateRange) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     for count, begin, width in zip(
         part.counts[~few].tolist(), start[~few].tolist(), length[~few].tolist(), strict=True
     ):
-        ends = np.clip(-((width - 2 * count * np.arange(width + 1)) // (2 * width)), 0, count)  # ``before`` of each
+        ends = np.array([before(count, j, width) for j in range(width + 1)], dtype=np.int64)
         places.append(begin + np.arange(width, dtype=np.int64))
         numbers.append(np.diff(ends))
     joined, held = np.concatenate(places), np.concatenate(numbers)

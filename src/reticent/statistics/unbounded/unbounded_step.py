@@ -224,18 +224,18 @@ class ColumnPlan:
         """Widths of values of which many are equal; None where they would have no reply, or ties play no part."""
         if self._joint is None or self._joint.census is None or dict(replies)[HEAPED] < LIKELY:
             return None
-        return self._widths(n, ties=True, width=None)
+        return self._widths(n, ties=True)
 
-    def _widths(self, n: float, *, ties: bool, width: int | None = 0) -> Widths:
+    def _widths(self, n: float, *, ties: bool) -> Widths:
         match self.made:
             case ClippedMean():
                 return expected_accuracy.of_mean(self.made, n)
             case CoinPressMean():
                 return expected_accuracy.of_coinpress(self.made, n)
             case JointQuantiles():
-                return expected_accuracy.of_quantiles(self.made, n, self._spread, ties=ties, width=width)
+                return expected_accuracy.of_quantiles(self.made, n, self._spread, ties=ties)
             case QuantileRange():
-                return expected_accuracy.of_spread(self.made, n, self._spread, ties=ties, width=width)
+                return expected_accuracy.of_spread(self.made, n, self._spread, ties=ties)
             case Huber():
                 return expected_accuracy.of_location(self.made, n)
             case Inverse():
