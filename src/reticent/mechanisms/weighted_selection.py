@@ -421,5 +421,5 @@ def _specimen(epsilon: Fraction, delta: Fraction, held: Sequence[int]) -> Specim
 AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (
     _specimen(Fraction(1), Fraction(1, 20), (UNIT, UNIT)),
-    _specimen(Fraction(3), Fraction(1, 100), (UNIT, 0, UNIT)),
+    _specimen(Fraction(3), Fraction(1, 100), (UNIT * 23 // 20, 0, UNIT * 23 // 20)),
 )
