@@ -119,7 +119,7 @@ def registry(certificate: CertificateRecord, tier: int) -> dict[str, object]:
 
 
 def _known(certificate: CertificateRecord) -> dict[str, object]:
-    document, tree = certificate.document, certificate.guarantee
+    document, tree = certificate.heading, certificate.guarantee
     return {
         "name": document["study"]["title"] or None,
         "description": document["purpose"] or document["name"] or None,

@@ -61,7 +61,7 @@ def found(certificate: CertificateRecord) -> Iterator[tuple[str, str]]:
 def parameters(certificate: CertificateRecord) -> dict[str, object] | None:
     """The public parameters of a model or a session."""
     kind = certificate.kind
-    return None if kind == "release" else dict(certificate.document[kind]["parameters"])
+    return None if kind == "release" else dict(certificate.heading[kind]["parameters"])
 
 
 def meaning(certificate: CertificateRecord, prior: float) -> str:

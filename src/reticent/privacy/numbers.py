@@ -199,6 +199,12 @@ def about(number: int | Fraction, digits: int = 4) -> str:
     return f"{Decimal(value.numerator) / Decimal(value.denominator):.{digits - 1}e}"  # beyond what a float can hold
 
 
+def two_digits(number: int) -> int:
+    """A whole number of which two digits are kept, for a guess."""
+    unit: int = 10 ** max(len(str(number)) - 2, 0)
+    return round(number / unit) * unit
+
+
 def about_up(number: int | Fraction) -> str:
     """A number >= 0 for people, exact where that is short, else rounded up to 6 digits: a loss never looks smaller."""
     exactly = show(number)

@@ -205,11 +205,14 @@ def percent(estimate: Estimate) -> str:
     """``1.2 % ± 0.4 %``, to the digits that the half-width is worth; ``at most 0.4 %`` where none may be there."""
     radius = 100 * estimate.noise
     digits = 0 if radius >= 0.95 else min(max(1, -math.floor(math.log10(radius))), 6) if radius > 0 else 1
-    if estimate.low <= 0.0:
+
+    def upwards(number: float) -> str:
         step = 10.0**-digits
-        return f"at most {math.ceil(100 * estimate.high / step - 1e-9) * step:.{digits}f} %"
-    outwards = math.ceil(radius * 10**digits - 1e-9) / 10**digits
-    return f"{100 * estimate.value:.{digits}f} % ± {outwards:.{digits}f} %"
+        return f"{math.ceil(number / step - 1e-9) * step:.{digits}f} %"
+
+    if estimate.low <= 0.0:
+        return f"at most {upwards(100 * estimate.high)}"
+    return f"{100 * estimate.value:.{digits}f} % ± {upwards(radius)}"
 
 
 __all__ = [

@@ -6,10 +6,13 @@ The constants were measured with DuckDB on .1 to 10 million rows of three to six
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from reticent.data.query import Query, Records
+from reticent.data.query import Records
 from reticent.data.schema import Category, Schema
+
+if TYPE_CHECKING:
+    from reticent.statistics.context import Step
 
 STARTED: Final = 230_000_000  # bytes of this process and its engine, of no row
 EACH_ROW, EACH_CELL, EACH_TEXT = 60, 18, 25  # bytes of a row, of each of its cells, and of a text besides
@@ -17,12 +20,12 @@ CARRIED: Final = 24  # bytes of a cell that leaves the engine
 UNITS: Final = {"MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
-def memory_of(queries: Iterable[Query], schema: Schema, columns: Collection[str], rows: int) -> int:
+def memory_of(steps: Iterable[Step], schema: Schema, columns: Collection[str], rows: int) -> int:
     """Bytes that a release takes in DuckDB, temporary files included.
 
     Parameters
     ----------
-    queries : iterable of Query
+    steps : iterable of Step
     schema : Schema
     columns : collection of str
         Declared columns that are read.
@@ -34,7 +37,8 @@ def memory_of(queries: Iterable[Query], schema: Schema, columns: Collection[str]
     """
     person = schema.person.column is not None
     texts = sum(not _is_number(schema, name) for name in columns) + person  # what persons are called is not declared
-    carried = sum(len(query.columns) for query in queries if isinstance(query, Records))
+    asked = {query for step in steps for query in step.queries}  # each is run once
+    carried = sum(len(query.columns) for query in asked if isinstance(query, Records))
     return STARTED + rows * (EACH_ROW + EACH_CELL * (len(columns) + person) + EACH_TEXT * texts + CARRIED * carried)
 
 

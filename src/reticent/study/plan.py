@@ -455,7 +455,7 @@ def _with_distance(step: Step, found: ExpectedAccuracy, people: int) -> Expected
 def _memory(prepared: PreparedRelease, columns: Sequence[str], schema: Schema, rows: int) -> int:
     from reticent.study.memory_forecast import memory_of
 
-    return memory_of({query for step in prepared.all_steps for query in step.queries}, schema, columns, rows)
+    return memory_of(prepared.all_steps, schema, columns, rows)
 
 
 def _columns_read(lines: Sequence[PlanLine], schema: Schema) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from reticent.data.compression import bare
 from reticent.data.file_kinds import TEXT, kind_of
 from reticent.data.format import Limits
+from reticent.privacy.numbers import two_digits
 from reticent.study import cpu_time
 from reticent.study.memory_forecast import CARRIED, STARTED, UNITS, memory_of, told_bytes
 
@@ -49,9 +50,9 @@ class SizeForecast:
 
     def words(self) -> str:
         """The forecast in a sentence."""
-        took = f"{self.seconds:.1g}" if self.seconds < 10 else f"{_rounded(round(self.seconds)):,}"
+        took = f"{self.seconds:.1g}" if self.seconds < 10 else f"{two_digits(round(self.seconds)):,}"
         return (
-            f"The file has {told_bytes(self.size)}, roughly {_rounded(self.rows):,} rows. They take roughly "
+            f"The file has {told_bytes(self.size)}, roughly {two_digits(self.rows):,} rows. They take roughly "
             f"{took} s of one processor, and {told_bytes(self.memory)} of memory and temporary files."
         )
 
@@ -92,9 +93,8 @@ def size_forecast(study: Study, plan: Plan) -> SizeForecast | None:
     size, rows = found
     columns = columns_asked(plan._prepared, study.schema)
     steps = plan._prepared.all_steps
-    queries = {query for step in steps for query in step.queries}
     seconds = cpu_time.of_release(steps, study._file(), len(columns) + (study.schema.person.column is not None), rows)
-    memory = memory_of(queries, study.schema, columns, rows)
+    memory = memory_of(steps, study.schema, columns, rows)
     return SizeForecast(size, rows, seconds, memory, room_of(study.spec.limits))
 
 
@@ -116,12 +116,6 @@ def _fit(memory: int, room: int) -> bool:
 def room_of(limits: Limits) -> int:
     """Bytes that the limits allow, in memory and in temporary files together."""
     return sum(int(text[:-2]) * UNITS[text[-2:]] for text in (limits.memory, limits.spill))
-
-
-def _rounded(rows: int) -> int:
-    """The number with two digits, since it is a guess."""
-    unit: int = 10 ** max(len(str(rows)) - 2, 0)
-    return round(rows / unit) * unit
 
 
 def _size_and_rows(study: Study) -> tuple[int, int] | None:

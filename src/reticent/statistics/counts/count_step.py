@@ -23,7 +23,7 @@ from reticent.privacy import compose
 from reticent.privacy.convert import as_approx, rho_within
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PureDP, words
-from reticent.privacy.numbers import show
+from reticent.privacy.numbers import show, two_digits
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
@@ -160,7 +160,7 @@ class CountStep:
         keys, size = self.setting.keys, self._size(people)
         if keys is None or size is None or len(keys.parts) < 2 or self._radius() <= WIDE * size:
             return ""
-        each = f"groups of about {about(size)} rows, with a noise of ± {self._radius()}"
+        each = f"groups of about {_rows(size)} rows, with a noise of ± {self._radius()}"
         return f"{self.name} has {len(keys.among):,} {each}"
 
     def expected(self, people: int) -> ExpectedAccuracy:
@@ -169,7 +169,7 @@ class CountStep:
         keys, size = self.setting.keys, self._size(people)
         if keys is not None and size is not None:
             wide = ", fewer than the noise: ask for fewer groups" if size < self._radius() else ""
-            notes.append(f"{len(keys.among):,} groups of about {about(size)} rows{wide}")
+            notes.append(f"{len(keys.among):,} groups of about {_rows(size)} rows{wide}")
         if self.margins and self.mechanism is not None:
             count = len(self.margins[-1][1])
             whole = float(self._radius_of(count) * self.unit)
@@ -314,11 +314,6 @@ def even_edges(column: Real | Integer) -> tuple[Fraction, ...]:
     return (low, *inner, high)
 
 
-def about(size: float) -> str:
-    """A number of rows to two digits, written out."""
-    return f"{float(f'{size:.2g}'):,.0f}" if size >= 10 else f"{size:.2g}"
-
-
 def binned(asked: Histogram, setting: Setting) -> tuple[Tally, tuple[Label, ...]]:
     """The bins of a histogram and their labels.
 
@@ -336,9 +331,7 @@ def binned(asked: Histogram, setting: Setting) -> tuple[Tally, tuple[Label, ...]
                 )
             query = Tally(asked.column, among=among, keys=setting.keys)
             bins: tuple[Label, ...] = tuple(((asked.column, key),) for key in among)
-        case Integer(low=low, high=high) if not asked.edges and _few(low, high):
-            assert low is not None
-            assert high is not None
+        case Integer(low=int() as low, high=int() as high) if _of_values(asked, declared):
             values = range(low, high + 1)
             query = Tally(asked.column, edges=tuple(map(Fraction, (*values, values.stop))), keys=setting.keys)
             bins = tuple(((asked.column, _key(value, declared)),) for value in values)
@@ -377,8 +370,7 @@ def of_bins(asked: Histogram, query: Tally, setting: Setting) -> tuple[str, ...]
     caveats = []
     if query.edges:
         declared = setting.schema.column(asked.column)
-        each = isinstance(declared, Integer) and not asked.edges and _few(declared.low, declared.high)
-        last = query.edges[-1] - 1 if each else query.edges[-1]
+        last = query.edges[-1] - _of_values(asked, declared)
         ends = f"[{value_words(query.edges[0], declared)}, {value_words(last, declared)}]"
         caveats.append(f"values of {asked.column} outside {ends} count in the nearer end bin")
     if setting.schema.person.column is not None:
@@ -391,9 +383,16 @@ def _key(value: int, declared: Integer) -> Key:
     return value if declared.calendar is None else value_words(value, declared)
 
 
-def _few(low: int | None, high: int | None) -> bool:
-    """Tell if integers with these bounds are so few that a histogram has a bin for each."""
-    return low is not None and high is not None and high - low < EACH
+def _of_values(asked: Histogram, declared: Column) -> bool:
+    """Tell if a histogram has a bin for each value: of integers whose bounds allow few, where no edges are named."""
+    if asked.edges or not isinstance(declared, Integer) or declared.low is None or declared.high is None:
+        return False
+    return declared.high - declared.low < EACH
+
+
+def _rows(size: float) -> str:
+    """A number of rows to two digits, written out."""
+    return f"{two_digits(round(size)):,}" if size >= 10 else f"{size:.2g}"
 
 
 def _intervals(edges: tuple[Fraction, ...], declared: Column) -> list[str]:
