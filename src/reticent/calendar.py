@@ -81,6 +81,8 @@ class Calendar:
     def __post_init__(self) -> None:
         if self.step not in STEPS.values():
             raise PublicParameterError(f"resolution is second, minute, hour or day, got {self.step} seconds")
+        if not (isinstance(self.zone, str) and isinstance(self.format, str)):
+            raise PublicParameterError('zone and format are texts, such as "Europe/Berlin" and "%d.%m.%Y %H:%M"')
         if self.zone and (self.step == DAY or not _known(self.zone)):
             raise PublicParameterError(
                 f"zone names a time zone of a datetime, such as Europe/Berlin or UTC, got {self.zone[:60]!r}"

@@ -29,6 +29,12 @@ HABITS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("p", "pvalue"), "answer.p_value"),
         "keys": "[cell.label for cell in answer]",
     },
+    "selection": {
+        "to_pandas": "selection.frame().to_pandas()",
+        "to_polars": "polars.DataFrame(selection)",
+        **dict.fromkeys(("save", "to_csv"), 'selection.release.save("table")'),
+        **{name: f"selection.release.{name}" for name in ("guarantee", "certificate", "receipt", "caveats", "answers")},
+    },
     "synthetic": {
         "to_pandas": "synthetic.frame().to_pandas()",
         "to_polars": "polars.DataFrame(synthetic)",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import reticent as rt
@@ -54,3 +58,43 @@ def test_a_refusal_is_told_in_the_words_of_who_asks(study: rt.Study, tmp_path: P
     told = run("release", str(clinic(tmp_path, people=40)), "--ask", "count", "--epsilon", "9")
     assert told.code == 4
     assert "With --epsilon" in told.said
+
+
+# --- whose a row is ---------------------------------------------------------------------------------------------------
+
+
+def told_of(rows: Any, **more: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rt.study(rows, adjacency="add_remove", columns={"age": rt.integer(0, 120)}, budget=1, **more)
+    return [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize("name", ["patient", "Patient_ID", "subject id", "pid", "customer-id", "id", "respondent.no"])
+def test_a_usual_name_for_persons_is_asked_about_where_nothing_was_said_of_rows(name: str, tmp_path: Path) -> None:
+    rows = {name: [1, 1, 2], "age": [3, 4, 5]}
+    file = tmp_path / "visits.csv"
+    file.write_text(f"{name},age\n1,3\n", encoding="utf-8")
+    for table in (rows, pa.table(rows), pd.DataFrame(rows), pl.DataFrame(rows), file):
+        (said,) = told_of(table)
+        assert f'person="{name}"' in said
+        assert told_of(table, rows_each=1) == told_of(table, person=name, rows_each=2) == []
+
+
+@pytest.mark.parametrize("name", ["student", "idea", "paid", "person_years", "customers", "member", "identity"])
+def test_another_name_is_not(name: str) -> None:
+    assert told_of({name: [1, 1, 2], "age": [3, 4, 5]}) == []
+
+
+def test_a_study_in_python_has_the_name_of_its_file_or_of_its_ledger(tmp_path: Path) -> None:
+    (tmp_path / "visits 2026.csv").write_text("age\n3\n", encoding="utf-8")
+    given: dict[str, Any] = {"adjacency": "add_remove", "columns": {"age": rt.integer(0, 120)}, "budget": 1}
+    study = rt.study(tmp_path / "visits 2026.csv", ledger=tmp_path / "a.ledger", **given)
+    study.release(["count"], epsilon="0.1")
+    shown = run("ledger", "show", str(tmp_path / "a.ledger"))
+    assert shown.out.splitlines()[0] == "visits 2026"
+    assert str(tmp_path) not in shown.out
+    rows = {"age": [1]}
+    assert rt.study(rows, ledger=tmp_path / "clinic.ledger", **given).title == "clinic"
+    assert rt.study(rows, **given).title == "study"
+    assert rt.study(rows, title="Visits", **given).title == "Visits"

@@ -121,6 +121,30 @@ def test_a_plan_of_a_model_has_its_price_and_the_width_of_its_rule() -> None:
     assert noise is not None
     assert asked.noise is not None
     assert noise == pytest.approx(asked.noise, rel=0.2)
+    each = again.lines[0].expected.numbers
+    assert [(one.name, one.unit) for one in each] == [(one.name, one.unit) for one in asked.numbers]
+    assert len(each) == len(model.coef_) + 1
+
+
+def test_a_plan_of_a_line_has_a_row_for_each_coefficient_that_the_fit_tells() -> None:
+    rows = {"x": np.arange(PEOPLE) % 9, "g": ["a", "b", "c"] * (PEOPLE // 3) + ["a"] * (PEOPLE % 3)}
+    columns: dict[str, Column] = {
+        "x": rt.integer(0, 8, unit="years"),
+        "g": rt.category(["a", "b", "c"]),
+        "y": rt.real(0, 40, unit="euros"),
+    }
+    study = rt.study({**rows, "y": rows["x"] * 3.0}, adjacency="add_remove", columns=columns, budget=9)
+    of_study = study.model_plan(LinearRegression(epsilon=4), ["x", "g"], "y", people=PEOPLE)
+    told = [(one.name, one.unit) for one in of_study.lines[0].expected.numbers]
+    assert told == [("intercept", "euros"), ("x", "euros per years"), ("g=b", "euros"), ("g=c", "euros")]
+    for name, unit in told:
+        assert f"{name}, {unit}" in str(of_study)
+    line = study.model_plan(LinearRegression(epsilon=4, fit_intercept=False), ["x"], "y", people=PEOPLE).lines[0]
+    assert [one.name for one in line.expected.numbers] == ["x"]
+    summary = LinearRegression(epsilon=4).fit(*study.xy(["x", "g"], "y")).summary().splitlines()
+    assert summary[0].split() == ["coefficient", "95", "%", "interval", "±", "noise"]
+    assert [row.split()[0] for row in summary[1:6]] == ["intercept", "x", "g=a", "g=b", "g=c"]
+    assert not any("e+" in row for row in summary)
 
 
 @pytest.mark.parametrize("weights", [{"class_weight": "balanced"}, {"class_weight": {0: 1, 1: 3}}])

@@ -15,7 +15,7 @@ import reticent as rt
 from reticent.data.schema import Column
 from reticent.errors import QuestionError, Refusal
 from reticent.outcome import Estimate
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Answer, Cell, printed
 from reticent.statistics.comparison import ReleasedCell, Terms, quotient
 from reticent.statistics.error_law import ErrorLaw
 from reticent.study.selection import Selection
@@ -222,6 +222,37 @@ def test_a_union_is_one_table_and_costs_what_its_filter_costs(same_noise: Callab
     mixed = "SELECT ward AS c FROM study WHERE age >= 65 UNION ALL SELECT cost FROM study WHERE age < 65"
     with pytest.raises(QuestionError):
         study().plan(f"SELECT AVG(c) FROM ({mixed}) t", epsilon=1)
+
+
+def test_a_selection_prints_and_draws_each_number_once() -> None:
+    found = study().sql(
+        f"SELECT ward, AVG(cost) AS mean_cost, COUNT(*) AS n, SUM(cost) / COUNT(*) AS each {CLAUSES} ORDER BY n",
+        epsilon=5,
+    )
+    text = " ".join(str(found).split())
+    assert text.startswith("ward mean_cost (95 %) n (95 %) each (95 %)")
+    assert "mean_cost (95 %)" in found._repr_html_()
+    for row in found:
+        for value in row.values[1:]:
+            assert isinstance(value, Answer)
+            assert text.count(f"{printed(value.cells[0]).value} (") == 1  # type: ignore[union-attr]  # replies
+    assert text.count("guarantee ε 5") == 1
+    assert "mean(cost): population mean of cost" in text
+    drawn = found.plot()
+    titles = [axes.get_title("left") for axes in drawn.axes]
+    assert titles == ["mean(cost) where age >= 65 by ward", "count where age >= 65 by ward", "each"]
+    for axes, place in zip(drawn.axes, (1, 2, 3), strict=True):
+        beside = {one.get_text() for one in axes.texts}
+        for row in found:
+            number = printed(row.values[place].cells[0])  # type: ignore[union-attr]  # answers
+            assert number is not None
+            assert f"{number.value} ({number.interval})" in beside
+
+
+def test_a_selection_without_a_row_or_a_number_is_drawn() -> None:
+    opened = study()
+    assert opened.sql("SELECT COUNT(*) AS n FROM study HAVING n > 1e6", epsilon=1).plot() is not None
+    assert opened.sql("SELECT ward, COUNT(*) AS n FROM study GROUP BY ward LIMIT 1", epsilon=1).plot() is not None
 
 
 def test_no_reply_is_named_and_has_no_number() -> None:

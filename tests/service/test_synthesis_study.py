@@ -350,8 +350,8 @@ def test_rows_have_the_zeros_of_the_records_by_default_and_what_they_are_good_fo
         rows = np.array(made.frame().column("cost"))  # type: ignore[attr-defined]
         assert float(np.mean(rows == 0.0)) == pytest.approx(0.3, abs=0.03)
         (line,) = [one for one in made.good_for() if "single values of cost" in one]
-        assert line.startswith("single values of cost that at least ")
-        assert "% of the records share (0 and 600)" in line
+        assert line.startswith("single values of cost: one that at least ")
+        assert "% (its bounds 0 and 600, where values beyond count too)" in line
         assert not any("not the table of cost" in one for one in made.good_for())
         assert made.density.to_json() == from_json(made.density.to_json()).to_json()
     for question in (rt.density("cost", atoms="none", checks="0.1"), rt.density("cost", method="series", checks="0.1")):

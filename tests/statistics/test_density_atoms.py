@@ -302,4 +302,4 @@ def test_where_noise_would_hide_too_many_records_none_are_left_out() -> None:
         assert any(plan.usable(plan.auto, 1_000.0)) == apart
         (_, told) = plan.noticed(plan.auto, (), (1_000.0, 1), None)
         assert bool(told) == apart
-        assert ("single values of cost that at least" in str(plan.expected(1_000).note)) == apart
+        assert ("single values of cost: one that at least" in str(plan.expected(1_000).note)) == apart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from fractions import Fraction
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import reticent as rt
 from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
+from reticent.certificate.render.figure import svg
 from reticent.certificate.render.listing import _hung as hung
 from reticent.certificate.render.listing import listing
 from reticent.certificate.render.notes import lines_of, notes
@@ -57,7 +59,7 @@ def test_the_statistic_of_a_test_has_no_interval_wherever_it_is_printed(made: Re
     named = {line.split("  ")[1]: line for line in repr(made).splitlines() if line.startswith("  ")}
     assert " to " in named["difference of means (f less m)"]
     assert named["statistic"].split()[2:] == ["–"] * 3
-    assert named["p-value"].split()[2:] == ["–"] * 3
+    assert named["p-value"].replace("≤ ", "").split()[2:] == ["–"] * 3
     rows = [row for row in csv.DictReader(io.StringIO(sheet(made.certificate))) if row["name"] == "test(age ~ sex)"]
     assert [bool(row["low"]) for row in rows] == [True, False, False]
     import openpyxl
@@ -95,6 +97,61 @@ def test_a_caveat_names_its_answers_and_stands_once(made: Release) -> None:
     printed = " ".join(str(made).split())
     assert all(f"{name}: {text}" in printed for name, text in lines_of(made.certificate))
     assert all(text in printed for text in notes(made.certificate).whole)
+
+
+@pytest.mark.parametrize(("p", "said"), [((1e-4, 0.0, 3.7e-4), "≤ 0.00010"), ((2e-4, 1e-5, 6e-4), "0.00020")])
+def test_a_p_value_that_no_simulated_table_reached_is_at_most_its_floor(
+    p: tuple[float, float, float], said: str
+) -> None:
+    answer = Answer(
+        "test(age ~ sex)",
+        tuple(
+            Cell((("test", part),), Reply(Estimate(*ends, 0.0, 0.0)))
+            for part, ends in (("difference", (1.0, 0.5, 1.5)), ("statistic", (9.0, 9.0, 9.0)), ("p-value", p))
+        ),
+    )
+    of = Certificate.of({**document(), "answers": [answer_to_json(answer)]})
+    assert str(answer).splitlines()[-1] == f"test(age ~ sex) [p-value]: {said}"
+    assert f"p-value {said}" in " ".join(listing(of).split())
+    assert f"p-value {said}" in svg(of)
+    for text in (page(of), fragment(of), sheet(of)):
+        assert said in text
+        assert ("≤ 0.0" in text) == said.startswith("≤")
+    assert layout.numbers(answer.cells[-1])[0] == said
+
+
+NOT_TOLD = "how many rows have {} is not told, as it would be known to no better than ± 10 %: they are left out"
+
+
+def test_what_an_estimand_says_of_rows_is_not_said_again_and_stands_once() -> None:
+    """The rows that count are named by the estimand; how many do not is said once for all answers that share it."""
+
+    def told(*answers: tuple[str, str]) -> str:
+        found = [
+            Answer(f"mean({place})", (Cell((), Reply(ESTIMATE)),), (caveat,), estimand=f"mean of {place}{among}")
+            for place, (among, caveat) in enumerate(answers)
+        ]
+        return listing(Certificate.of({**document(), "answers": [answer_to_json(answer) for answer in found]}))
+
+    readable = [f", among rows with a readable {name}" for name in "abc"]
+    text = " ".join(told(*((among, NOT_TOLD.format(among[-1])) for among in readable)).split())
+    assert "how many rows are left out is not told, as it would be known to no better than ± 10 %" in text
+    assert text.count("is not told") == 1
+    one = " ".join(
+        told(
+            (readable[0], NOT_TOLD.format("a")), (readable[1], "at most 2 % of rows have b: they are left out")
+        ).split()
+    )
+    assert "0: mean of 0, among rows with a readable a; how many rows are left out is not told" in one.replace(
+        "mean(0)", "0"
+    )
+    assert "among rows with a readable b; at most 2 % of rows are left out" in one
+    for kept in ("3 % ± 1 % of rows have a missing a: they are left out, but for b 2 stands in", "anything"):
+        assert kept in " ".join(told((readable[0], kept), ("", "")).split())
+    alone = "2 % ± 1 % of rows have a missing a: they are left out (told by r-1 of this snapshot, not charged again)"
+    assert alone in " ".join(told(("", alone), ("", "")).split())
+    again = " ".join(told((readable[0], alone), ("", "")).split())
+    assert "a; 2 % ± 1 % of rows are left out (told by r-1 of this snapshot, not charged again)" in again
 
 
 def test_no_name_stands_before_a_caveat_of_every_answer_or_of_the_release() -> None:
@@ -154,10 +211,32 @@ def test_a_printed_interval_holds_the_one_that_was_drawn(value: float, half: flo
     printed_low, printed_high = (Fraction(end.replace(",", "")) for end in (text.low, text.high))
     assert printed_low <= Fraction(repr(low))
     assert printed_high >= Fraction(repr(high))
+    sixth = Fraction(10) ** (math.floor(math.log10(max(map(abs, (value, low, high))))) - 5)
+    last = max(Fraction(half) / 5, min(sixth, 1))  # a unit of the second digit of the width, or of the sixth of all
     assert (
         printed_high - printed_low
-        <= Fraction(repr(high)) - Fraction(repr(low)) + 2 * Fraction(half) / 5 + abs(Fraction(value)) / 10**15
+        <= Fraction(repr(high)) - Fraction(repr(low)) + 2 * last + abs(Fraction(value)) / 10**15
     )
+
+
+@given(st.floats(-1e5, 1e5), st.floats(0, 1e-4), st.floats(0, 1), st.floats(0, 1))
+def test_no_number_has_more_than_six_digits_for_its_fraction(
+    value: float, part: float, lean: float, noise: float
+) -> None:
+    """A value among ties has an interval as narrow as its grid, which is worth no digit to a reader."""
+    half = abs(value) * part
+    text = shown(Estimate(value, value - half * lean, value + half * (1 - lean), half * noise, 0.0))
+    if abs(value) >= 1:
+        for printed in (text.value, text.low, text.high):
+            digits = re.sub("[^0-9]", "", printed).lstrip("0")
+            assert len(digits) <= 6 + digits.startswith("10") or "." not in printed, printed  # 9.99999 and up
+        assert "e" not in text.noise
+
+
+def test_the_median_of_ties_is_printed_short() -> None:
+    assert str(Estimate(14.0, 13.99999237, 14.0000077, 3.9e-6, 3.6e-6)) == "14.0000 (95 % 13.9999 to 14.0001)"
+    assert shown(Estimate(14.0, 13.99999237, 14.0000077, 3.9e-6, 3.6e-6)).noise == "<0.0001"
+    assert str(Estimate(14.0, 14.0, 14.0, 0.0, 0.0)) == "14 (95 % 14 to 14)"
 
 
 def test_terminal_and_page_print_the_same_numbers(made: Release) -> None:

@@ -105,11 +105,11 @@ def answers(
 def selection(found: Selection) -> TextTable:
     """The rows of a SELECT, each number with its interval."""
     from reticent.sql.output import GroupKey
-    from reticent.sql.result import texts_of
+    from reticent.sql.result import heads_of, texts_of
 
     outputs = found.statement.outputs
     right = (place for place, (_, output) in enumerate(outputs) if not isinstance(output, GroupKey))
-    return columns([clean(name) for name, _ in outputs], texts_of(found.statement, found.rows), right=right, wrap=[0])
+    return columns(heads_of(found.statement, found.rows), texts_of(found.statement, found.rows), right=right, wrap=[0])
 
 
 def label(cell: Cell, called: Mapping[str, str] | None = None) -> str:

@@ -92,7 +92,7 @@ def synth(
 
     Charges once, as release does; the rows are drawn from what was released. Exit code 3: no reply, and no rows.
     """
-    from reticent.study.synthetic import check_rows
+    from reticent.study.synthetic import check_rows, named_as
 
     voice.spends = True
     asked = _question(ask, columns, checks, delta)
@@ -105,7 +105,8 @@ def synth(
     if same_people:
         opened = opened.same_people()
     item, stem = _item(asked, epsilon, delta), out.with_suffix("")
-    ready(opened, item, stem, force=force, suffixes=(out.suffix, *BESIDE))
+    with named_as(asked, None if columns is None else f"--columns {columns}"):
+        ready(opened, item, stem, force=force, suffixes=(out.suffix, *BESIDE))
     reason = override or opened.spec.budget.override
     refuse_too_large(voice, opened, item, reason)
     if not yes:

@@ -8,9 +8,10 @@ from typing import Any
 
 from reticent.calendar import STEPS, Calendar, Moment, count
 from reticent.data.schema import Integer, Missing, truth_of
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, called_as
 
 
+@called_as('rt.date("2020-01-01", "2026-12-31"), the first and the last day, known without looking')
 def date(
     low: Moment,
     high: Moment,
@@ -51,6 +52,7 @@ def date(
     return moments(low, high, Calendar(format=format), why=why, missing=missing, complete=complete, label=label)
 
 
+@called_as('rt.datetime("2020-01-01", "2026-12-31T23:59"), the first and the last moment, known without looking')
 def datetime(
     low: Moment,
     high: Moment,
@@ -143,7 +145,7 @@ def moments(
         for name, end in (("low", low), ("high", high))
     ]
     stands_in: Missing = "drop"
-    if missing != "drop":
+    if not (isinstance(missing, str) and missing == "drop"):
         stands_in = Fraction(count(missing, calendar.step, "missing"))  # type: ignore[arg-type]
     return Integer(
         ends[0], ends[1], why, stands_in, constant, truth_of(complete, "complete"), label=label, calendar=calendar

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -30,7 +30,7 @@ from reticent.data.format import (
     toml_key,
 )
 from reticent.data.joined_table import JoinedTable, chain, own_name, table_at
-from reticent.errors import PublicParameterError, QuestionError, SpecError
+from reticent.errors import PublicParameterError, QuestionError, SpecError, called_as
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.numbers import Number, read, show
@@ -522,6 +522,7 @@ class Schema:
         return low, high
 
 
+@called_as("rt.real(0, 100), the range known without looking, or rt.real()")
 def real(
     low: End = None,
     high: End = None,
@@ -579,6 +580,7 @@ def real(
     )
 
 
+@called_as("rt.integer(0, 110), the range known without looking, or rt.integer()")
 def integer(
     low: WholeEnd = None,
     high: WholeEnd = None,
@@ -661,6 +663,7 @@ def missing_as(given: Number) -> Missing:
     return read(given, "missing")
 
 
+@called_as("rt.text(longest=40)")
 def text(*, longest: int = LONGEST_TEXT, why: str = "") -> Text:
     """A column of texts whose values nobody lists, of which ``keys`` finds those that many persons share.
 
@@ -683,6 +686,7 @@ def text(*, longest: int = LONGEST_TEXT, why: str = "") -> Text:
     return Text(longest, why)
 
 
+@called_as('rt.category(["north", "south"]), the public list')
 def category(
     among: Sequence[Key], *, why: str = "", constant: bool = False, complete: bool = False, label: str = ""
 ) -> Category:
@@ -711,8 +715,8 @@ def category(
     PublicParameterError
         A text in place of a list; an empty list, or one with a value twice.
     """
-    if isinstance(among, str):
-        raise PublicParameterError(f'among is a list of values: ["{among}"], not "{among}"')
+    if isinstance(among, str | bytes) or not isinstance(among, Iterable):
+        raise PublicParameterError(f'among is a list of values: ["north", "south"], got {str(among)[:60]!r}')
     return Category(tuple(among), why, constant, truth_of(complete, "complete"), label)
 
 
@@ -844,7 +848,8 @@ def chosen_bounds(
     PublicParameterError
         One end that is "auto" beside none; candidates that are out of range.
     """
-    if AUTO not in (low, high):
+    chosen = [isinstance(end, str) and end == AUTO for end in (low, high)]
+    if not any(chosen):
         if any(given is not None for given in (floor, ceiling, share)):
             raise PublicParameterError('floor, ceiling and share are for bounds that are "auto"')
         return None
@@ -854,8 +859,8 @@ def chosen_bounds(
         )
     from reticent.data.bounds import CEILING, FLOOR, SHARE, BoundsLadder
 
-    first = None if low == AUTO else read(low, "low")
-    last = None if high == AUTO else read(high, "high")
+    first = None if chosen[0] else read(low, "low")
+    last = None if chosen[1] else read(high, "high")
     most = CEILING if ceiling is None else read(ceiling, "ceiling")
     least = FLOOR if floor is None else read(floor, "floor")
     return BoundsLadder(first, last, most, SHARE if share is None else read(share, "share"), whole, least)

@@ -16,6 +16,7 @@ import numpy as np
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
 from reticent.learning.fit_release import Circumstances
+from reticent.statistics.regression.coefficients import INTERCEPT
 from reticent.statistics.regression.frame import Block, CategoryKeys, Frame
 from reticent.statistics.scaling import Bound, Floats
 
@@ -87,6 +88,31 @@ def design(here: Circumstances, y: Bound, reference: Sequence[Key], *, intercept
     return DesignMatrix(Frame(tuple(blocks), y, intercept), tuple(groups), tuple(features))
 
 
+def coefficients(made: DesignMatrix, here: Circumstances) -> tuple[tuple[str, str], ...]:
+    """Names and units of the numbers that are told, as a plan lists them: ``("age", "euros per year")``.
+
+    Parameters
+    ----------
+    made : DesignMatrix
+    here : Circumstances
+
+    Returns
+    -------
+    tuple of pair of str
+        The intercept's first, if there is one.
+    """
+    names = here.names or tuple(f"x{place}" for place in range(len(here.bounds)))
+
+    def unit(name: str) -> str:
+        return name if here.shelf is None else here.shelf.unit_word(name)
+
+    y = unit(here.target or "y")
+    keys = {column for columns in made.columns if len(columns) > 1 for column in columns}
+    told = [(place, column) for column, place in enumerate(made.features) if place is not None]
+    slopes = [(names[at], y if at in keys else f"{y} per {unit(names[at])}") for _, at in sorted(told)]
+    return ((INTERCEPT, y), *slopes) if made.frame.intercept else tuple(slopes)
+
+
 def _groups(here: Circumstances) -> list[tuple[int, ...]]:
     """Columns that are keys of one category together, in their order; others alone."""
     if here.shelf is None or here.names is None:
@@ -99,4 +125,4 @@ def _groups(here: Circumstances) -> list[tuple[int, ...]]:
     return [tuple(places) for places in found.values()]
 
 
-__all__ = ["DesignMatrix", "design"]
+__all__ = ["DesignMatrix", "coefficients", "design"]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, doors
 from reticent.learning.array_check import cells, table
 from reticent.learning.fit_release import (
     Between,
@@ -88,6 +88,10 @@ class PriceRefusal:
     def __new__(cls, *given: object, **named: object) -> Self:
         refuse_prices(cls.__name__, [name for name in named if name not in cls.__dataclass_fields__])
         return super().__new__(cls)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        doors(cls)
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 

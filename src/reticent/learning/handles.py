@@ -78,6 +78,10 @@ class Shelf(Protocol):
         """Labels of a category, or ``numbers`` of another column; None if missing."""
         ...
 
+    def unit_word(self, column: str) -> str:
+        """The declared unit of a column, or its name."""
+        ...
+
     def category(self, column: str) -> str | None:
         """The category that this column is one key of, if it is."""
         ...

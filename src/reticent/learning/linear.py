@@ -25,7 +25,7 @@ from reticent.learning.fit_release import Circumstances, numbers, outward, price
 from reticent.learning.handles import Handle
 from reticent.learning.odd_rows import FitOddShare
 from reticent.learning.scoring import ScoreQuestion, Scoring, of_numbers, r_squared
-from reticent.learning.summaries import promise
+from reticent.learning.summaries import coefficient_table, promise
 from reticent.learning.weights import RowWeights, weighed_by
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.numbers import Number, read
@@ -94,12 +94,7 @@ class LinearModel(Estimator):
         promised = promise(self)
         if getattr(self, "outcome_", None) is NO_REPLY:
             return f"no reply\n{promised}"
-        rows = self._listed()
-        wide = max(16, *(len(name) for name, _ in rows))
-        lines = [f"{'':<{wide}} {'coefficient':>12} {'low':>12} {'high':>12} {'noise':>12}"]
-        for name, found in rows:
-            low, high, noise = (f"{v:>12.5g}" if np.isfinite(v) else f"{'-':>12}" for v in _ends(found))
-            lines.append(f"{name:<{wide}} {found.value:>12.5g} {low} {high} {noise}")
+        lines = coefficient_table(self._listed())
         note = getattr(self, "note_", "")
         said = [f"{note}."] if note else []
         return "\n".join([*lines, *said, promised])
@@ -205,10 +200,6 @@ def _instead(loss: losses.Loss, *, weighed: bool) -> str:
     if losses.of_numbers(loss):
         return "LinearRegression has them"
     return "LogisticRegression of two classes has them"
-
-
-def _ends(found: Estimate) -> tuple[float, float, float]:
-    return found.low, found.high, found.noise
 
 
 def _estimates(
@@ -490,7 +481,7 @@ class LinearRegression(Regressor):
         return self._robust(here, bounds, price)
 
     def _least_squares(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
-        from reticent.learning.designs import design
+        from reticent.learning.designs import coefficients, design
         from reticent.statistics.regression.engine import engine
         from reticent.statistics.regression.prediction import PlainSquares
         from reticent.statistics.regression.squares_step import Squares
@@ -509,7 +500,9 @@ class LinearRegression(Regressor):
             if plan.noise_of_rows is not None:
                 self._lacking(found.n, plan.noise_of_rows, here)
 
-        return Work(plan.guarantee, draw, plan.noise_of_rows is not None, Squares(plan, ()).expected)
+        return Work(
+            plan.guarantee, draw, plan.noise_of_rows is not None, Squares(plan, (), coefficients(made, here)).expected
+        )
 
     def _found(self, values: Floats, estimates: Sequence[Estimate | None], features: Sequence[int | None]) -> None:
         """Coefficients of all columns, every one of the same line; the reference of a category has 0.

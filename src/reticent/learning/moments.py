@@ -28,6 +28,7 @@ from reticent.learning.clipping import REST, ReachDescent
 from reticent.learning.estimator import Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.transformers import Transformer
+from reticent.outcome import rough
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.context import ExpectedAccuracy
@@ -85,7 +86,7 @@ class ClassMoments:
         sampling = AT_95 * spread / math.sqrt(people)
         around = [math.sqrt(spread**2 + more) - spread for more in (squares, AT_95 * spread**2 * math.sqrt(2 / people))]
         told = " and ".join(
-            f"± {wide * more:,.3g} {what}" for more, what in zip(around, ("noise", "sampling"), strict=True)
+            f"± {rough(wide * more, 3)} {what}" for more, what in zip(around, ("noise", "sampling"), strict=True)
         )
         note = f"of the mean with the widest range; of its deviation {told}; for a deviation of 1/6 of the range"
         return ExpectedAccuracy(wide * means, wide * sampling, note, ALWAYS)

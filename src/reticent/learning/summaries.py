@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from reticent.certificate.summary import TREE
 from reticent.learning.odd_rows import BESIDE
+from reticent.outcome import Estimate, shown
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 
@@ -52,6 +53,20 @@ def summary(model: FittedModel) -> str:
     lines = [f"{name if not place else '':<{wide}}{text}" for name, told in parts for place, text in enumerate(told)]
     title = type(model).__name__
     return "\n".join([title, *lines, promise(model)])
+
+
+def coefficient_table(rows: Sequence[tuple[str, Estimate]]) -> list[str]:
+    """Numbers by name in lines, as a release prints its answers; a dash stands for an interval that is not there."""
+    level = next((100 * found.level for _, found in rows), 95)
+    table = [("", "coefficient", f"{level:g} % interval", "± noise")]
+    for name, found in rows:
+        text, told = shown(found), math.isfinite(found.noise)
+        table.append((name, text.value, *((f"{text.low} to {text.high}", text.noise) if told else ("–", "–"))))
+    name, *wide = (max(map(len, column)) for column in zip(*table, strict=True))
+    return [
+        "  ".join([f"{row[0]:<{name}}", *(f"{part:>{width}}" for part, width in zip(row[1:], wide, strict=True))])
+        for row in table
+    ]
 
 
 def promise(model: FittedModel) -> str:
@@ -173,4 +188,4 @@ def _nodes(tree: Mapping[str, Any], node: int, columns: Sequence[str], deep: int
         yield from _nodes(tree, 2 * node + 1 + side, columns, deep + 1)
 
 
-__all__ = ["noises", "page", "promise", "summary"]
+__all__ = ["coefficient_table", "noises", "page", "promise", "summary"]

@@ -166,8 +166,8 @@ def refuse_weak(epsilon: Fraction, override: str) -> None:
             factor = f"{leading} × 10{str(power).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
         raise SpecError(
             f"ε {about(epsilon)} lets odds change by {factor}: this protects no one. Above 10 a "
-            'release needs a reason, which the certificate prints: override = "…" in the study file, --override or '
-            'rt.Record(override="…").'
+            'release needs a reason, which the certificate prints: override = "…" in the study file or of rt.study, '
+            '--override, or rt.Record(override="…").'
         )
 
 

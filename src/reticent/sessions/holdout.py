@@ -34,7 +34,7 @@ from typing import Final, Literal, TypeAlias
 from reticent.entropy import Entropy
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import Conversation, SparseVector
-from reticent.outcome import Estimate
+from reticent.outcome import Estimate, rough
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
 from reticent.sessions.above_threshold import LEVEL, RowCount, comparison_radius, estimate
@@ -71,7 +71,7 @@ class Checked:
     def __str__(self) -> str:
         shown = f"{self.value:,.4g}" if self.estimate is None else str(self.estimate)
         told = "as claimed" if self.by == "claim" else f"by the {self.by} rows"
-        apart = "" if self.within is None else f": the holdout's mean is within ±{self.within:.2g} at 95 %"
+        apart = "" if self.within is None else f": the holdout's mean is within ±{rough(self.within)} at 95 %"
         return f"{shown}, {told}{apart}"
 
 

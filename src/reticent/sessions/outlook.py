@@ -15,6 +15,7 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import SparseVector
+from reticent.outcome import rough
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, show
 from reticent.sessions.above_threshold import LEVEL, NORMAL
@@ -151,7 +152,7 @@ def _of_vector(made: SparseVector, kind: SessionKind, rows: int, answers: int) -
     what = "a number of rows" if counts else "a mean between 0 and 1"
     note = (
         f"of {what} that is shown; any number of questions, {each}; noise of the threshold "
-        f"± {threshold:.3g}, of a question ± {compared:.3g}, of both σ = {sigma / unit:.3g}"
+        f"± {rough(threshold, 3)}, of a question ± {rough(compared, 3)}, of both σ = {rough(sigma / unit, 3)}"
     )
     noise = laplace_radius(float(made.value_scale), 1 - LEVEL) / unit
     return ExpectedAccuracy(noise, None if counts else _sampling(rows), note, replies)

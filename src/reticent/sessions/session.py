@@ -27,7 +27,7 @@ from typing import (
 )
 
 from reticent.entropy import Forks, SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError, bare
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare, doors
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
@@ -320,6 +320,10 @@ class OpenSession(Generic[T]):
 
     def __init__(self, paid: PaidSession[T], axes: Mapping[str, GridColumn]) -> None:
         self._paid, self._axes = paid, axes
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        doors(cls)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -202,9 +202,23 @@ def texts_of(statement: SelectStatement, rows: Sequence[SelectedRow]) -> tuple[t
     )
 
 
+def heads_of(statement: SelectStatement, rows: Sequence[SelectedRow]) -> tuple[str, ...]:
+    """The names of the columns, of numbers with the level of their intervals: ``visits (95 %)``."""
+    return tuple(
+        plain(f"{name}{_level(row.values[place] for row in rows)}") for place, (name, _) in enumerate(statement.outputs)
+    )
+
+
+def _level(values: Iterable[Value]) -> str:
+    """The level that the intervals of a column hold with, if there are any; the least, where they differ."""
+    answers = (value for value in values if isinstance(value, Answer) and value.has_interval(value.cells[0]))
+    levels = [answer.estimate.level for answer in answers if isinstance(answer.outcome, Reply)]
+    return f" ({100 * min(levels):g} %)" if levels else ""
+
+
 def listed(statement: SelectStatement, rows: Sequence[SelectedRow]) -> str:
     """The rows as aligned text."""
-    lines = [[plain(name) for name, _ in statement.outputs], *texts_of(statement, rows)]
+    lines = [heads_of(statement, rows), *texts_of(statement, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     keys = [isinstance(output, GroupKey) for _, output in statement.outputs]
     return "\n".join(

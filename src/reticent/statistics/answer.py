@@ -62,6 +62,7 @@ class ReleasedLaw(Protocol):
 
 
 Label: TypeAlias = tuple[tuple[str, Key], ...]
+P_VALUE: Final[Label] = (("test", "p-value"),)
 NO_INTERVAL: Final = "coefficient without interval"  # the label of one: its ends stand at the value
 SEPARATOR: Final = " · "  # between an answer and the keys of its cell, where both are named
 CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
@@ -86,7 +87,7 @@ class Cell:
     def as_it_is(self) -> bool:
         """True if it has no interval: the statistic of a test, its p-value, a coefficient that was bought without."""
         bare = any(column == NO_INTERVAL for column, _ in self.label)
-        return bare or self.label in ((("test", "statistic"),), (("test", "p-value"),))
+        return bare or self.label in ((("test", "statistic"),), P_VALUE)
 
     @property
     def where(self) -> str:
@@ -310,7 +311,7 @@ class Answer:
             Where the answer is no reply.
         """
         for cell in self.cells:
-            if cell.label == (("test", "p-value"),):
+            if cell.label == P_VALUE:
                 return Answer(self.name, (cell,)).value
         raise QuestionError(f"{self.name} is no test, so it has no p-value.")
 
@@ -361,17 +362,22 @@ def printed(cell: Cell, *, bare: bool = False) -> CellText | None:
         case Reply(estimate):
             text = shown(estimate)
             interval = "–" if bare or cell.as_it_is else f"{text.low} to {text.high}"
-            return CellText(text.value, interval, text.noise, text.sampling)
+            return CellText(_bounded(cell, estimate, text.value), interval, text.noise, text.sampling)
 
 
 def on_a_line(cell: Cell, *, bare: bool = False) -> str:
     """``2.79 (95 % 2.61 to 2.97)``, the value alone where no interval was bought, or ``no reply``."""
     match cell.outcome:
         case Reply(estimate):
-            text = shown(estimate)
-            return text.value if bare or cell.as_it_is else str(estimate)
+            alone = bare or cell.as_it_is
+            return _bounded(cell, estimate, shown(estimate).value) if alone else str(estimate)
         case NoReply():
             return "no reply"
+
+
+def _bounded(cell: Cell, estimate: Estimate, text: str) -> str:
+    """The number of a cell; a p-value that no simulated table reached is said to be at most what it is."""
+    return f"≤ {text}" if cell.label == P_VALUE and estimate.low == 0.0 < estimate.value else text
 
 
 def _line(name: str, cell: Cell, *, bare: bool) -> str:

@@ -24,7 +24,7 @@ from reticent.data.format import nearest
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
-from reticent.statistics.answer import CLIPPED, SEPARATOR, Answer, Cell
+from reticent.statistics.answer import CLIPPED, P_VALUE, SEPARATOR, Answer, Cell
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.grammar import parse, spelt
 from reticent.statistics.intervals import LEVEL
@@ -37,7 +37,6 @@ COMPARISON: Final = re.compile(r"^(difference|total|ratio)\((.+)\)$", re.DOTALL)
 LEAST_LEVEL: Final = 0.5  # a bound on probabilities below it is no interval
 SLIP: Final = 1e-5  # of a half-width: rounding between two ways to compute one
 DOUBLINGS: Final = 40
-P_VALUE: Final = (("test", "p-value"),)
 SAFE: Final = (
     "how the sampling errors of these answers go together was not released: the interval allows for the worst that "
     "their variances allow"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from reticent.data.query import Keys, Per, Query
 from reticent.data.schema import Person, Schema
-from reticent.outcome import restore
+from reticent.outcome import restore, rough
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
@@ -167,7 +167,7 @@ def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: i
     if found.noise is None:
         told = f"if each person has {rows} rows, no reply if one; {full.note}"
         return replace(full, note=told, replies=replies)
-    told = f"if each person has one row, noise ± {full.noise:,.3g} if {rows}: rows=… supposes another number"
+    told = f"if each person has one row, noise ± {rough(full.noise, 3)} if {rows}: rows=… supposes another number"
     told += f"; {found.note}" if found.note else ""
     others = (*found.others, (f"{rows} rows each", full.noise, full.sampling))
     return replace(found, note=told, replies=replies, others=others)

@@ -16,7 +16,7 @@ from reticent.data.schema import Category, Integer, Person
 from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.outcome import Estimate, NoReply, Reply
+from reticent.outcome import Estimate, NoReply, Reply, rough
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics import public_facts
@@ -105,7 +105,7 @@ class DensityStep:
             return found
         rows, (epsilon, _) = values_of(people, self.person.rows, self.person), epsilon_delta(self.guarantee.loss)
         drawn = distance(self.columns, self.made, rows, cells, epsilon)
-        told = f"noise ± {found.noise:,.2g} {found.note}"
+        told = f"noise ± {rough(found.noise)} {found.note}"
         if drawn.noise is None:
             return replace(found, note=told)
         note = f"of the share of a stretch that the answer prints, on average; {told}; {drawn.words}"
@@ -236,7 +236,7 @@ def _hopeless(asked: DensityOf, plan: DensityMechanism, people: int, epsilon: Fr
             enough = float(epsilon) * noise / PLAIN
             raise QuestionError(
                 f"{asked.name}: with {people:,} records at this ε the noise hides every shape, and nothing but the "
-                f"uniform density could be told (± {noise:.2g} of its height). About ε {enough:.2g} would show "
+                f"uniform density could be told (± {rough(noise)} of its height). About ε {rough(enough)} would show "
                 "something, or fewer cells, a lower degree, a larger bandwidth. Nothing was charged."
             )
         case size.DistributionAccuracy(noise) if noise is not None and noise >= 1.0 and asked.method in RUNNING:

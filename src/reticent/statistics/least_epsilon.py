@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 from reticent.errors import PublicParameterError, QuestionError
+from reticent.outcome import rough
 from reticent.privacy.cost import MOST_EPSILON as MOST
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.density import DensityOf
@@ -103,6 +104,6 @@ def _reason(asked: Ask, setting: Setting, half_width: float, people: int) -> str
     if noise is None:
         return f"{asked.name} gives no reply for {people:,} people even at ε {MOST}. More people are needed."
     return (
-        f"{asked.name} cannot be planned to ± {half_width:g}: at ε {MOST} the noise is still ± {noise:.3g} "
+        f"{asked.name} cannot be planned to ± {half_width:g}: at ε {MOST} the noise is still ± {rough(noise, 3)} "
         f"for {people:,} people. Nothing was charged."
     )

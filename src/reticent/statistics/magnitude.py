@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import FINE, FINEST, LEAST, MOST, REACH, USUAL, Cells, Segment, coarser, even, numbered
 from reticent.data.table import Counts
+from reticent.outcome import rough
 from reticent.statistics.ranks import Runs, cell_share, runs
 
 WIDER: Final = 4  # binades that the candidates reach beyond the magnitude
@@ -260,7 +261,7 @@ def usual_binade(base: Cells) -> int:
 
 def reach(base: Cells) -> str:
     """The largest size that is told apart, as a plan says it; empty within bounds, which it says elsewhere."""
-    return f"; reads values of up to {float(base.edges(base.highest)[1]):.2g} in size" if base.free else ""
+    return f"; reads values of up to {rough(float(base.edges(base.highest)[1]))} in size" if base.free else ""
 
 
 def at_the_end(base: Cells, among: Cells, at: int) -> str:

@@ -26,6 +26,7 @@ from reticent.data.transformations import filtered
 from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.mechanisms.geometric import Geometric
+from reticent.outcome import rough
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
 from reticent.privacy.cost import Cost, refuse_exposure
@@ -176,7 +177,7 @@ class PreparedRelease:
             found = replace(
                 found, replies=joined(("if every row passes", found.replies), ("if a tenth does", fewer.replies))
             )
-            tenth = "no reply" if fewer.noise is None else f"noise ± {fewer.noise:,.3g}"
+            tenth = "no reply" if fewer.noise is None else f"noise ± {rough(fewer.noise, 3)}"
             told = f"as if every row passed the filter, {tenth} if a tenth does; passing states their share"
         return replace(found, note="; ".join(text for text in (found.note, told) if text))
 

@@ -22,7 +22,7 @@ from reticent.data.expression_text import write
 from reticent.data.joins import lines
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
-from reticent.data.schema import Category, Column, Integer, Key, Schema
+from reticent.data.schema import Category, Column, Integer, Key, Real, Schema
 from reticent.data.table import EngineFailure, QueryResult, Table
 from reticent.entropy import system
 from reticent.errors import QuestionError
@@ -115,6 +115,10 @@ class Columns:
 
     def bounds(self, column: str) -> Bound:
         return PLAIN if column in self.keys else self.schema.bounded(column, "a model")
+
+    def unit_word(self, column: str) -> str:
+        declared = None if column in self.keys else self.schema.column(column)
+        return declared.unit or column if isinstance(declared, Real | Integer) else column
 
     def category(self, column: str) -> str | None:
         return self.keys[column][0] if column in self.keys else None

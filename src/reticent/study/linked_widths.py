@@ -14,6 +14,7 @@ from typing import Final
 
 from reticent.errors import QuestionError, Refusal
 from reticent.mechanisms.geometric import Geometric
+from reticent.outcome import rough
 from reticent.privacy.cost import MOST_EPSILON as MOST
 from reticent.statistics.answer import SEPARATOR
 from reticent.statistics.comparison import read_comparison
@@ -140,7 +141,7 @@ def least_epsilons(
         if not reached <= one.width:
             raise QuestionError(
                 f"{one.name} cannot be planned to ± {one.width:g}: at ε {MOST} for each answer the noise is still "
-                f"± {reached:.3g} for {people:,} people. Nothing was charged."
+                f"± {rough(reached, 3)} for {people:,} people. Nothing was charged."
             )
     sought = _solved(wanted, names, at_most, least, people, in_rho=in_rho)
     steps: dict[tuple[str, int], Step] = {}

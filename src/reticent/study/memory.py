@@ -8,11 +8,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
-from reticent.data.format import Format, Limits, check_plain_names, exact, in_database, refuse_address
+from reticent.data.format import Format, Limits, check_plain_names, exact, in_database, on_one_line, refuse_address
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Real, Schema, Text
 from reticent.data.transformations import computed
-from reticent.errors import CheckError, PublicParameterError, SpecError
+from reticent.errors import CheckError, PublicParameterError, SpecError, door, warn
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reticent.study.release import Release
 
 
+@door
 def open(path: str | Path, *, extensions: Sequence[ModuleType] = ()) -> Study:  # noqa: A001 - rt.open is the habit
     """The study described by a TOML file. No row is read.
 
@@ -58,6 +59,7 @@ def open(path: str | Path, *, extensions: Sequence[ModuleType] = ()) -> Study:  
     return Study(spec, None, extensions=read_extensions(extensions))
 
 
+@door
 def study(
     rows: object,
     *,
@@ -69,7 +71,7 @@ def study(
     rows_each: int | Literal["auto"] | Mapping[str, Number] | None = None,
     people: int | None = None,
     ledger: str | Path | None = None,
-    title: str = "study",
+    title: str = "",
     override: str = "",
     delimiter: str = ",",
     encoding: str = "utf-8",
@@ -106,16 +108,18 @@ def study(
     person : str, optional
         The column that names the person; without it every row is another person.
     rows_each : int, "auto" or mapping, optional
-        Most rows kept per person; needed with ``person``. ``{"at_most": 20, "typical": 5}`` also tells plans the
-        average, a public guess. "auto" lets each release choose the cap privately, for a fifth of its loss;
-        ``{"at_most": "auto", "ceiling": 256, "share": "1/5"}`` names the largest candidate and the price.
+        Most rows kept per person; needed with ``person``. 1 without it says that nobody has two rows.
+        ``{"at_most": 20, "typical": 5}`` also tells plans the average, a public guess. "auto" lets each release choose
+        the cap privately, for a fifth of its loss; ``{"at_most": "auto", "ceiling": 256, "share": "1/5"}`` names the
+        largest candidate and the price.
     people : int, optional
         The public number of persons, if there is one.
     ledger : path, optional
         A durable ledger file. Without it the ledger is in memory and the certificate says so. A file that is under a
         ledger already is asked under that one alone.
     title : str
-        Title of the study, for the ledger and its certificates.
+        Title of the study, for the ledger and its certificates; by default the name of the file or table, else that of
+        the ledger.
     override : str
         The reason for a budget above epsilon 10.
     delimiter, encoding : str
@@ -214,8 +218,10 @@ def study(
     check_budget(loss, override, people)
     reader, limits = read_engine(engine, Path().resolve(), "engine")
     _fits(rows, schema, delimiter, reader, limits)
+    if person is None and rows_each is None:
+        _ask_whose(rows, delimiter, form)
     spec = Spec(
-        title=exact(title),
+        title=exact(title) or _name_of(rows, ledger),
         source="",
         ledger=None if ledger is None else str(ledger),
         schema=schema,
@@ -247,6 +253,7 @@ def study(
     return Study(spec, rows, _account(rows, declared, spec, files), extensions=theirs)
 
 
+@door
 def table(
     rows: object,
     *,
@@ -328,6 +335,39 @@ def _of_pair(rows: object) -> object:
     return rows
 
 
+def _ask_whose(rows: object, delimiter: str, form: Format) -> None:
+    """Warn where a column has a usual name for persons, and nothing was said of whose a row is. Reads no row."""
+    from reticent.data.households import usual_name_of_persons
+    from reticent.data.source import is_there, names_of, path_of
+
+    path, names = path_of(rows), list[object]()
+    if not path:
+        names += rows if isinstance(rows, Mapping) else _columns_of(rows)
+    elif not in_database(path) and is_there(Path(path)):
+        names += names_of(path, delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)
+    if (found := usual_name_of_persons(names)) is not None:
+        warn(
+            f"{found} is a usual name for persons. Without person= each row counts as another person, and one row is "
+            f'hidden. Say person="{found}", rows_each=…; or rows_each=1 if nobody has two rows.'
+        )
+
+
+def _columns_of(frame: object) -> list[object]:
+    """The names of the columns of a data frame, of whichever library."""
+    schema = getattr(frame, "collect_schema", None)
+    names = getattr(frame, "columns", ()) if schema is None else schema().names()
+    return list(getattr(frame, "column_names", names))
+
+
+def _name_of(rows: object, ledger: str | Path | None) -> str:
+    """The name of a file or table, without its folder and ending; of rows in memory that of the ledger."""
+    from reticent.data.compression import stem_of
+    from reticent.data.source import path_of
+
+    names = (stem_of(path_of(rows)).strip("*"), "" if ledger is None else stem_of(str(ledger)))
+    return next((name for name in names if name and on_one_line(name)), "study")
+
+
 def _fits(rows: object, schema: Schema, delimiter: str, engine: str, limits: Limits) -> None:
     """Refuse a table without the declared columns, or of types that cannot hold them, by its names and types alone."""
     from reticent.data.engine_settings import check_engine_settings
@@ -394,6 +434,7 @@ def _check_public(spec: Spec, rows: object) -> None:
     refuse_public(named, [*main, *places(spec.schema, spec.further, public=False).values()])
 
 
+@door
 def read_certificate(source: str | Path) -> Certificate:
     """The certificate in a file, or in the text of one; nothing in it is believed until ``verify``.
 
@@ -407,6 +448,7 @@ def read_certificate(source: str | Path) -> Certificate:
     return certificate.read_certificate(source)
 
 
+@door
 def read_release(source: str | Path) -> Release:
     """The release of a certificate in a file, or in JSON text: its answers, without the study and at no charge.
 

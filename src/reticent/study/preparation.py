@@ -192,11 +192,10 @@ def _of_persons(study: StudyTerms, questions: Questions, within: Cost, units: in
     try:
         return _settled(study, questions, within, units)
     except QuestionError as refused:
-        from reticent.data.spelling_hints import hinted, in_python
+        from reticent.data.spelling_hints import hinted
 
         texts = [str(one) for one in questions] if isinstance(questions, Sequence) else []
-        said = hinted(str(refused), texts, study.schema.cells)
-        refused.args = (said if study.spec.source else in_python(said),)
+        refused.args = (hinted(str(refused), texts, study.schema.cells),)
         raise
 
 

@@ -21,7 +21,7 @@ from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, QueryResult, Table
 from reticent.data.transformations import needed
 from reticent.entropy import Entropy, SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError, bare
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare, doors
 from reticent.ledger import Ledger, Line, Receipt
 from reticent.ledger.account import note_fault, protected_log
 from reticent.outcome import Reply
@@ -218,6 +218,10 @@ class Release(Comparisons):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_reopened, (self._answers, self.caveats, self.certificate, self.stored))
+
+
+doors(Comparisons)
+doors(Release)
 
 
 def _reopened(

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from reticent.data.compression import stem_of
 from reticent.outcome import Reply
 from reticent.sql.output import GroupKey
-from reticent.sql.result import CHOSEN, SelectedRow, Value, columns_of, listed, rows_of, texts_of
+from reticent.sql.result import CHOSEN, SelectedRow, Value, columns_of, heads_of, listed, rows_of, texts_of
 from reticent.sql.statement import SelectStatement, read
 from reticent.sql.syntax import TABLE
 from reticent.statistics.answer import Answer, Cell
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from reticent.certificate.render.figure import IntervalBar
     from reticent.data.schema import Schema
     from reticent.data.spec import Spec
@@ -68,7 +70,7 @@ class Selection:
 
     ``frame()`` is a pyarrow table: the columns of the SELECT, each number with its ends as ``name_low`` and
     ``name_high``. ``no_reply`` names what got no reply in a row. Data frame libraries take a selection as it is.
-    ``release`` has the answers, the certificate and the guarantee.
+    ``plot`` draws them. ``release`` has the answers, the certificate and the guarantee.
     """
 
     statement: SelectStatement
@@ -100,8 +102,33 @@ class Selection:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.frame().__arrow_c_stream__(requested_schema)  # type: ignore[attr-defined]  # a Table has it
 
+    def plot(self) -> Figure:
+        """The rows as a figure: one panel for each number of the SELECT, as ``release.plot`` draws answers."""
+        from reticent.certificate.render.figure import figure_of
+        from reticent.certificate.render.panels import panels_of
+
+        return figure_of(panels_of([*self._answers()], self.release.certificate.heading["columns"]))
+
+    def _answers(self) -> Iterator[Answer]:
+        """The numbers of each column, one cell a row."""
+        for place, (name, _) in enumerate(self.statement.outputs):
+            found = [(row.label, value) for row in self.rows if isinstance(value := row.values[place], Answer)]
+            if found:
+                cells = tuple(replace(value.cells[0], label=label) for label, value in found)
+                yield replace(found[0][1], name=found[0][1].name or name, cells=cells)
+
+    if not TYPE_CHECKING:  # a name that other libraries have says what it is called here
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from reticent.habits import unknown
+
+            raise unknown("selection", name)
+
     def __repr__(self) -> str:
-        return "\n".join((listed(self.statement, self.rows), *self.notes, repr(self.release)))
+        from reticent.certificate.render.listing import below
+
+        again = filter(None, (self.release.given_again,))
+        return "\n".join((*again, listed(self.statement, self.rows), *below(self.release.certificate, self.notes)))
 
     def _repr_html_(self) -> str:
         from reticent.certificate.render.page import notes_of
@@ -113,7 +140,7 @@ class Selection:
             "selection_table",
             {
                 "notes": (*filter(None, (self.release.given_again,)), *self.notes, *notes_of(self.release.certificate)),
-                "heads": [name for name, _ in self.statement.outputs],
+                "heads": heads_of(self.statement, self.rows),
                 "rows": _cells(self.statement, self.rows),
                 "promise": sentence(guarantee.loss, guarantee.adjacency),
             },

@@ -196,7 +196,8 @@ def synthesis_plan(
     Refusal
         As the synthesis would be refused.
     """
-    from reticent.study.synthetic import asked_density
+    from reticent.study.synthetic import asked_density, call_of, named_as
 
     asked = asked_density(columns, None, delta)
-    return study.plan([asked], epsilon=epsilon, rho=rho, delta=delta, people=people, override=override)
+    with named_as(asked, call_of(columns)):
+        return study.plan([asked], epsilon=epsilon, rho=rho, delta=delta, people=people, override=override)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, ParamSpec, TypeVar
 
 from reticent.certificate.particulars import Record, record_of
 from reticent.data.schema import Key
-from reticent.errors import PublicParameterError, QuestionError, Refusal, refusing
+from reticent.errors import PublicParameterError, QuestionError, Refusal, ReticentError, doors, refusing
 from reticent.privacy.cost import Cost
 from reticent.privacy.numbers import Number, read
 from reticent.sessions import makers
@@ -561,20 +561,21 @@ class Study(StudyTerms):
         QuestionError, NoReplyError
             A question that is no density, before the charge; after it, a release without a reply to draw from.
         """
-        from reticent.study.synthetic import asked_density
+        from reticent.study.synthetic import asked_density, call_of, named_as
 
         with refusing():
             asked = asked_density(columns, rows, delta)
-        made = self.release(
-            [asked],
-            epsilon=epsilon,
-            rho=rho,
-            delta=delta,
-            purpose=purpose,
-            record=record,
-            audit=audit,
-            request_id=request_id,
-        )
+        with named_as(asked, call_of(columns)):
+            made = self.release(
+                [asked],
+                epsilon=epsilon,
+                rho=rho,
+                delta=delta,
+                purpose=purpose,
+                record=record,
+                audit=audit,
+                request_id=request_id,
+            )
         return made.synthetic(rows=rows)
 
     # --- sessions: questions that depend on answers -----------------------------------------------------------------
@@ -619,6 +620,18 @@ class Study(StudyTerms):
                 self._passing,
             ),
         )
+
+
+def _in_python(study: object, refused: ReticentError) -> None:
+    """Say what to declare as ``rt.study`` takes it, where no study file is."""
+    from reticent.data.spelling_hints import in_python
+
+    if isinstance(refused, QuestionError) and isinstance(study, StudyTerms) and not study.spec.source:
+        refused.args = (in_python(str(refused)),)
+
+
+doors(StudyTerms, _in_python)
+doors(Study, _in_python)
 
 
 def _again(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, SupportsIndex
@@ -19,12 +21,14 @@ from numpy.typing import NDArray
 from reticent.atomic_file import replace
 from reticent.certificate.certificate import Certificate
 from reticent.entropy import Replayed, system
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, Refusal
+from reticent.outcome import rough
 from reticent.privacy.explain import sentence as loss_sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_step import smooths
+from reticent.statistics.estimand import listed
 from reticent.statistics.options import whole
 from reticent.statistics.statistic import Ask, ask
 from reticent.synthesis.axis import Axis
@@ -76,8 +80,23 @@ class Synthetic:
     def __repr__(self) -> str:
         loss, near = self.guarantee.loss, self.guarantee.adjacency
         again = f"; {self.given_again}" if self.given_again else ""
-        more = f" ({self._beyond})" if self._beyond else ""
+        more = "".join(f"; {text}" for text in (self._odd, self._beyond) if text)
         return f"<{len(self):,} made-up rows of {', '.join(self.columns)}{more}: {loss_sentence(loss, near)}{again}>"
+
+    @property
+    def _odd(self) -> str:
+        """The rule for records with a cell that cannot be read, by what is declared; empty where none can have one."""
+        declared = self.certificate.heading["columns"]
+        may = [name for name in self.columns if not declared[name]["complete"]]
+        dropped = [name for name in may if declared[name]["missing"] == "drop"]
+        if self.density.missing is not None:
+            return "rows lack a value as often as the release says"
+        said = []
+        if dropped:
+            said.append(f"records without a readable {listed(dropped, 'or')} are left out, so no made-up row lacks one")
+        taken = [name for name in may if name not in dropped]
+        said += [f"a {name} that cannot be read counts as {declared[name]['missing']}" for name in taken]
+        return "; ".join(said)
 
     @property
     def _beyond(self) -> str:
@@ -164,8 +183,9 @@ class Synthetic:
             at 95 %. A method that cannot say has no such line. It leaves out the bias of wide cells or few
             coefficients, and says that nothing was checked. Then for each column the share of the records from which on
             a common value is found, or that none was looked for: what is not found is spread over the values near it.
+            The first line says what becomes of records that lack a value.
         """
-        density, said = self.density, [self._beyond] if self._beyond else []
+        density, said = self.density, [text for text in (self._odd, self._beyond) if text]
         single = tuple(self._single(one) for one in density.axes)
         if density.checks:
             last = "not for: rare cells, other tables than these, intervals that take the rows for real ones"
@@ -176,7 +196,7 @@ class Synthetic:
                 continue
             most = 100 * min(density.wander + float(drawing), 1.0)
             said.append(
-                f"shares of {one.column} up to any edge: moved by noise and drawing by {most:.2g} points at most"
+                f"shares of {one.column} up to any edge: moved by noise and drawing by {rough(most)} points at most"
             )
         if len(density.axes) > 1:
             said.append(f"relations of {' and '.join(self.columns)}, cell by cell: as wide as the band says")
@@ -191,8 +211,8 @@ class Synthetic:
             return f"single values of {one.column}: each has a cell of its own"
         told = sentence(one.column, density.noticed)
         counted = [value for check in density.checks if check.columns == (one.column,) for value in check.atoms]
-        listed = [] if density.noticed else [one.words(value) for value in counted]
-        return f"{told}; {' and '.join(listed)} were counted by themselves" if listed else told
+        named = [] if density.noticed else [one.words(value) for value in counted]
+        return f"{told}; {' and '.join(named)} were counted by themselves" if named else told
 
 
 def _most_rows(certificate: Certificate) -> int | None:
@@ -207,6 +227,24 @@ def _written(path: Path, content: bytes) -> Path:
     refuse_replacing(path)
     replace(path, content)
     return path
+
+
+@contextmanager
+def named_as(asked: Ask, call: str | None) -> Iterator[None]:
+    """A refusal inside names the call that was made in place of the density behind it; None where that was asked."""
+    try:
+        yield
+    except Refusal as refused:
+        if call is not None:
+            refused.args = (str(refused).replace(asked.name, call),)
+        raise
+
+
+def call_of(columns: str | Sequence[str] | DensityOf | Ask) -> str | None:
+    """``synthesize(["x", "y"])``, as it was called of columns; None of a question."""
+    if isinstance(columns, DensityOf | Ask):
+        return None
+    return f"synthesize({json.dumps(columns if isinstance(columns, str) else [*columns], ensure_ascii=False)})"
 
 
 def asked_density(columns: str | Sequence[str] | DensityOf | Ask, rows: int | None, delta: Number | None) -> Ask:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.outcome import Estimate
+from reticent.outcome import Estimate, rough
 from reticent.privacy.numbers import show
 from reticent.synthesis import axis as axes
 from reticent.synthesis.axis import Axis
@@ -54,16 +54,14 @@ class Discrepancy:
 
     @property
     def words(self) -> str:
-        name, most = " × ".join(self.columns), 100.0 * self.apart.high
+        name, most = " × ".join(self.columns), rough(100.0 * self.apart.high)
         if self.reproduced and self.apart.high > VAGUE:
-            return (
-                f"of the table of {name} too little was told: a share may be off by {most:.2g} points (checked, 95 %)"
-            )
+            return f"of the table of {name} too little was told: a share may be off by {most} points (checked, 95 %)"
         if self.reproduced:
-            return f"the table of {name}: every share within {most:.2g} points of the real one (checked, 95 %)"
+            return f"the table of {name}: every share within {most} points of the real one (checked, 95 %)"
         return (
-            f"not the table of {name}: {self.where} is off by {100.0 * self.apart.value:.2g} points, some share by "
-            f"{100.0 * self.apart.low:.2g} to {most:.2g} (checked, 95 %)"
+            f"not the table of {name}: {self.where} is off by {rough(100.0 * self.apart.value)} points, some share by "
+            f"{rough(100.0 * self.apart.low)} to {most} (checked, 95 %)"
         )
 
 

@@ -30,7 +30,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
-from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
+from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply, rough
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
@@ -111,7 +111,7 @@ class FidelityRelease:
     def expected(self, people: int) -> DensityAccuracy | size.DistributionAccuracy:
         found = self.plan.expected(people)
         each = 100.0 * self.mechanism.radius(BETA, self._length) / max(people, 1)
-        said = f"small shares of {len(self.tables)} tables are checked to about ± {each:.2g} points"
+        said = f"small shares of {len(self.tables)} tables are checked to about ± {rough(each)} points"
         return replace(found, note="; ".join(part for part in (found.note, said) if part))
 
     @property

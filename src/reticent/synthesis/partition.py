@@ -25,7 +25,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from reticent import calendar
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Rows, Tally
 from reticent.data.table import QueryResult
@@ -47,7 +46,7 @@ from reticent.synthesis.linear_queries import DensityTerms, Floats, Integers
 from reticent.synthesis.method_selection import BARS, CENSUS, RULE, Auto, auto, bars
 from reticent.synthesis.mixture import AtomPart, MixtureNoise, at_values, joined, margin
 from reticent.synthesis.options import Columns
-from reticent.synthesis.remarks import NoticedAtoms, sentence, whole_word
+from reticent.synthesis.remarks import NoticedAtoms, public_values, sentence, whole_word
 from reticent.synthesis.search import (
     APART,
     FALSE,
@@ -219,8 +218,7 @@ class PartitionDensity:
             step = steps[place]
             among = self._behind(auto, max(round(n), 1)) if counts is None else counts[place]
             bar, missed = (reach_of(counter, among, chance) for chance in (chance_of(self.listed), MISSED))
-            words = [show(value) if not step else calendar.text(float(value), step) for value in values]
-            names = " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+            names = public_values(values, (one.low, one.high), step)
             own = [NoticedAtoms(one.column, names, min((bar + missed) / max(n, 1.0), 1.0))] if values else []
             if len(self.axes) == 1 and one.whole and bars == one.steps[-1]:  # a bar for every number
                 noise = 2.0 * float(counter.scale) ** 2 * bars

@@ -5,12 +5,14 @@ Noticed("cost", "0 and 600", .001), Noticed("cost", "any value", .06) -> words
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from reticent import calendar
 from reticent.errors import PublicParameterError
+from reticent.privacy.numbers import show
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,32 @@ class NoticedAtoms:
         return {"column": self.column, "among": self.among, "share": self.share}
 
 
+def public_values(values: Sequence[Fraction], bounds: tuple[float, float], step: int) -> str:
+    """The words for values that are looked at by themselves; a bound is said to be one, since it has what is beyond it.
+
+    Parameters
+    ----------
+    values : sequence of Fraction
+        In the unit of the column.
+    bounds : pair of float
+        Its lowest and its highest value.
+    step : int
+        Seconds of a step of a column of dates; 0 of numbers.
+
+    Returns
+    -------
+    str
+        ``5 and its bounds 0 and 600, where values beyond count too``.
+    """
+    ends, inner = [], []
+    for value in values:
+        told = calendar.text(float(value), step) if step else show(value)
+        (ends if float(value) in bounds else inner).append(told)
+    bound = f"its bound{'s' * (len(ends) > 1)} {' and '.join(ends)}, where values beyond count too"
+    listed = [*inner, *([bound] if ends else [])]
+    return " and ".join(filter(None, [", ".join(listed[:-1]), *listed[-1:]]))
+
+
 def whole_word(step: int) -> str:
     """The words for every value of a column of whole numbers, or of dates with so many seconds of a step."""
     return f"any {calendar.Calendar(step).resolution}" if step else "any whole number"
@@ -60,6 +88,6 @@ def sentence(column: str, noticed: Iterable[NoticedAtoms]) -> str:
     seen = [one.words for one in found if one.share < 1.0]
     if not seen:
         return f"not single values of {column}: the noise hides how many records share one"
-    least = " or ".join([seen[0].replace(" % (", " % of the records share (", 1), *seen[1:]])
     rest = "rarer ones are" if any("any" in one.among for one in found if one.share < 1.0) else "all others are"
-    return f"single values of {column} that at least {least}; {rest} spread over those near"
+    least = f"one that at least {' or '.join(seen)} of the records share"
+    return f"single values of {column}: {least} keeps its share; {rest} spread over those near"

@@ -51,10 +51,14 @@ WRITTEN: Final = 16  # columns of a map whose numbers are written into it
 
 def figure(certificate: CertificateRecord) -> Figure:
     """The release as a matplotlib figure; it belongs to no window and no pyplot state."""
+    return figure_of(panels(certificate))
+
+
+def figure_of(every: Sequence[Panel]) -> Figure:
+    """Panels below each other as a matplotlib figure."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    every = panels(certificate)
     shown = every[:MOST_PANELS] or [Panel("strip", "no answers", PanelScale(()))]
     heights = [panel.height for panel in shown]
     layout = ConstrainedLayoutEngine(h_pad=0.05, w_pad=0.06, hspace=0.0)

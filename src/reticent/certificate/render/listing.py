@@ -37,19 +37,36 @@ def listing(certificate: CertificateRecord) -> str:
 
     An answer of more than forty numbers shows as many and says how many it left out.
     """
-    answers = certificate.answers
+    return "\n".join((*_table(certificate.answers, labels_of(certificate)), *below(certificate)))
+
+
+def below(certificate: CertificateRecord, also: Sequence[str] = ()) -> list[str]:
+    """The lines below the numbers of a release: what they estimate, notes, of which some may be added, the guarantee.
+
+    Parameters
+    ----------
+    certificate : CertificateRecord
+        Certificate of the release.
+    also : sequence of str
+        Notes that stand first.
+
+    Returns
+    -------
+    list of str
+        Lines of at most 80 characters.
+    """
     guarantee = certificate.guarantee
-    lines = list(_table(answers, labels_of(certificate)))
+    lines: list[str] = []
     for word, texts in (
         ("estimates", [f"{name}: {text}" for name, text in lines_of(certificate)]),
         ("columns", column_words(certificate)),
-        ("note", notes(certificate).whole),
+        ("note", (*also, *notes(certificate).whole)),
         ("no reply", _declined(certificate)),
         ("guarantee", (sentence(guarantee.loss, guarantee.adjacency),)),
     ):
         for place, text in enumerate(texts):
             lines += _hung("" if place else word, plain(text))
-    return "\n".join(lines)
+    return lines
 
 
 def _declined(certificate: CertificateRecord) -> tuple[str, ...]:

@@ -18,6 +18,9 @@ from reticent.statistics.estimand import CommonClause
 
 BOUNDS: Final = re.compile(r"values of (.+) outside (\[.+\]) count as the nearer bound")
 CAP: Final = re.compile(r"at most (\d+) rows? of each person counts?(; the sampling part allows for their likeness)?")
+SHARE: Final = re.compile(
+    r"(how many|.+? of) rows have .+?( is not told, as .+?| could not be told|): they are left out([;( ].*)?"
+)
 LIKENESS: Final = "the sampling part allows for the likeness of rows of one person"
 
 
@@ -64,25 +67,25 @@ def _told(certificate: CertificateRecord) -> Iterator[tuple[str, tuple[int, ...]
     """Each text with the places of its answers; none for a text of the whole release."""
     answers = certificate.answers
     every = dict.fromkeys([*certificate.heading["caveats"], *(text for one in answers for text in one.caveats)])
+    found: dict[str, list[int]] = {}
     for text in every:
         of = [place for place, answer in enumerate(answers) if text in answer.caveats]
         if not of:
-            yield text, ()
-        found: dict[str, list[int]] = {}
+            found.setdefault(text, [])
         for place in of:
             found.setdefault(_beside(text, answers[place].estimand), []).append(place)
-        for rest, places in found.items():
-            if rest:
-                yield rest, tuple(places)
+    yield from ((text, tuple(places)) for text, places in found.items() if text)
 
 
 def _beside(text: str, estimand: str) -> str:
-    """The part of a caveat that the estimand beside it does not say: not its bounds, nor the cap on rows."""
-    bounds, cap = BOUNDS.fullmatch(text), CAP.fullmatch(text)
+    """The part of a caveat that the estimand beside it does not say: not its bounds, the cap, or which rows count."""
+    bounds, cap, share = BOUNDS.fullmatch(text), CAP.fullmatch(text), SHARE.fullmatch(text)
     if bounds is not None and bounds[1] in estimand and f"values cut to {bounds[2]}" in estimand:
         return ""
     if cap is not None and re.search(rf"\bat most {cap[1]}( rows)? of each person", estimand):
         return LIKENESS if cap[2] else ""
+    if share is not None and ", among rows with " in estimand:
+        return f"{share[1]} rows are left out{share[2]}{share[3] or ''}"
     return text
 
 

@@ -20,11 +20,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from reticent.certificate.record import CertificateRecord
-from reticent.certificate.render.tables import UNCALLED, key_words, label_words, number
+from reticent.certificate.render.tables import UNCALLED, key_words, label_words, number, signed
 from reticent.data.format import plain
 from reticent.errors import Refusal
 from reticent.outcome import Estimate, NoReply, Reply
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Answer, Cell, printed
 
 if TYPE_CHECKING:
     from reticent.statistics.statistic import Statistic
@@ -97,9 +97,23 @@ class Panel:
 
 
 def panels(certificate: CertificateRecord) -> list[Panel]:
-    """The panels of a release. Single numbers of one scale stand together, where the first of them is."""
-    declared = certificate.heading["columns"]
-    answers = certificate.answers
+    """The panels of a release."""
+    return panels_of(certificate.answers, certificate.heading["columns"])
+
+
+def panels_of(answers: Sequence[Answer], declared: Mapping[str, Any]) -> list[Panel]:
+    """The panels of some answers. Single numbers of one scale stand together, where the first of them is.
+
+    Parameters
+    ----------
+    answers : sequence of Answer
+    declared : mapping of str to mapping
+        Columns as a certificate states them, for units and labels.
+
+    Returns
+    -------
+    list of Panel
+    """
     values = ((answer.name, _value(answer)) for answer in answers)
     overall = {name: value for name, value in values if value is not None}
     found: list[Panel] = []
@@ -296,9 +310,9 @@ def _by_value(cell: Cell) -> tuple[bool, float]:
 def _test(answer: Answer, declared: Mapping[str, Any]) -> Panel:
     """The effect of a test on its own scale; statistic and p-value, which have none, are said beside the name."""
     said = [
-        f"{key_words(cell.label[0][1])} {number(cell.outcome.value.value)}"
+        f"{key_words(cell.label[0][1])} {signed(text.value)}"
         for cell in answer.cells[1:]
-        if isinstance(cell.outcome, Reply)
+        if (text := printed(cell)) is not None
     ]
     name = key_words(answer.cells[0].label[0][1])
     asked = _asked(answer.name)

@@ -18,7 +18,7 @@ from reticent.data.schema import Category, Column, Integer, Key, Real, grid_by_s
 from reticent.errors import QuestionError
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
-from reticent.outcome import Estimate, Reply
+from reticent.outcome import Estimate, Reply, rough
 from reticent.privacy import compose
 from reticent.privacy.convert import as_approx, rho_within
 from reticent.privacy.guarantee import Guarantee
@@ -173,7 +173,7 @@ class CountStep:
         if self.margins and self.mechanism is not None:
             count = len(self.margins[-1][1])
             whole = float(self._radius_of(count) * self.unit)
-            notes.append(f"totals are free, noise ± {whole:,.3g} for all {count:,} groups")
+            notes.append(f"totals are free, noise ± {rough(whole, 3)} for all {count:,} groups")
         return ExpectedAccuracy(float(self._radius() * self.unit), None, "; ".join(notes), ALWAYS)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from reticent.data.query import Tally
 from reticent.data.table import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.outcome import Estimate
+from reticent.outcome import Estimate, rough
 from reticent.statistics import public_facts
 from reticent.statistics.context import ExpectedAccuracy, Setting, ShapeWidths
 from reticent.statistics.hypotheses import tables
@@ -149,7 +149,7 @@ def words_of(noise: float, sampling: float, what: str) -> tuple[str, ...]:
     -------
     tuple of str
     """
-    hidden = f"the law under the hypothesis includes the noise, which alone hides a {what} below about {noise:.2g}"
+    hidden = f"the law under the hypothesis includes the noise, which alone hides a {what} below about {rough(noise)}"
     if noise <= 3.0 * sampling:
         return (hidden,)
     return (hidden, "the noise outweighs sampling: a larger ε would tell more than more rows")
@@ -195,8 +195,8 @@ def seeing(
     usual = math.hypot(noise or 0.0, sampling or 0.0)
     each = {name: effect * math.hypot(one or 0.0, other or 0.0) / usual for name, one, other in others}
     every = [effect, *each.values()]
-    ends = f" ({min(every):.2g}–{max(every):.2g})" if max(every) <= most else f" ({min(every):.2g} and more)"
-    note = f"assumes {shape}; a {what} of {effect:.2g}{ends if max(every) > ALIKE * min(every) else ''} is {seen}"
+    ends = f" ({rough(min(every))}–{rough(max(every))})" if max(every) <= most else f" ({rough(min(every))} and more)"
+    note = f"assumes {shape}; a {what} of {rough(effect)}{ends if max(every) > ALIKE * min(every) else ''} is {seen}"
     further = ((f"{what} {seen}, {name}", one) for name, one in each.items() if one <= most)
     return ExpectedAccuracy(noise, sampling, note, others=tuple(others), figures=((f"{what} {seen}", effect), *further))
 

@@ -28,7 +28,7 @@ from reticent.data.schema import Category, Integer, Key
 from reticent.data.table import QueryResult
 from reticent.entropy import Simulation
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.outcome import Estimate
+from reticent.outcome import Estimate, rough
 from reticent.privacy.numbers import show
 from reticent.statistics import public_facts
 from reticent.statistics.context import ExpectedAccuracy, Setting
@@ -101,7 +101,7 @@ class GroupRanks:
         under, far = self._under(tuple(table.sum(axis=1).tolist()), tuple(shares.tolist()))
         if len(whole) == 2:
             effect = self._chance(table)
-            words = (f"ties count one half: P is {HALF + effect.value:.2g}",)
+            words = (f"ties count one half: P is {rough(HALF + effect.value)}",)
             words += words_of(effect.noise, effect.sampling, "distance from 1/2")
         else:
             effect = self._farthest(table, shares, far)
@@ -213,7 +213,7 @@ class GroupRanks:
         """
         away = abs(effect)
         if away > self._most:
-            raise PublicParameterError(f"{self.effect} is at most {self._most:.3g} from no effect in these bins")
+            raise PublicParameterError(f"{self.effect} is at most {rough(self._most, 3)} from no effect in these bins")
         if self._few(people / len(self.among)):
             return 0.0
         return self._seen(away, people, level)

@@ -28,7 +28,7 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Exponential
 from reticent.mechanisms.geometric import Geometric
-from reticent.outcome import NO_REPLY
+from reticent.outcome import NO_REPLY, rough
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
@@ -169,10 +169,10 @@ class MagnitudePlan:
     def _said(self, binade: int, grid: StepUnit) -> tuple[str, ...]:
         """Words on the range and the grid of values, and on a magnitude that is the lowest of all."""
         far = float(min(LARGEST * grid.unit, self.cells.edges(self.cells.highest)[1]))
-        read = f"values were read in steps of {float(grid.unit):.3g}, and beyond ±{far:.3g} as infinite"
+        read = f"values were read in steps of {float(grid.unit):.3g}, and beyond ±{rough(far, 3)} as infinite"
         if binade == 0:
-            least = float(self.cells.edges(0)[1])
-            return (f"{read}; the magnitude drawn is the lowest, for about half of the values lie within ±{least:.3g}",)
+            least = rough(float(self.cells.edges(0)[1]), 3)
+            return (f"{read}; the magnitude drawn is the lowest, for about half of the values lie within ±{least}",)
         return (read,)
 
     def expected(self, people: int) -> ExpectedAccuracy:

@@ -30,6 +30,7 @@ from reticent.data.table import Counts, QueryResult
 from reticent.errors import QuestionError
 from reticent.exact.rounding import exp_up
 from reticent.mechanisms.geometric import Geometric
+from reticent.outcome import rough
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
@@ -415,7 +416,7 @@ def _planned(
     needs = None
     within = None if asked.method == "smooth" else ranks.candidates(asked.column, None, None, setting)[1]
     far = _far(asked.column, grid, setting)
-    told = "" if far is None else f"; values beyond ±{far:.3g} count as infinite"
+    told = "" if far is None else f"; values beyond ±{rough(far, 3)} count as infinite"
     steps = f"values of {asked.column} are read in steps of {float(grid.unit):.3g}{told}: name a unit= of their size"
     if n is None:
         census = Geometric(L1(Fraction(price.near.rows), price.near), price.epsilon * CENSUS)

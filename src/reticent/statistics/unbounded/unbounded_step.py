@@ -16,7 +16,7 @@ from reticent.data.query import Keys, Per, PresentValues, Query, Ranks, kept_row
 from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
+from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply, rough
 from reticent.privacy.convert import as_approx, rho_within
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
@@ -181,11 +181,11 @@ class ColumnPlan:
             return ExpectedAccuracy(noise, sampling, "assumes the standard deviation declared", replies)
         more = expected_accuracy.for_tail(self.made, float(people)) if isinstance(self.made, ClippedMean) else 0.0
         if self.bounds is None:
-            allowed = f"; \u00b1 {more:.2g} more for the declared tail" if more else ""
+            allowed = f"; \u00b1 {rough(more)} more for the declared tail" if more else ""
             note = f"in standard deviations of the column, normal; may give no reply{reach(self.made_cells)}{allowed}"
             return ExpectedAccuracy(noise, sampling, note, replies, _others(heaped, 1.0), unit="sd")
         unit = float(self.bounds[1] - self.bounds[0]) / 6.0
-        allowed = f"; \u00b1 {more * unit:.2g} more for the declared tail" if more else ""
+        allowed = f"; \u00b1 {rough(more * unit)} more for the declared tail" if more else ""
         note = f"assumes a standard deviation of 1/6 of the range, normal; may give no reply{allowed}"
         note += "" if self._joint is None else f"; {NO_SHAPE}"
         others = self._other_shapes(float(people), replies, unit, tied=usual)

@@ -1,0 +1,175 @@
+"""A refusal is raised where the caller asked: no frame of ours lies below the public call, and a fault has all."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent import errors, learning
+from reticent.errors import ReticentError, door, doors
+from reticent.sessions.session import OpenSession
+from reticent.study.release import Release
+from reticent.study.study import Study
+from reticent.study.terms import StudyTerms
+
+ROWS = {"x": np.arange(400) % 40, "y": np.arange(400) % 7, "g": ["a", "b"] * 200}
+COLUMNS: dict[str, Any] = {"x": rt.integer(0, 40), "y": rt.integer(0, 6), "z": rt.real(), "g": rt.category(["a", "b"])}
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    rows = {**ROWS, "z": np.arange(400) / 7}
+    return rt.study(rows, adjacency="add_remove", columns=COLUMNS, budget=4)
+
+
+@pytest.fixture(scope="module")
+def release(study: Study) -> Release:
+    return study.release(["count"], epsilon=1)
+
+
+Refused = Callable[[Any, Any], object]
+REFUSED: dict[str, Refused] = {
+    "rt.study": lambda s, r: rt.study(ROWS, adjacency="no", columns=COLUMNS, budget=1),  # type: ignore[arg-type]
+    "rt.open": lambda s, r: rt.open("no.toml"),
+    "rt.table": lambda s, r: rt.table(ROWS, notation={"no": 1}),
+    "rt.read_certificate": lambda s, r: rt.read_certificate("{}"),
+    "rt.read_release": lambda s, r: rt.read_release("{}"),
+    "plan": lambda s, r: s.plan(["mean(z)"], epsilon=1),
+    "rehearse": lambda s, r: s.rehearse(["mean(z)"], epsilon=1),
+    "release": lambda s, r: s.release(["mean(z)"], epsilon=1),
+    "release beyond the budget": lambda s, r: s.release(["count"], epsilon=9),
+    "release of a test": lambda s, r: s.release(["test(z ~ g)"], epsilon=1),
+    "sql": lambda s, r: s.sql("SELECT AVG(z) FROM study", epsilon=1),
+    "synthesize": lambda s, r: s.synthesize("z", epsilon=1),
+    "synthesis_plan": lambda s, r: s.synthesis_plan("z", epsilon=1),
+    "where": lambda s, r: s.where("no > 3"),
+    "by": lambda s, r: s.by("no"),
+    "passing": lambda s, r: s.passing(3),
+    "xy": lambda s, r: s.xy(["z"], "x"),
+    "model_plan": lambda s, r: s.model_plan(learning.LinearRegression(), ["z"], "x"),
+    "session_plan": lambda s, r: s.session_plan("holdout", ["z"], answers=3, epsilon=1),
+    "holdout": lambda s, r: s.holdout(["z"], epsilon=1, rounds=3, threshold=1),
+    "sparse_vector": lambda s, r: s.sparse_vector(["z"], epsilon=1, positives=1),
+    "leaderboard": lambda s, r: s.leaderboard(["z"], epsilon=1, improvements=3, step=1),
+    "noisy_answers": lambda s, r: s.noisy_answers(["z"], rho=1, answers=3),
+    "session_prices": lambda s, r: s.session_prices(questions=0, positives=1, width=1),
+    "named": lambda s, r: s.named("no"),
+    "audit": lambda s, r: s.audit("no"),
+    "fit": lambda s, r: learning.LinearRegression(epsilon=9).fit(*s.xy(["x"], "y")),
+    "fit of a search": lambda s, r: learning.GridSearchCV(learning.LogisticRegression(), {}, epsilon=9).fit(
+        *s.xy(["x"], "g")
+    ),
+    "release.difference": lambda s, r: r.difference("count", "no"),
+    "release.synthetic": lambda s, r: r.synthetic(),
+}
+NOT_REFUSED = {"same_people", "left"}  # they ask for nothing that could be refused of rows in memory
+
+
+@pytest.mark.parametrize("asked", REFUSED)
+def test_a_refusal_is_raised_where_the_caller_asked(study: Study, release: Release, asked: str) -> None:
+    with pytest.raises(ReticentError) as caught:
+        REFUSED[asked](study, release)
+    below = [frame for frame in traceback.extract_tb(caught.value.__traceback__) if frame.filename != __file__]
+    assert [frame.filename for frame in below] == [errors.__file__]
+
+
+def test_every_verb_of_a_study_is_among_them() -> None:
+    verbs = {name for of in (Study, StudyTerms) for name, one in vars(of).items() if inspect.isfunction(one)}
+    assert {name for name in verbs if not name.startswith("_")} <= {*REFUSED, *NOT_REFUSED}
+
+
+def _public(of: type) -> list[Any]:
+    return [one for name, one in vars(of).items() if inspect.isfunction(one) and not name.startswith("_")]
+
+
+def test_every_public_method_of_a_study_a_session_and_a_model_is_a_door() -> None:
+    models = [one for name in learning.__all__ if isinstance(one := getattr(learning, name), type)]
+    classes = [Study, StudyTerms, Release, *OpenSession.__subclasses__()]
+    classes += [one for one in models if hasattr(one, "fit")]
+    assert len(classes) > 12
+    for of in classes:
+        for found in _public(of):
+            assert found.__code__ is door(found).__code__, (of, found)
+
+
+def test_a_fault_of_ours_shows_every_frame() -> None:
+    def broken() -> None:
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError) as caught:
+        door(broken)()
+    assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][-2:] == ["opened", "broken"]
+
+
+def test_a_door_keeps_its_name_its_signature_and_a_named_cause() -> None:
+    class House:
+        def entry(self, one: int, *, two: int = 2) -> int:
+            """Add."""
+            if one < 0:
+                raise ReticentError("no") from ValueError("named")
+            return one + two
+
+    doors(House)
+    assert House().entry(1) == 3
+    assert str(inspect.signature(House.entry)) == "(self, one: 'int', *, two: 'int' = 2) -> 'int'"
+    assert (House.entry.__name__, House.entry.__doc__) == ("entry", "Add.")
+    with pytest.raises(ReticentError) as caught:
+        House().entry(-1)
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_a_study_without_a_file_says_what_to_declare_in_python(study: Study) -> None:
+    for asked in ("release", "xy", "holdout", "synthesize", "model_plan"):
+        with pytest.raises(ReticentError, match=r'columns=\{"z": rt\.real\(low, high\)\}'):
+            REFUSED[asked](study, None)
+
+
+# --- kinds of columns -------------------------------------------------------------------------------------------------
+
+KINDS = [
+    name
+    for name in rt.__all__
+    if inspect.isfunction(one := getattr(rt, name))
+    and inspect.signature(one).return_annotation in ("Real", "Integer", "Category", "Text")
+]
+GOOD: dict[str, tuple[object, ...]] = {
+    "real": (0, 1),
+    "integer": (0, 1),
+    "category": (["a"],),
+    "text": (),
+    "date": ("2020-01-01", "2021-01-01"),
+    "datetime": ("2020-01-01", "2021-01-01"),
+}
+WRONG = [None, object(), "", b"x", [1], [[1]], {"floor": 1}, float("nan"), 1j, True, -1, 10**400, ("a",), range(3)]
+WRONG += [np.array([1, 2]), np.nan, {1, 2}, lambda: 1]
+
+
+def test_the_kinds_are_all_here() -> None:
+    assert sorted(KINDS) == sorted(GOOD)
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_call_that_python_would_refuse_is_refused_with_an_example(kind: str) -> None:
+    make = getattr(rt, kind)
+    assert make(*GOOD[kind]) is not None
+    calls = [((), {"max": 3}), ((1, 2, 3), {}), *([((), {})] if kind in ("category", "date", "datetime") else [])]
+    for given, named in calls:
+        with pytest.raises(rt.PublicParameterError, match=rf"^rt\.{kind}: .*Write rt\.{kind}\("):
+            make(*given, **named)
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_wrong_argument_of_a_kind_is_refused_in_our_words_or_taken(kind: str) -> None:
+    make = getattr(rt, kind)
+    names = list(inspect.signature(make).parameters)
+    for name in names:
+        for wrong in WRONG:
+            with suppress(ReticentError):
+                make(**{**dict(zip(names, GOOD[kind], strict=False)), name: wrong})
