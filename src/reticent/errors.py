@@ -130,12 +130,11 @@ def door(call: Callable[P, T], word: Wording | None = None) -> Callable[P, T]:
     return opened
 
 
-def doors(of: type[T], word: Wording | None = None) -> type[T]:
-    """Make every public method that a class defines a ``door``; returns the class."""
+def doors(of: type, word: Wording | None = None) -> None:
+    """Make every public method that a class defines a ``door``."""
     for name, found in list(vars(of).items()):
         if isinstance(found, FunctionType) and not name.startswith("_"):
             setattr(of, name, door(found, word))
-    return of
 
 
 def called_as(example: str) -> Callable[[Callable[P, T]], Callable[P, T]]:

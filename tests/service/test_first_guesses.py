@@ -6,9 +6,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 import reticent as rt
@@ -72,6 +69,10 @@ def told_of(rows: Any, **more: Any) -> list[str]:
 
 @pytest.mark.parametrize("name", ["patient", "Patient_ID", "subject id", "pid", "customer-id", "id", "respondent.no"])
 def test_a_usual_name_for_persons_is_asked_about_where_nothing_was_said_of_rows(name: str, tmp_path: Path) -> None:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
     rows = {name: [1, 1, 2], "age": [3, 4, 5]}
     file = tmp_path / "visits.csv"
     file.write_text(f"{name},age\n1,3\n", encoding="utf-8")

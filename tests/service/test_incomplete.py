@@ -60,10 +60,10 @@ def test_a_share_of_odd_cells_stands_beside_the_answer_wherever_it_is_shown(adja
     assert caveat.endswith("of rows have a missing or unreadable price: they are left out")
     assert release["mean(price)"].estimand.endswith(", among rows with a readable price")
     share_of_rows, _, _ = caveat.partition(" have ")
-    shown = f"among rows with a readable price; {share_of_rows} are left out"
+    shown = f"among rows with a readable price; {share_of_rows} lack a readable value and are left out"
     assert shown in " ".join(repr(release).split())
     assert f"mean(price): {caveat}" in release.certificate.caveats
-    assert f"{share_of_rows} are left out" in page(release.certificate)
+    assert f"{share_of_rows} lack a readable value and are left out" in page(release.certificate)
     row = next(csv.DictReader(io.StringIO(sheet(release.certificate))))
     assert float(row["incomplete"]) == share.outcome.value.value
     assert rt.read_certificate(release.certificate.to_json()).answers == release.answers

@@ -127,13 +127,14 @@ def test_a_plan_of_a_model_has_its_price_and_the_width_of_its_rule() -> None:
 
 
 def test_a_plan_of_a_line_has_a_row_for_each_coefficient_that_the_fit_tells() -> None:
-    rows = {"x": np.arange(PEOPLE) % 9, "g": ["a", "b", "c"] * (PEOPLE // 3) + ["a"] * (PEOPLE % 3)}
+    x = np.arange(PEOPLE) % 9
+    rows = {"x": x, "g": ["a", "b", "c"] * (PEOPLE // 3) + ["a"] * (PEOPLE % 3)}
     columns: dict[str, Column] = {
         "x": rt.integer(0, 8, unit="years"),
         "g": rt.category(["a", "b", "c"]),
         "y": rt.real(0, 40, unit="euros"),
     }
-    study = rt.study({**rows, "y": rows["x"] * 3.0}, adjacency="add_remove", columns=columns, budget=9)
+    study = rt.study({**rows, "y": x * 3.0}, adjacency="add_remove", columns=columns, budget=9)
     of_study = study.model_plan(LinearRegression(epsilon=4), ["x", "g"], "y", people=PEOPLE)
     told = [(one.name, one.unit) for one in of_study.lines[0].expected.numbers]
     assert told == [("intercept", "euros"), ("x", "euros per years"), ("g=b", "euros"), ("g=c", "euros")]

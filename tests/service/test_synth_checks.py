@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import reticent as rt
 from reticent.cli.app import app
 
 STUDY = """
@@ -74,6 +76,47 @@ def test_checks_are_paid_for_by_default_and_said(study: Path) -> None:
     document["answers"][0]["density"]["checks"][0]["n"] = 0
     certificate.write_text(json.dumps(document), encoding="utf-8")
     assert run("verify", certificate, "--allow-unsigned")[0] != 0
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("more", [{}, {"complete": True}, {"missing": 3}, {"atoms": True}])
+def test_made_up_rows_say_what_becomes_of_records_without_a_value(more: dict[str, Any]) -> None:
+    """By what is declared and asked, whatever the rows hold: these hold nothing odd, and those do."""
+    asked = rt.density("x", atoms=["missing"]) if more.pop("atoms", False) else "x"
+    said = set()
+    for rows in ([7, 8, 9] * 200, [7, None, "?"] * 200):
+        columns = {"x": rt.integer(0, 20, **more)}
+        made = rt.study({"x": rows}, adjacency="add_remove", columns=columns, budget=3).synthesize(asked, epsilon=2)
+        told = [one for one in made.good_for() if "readable x" in one or "lack a value" in one]
+        said.add(" ".join(told))
+        assert all(one in repr(made) for one in told)
+    assert said == {
+        {
+            (): "records without a readable x are left out, so no made-up row lacks one",
+            ("complete",): "",
+            ("missing",): "an unreadable x counts as 3",
+        }[tuple(more)]
+        if isinstance(asked, str)
+        else "rows lack a value as often as the release says"
+    }
+
+
+def test_a_refusal_names_the_call_that_was_made(study: Path) -> None:
+    opened = rt.study({"x": [1], "y": [1]}, adjacency="add_remove", columns={"x": rt.real(), "y": rt.real()}, budget=3)
+    for asked, call in (
+        ("x", 'synthesize("x")'),
+        (["x", "y"], 'synthesize(["x", "y"])'),
+        (rt.density("x"), "density(x)"),
+    ):
+        for verb in (opened.synthesize, opened.synthesis_plan):
+            with pytest.raises(rt.QuestionError) as caught:
+                verb(asked, epsilon=1)
+            assert str(caught.value).startswith(f"{call} needs a range known without looking")
+    text = study.read_text(encoding="utf-8").replace("low = 0\nhigh = 100\n", "")
+    bare = study.with_name("bare.toml")
+    bare.write_text(text, encoding="utf-8")
+    code, told = run("synth", bare, "--columns", "cost", "--epsilon", "2", "--out", study.with_name("o.csv"), "--yes")
+    assert (code, "density(" in told) == (5, False), told
 
 
 @pytest.mark.wide

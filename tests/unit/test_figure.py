@@ -284,6 +284,15 @@ def test_groups_of_a_scale_keep_its_order() -> None:
     assert [float(name.rpartition(" ")[2]) for name in both.names] == [2021, 2020, 2022]
 
 
+def test_groups_of_a_column_of_whole_numbers_keep_their_order() -> None:
+    months = tuple(Cell((("month", month),), reply(value)) for month, value in ((1, 3), (2, 9), (3, 1)))
+    of = made(Answer("mean(age) by month", months))
+    assert [panel.names for panel in panels(of)] == [("month 2", "month 1", "month 3")]  # keys of a list: by value
+    document = of.document
+    document["columns"]["month"] = {**document["columns"]["age"], "kind": "integer", "low": "1", "high": "12"}
+    assert [panel.names for panel in panels(Certificate.of(document))] == [("month 1", "month 2", "month 3")]
+
+
 def test_a_long_name_has_two_lines_and_long_keys_stand_alone() -> None:
     long = "mean(cost) where age >= 50 and ward = 'b'"
     keys: dict[str, Outcome[Estimate]] = {"a": reply(1), "Frontier Airlines Incorporated": reply(2)}
@@ -305,3 +314,19 @@ def test_clips_are_named_by_what_is_written_of_them() -> None:
 
     assert drawing._same_names(drawn("pa3", "1.5"), "x") == drawing._same_names(drawn("pb4", "1.5"), "x")
     assert drawing._same_names(drawn("pa3", "1.5"), "x") != drawing._same_names(drawn("pa3", "1.6"), "x")
+
+
+def test_of_many_whole_numbers_in_a_row_the_round_ones_are_named() -> None:
+    for first, count, told in (
+        (40, 201, [*range(40, 241, 20)]),
+        (-7, 60, [*range(-5, 53, 5)]),
+        (3, 9, [*range(3, 12)]),
+        (0, 401, [*range(0, 401, 50)]),
+    ):
+        bars = tuple(Cell((("power", first + place),), reply(9)) for place in range(count))
+        axes = figure(made(Answer("histogram(power)", bars))).axes[0]
+        assert [label.get_text() for label in axes.get_xticklabels()] == [str(key) for key in told]
+        assert [int(tick) for tick in axes.get_xticks()] == [key - first for key in told]
+    years = tuple(Cell((("power", key),), reply(9)) for key in range(0, 80, 2))
+    axes = figure(made(Answer("histogram(power)", years))).axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == [str(key) for key in range(0, 80, 8)]

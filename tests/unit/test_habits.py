@@ -83,12 +83,11 @@ def test_a_place_is_refused_with_what_to_write(release: Any, place: object) -> N
 
 @pytest.mark.parametrize(("owner", "name"), [(owner, name) for owner, names in habits.HABITS.items() for name in names])
 def test_a_name_of_another_library_is_refused_with_ours(release: Any, owner: str, name: str) -> None:
-    of = {"release": release, "answer": release["mean(age)"]}.get(owner)
+    of: Any = {"release": release, "answer": release["mean(age)"]}.get(owner)
     if of is None:
         rows = {"age": RNG.integers(0, 100, 500)}
         study = rt.study(rows, adjacency="add_remove", columns={"age": rt.integer(0, 100)}, budget=2)
-        made = {"synthetic": lambda: study.synthesize("age", epsilon=1), "selection": lambda: study.sql(SELECT)}
-        of = made[owner]()
+        of = study.sql(SELECT) if owner == "selection" else study.synthesize("age", epsilon=1)
     with pytest.raises(AttributeError, match="Write: "):
         getattr(of, name)
     with pytest.raises(AttributeError, match=r"has no attribute 'nothing'$"):

@@ -78,7 +78,7 @@ def test_a_share_of_incomplete_rows_that_may_be_none_is_not_told_and_is_kept() -
         made = rt.study(
             {"x": x}, adjacency="add_remove", columns={"x": rt.real(0, 100)}, budget="400", override="a"
         ).release(["mean(x)"], epsilon="200", record=LARGE)
-        assert ("% of rows are left out" in " ".join(repr(made).split())) is told
+        assert ("% of rows lack a readable value and are left out" in " ".join(repr(made).split())) is told
         assert made["mean(x)"].incomplete is not None
         assert "missing or unreadable" in made["mean(x)"].estimand or "readable x" in made["mean(x)"].estimand
 

@@ -135,23 +135,30 @@ def test_what_an_estimand_says_of_rows_is_not_said_again_and_stands_once() -> No
 
     readable = [f", among rows with a readable {name}" for name in "abc"]
     text = " ".join(told(*((among, NOT_TOLD.format(among[-1])) for among in readable)).split())
-    assert "how many rows are left out is not told, as it would be known to no better than ± 10 %" in text
+    assert (
+        "how many rows lack a readable value and are left out is not told, as it would be known to no better than "
+        in text
+    )
     assert text.count("is not told") == 1
     one = " ".join(
         told(
             (readable[0], NOT_TOLD.format("a")), (readable[1], "at most 2 % of rows have b: they are left out")
         ).split()
     )
-    assert "0: mean of 0, among rows with a readable a; how many rows are left out is not told" in one.replace(
-        "mean(0)", "0"
+    assert (
+        "0: mean of 0, among rows with a readable a; how many rows lack a readable value and are left out is not told"
+        in one.replace("mean(0)", "0")
     )
-    assert "among rows with a readable b; at most 2 % of rows are left out" in one
+    assert "among rows with a readable b; at most 2 % of rows lack a readable value and are left out" in one
     for kept in ("3 % ± 1 % of rows have a missing a: they are left out, but for b 2 stands in", "anything"):
         assert kept in " ".join(told((readable[0], kept), ("", "")).split())
     alone = "2 % ± 1 % of rows have a missing a: they are left out (told by r-1 of this snapshot, not charged again)"
     assert alone in " ".join(told(("", alone), ("", "")).split())
     again = " ".join(told((readable[0], alone), ("", "")).split())
-    assert "a; 2 % ± 1 % of rows are left out (told by r-1 of this snapshot, not charged again)" in again
+    assert (
+        "a; 2 % ± 1 % of rows lack a readable value and are left out (told by r-1 of this snapshot, not charged again)"
+        in again
+    )
 
 
 def test_no_name_stands_before_a_caveat_of_every_answer_or_of_the_release() -> None:
@@ -212,7 +219,9 @@ def test_a_printed_interval_holds_the_one_that_was_drawn(value: float, half: flo
     assert printed_low <= Fraction(repr(low))
     assert printed_high >= Fraction(repr(high))
     sixth = Fraction(10) ** (math.floor(math.log10(max(map(abs, (value, low, high))))) - 5)
-    last = max(Fraction(half) / 5, min(sixth, 1))  # a unit of the second digit of the width, or of the sixth of all
+    last = max(
+        Fraction(half) / 5, min(sixth, Fraction(1))
+    )  # a unit of the second digit of the width, or of the sixth of all
     assert (
         printed_high - printed_low
         <= Fraction(repr(high)) - Fraction(repr(low)) + 2 * last + abs(Fraction(value)) / 10**15

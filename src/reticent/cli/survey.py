@@ -443,7 +443,7 @@ def estimate(
     if page is not None:
         _write(page, report.page(found, records, together=whole))
     if plot is not None:
-        _write(plot, report.svg(report.figure(found)))
+        _write(plot, report.svg(report.figure([result for _, result in found])))
     written = [str(target) for target in (out, page, plot) if target is not None]
     voice.result(
         {"verb": "survey estimate", "estimates": records, "files": written},

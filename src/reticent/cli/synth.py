@@ -107,20 +107,20 @@ def synth(
     item, stem = _item(asked, epsilon, delta), out.with_suffix("")
     with named_as(asked, None if columns is None else f"--columns {columns}"):
         ready(opened, item, stem, force=force, suffixes=(out.suffix, *BESIDE))
-    reason = override or opened.spec.budget.override
-    refuse_too_large(voice, opened, item, reason)
-    if not yes:
-        ask_first(voice, opened, item, reason, request=(request_id, who))
-    name = f"made-up rows: {', '.join(asked.statistic.arguments)}"
-    with voice.warning(), spending(voice, opened):
-        made = watched(opened, voice).release(
-            [asked],
-            epsilon=item.epsilon,
-            delta=item.delta,
-            purpose=purpose,
-            record=Record(name, who, key, reason, try_anyway),
-            request_id=request_id,
-        )
+        reason = override or opened.spec.budget.override
+        refuse_too_large(voice, opened, item, reason)
+        if not yes:
+            ask_first(voice, opened, item, reason, request=(request_id, who))
+        name = f"made-up rows: {', '.join(asked.statistic.arguments)}"
+        with voice.warning(), spending(voice, opened):
+            made = watched(opened, voice).release(
+                [asked],
+                epsilon=item.epsilon,
+                delta=item.delta,
+                purpose=purpose,
+                record=Record(name, who, key, reason, try_anyway),
+                request_id=request_id,
+            )
     _publish(voice, made, rows, received(out, made.receipt))
 
 

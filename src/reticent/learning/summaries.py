@@ -62,9 +62,9 @@ def coefficient_table(rows: Sequence[tuple[str, Estimate]]) -> list[str]:
     for name, found in rows:
         text, told = shown(found), math.isfinite(found.noise)
         table.append((name, text.value, *((f"{text.low} to {text.high}", text.noise) if told else ("–", "–"))))
-    name, *wide = (max(map(len, column)) for column in zip(*table, strict=True))
+    first, *wide = (max(map(len, column)) for column in zip(*table, strict=True))
     return [
-        "  ".join([f"{row[0]:<{name}}", *(f"{part:>{width}}" for part, width in zip(row[1:], wide, strict=True))])
+        "  ".join([f"{row[0]:<{first}}", *(f"{part:>{width}}" for part, width in zip(row[1:], wide, strict=True))])
         for row in table
     ]
 

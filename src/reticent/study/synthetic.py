@@ -95,7 +95,7 @@ class Synthetic:
         if dropped:
             said.append(f"records without a readable {listed(dropped, 'or')} are left out, so no made-up row lacks one")
         taken = [name for name in may if name not in dropped]
-        said += [f"a {name} that cannot be read counts as {declared[name]['missing']}" for name in taken]
+        said += [f"an unreadable {name} counts as {declared[name]['missing']}" for name in taken]
         return "; ".join(said)
 
     @property
@@ -183,13 +183,13 @@ class Synthetic:
             at 95 %. A method that cannot say has no such line. It leaves out the bias of wide cells or few
             coefficients, and says that nothing was checked. Then for each column the share of the records from which on
             a common value is found, or that none was looked for: what is not found is spread over the values near it.
-            The first line says what becomes of records that lack a value.
+            The last line but one says what becomes of records that lack a value, where they may.
         """
-        density, said = self.density, [text for text in (self._odd, self._beyond) if text]
-        single = tuple(self._single(one) for one in density.axes)
+        density, said = self.density, [self._beyond] if self._beyond else []
+        single, odd = tuple(self._single(one) for one in density.axes), (self._odd,) if self._odd else ()
         if density.checks:
             last = "not for: rare cells, other tables than these, intervals that take the rows for real ones"
-            return (*said, *(fit.words for fit in self.fits()), *single, last)
+            return (*said, *(fit.words for fit in self.fits()), *single, *odd, last)
         drawing = (np.log(2.0 / 0.025) / (2.0 * len(self))) ** 0.5  # Dvoretzky, Kiefer, Wolfowitz, Massart
         for one in density.axes:
             if density.wander is None:
@@ -202,7 +202,7 @@ class Synthetic:
             said.append(f"relations of {' and '.join(self.columns)}, cell by cell: as wide as the band says")
         said.append("not checked against the records: checks=0.1 would spend a tenth of ε on that")
         last = "not for: what the method smooths away, rare cells, intervals that take the rows for real ones"
-        return (*said, *single, last)
+        return (*said, *single, *odd, last)
 
     def _single(self, one: Axis) -> str:
         """Sentence on the use of the rows for single values of a column."""

@@ -12,15 +12,11 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from reticent.data.format import plain
 from reticent.exact.rounding import round_up
-from reticent.outcome import Estimate
-from reticent.outcome import shown as text_of
 from reticent.pages.markup import render, trusted
 from reticent.privacy import serialization as trees
 from reticent.privacy.explain import outline, sentence
@@ -28,7 +24,7 @@ from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import show
 from reticent.survey.description import say
 from reticent.survey.design import Design
-from reticent.survey.result import Result, Share, clipped, ends, percent, shown
+from reticent.survey.result import EVERYBODY, Result, clipped, ends, every, figure, interval_of, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,8 +49,6 @@ NAMES: Final = {
     "duchi": "two numbers",
     "piecewise": "a place on a scale",
 }
-MOST_LINES: Final = 60  # of a figure
-EVERYBODY: Final = "everybody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +69,7 @@ def lines(result: Result, group: str = "") -> Iterator[EstimateLine]:
         value = clipped(shown(result, share), result.limits)
         name = " · ".join(text for text in (group, share.label) if text)
         openly = "" if not share.design_effect else f"{result.answers / share.design_effect:,.0f}"
-        yield EstimateLine(name, *_numbers(share, value, low, high), f"{result.answers:,}", openly)
-
-
-def _numbers(share: Share, value: float, low: float, high: float) -> tuple[str, str]:
-    if share.label == "mean":
-        text = text_of(Estimate(value, low, high, 0.0, 0.0))
-        return text.value, f"{text.low} to {text.high}"
-    return f"{percent(value)} %", f"{percent(low, ROUND_FLOOR)} % to {percent(high, ROUND_CEILING)} %"
-
-
-def every(result: Result) -> Iterator[tuple[str, Result]]:
-    """The whole result and that of each subgroup, with their names."""
-    yield "", result
-    for name, parts in result.groups:
-        for key, part in parts:
-            yield f"{name} {key or '(not given)'}", part
+        yield EstimateLine(name, *interval_of(share, value, low, high), f"{result.answers:,}", openly)
 
 
 def epsilon_words(design: Design) -> str:
@@ -166,44 +145,6 @@ def _digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def figure(results: Sequence[tuple[Design, Result]]) -> Figure:
-    """Estimates with their intervals, whole and by group; it belongs to no window and no pyplot state."""
-    from matplotlib.figure import Figure
-
-    panels = [
-        (design, result.limits, [(name, part, share) for name, part in every(result) for share in part][:MOST_LINES])
-        for design, result in results
-    ]
-    heights = [0.9 + 0.28 * len(rows) for _, _, rows in panels]
-    drawn = Figure(figsize=(7.2, sum(heights) + 0.25), layout="constrained")
-    grid = drawn.subplots(len(panels), 1, squeeze=False, height_ratios=heights)
-    for (design, limits, rows), (axes,) in zip(panels, grid, strict=True):
-        scale = 100 if limits == (0.0, 1.0) else 1
-        for place, (_, part, share) in enumerate(rows):
-            low, high = (scale * clipped(end, limits) for end in ends(part, share))
-            axes.plot([low, high], [place, place], color="#3f4750", linewidth=2.2, solid_capstyle="butt")
-            axes.plot([scale * clipped(shown(part, share), limits)], [place], "o", color="#0b4f85", markersize=5)
-            told = _numbers(share, clipped(shown(part, share), limits), low / scale, high / scale)
-            margin = axes.get_yaxis_transform()
-            axes.text(1.01, place, f"{told[0]} ({told[1]})", transform=margin, fontsize=7.5, va="center")
-        grouped = any(name for name, _, _ in rows)
-        whole = EVERYBODY if grouped else ""
-        names = [" · ".join(filter(None, (plain(name) or whole, plain(share.label)))) for name, _, share in rows]
-        axes.set_yticks(range(len(rows)), names, fontsize=8, parse_math=False)
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlim(scale * limits[0], scale * limits[1])
-        axes.tick_params(axis="x", labelsize=8)
-        axes.set_xlabel("% of people" if scale == 100 else "mean", fontsize=8)
-        axes.set_title(plain(design.question), loc="left", fontsize=9.5, parse_math=False, wrap=True)
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
-        axes.tick_params(axis="y", length=0)
-    levels = {f"{100 * result.level:g} %" for _, result in results}
-    legend = f"dot: estimate · line: {' or '.join(sorted(levels))} interval, of chance answers and sampling together"
-    drawn.supxlabel(legend, x=0.02, ha="left", fontsize=7.5, color="#6b7280")
-    return drawn
-
-
 def svg(drawn: Figure) -> str:
     """A figure as SVG that is the same every time: no date, no metadata, text as text."""
     from matplotlib import rc_context
@@ -246,7 +187,7 @@ def page(
             "title": results[0][0].question if len(results) == 1 else "What the survey found",
             "parts": [_part(design, result) for design, result in results],
             "together": whole,
-            "figure": trusted(svg(figure(results))),
+            "figure": trusted(svg(figure([result for _, result in results]))),
             "sources": sorted(files),
             "version": records[0]["software"]["reticent"],
         },

@@ -7,11 +7,12 @@ to the possible range and says so.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import TYPE_CHECKING, Final
 
+from reticent.data.format import plain
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate, number
 from reticent.outcome import shown as text_of
@@ -19,6 +20,8 @@ from reticent.outcome import shown as text_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MOST_LINES: Final = 60  # of a figure
+EVERYBODY: Final = "everybody"
 UNCOUNTED: Final = "not among the answers this design can give"
 
 
@@ -164,20 +167,7 @@ class Result:
 
     def plot(self) -> Figure:
         """Estimates with their intervals, one line per answer, clipped to what is possible."""
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6.4, 1.2 + 0.4 * len(self.shares)), layout="constrained")
-        axes = figure.subplots()
-        for row, share in enumerate(self.shares):
-            low, high = (clipped(end, self.limits) for end in ends(self, share))
-            axes.plot([low, high], [row, row], color="0.35", linewidth=2)
-            axes.plot([clipped(shown(self, share), self.limits)], [row], "o", color="black")
-        axes.set_yticks(range(len(self.shares)), [share.label for share in self.shares])
-        axes.invert_yaxis()
-        axes.set_xlim(*self.limits)
-        axes.set_xlabel("share" if self.limits == (0.0, 1.0) else "mean")
-        axes.set_title(self.question, fontsize=10, wrap=True)
-        return figure
+        return figure([self])
 
     def __str__(self) -> str:
         lines = [_line(self, share) for share in self.shares]
@@ -223,3 +213,69 @@ def checked_level(level: float) -> float:
     if not 0.5 <= level < 1:
         raise PublicParameterError(f"level lies in [0.5, 1), got {level}")
     return level
+
+
+def interval_of(share: Share, value: float, low: float, high: float) -> tuple[str, str]:
+    """A value and its interval as text, shares in percent.
+
+    Parameters
+    ----------
+    share : Share
+    value, low, high : float
+        As they are displayed.
+
+    Returns
+    -------
+    pair of str
+    """
+    if share.label == "mean":
+        text = text_of(Estimate(value, low, high, 0.0, 0.0))
+        return text.value, f"{text.low} to {text.high}"
+    return f"{percent(value)} %", f"{percent(low, ROUND_FLOOR)} % to {percent(high, ROUND_CEILING)} %"
+
+
+def every(result: Result) -> Iterator[tuple[str, Result]]:
+    """The whole result and that of each subgroup, with their names."""
+    yield "", result
+    for name, parts in result.groups:
+        for key, part in parts:
+            yield f"{name} {key or '(not given)'}", part
+
+
+def figure(results: Sequence[Result]) -> Figure:
+    """Estimates with their intervals, whole and by group; it belongs to no window and no pyplot state."""
+    from matplotlib.figure import Figure
+
+    panels = [
+        (result, [(name, part, share) for name, part in every(result) for share in part][:MOST_LINES])
+        for result in results
+    ]
+    heights = [0.9 + 0.28 * len(rows) for _, rows in panels]
+    drawn = Figure(figsize=(7.2, sum(heights) + 0.25), layout="constrained")
+    grid = drawn.subplots(len(panels), 1, squeeze=False, height_ratios=heights)
+    for (result, rows), (axes,) in zip(panels, grid, strict=True):
+        limits = result.limits
+        scale = 100 if limits == (0.0, 1.0) else 1
+        for place, (_, part, share) in enumerate(rows):
+            low, high = (scale * clipped(end, limits) for end in ends(part, share))
+            axes.plot([low, high], [place, place], color="#3f4750", linewidth=2.2, solid_capstyle="butt")
+            axes.plot([scale * clipped(shown(part, share), limits)], [place], "o", color="#0b4f85", markersize=5)
+            told = interval_of(share, clipped(shown(part, share), limits), low / scale, high / scale)
+            margin = axes.get_yaxis_transform()
+            axes.text(1.01, place, f"{told[0]} ({told[1]})", transform=margin, fontsize=7.5, va="center")
+        grouped = any(name for name, _, _ in rows)
+        whole = EVERYBODY if grouped else ""
+        names = [" · ".join(filter(None, (plain(name) or whole, plain(share.label)))) for name, _, share in rows]
+        axes.set_yticks(range(len(rows)), names, fontsize=8, parse_math=False)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlim(scale * limits[0], scale * limits[1])
+        axes.tick_params(axis="x", labelsize=8)
+        axes.set_xlabel("% of people" if scale == 100 else "mean", fontsize=8)
+        axes.set_title(plain(result.question), loc="left", fontsize=9.5, parse_math=False, wrap=True)
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+    levels = {f"{100 * result.level:g} %" for result in results}
+    legend = f"dot: estimate · line: {' or '.join(sorted(levels))} interval, of chance answers and sampling together"
+    drawn.supxlabel(legend, x=0.02, ha="left", fontsize=7.5, color="#6b7280")
+    return drawn

@@ -61,7 +61,7 @@ def public_values(values: Sequence[Fraction], bounds: tuple[float, float], step:
     str
         ``5 and its bounds 0 and 600, where values beyond count too``.
     """
-    ends, inner = [], []
+    ends, inner = list[str](), list[str]()
     for value in values:
         told = calendar.text(float(value), step) if step else show(value)
         (ends if float(value) in bounds else inner).append(told)

@@ -46,6 +46,7 @@ ROOM: Final = 84  # characters below an axis
 DIGITS: Final = 1.4  # a digit of a date is so many times as wide as a letter of a word
 SMALL_ROOM: Final = 30  # below one of three beside each other
 TITLE: Final = 76  # characters
+WHOLE_NUMBER: Final = re.compile(r"-?\d{1,9}")
 WRITTEN: Final = 16  # columns of a map whose numbers are written into it
 
 
@@ -405,10 +406,20 @@ def _bin_names(axes: Axes, names: Sequence[str], most: int) -> None:
         axes.set_xticks([place - 0.5 for place in range(0, len(edges), step)], edges[::step], parse_math=False)
         _slanted(axes, edges[::step], ROOM if most == MOST_TICKS else SMALL_ROOM)
         return
-    step = -(-len(names) // most)
-    places = list(range(0, len(names), step))
+    places = _named_places(names, most)
     axes.set_xticks(places, [names[place] for place in places], parse_math=False)
     _slanted(axes, [names[place] for place in places], ROOM if most == MOST_TICKS else SMALL_ROOM)
+
+
+def _named_places(names: Sequence[str], most: int) -> list[int]:
+    """Places of the bars that are named, at most so many: of whole numbers in a row the round ones, else evenly."""
+    step = -(-len(names) // most)
+    first = int(names[0]) if names and WHOLE_NUMBER.fullmatch(names[0]) else None
+    if step > 1 and first is not None and list(names) == [str(first + place) for place in range(len(names))]:
+        power = 10 ** (len(str(step)) - 1)
+        step = next(power * times for times in (1, 2, 5, 10) if power * times >= step)
+        return list(range(-first % step, len(names), step))
+    return list(range(0, len(names), step))
 
 
 def _slanted(axes: Axes, names: Sequence[str], room: int = ROOM) -> None:

@@ -206,7 +206,7 @@ def _panels(answer: Answer, declared: Mapping[str, Any], overall: Mapping[str, f
         scale = _scale(answer.name, asked, declared)
         if asked is not None and asked.verb in ADDITIVE and answer.cells[0].label:
             scale, overall = replace(scale, key=(*scale.key, GROUPS), zero=True), {}
-        yield _strip(answer, scale, overall, _called(declared))
+        yield _strip(answer, scale, overall, declared)
 
 
 def _asked(name: str) -> Statistic | None:
@@ -269,15 +269,13 @@ def _called(declared: Mapping[str, Any]) -> dict[str, str]:
     return {name: label for name, label in labels if isinstance(label, str) and label}
 
 
-def _strip(
-    answer: Answer, scale: PanelScale, overall: Mapping[str, float], called: Mapping[str, str] = UNCALLED
-) -> Panel:
-    cells, name = answer.shown, plain(answer.name)
+def _strip(answer: Answer, scale: PanelScale, overall: Mapping[str, float], declared: Mapping[str, Any]) -> Panel:
+    cells, name, called = answer.shown, plain(answer.name), _called(declared)
     bare = frozenset(range(len(cells))) if answer.bare else frozenset[int]()
     if len(cells) == 1 and not cells[0].label:
         return Panel("strip", "", scale, (in_lines(name),), cells, bare=bare)
     every, _, group = answer.name.rpartition(" by ")
-    if every and group and not _ordered(group):
+    if every and group and not _ordered(group, declared):
         cells = tuple(sorted(cells, key=_by_value))
     note = f"{len(cells) - MOST_ROWS} more in the table" if len(cells) > MOST_ROWS else ""
     names = _row_names(cells[:MOST_ROWS], called)
@@ -293,8 +291,10 @@ def _row_names(cells: Sequence[Cell], called: Mapping[str, str]) -> tuple[str, .
     )
 
 
-def _ordered(group: str) -> bool:
-    """True for groups of one scale, such as years or ages in steps: they keep its order."""
+def _ordered(group: str, declared: Mapping[str, Any]) -> bool:
+    """True for groups of one scale, such as years, numbers of a range or ages in steps: they keep its order."""
+    if declared.get(group, {}).get("kind") == "integer":
+        return True
     return SCALE_OF_GROUPS.match(group) is not None and ", " not in re.sub(r"\([^()]*\)", "", group)
 
 
