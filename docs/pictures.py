@@ -149,7 +149,7 @@ def first_survey(folder: Path) -> None:
     from reticent.survey import report
 
     names = page("tutorials/survey", folder)
-    (STATIC / "survey.svg").write_text(report.svg(report.figure([names["result"]])), "utf-8")
+    (STATIC / "survey.svg").write_text(report.svg(names["result"].plot()), "utf-8")
 
 
 def teaching(folder: Path) -> None:

@@ -413,6 +413,7 @@ def estimate(
     """Estimate shares or a mean of everybody from the randomized answers, with intervals. As often as you like."""
     from reticent.privacy.explain import sentence
     from reticent.survey import report
+    from reticent.survey.result import figure
 
     made = _read(design)
     for target in (out, page, plot):
@@ -443,7 +444,7 @@ def estimate(
     if page is not None:
         _write(page, report.page(found, records, together=whole))
     if plot is not None:
-        _write(plot, report.svg(report.figure([result for _, result in found])))
+        _write(plot, report.svg(figure([result for _, result in found])))
     written = [str(target) for target in (out, page, plot) if target is not None]
     voice.result(
         {"verb": "survey estimate", "estimates": records, "files": written},
@@ -513,7 +514,8 @@ def _names(answers: Path) -> tuple[str, ...]:
 
 def _estimated(one: Design, result: Result) -> Iterator[Passage]:
     from reticent.privacy.explain import sentence
-    from reticent.survey.report import NAMES, epsilon_words, every, lines
+    from reticent.survey.report import NAMES, epsilon_words, lines
+    from reticent.survey.result import every
 
     yield one.question
     yield f"{result.answers:,} answers, {NAMES[one.method]}, {epsilon_words(one)} for each respondent, local model"

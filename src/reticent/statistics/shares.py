@@ -5,6 +5,7 @@ share_of(odd, rows, scales)    the share by a noisy number of odd rows, or by ro
 idle(found)                    True for a share that is released and said nowhere else: none, or one in a hundred
 share_of_both(odd, rest, ...)  the share by the noisy odd rows and the noisy rest
 words(found, which, then)      the share in words, or that it is left out, or could not be told
+in_short(words)                the same beside an estimand that says which rows count
 again(origin)                  the release that told a share, in words, where it is shown again
 
 Odd rows and the others are protected together: adding or removing a person moves the pair by at most the rows of one
@@ -16,6 +17,7 @@ the rows that are not odd gives a second estimate of the odd ones. The two estim
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,6 +35,9 @@ SHARE: Final = Fraction(1, 20)  # of the loss of what a share stands beside
 IDLE: Final = 0.01  # a share that may be none, and is at most this, changes nothing that a reader must know
 MOST: Final = 0.75  # rows of which so many are odd are likely written otherwise than declared
 WIDEST: Final = 0.1  # a share that would be known less well than this is not bought
+_LEFT_OUT: Final = re.compile(
+    r"(how many|.+? of) rows have .+?( is not told, as .+?| could not be told|): they are left out( \(told by .+\))?"
+)
 ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
 
 
@@ -196,6 +201,14 @@ def words(found: Outcome[Estimate] | None, which: str, then: str) -> str:
             return f"how many rows {which} could not be told: {then}"
 
 
+def in_short(text: str) -> str:
+    """The words of a share beside an estimand that names the rows that count; other words as they are."""
+    found = _LEFT_OUT.fullmatch(text)
+    if found is None:
+        return text
+    return f"{found[1]} rows lack a readable value and are left out{found[2]}{found[3] or ''}"
+
+
 def again(origin: str) -> str:
     """The release that told a share, in words after it; none where ``origin`` is empty."""
     return f" (told by {origin} of this snapshot, not charged again)" if origin else ""
@@ -222,6 +235,7 @@ __all__ = [
     "OddShare",
     "again",
     "idle",
+    "in_short",
     "most",
     "percent",
     "share_of",

@@ -33,7 +33,7 @@ from reticent.statistics.incomplete_rows import (
     told_by,
     words,
 )
-from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, idle
+from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, idle, in_short
 
 if TYPE_CHECKING:
     from reticent.data.table import QueryResult
@@ -98,7 +98,7 @@ class ReleaseShares:
             return of_step
         columns = self.columns[place]
         told = IncompleteRows(columns, None) if columns in self.left_out else self._earlier(columns)
-        text = "" if told is None else words(told, self.schema)
+        text = "" if told is None else in_short(words(told, self.schema))
         if not text and place in self.tellers and all(step.columns != columns for step in self.steps):
             text = f"tells the share of rows with {odd_cells(columns, self.schema)} free"
         note = "; ".join(part for part in (of_step.note, text) if part)

@@ -15,13 +15,11 @@ from typing import Final
 
 from reticent.certificate.record import CertificateRecord, listed
 from reticent.statistics.estimand import CommonClause
+from reticent.statistics.shares import in_short
 
 BOUNDS: Final = re.compile(r"values of (.+) outside (\[.+\]) count as the nearer bound")
 EVERY: Final = "every number cut to its bounds"
 CAP: Final = re.compile(r"at most (\d+) rows? of each person counts?(; the sampling part allows for their likeness)?")
-SHARE: Final = re.compile(
-    r"(how many|.+? of) rows have .+?( is not told, as .+?| could not be told|): they are left out([;( ].*)?"
-)
 LIKENESS: Final = "the sampling part allows for the likeness of rows of one person"
 
 
@@ -80,15 +78,13 @@ def _told(certificate: CertificateRecord) -> Iterator[tuple[str, tuple[int, ...]
 
 def _beside(text: str, estimand: str) -> str:
     """The part of a caveat that the estimand beside it does not say: not its bounds, the cap, or which rows count."""
-    bounds, cap, share = BOUNDS.fullmatch(text), CAP.fullmatch(text), SHARE.fullmatch(text)
+    bounds, cap = BOUNDS.fullmatch(text), CAP.fullmatch(text)
     if bounds is not None:
         named = bounds[1] in estimand and f"values cut to {bounds[2]}" in estimand
         return "" if named or EVERY in estimand else text
     if cap is not None and re.search(rf"\bat most {cap[1]}( rows)? of each person", estimand):
         return LIKENESS if cap[2] else ""
-    if share is not None and ", among rows with " in estimand:
-        return f"{share[1]} rows lack a readable value and are left out{share[2]}{share[3] or ''}"
-    return text
+    return in_short(text) if ", among rows with " in estimand else text
 
 
 def _attributed(text: str, places: tuple[int, ...], names: Sequence[str]) -> str:
