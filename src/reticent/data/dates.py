@@ -8,7 +8,8 @@ from typing import Any
 
 from reticent.calendar import STEPS, Calendar, Moment, count
 from reticent.data.schema import Integer, Missing, truth_of
-from reticent.errors import PublicParameterError, called_as
+from reticent.doors import called_as
+from reticent.errors import PublicParameterError
 
 
 @called_as('rt.date("2020-01-01", "2026-12-31"), the first and the last day, known without looking')

@@ -30,7 +30,8 @@ from reticent.data.format import (
     toml_key,
 )
 from reticent.data.joined_table import JoinedTable, chain, own_name, table_at
-from reticent.errors import PublicParameterError, QuestionError, SpecError, called_as
+from reticent.doors import called_as
+from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.numbers import Number, read, show

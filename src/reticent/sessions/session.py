@@ -26,8 +26,9 @@ from typing import (
     TypeVar,
 )
 
+from reticent.doors import doors
 from reticent.entropy import Forks, SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError, bare, doors
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words

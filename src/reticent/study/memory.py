@@ -12,7 +12,8 @@ from reticent.data.format import Format, Limits, check_plain_names, exact, in_da
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Real, Schema, Text
 from reticent.data.transformations import computed
-from reticent.errors import CheckError, PublicParameterError, SpecError, door, warn
+from reticent.doors import door
+from reticent.errors import CheckError, PublicParameterError, SpecError, warn
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show

@@ -20,8 +20,9 @@ from reticent.data.query import Query, columns_read, keys_of
 from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, QueryResult, Table
 from reticent.data.transformations import needed
+from reticent.doors import doors
 from reticent.entropy import Entropy, SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError, bare, doors
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Line, Receipt
 from reticent.ledger.account import note_fault, protected_log
 from reticent.outcome import Reply
