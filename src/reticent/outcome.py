@@ -136,19 +136,14 @@ def shown(estimate: Estimate) -> EstimateText:
 
 
 def decimals(estimate: Estimate) -> int | None:
-    """Decimal places that show two digits of the half-width of an interval; six digits at most where one is a fraction.
-
-    0 where every end is whole; negative where fewer than all digits of a whole number do; None without an interval.
-    """
+    """Decimal places for two digits of a half-width, six digits in all at most; 0 or fewer where all ends are whole."""
     numbers = (estimate.value, estimate.low, estimate.high)
     half = max(abs(estimate.high - estimate.value), abs(estimate.value - estimate.low), estimate.noise)
     if not 0 < half < math.inf:
         return None
+    worth = max(WORTH - 1 - math.floor(math.log10(max(map(abs, numbers)) or 1.0)), 0)
     places = 1 - math.floor(math.log10(half))
-    largest = max(map(abs, numbers))
-    if 0 < largest < math.inf:
-        places = min(places, max(WORTH - 1 - math.floor(math.log10(largest)), 0))
-    return min(places, 0) if all(x == math.floor(x) for x in numbers) else places
+    return min(places, 0) if all(x == math.floor(x) for x in numbers) else min(places, worth)
 
 
 def number(value: float, places: int | None = None, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -184,37 +179,12 @@ def number(value: float, places: int | None = None, rounding: str = ROUND_HALF_E
     return f"{near:,f}" if near == 0 or SMALLEST <= power < 15 else f"{near.scaleb(-power):f}e{power:+03d}"
 
 
-def rough(value: float, digits: int = 2) -> str:
-    """A number of public words, to two digits or so many: ``0.0042``, ``100``, ``1,200``.
-
-    Parameters
-    ----------
-    value : float
-    digits : int
-        Digits that are kept, of a fraction without zeros at its end.
-
-    Returns
-    -------
-    str
-    """
-    if value == 0 or not math.isfinite(value):
-        return number(value)
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    text = number(value, places)
-    if places < 0 and abs(value) < LARGEST:
-        text = f"{_rounded(Decimal(repr(float(value))), places, ROUND_HALF_EVEN):,f}"
-    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
-
-
 def _rounded(exact: Decimal, places: int, rounding: str) -> Decimal:
     return exact.quantize(Decimal(1).scaleb(-places), rounding)
 
 
 def _half(width: float, places: int | None) -> str:
     """A part of an interval; one that would be rounded away keeps a digit, and an absent one is a dash."""
-    if width == 0:
-        return "–"
-    rounded, digit = number(width, places), f"{width:.1g}"
-    if rounded.strip("0."):
-        return rounded
-    return f"<{number(10.0 ** -(places or 0), places)}" if "e" in digit else digit
+    text, digit = number(width, places), f"{width:.1g}"
+    small = f"<{number(10.0 ** -(places or 0), places)}" if "e" in digit else digit
+    return "–" if width == 0 else text if text.strip("0.") else small

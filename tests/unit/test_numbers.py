@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reticent.errors import PublicParameterError
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
-from reticent.privacy.numbers import exact, positive, read, show
+from reticent.privacy.numbers import exact, positive, read, rough, show
 
 
 @pytest.mark.parametrize("given_as", [0.1, "0.1", Decimal("0.1"), Fraction(1, 10), "1/10"])
@@ -149,3 +149,16 @@ def test_decimals_are_shown_as_decimals_where_they_are_short(digits: int, places
 )
 def test_show_writes_what_people_write(number: Fraction, text: str) -> None:
     assert show(number) == text
+
+
+@given(st.floats(-1e14, 1e14), st.integers(1, 4))
+def test_a_rough_number_has_its_digits_and_no_power_of_ten(value: float, digits: int) -> None:
+    told = rough(value, digits)
+    if value == 0 or 1e-4 <= abs(value) < 9e14:
+        assert "e" not in told
+        assert float(told.replace(",", "")) == pytest.approx(value, rel=0.51 * 10.0 ** (1 - digits))
+        assert len(told.replace(",", "").replace(".", "").strip("-0")) <= digits
+
+
+def test_a_rough_number_of_a_hundred_points_is_written_out() -> None:
+    assert [rough(value) for value in (99.7, 123_456, 0.0042, 1.50, 0.0)] == ["100", "120,000", "0.0042", "1.5", "0"]

@@ -28,9 +28,9 @@ from reticent.learning.clipping import REST, ReachDescent
 from reticent.learning.estimator import Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.transformers import Transformer
-from reticent.outcome import rough
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import rough
 from reticent.statistics.context import ExpectedAccuracy
 from reticent.statistics.intervals import FEW, too_few
 from reticent.statistics.price import Noise, Price, deviation, noisy

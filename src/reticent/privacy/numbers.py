@@ -13,6 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import SupportsIndex, TypeAlias, TypeVar
 
+from reticent import outcome
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import round_down, round_up
 
@@ -203,6 +204,28 @@ def two_digits(number: int) -> int:
     """A whole number of which two digits are kept, for a guess."""
     unit: int = 10 ** max(len(str(number)) - 2, 0)
     return round(number / unit) * unit
+
+
+def rough(value: float, digits: int = 2) -> str:
+    """A number of public words, to two digits or so many: ``0.0042``, ``100``, ``1,200``.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+        Digits that are kept, of a fraction without zeros at its end.
+
+    Returns
+    -------
+    str
+    """
+    if value == 0 or not math.isfinite(value):
+        return outcome.number(value)
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    text = outcome.number(value, places)
+    if places < 0 and "e" not in text:
+        text = f"{round(value, places):,.0f}"
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def about_up(number: int | Fraction) -> str:

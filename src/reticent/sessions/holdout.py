@@ -34,8 +34,9 @@ from typing import Final, Literal, TypeAlias
 from reticent.entropy import Entropy
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import Conversation, SparseVector
-from reticent.outcome import Estimate, rough
+from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.numbers import rough
 from reticent.privacy.sensitivity import Linf
 from reticent.sessions.above_threshold import LEVEL, RowCount, comparison_radius, estimate
 from reticent.sessions.row_functions import STEPS, GridRows, Question, apart

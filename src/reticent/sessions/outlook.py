@@ -15,9 +15,8 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import SparseVector
-from reticent.outcome import rough
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import Number, show
+from reticent.privacy.numbers import Number, rough, show
 from reticent.sessions.above_threshold import LEVEL, NORMAL
 from reticent.sessions.row_functions import STEPS
 from reticent.sessions.session import Of, SessionTerms

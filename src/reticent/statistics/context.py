@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from reticent.data.query import Keys, Per, Query
 from reticent.data.schema import Person, Schema
-from reticent.outcome import restore, rough
+from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import rough
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer
 from reticent.statistics.replies import Replies, joined

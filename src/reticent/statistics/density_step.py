@@ -16,9 +16,10 @@ from reticent.data.schema import Category, Integer, Person
 from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.outcome import Estimate, NoReply, Reply, rough
+from reticent.outcome import Estimate, NoReply, Reply
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import rough
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.context import ExpectedAccuracy, Setting, values_of

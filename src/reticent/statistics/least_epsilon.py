@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Final
 
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.outcome import rough
 from reticent.privacy.cost import MOST_EPSILON as MOST
+from reticent.privacy.numbers import rough
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.density import DensityOf
 from reticent.statistics.prepare import prepare

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import FINE, FINEST, LEAST, MOST, REACH, USUAL, Cells, Segment, coarser, even, numbered
 from reticent.data.table import Counts
-from reticent.outcome import rough
+from reticent.privacy.numbers import rough
 from reticent.statistics.ranks import Runs, cell_share, runs
 
 WIDER: Final = 4  # binades that the candidates reach beyond the magnitude

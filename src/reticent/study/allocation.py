@@ -26,7 +26,6 @@ from reticent.data.transformations import filtered
 from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.mechanisms.geometric import Geometric
-from reticent.outcome import rough
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
 from reticent.privacy.cost import Cost, refuse_exposure
@@ -34,7 +33,7 @@ from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
-from reticent.privacy.numbers import about, show
+from reticent.privacy.numbers import about, rough, show
 from reticent.statistics.context import ExpectedAccuracy, Setting, Step
 from reticent.statistics.dates import calendar_told
 from reticent.statistics.grammar import parse

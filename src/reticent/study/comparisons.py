@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from reticent.doors import doors
 from reticent.errors import QuestionError
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ class Comparisons(ABC):
     """The verbs that compare answers with a name."""
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        doors(cls)
 
     @abstractmethod
     def _by_name(self) -> Mapping[str, Answer]: ...
@@ -250,3 +255,6 @@ class Comparisons(ABC):
         named = self._by_name()
         found = [one if isinstance(one, Answer) else comparison.find(named, one)[0].answer for one in answers]
         return found or list(named.values())
+
+
+doors(Comparisons)

@@ -14,8 +14,8 @@ from typing import Final
 
 from reticent.errors import QuestionError, Refusal
 from reticent.mechanisms.geometric import Geometric
-from reticent.outcome import rough
 from reticent.privacy.cost import MOST_EPSILON as MOST
+from reticent.privacy.numbers import rough
 from reticent.statistics.answer import SEPARATOR
 from reticent.statistics.comparison import read_comparison
 from reticent.statistics.context import Step

@@ -20,7 +20,6 @@ from reticent.data.query import Query, columns_read, keys_of
 from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, QueryResult, Table
 from reticent.data.transformations import needed
-from reticent.doors import doors
 from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Line, Receipt
@@ -219,10 +218,6 @@ class Release(Comparisons):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_reopened, (self._answers, self.caveats, self.certificate, self.stored))
-
-
-doors(Comparisons)
-doors(Release)
 
 
 def _reopened(

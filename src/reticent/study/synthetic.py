@@ -22,10 +22,9 @@ from reticent.atomic_file import replace
 from reticent.certificate.certificate import Certificate
 from reticent.entropy import Replayed, system
 from reticent.errors import PublicParameterError, QuestionError, Refusal
-from reticent.outcome import rough
 from reticent.privacy.explain import sentence as loss_sentence
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import Number
+from reticent.privacy.numbers import Number, rough
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_step import smooths
 from reticent.statistics.estimand import listed

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.outcome import Estimate, rough
-from reticent.privacy.numbers import show
+from reticent.outcome import Estimate
+from reticent.privacy.numbers import rough, show
 from reticent.synthesis import axis as axes
 from reticent.synthesis.axis import Axis
 

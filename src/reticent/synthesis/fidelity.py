@@ -30,11 +30,11 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
-from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply, rough
+from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import show
+from reticent.privacy.numbers import rough, show
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis

@@ -18,12 +18,12 @@ from reticent.data.schema import Category, Column, Integer, Key, Real, grid_by_s
 from reticent.errors import QuestionError
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
-from reticent.outcome import Estimate, Reply, rough
+from reticent.outcome import Estimate, Reply
 from reticent.privacy import compose
 from reticent.privacy.convert import as_approx, rho_within
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PureDP, words
-from reticent.privacy.numbers import show, two_digits
+from reticent.privacy.numbers import rough, show, two_digits
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label

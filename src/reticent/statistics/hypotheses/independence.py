@@ -19,7 +19,8 @@ import numpy as np
 from reticent.data.query import Tally
 from reticent.data.table import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.outcome import Estimate, rough
+from reticent.outcome import Estimate
+from reticent.privacy.numbers import rough
 from reticent.statistics import public_facts
 from reticent.statistics.context import ExpectedAccuracy, Setting, ShapeWidths
 from reticent.statistics.hypotheses import tables

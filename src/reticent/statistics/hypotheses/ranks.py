@@ -28,8 +28,8 @@ from reticent.data.schema import Category, Integer, Key
 from reticent.data.table import QueryResult
 from reticent.entropy import Simulation
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.outcome import Estimate, rough
-from reticent.privacy.numbers import show
+from reticent.outcome import Estimate
+from reticent.privacy.numbers import rough, show
 from reticent.statistics import public_facts
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses import groups, null

@@ -28,10 +28,11 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Exponential
 from reticent.mechanisms.geometric import Geometric
-from reticent.outcome import NO_REPLY, rough
+from reticent.outcome import NO_REPLY
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import rough
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.column_step import GroupResult
 from reticent.statistics.context import ExpectedAccuracy

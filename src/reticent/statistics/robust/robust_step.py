@@ -30,9 +30,8 @@ from reticent.data.table import Counts, QueryResult
 from reticent.errors import QuestionError
 from reticent.exact.rounding import exp_up
 from reticent.mechanisms.geometric import Geometric
-from reticent.outcome import rough
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.numbers import show
+from reticent.privacy.numbers import rough, show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts, ranks
 from reticent.statistics.column_step import GroupPlan, PlannedStep

@@ -16,10 +16,10 @@ from reticent.data.query import Keys, Per, PresentValues, Query, Ranks, kept_row
 from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply, rough
+from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.convert import as_approx, rho_within
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import show
+from reticent.privacy.numbers import rough, show
 from reticent.statistics import public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Label
 from reticent.statistics.column_step import GroupResult, PlannedStep
