@@ -6,9 +6,13 @@ import random
 
 import pytest
 
+from reticent.certificate.answer_json import answer_to_json
+from reticent.certificate.certificate import Certificate
 from reticent.certificate.render.cross import CrossTable, crossed
+from reticent.certificate.render.listing import listing
 from reticent.outcome import Estimate, Reply
 from reticent.statistics.answer import Answer, Cell, printed
+from tests.unit.test_certificate_example import document
 
 WIDTH = 78
 
@@ -77,3 +81,18 @@ def test_of_a_table_that_is_too_long_no_cell_is_written(monkeypatch: pytest.Monk
     assert written == []
     assert crossed(answer, most=9) == crossed(answer) is not None
     assert len(written) == 72
+
+
+def test_a_histogram_by_one_group_is_a_cross_table_and_one_with_totals_is_none() -> None:
+    bins = [(("ward", ward), ("bin", text)) for ward in ("a", "b") for text in ("[0, 5)", "[5, 10]")]
+    cells = tuple(Cell(label, Reply(Estimate(place, place, place + 2, 2, 0))) for place, label in enumerate(bins))
+    table = crossed(Answer("histogram(x, edges=0 5 10) by ward", cells, discrete=True))
+    assert table is not None
+    assert (table.down, table.across, table.heads) == ("ward", "bin", ("[0, 5)", "[5, 10]"))
+    assert table.rows == (("a", "0 ± 2", "1 ± 2"), ("b", "2 ± 2", "3 ± 2"))
+    alone = Certificate.of({**document(), "answers": [answer_to_json(Answer("histogram(x) by ward", cells))]})
+    assert listing(alone).splitlines()[:2] == ["histogram(x) by ward", "  ward down, bin across, ± at 95 %"]
+    assert crossed(Answer("histogram(x) by ward, sex", cells)) is None
+    assert crossed(Answer("quantiles(x, 0.25 0.5) by ward", cells)) is None
+    margin = Cell((("bin", "[0, 5)"),), cells[0].outcome)
+    assert crossed(Answer("histogram(x) by ward with totals", (*cells, margin))) is None

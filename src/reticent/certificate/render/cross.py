@@ -1,4 +1,4 @@
-"""The cross table of an answer by two columns: keys of one down, of the other across, totals last."""
+"""The cross table of an answer by two columns, or of a histogram by one: keys down and across, totals last."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CrossTable:
 
 
 def crossed(answer: Answer, called: Mapping[str, str] = UNCALLED, *, most: int | None = None) -> CrossTable | None:
-    """The cross table of an answer, with the longer arm of each interval; None for one that is not by two columns.
+    """The cross table of an answer, with the longer arm of each interval; None for one that has not two sides.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def crossed(answer: Answer, called: Mapping[str, str] = UNCALLED, *, most: int |
         return None
     groups = answer.name.rpartition(" by ")[2].removesuffix(TOTALS)
     names = tuple(name for name, _ in answer.cells[0].label)
-    if len(names) != 2 or divided(groups) != [*names]:
+    bins = answer.name.startswith("histogram(") and len(answer.body) == len(answer.cells)
+    if len(names) != 2 or divided(groups) != [*(names[:1] if bins else names)]:
         return None
     found = {tuple(dict(cell.label).get(name) for name in names): cell for cell in answer.shown}
     rows, columns = ([*dict.fromkeys(key[place] for key in found)] for place in (0, 1))

@@ -77,9 +77,10 @@ def _declined(certificate: CertificateRecord) -> tuple[str, ...]:
 
 def _table(answers: Sequence[Answer], called: Mapping[str, str]) -> Iterator[str]:
     rows = [row for answer in answers for row in _rows(answer, called)]
-    if not rows:
+    numbers = [found for _, found in rows if found]
+    if not numbers:  # cross tables alone, which say themselves what they hold
+        yield from (text.rstrip() for text, _ in rows)
         return
-    numbers = [found for _, found in rows if found] or [("",) * len(HEADS)]
     heads = (HEADS[0], f"{_level(answers)}{HEADS[1]}", *HEADS[2:])
     widths = [max(len(row[place]) for row in (heads, *numbers)) for place in range(len(HEADS))]
     most = max(WIDTH - sum(widths) - 2 * len(widths), NAME)
