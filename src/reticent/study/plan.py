@@ -314,8 +314,8 @@ def _table(cells: Sequence[tuple[str, ...]]) -> list[str]:
     room = WIDTH - sum(wide[1:]) - 2 * (len(wide) - 1)
     name = max((len(row[0]) for row in cells if len(row[0]) <= room), default=0)
     lines: list[str] = []
-    for row in cells:
-        if len(row[0]) > room:
+    for place, row in enumerate(cells):
+        if len(row[0]) > room and place:  # above names that have lines of their own no head is needed
             lines += _folded("", row[0])
         told = "" if len(row[0]) > room else row[0]
         numbers = (f"{text:>{width}}" for text, width in zip(row[1:-1], wide[1:-1], strict=True))
