@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent import doors as ours
-from reticent import learning
-from reticent.doors import door, doors
-from reticent.errors import ReticentError
+from reticent import errors, learning
+from reticent.errors import ReticentError, door, doors
 from reticent.sessions.session import OpenSession
 from reticent.study.release import Release
 from reticent.study.study import Study
@@ -79,7 +77,7 @@ def test_a_refusal_is_raised_where_the_caller_asked(study: Study, release: Relea
     with pytest.raises(ReticentError) as caught:
         REFUSED[asked](study, release)
     below = [frame for frame in traceback.extract_tb(caught.value.__traceback__) if frame.filename != __file__]
-    assert [frame.filename for frame in below] == [ours.__file__]
+    assert [frame.filename for frame in below] == [errors.__file__]
 
 
 def test_every_verb_of_a_study_is_among_them() -> None:

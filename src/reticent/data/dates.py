@@ -8,8 +8,7 @@ from typing import Any
 
 from reticent.calendar import STEPS, Calendar, Moment, count
 from reticent.data.schema import Integer, Missing, truth_of
-from reticent.doors import called_as
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, called_as
 
 
 @called_as('rt.date("2020-01-01", "2026-12-31"), the first and the last day, known without looking')

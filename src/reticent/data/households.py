@@ -2,7 +2,6 @@
 
     in_households(person, household="home", per_household=5)     the person of a schema, of whom so many are kept
     check(schema)                                                refuses a household that no column can tell
-    usual_name_of_persons(names)                                 the column that most likely says whose a row is
 
 A person belongs to the least household that their rows name, so rows of two never tear a person apart. Neighbours
 differ in all persons of one household, of whom at most so many are kept: as many steps of one person's rows
@@ -11,26 +10,12 @@ differ in all persons of one household, of whom at most so many are kept: as man
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
 
 from reticent.data.format import check_plain_names, exact
 from reticent.data.joined_table import MOST_OWNED
 from reticent.data.schema import Person, Schema
 from reticent.errors import SpecError
-
-PERSONS: Final = re.compile(  # usual names of a column that says whose a row is
-    r"(person|patient|participant|respondent)([_ .-]?(id|no|nr|number|key|code))?"
-    r"|(subject|member|customer|client|user|employee|student|pupil|p|u|pat|subj|cust)[_ .-]?id|id|ssn",
-    re.IGNORECASE,
-)
-
-
-def usual_name_of_persons(names: Iterable[object]) -> str | None:
-    """The first of some names of columns that is a usual one for persons; None where none is. It looks at no row."""
-    return next((name for name in map(exact, names) if PERSONS.fullmatch(name)), None)
 
 
 def in_households(person: Person, household: str | None, per_household: int | None) -> Person:

@@ -30,8 +30,7 @@ from reticent.data.format import (
     toml_key,
 )
 from reticent.data.joined_table import JoinedTable, chain, own_name, table_at
-from reticent.doors import called_as
-from reticent.errors import PublicParameterError, QuestionError, SpecError
+from reticent.errors import PublicParameterError, QuestionError, SpecError, called_as
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.numbers import Number, read, show

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.certificate.makers import Statement
-from reticent.doors import doors
 from reticent.entropy import Entropy
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, doors
 from reticent.learning.array_check import cells, table
 from reticent.learning.fit_release import (
     Between,

@@ -26,9 +26,8 @@ from typing import (
     TypeVar,
 )
 
-from reticent.doors import doors
 from reticent.entropy import Forks, SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError, bare
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare, doors
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reticent.doors import doors
-from reticent.errors import QuestionError
+from reticent.errors import QuestionError, doors
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from reticent.data.format import Format, Limits, check_plain_names, exact, in_database, on_one_line, refuse_address
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Real, Schema, Text
 from reticent.data.transformations import computed
-from reticent.doors import door
-from reticent.errors import CheckError, PublicParameterError, SpecError, warn
+from reticent.errors import CheckError, PublicParameterError, SpecError, door, warn
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from reticent.ledger import Ledger
     from reticent.ledger.fingerprint import Source as LedgerSource
     from reticent.study.release import Release
+
+PERSONS: Final = re.compile(  # usual names of a column that says whose a row is
+    r"(person|patient|participant|respondent)([_ .-]?(id|no|nr|number|key|code))?"
+    r"|(subject|member|customer|client|user|employee|student|pupil|p|u|pat|subj|cust)[_ .-]?id|id|ssn",
+    re.IGNORECASE,
+)
 
 
 @door
@@ -338,7 +344,6 @@ def _of_pair(rows: object) -> object:
 
 def _ask_whose(rows: object, delimiter: str, form: Format) -> None:
     """Warn where a column has a usual name for persons, and nothing was said of whose a row is. Reads no row."""
-    from reticent.data.households import usual_name_of_persons
     from reticent.data.source import is_there, names_of, path_of
 
     path, names = path_of(rows), list[object]()
@@ -346,7 +351,7 @@ def _ask_whose(rows: object, delimiter: str, form: Format) -> None:
         names += rows if isinstance(rows, Mapping) else _columns_of(rows)
     elif not in_database(path) and is_there(Path(path)):
         names += names_of(path, delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)
-    if (found := usual_name_of_persons(names)) is not None:
+    if found := next((name for name in map(exact, names) if PERSONS.fullmatch(name)), ""):
         warn(
             f"{found} is a usual name for persons. Without person= each row counts as another person, and one row is "
             f'hidden. Say person="{found}", rows_each=…; or rows_each=1 if nobody has two rows.'

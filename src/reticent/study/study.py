@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, ParamSpec, TypeVar
 
 from reticent.certificate.particulars import Record, record_of
 from reticent.data.schema import Key
-from reticent.doors import doors
-from reticent.errors import PublicParameterError, QuestionError, Refusal, ReticentError, refusing
+from reticent.errors import PublicParameterError, QuestionError, Refusal, ReticentError, doors, refusing
 from reticent.privacy.cost import Cost
 from reticent.privacy.numbers import Number, read
 from reticent.sessions import makers
