@@ -32,9 +32,9 @@ from reticent.statistics.moments.mean import Mean
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.median import Median
-from reticent.statistics.quantiles.quantile_step import Division, GroupSize
+from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.quantiles.quantiles import Quantiles
-from reticent.statistics.ranks import Runs
+from reticent.statistics.ranks import Runs, placed, runs
 from reticent.statistics.regression.regress import Regression
 from reticent.statistics.robust import median as ranks
 from reticent.statistics.robust import ptr_test
@@ -71,8 +71,8 @@ LOGS = Drawn(LogMean("x"), "substitute", (12,), MANY, ((0,), (9,)))
 INVERSE = Drawn(TrimmedMean("x", Fraction(1, 5), method="inverse"), "substitute", (5,), MANY, ((0,), (9,)))
 FREE = Drawn(Median("free"), "add_remove", (12, 13), MANY, ((-3,), (1000,)))
 FREE_IQR = Drawn(Iqr("free"), "substitute", (12,), MANY, ((-3,), (1000,)))
-NEAR_ENDS = Drawn(Median("free"), "substitute", (12,), Fraction(70), ((-3,), (9,), (1000,)))
-NOISY_WAY = Drawn(Median("free"), "add_remove", (15, 16), Fraction(50), ((-3,), (9,), (1000,)))
+TIED = Drawn(Median("x"), "add_remove", (15, 16), Fraction(50), ((0,), (3,), (9,)))
+TIED_REPLACED = Drawn(Median("x"), "substitute", (24,), Fraction(70), ((0,), (3,), (9,)))
 SLOPES = Drawn(Regression("y ~ x", method="theil_sen"), "substitute", (6,), MANY, stepwise.LINE)
 
 
@@ -102,7 +102,7 @@ def test_a_statistic_by_its_test_keeps_its_guarantee_and_hardly_less(case: Case)
 @pytest.mark.wide
 @pytest.mark.parametrize(
     "case",
-    [JOINT, SPREAD, CLIPPED, LOGS, INVERSE, SLOPES, FREE, FREE_IQR, NEAR_ENDS, NOISY_WAY],
+    [JOINT, SPREAD, CLIPPED, LOGS, INVERSE, SLOPES, FREE, FREE_IQR, TIED, TIED_REPLACED],
     ids=lambda case: case.asked.name,
 )
 def test_choices_and_integers_lose_no_more_than_their_sum(case: Drawn) -> None:
@@ -333,8 +333,8 @@ def test_a_magnitude_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The binade of the greatest value, in place of the one that was drawn."""
     honest = quantiles.QuantileStep._among
 
-    def true(self: quantiles.QuantileStep, data: Counts, size: GroupSize, way: Division, entropy: Entropy) -> Cells:
-        honest(self, data, size, way, entropy)
+    def true(self: quantiles.QuantileStep, data: Counts, size: GroupSize, entropy: Entropy) -> Cells:
+        honest(self, data, size, entropy)
         binade = int(magnitude.by_binade(self.cells, data).start[-2])
         return magnitude.candidates(self.cells, int(data.cells.max() > 0) + binade, tied=size.tied)
 
@@ -343,48 +343,49 @@ def test_a_magnitude_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("case", [NEAR_ENDS, NOISY_WAY], ids=["few persons", "a noisy number"])
-def test_ends_about_a_span_are_six_draws(case: Drawn) -> None:
-    """The number of values, the magnitude, the value, the span and two ends: the cases above reach this way."""
-    assert "6 draws" in drawn(case).what
+@pytest.mark.parametrize("case", [TIED, TIED_REPLACED], ids=["add_remove", "substitute"])
+def test_a_value_among_ties_is_a_draw_of_its_own(case: Drawn) -> None:
+    """The numbers of values and ties, two ends, and the value between them: the cases above reach this way."""
+    assert "4 draws" in drawn(case).what
 
 
 @pytest.mark.wide
-def test_a_span_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ends are looked for as far out as the farthest value lies."""
+@pytest.mark.parametrize("case", [TIED, TIED_REPLACED], ids=["add_remove", "substitute"])
+def test_candidates_between_ends_that_are_read(case: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The value is looked for between the least and the greatest of all, and not between the ends drawn."""
+    honest, seen = placed, list[Counts]()
 
-    def true(among: Cells, data: Counts, middle: int) -> Runs:
-        spans.append(int(np.abs(data.cells - middle).max()).bit_length())
-        return honest(among, data, middle)
+    def noted(base: Cells, to: Cells, data: Counts) -> Counts:
+        seen.append(honest(base, to, data))
+        return seen[-1]
 
-    honest, wide, spans = magnitude.distances, magnitude.about, list[int]()
-    monkeypatch.setattr(magnitude, "distances", true)
-    monkeypatch.setattr(magnitude, "WIDER", 0)
-    monkeypatch.setattr(magnitude, "about", lambda among, middle, span: wide(among, middle, spans[-1]))
-    assert drawn(NEAR_ENDS).verdict == "refuted"
+    def true(among: Cells, first: int, last: int) -> Cells:
+        held = seen[-2].cells  # of the column; the last are of squares
+        return magnitude.between(among, int(held.min()), int(held.max()))
 
-
-@pytest.mark.wide
-def test_distances_whose_score_moves_by_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = magnitude.distances
-
-    def twice(among: Cells, data: Counts, middle: int) -> Runs:
-        return honest(among, Counts(data.cells, 2 * data.counts), middle)
-
-    monkeypatch.setattr(magnitude, "distances", twice)
-    assert drawn(NOISY_WAY).verdict == "refuted"
+    monkeypatch.setattr(quantiles, "placed", noted)
+    monkeypatch.setattr(quantiles, "between", true)
+    assert drawn(case).verdict == "refuted"
 
 
 @pytest.mark.wide
-def test_a_span_that_nothing_pays_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantiles.QuantileStep, "guarantee", property(_without_span))
-    assert drawn(NOISY_WAY).verdict == "refuted"
+def test_ranks_of_a_quantile_that_move_by_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = runs
+    monkeypatch.setattr(quantiles, "runs", lambda among, data: honest(among, Counts(data.cells, 2 * data.counts)))
+    assert drawn(TIED).verdict == "refuted"
 
 
-def _without_span(step: quantiles.QuantileStep) -> Guarantee:
+@pytest.mark.wide
+@pytest.mark.parametrize("case", [TIED, TIED_REPLACED], ids=["add_remove", "substitute"])
+def test_a_value_that_nothing_pays_for(case: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantiles.QuantileStep, "guarantee", property(_without_value))
+    assert drawn(case).verdict == "refuted"
+
+
+def _without_value(step: quantiles.QuantileStep) -> Guarantee:
     assert step.pricing.size is not None
-    near = replace(step.pricing.ways[-1], span=Fraction(0))
-    return compose.in_sequence([step.pricing.size.guarantee, *step._drawn(near)])
+    ends = replace(step.pricing.among_ties, value=Fraction(0))
+    return compose.in_sequence([step.pricing.size.guarantee, step._drawn(ends)])
 
 
 @pytest.mark.wide

@@ -103,7 +103,7 @@ def test_a_guarantee_that_lost_a_part_is_found(monkeypatch: pytest.MonkeyPatch) 
     """Parts taken out of a sequence of one draw are those of the draw: none."""
 
     def spliced(self: QuantileStep) -> Guarantee:
-        each = compose.in_sequence(self._drawn(self.pricing.ways[0]))
+        each = self._drawn(self.pricing.plain)
         first = [] if self.pricing.size is None else [self.pricing.size.guarantee]
         return compose.in_sequence([*first, *each.parts], label=self.name) if first or each.parts else each
 

@@ -241,12 +241,11 @@ def test_a_weighted_median_charges_every_draw_at_the_largest_weight(adjacency: s
     step = prepare(parse("median(x)"), setting, Fraction(8))
     assert isinstance(step, QuantileStep)
     assert step.guarantee.loss == PureDP(Fraction(8))
-    assert len(step.pricing.ways) == 2
-    for way in step.pricing.ways:
-        draws = [step._mechanism(Fraction(1, 2), way.value), *step._span(way), *step._ends(Fraction(1, 2), way)]
-        assert all(one.sensitivity.bound % WEIGHT_ONE == 0 for one in draws)
-        assert all(one.sensitivity.bound % WEIGHT_ONE == 0 for one in step._squares(way))
-        assert len(step._squares(way)) == 1
+    way, level = step.pricing.plain, Fraction(1, 2)
+    assert way == step.pricing.among_ties
+    draws = [*step._value(level, way), *step._ends(level, way), *step._squares(way)]
+    assert len(draws) == 4
+    assert all(one.sensitivity.bound % WEIGHT_ONE == 0 for one in draws)
 
 
 DESIGNS = (

@@ -7,6 +7,7 @@ where it would have probability below ERROR (1e-2) at coverage .93.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -122,8 +123,9 @@ def test_the_magnitude_is_a_step_in_the_sequence(question: str, kind: Kind) -> N
     assert DELTA / 3 < loss.delta <= DELTA
     usual = made("median(x)", kind, 20_000, "1")
     assert isinstance(usual, QuantileStep)
-    # the mechanism that quantiles have, and its proof
-    assert step.plan.magnitude == usual._magnitude(usual.pricing.ways[0])[0]
+    # the mechanism that quantiles have, and its proof; a single one pays more for it
+    priced = replace(usual.pricing, plain=replace(usual.pricing.plain, magnitude=MAGNITUDE_SHARE))
+    assert step.plan.magnitude == replace(usual, pricing=priced)._magnitude()[0]
 
 
 def spent(question: str, kind: Kind) -> tuple[Fraction, Fraction]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -196,19 +196,48 @@ def plausible(estimate: float, scale: float, least: float, most: float, *, usual
 
 
 @lru_cache(maxsize=256)
-def rank_shift(variance: float, end: float, value: float) -> float:
-    """Number of ranks that an end must aim beyond its level so that end and value together miss on one side with 2.5 %.
+def rank_shift(variance: float, end: float, value: float | None = None) -> float:
+    """Number of ranks that an end must aim beyond its level so that it misses on one side with 2.5 %.
 
-    The interval reaches to the end or to the value, whichever is further out. It misses if both fall short of the
-    sampling error S: solves E[F(S - shift) G(S)] = 0.025, with S normal of this variance and F, G the laws of the rank
-    errors. These are two-sided geometric of scales ``end`` and ``value``, or with ``pairs`` the difference of two such.
+    The end misses if it falls short of the sampling error S: solves E[F(S - shift)] = 0.025, with S normal of this
+    variance and F the law of the end's rank error, two-sided geometric of scale ``end``. A ``value`` drawn by itself is
+    in the interval too, so both must fall short: E[F(S - shift) G(S)] = 0.025.
 
     Parameters
     ----------
     variance : float
         Of the sampling error, in ranks squared.
-    end, value : float
-        Scales of the rank errors of the end and of the value.
+    end : float
+        Scale of the rank error of the end.
+    value : float, optional
+        That of a value drawn by itself; None where the value lies between the ends.
+
+    Returns
+    -------
+    float
+        In ranks.
+    """
+
+    def short(error: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _short(error, end)
+
+    return _least_shift(variance, 40.0 * end, short, None if value is None else lambda error: _short(error, value))
+
+
+def rank_shift_among_ties(variance: float, end: float, share: float) -> float:
+    """Number of ranks that an end must aim beyond its level so that it misses on one side with 2.5 % at most.
+
+    All cells that are m ranks short of the cell aimed at are drawn with probability at most exp(-m / end) / share,
+    wherever the values lie: solves E[min(1, exp((S - shift) / end) / share)] = 0.025.
+
+    Parameters
+    ----------
+    variance : float
+        Of the sampling error S, in ranks squared.
+    end : float
+        Ranks that cost the end a factor e.
+    share : float
+        Share of the candidates that one cell has.
 
     Returns
     -------
@@ -217,15 +246,33 @@ def rank_shift(variance: float, end: float, value: float) -> float:
     """
     import numpy as np
 
+    least = math.log(share)
+
+    def short(error: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.exp(np.minimum(error / end - least, 0.0))
+        return found
+
+    return _least_shift(variance, (40.0 - least) * end, short, None)
+
+
+def _least_shift(
+    variance: float,
+    most: float,
+    short: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    also: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
+) -> float:
+    """The shift at which E[short(S - shift) also(S)] is 2.5 %, by halving."""
+    import numpy as np
+
     spread = math.sqrt(max(variance, 0.0))
     with np.errstate(under="ignore"):  # far out a tail is 0
         nodes = spread * np.linspace(-6.0, 6.0, 241) if spread else np.zeros(1)
         weights = np.exp(-0.5 * (nodes / spread) ** 2) if spread else np.ones(1)
-        weights = weights / weights.sum() * _short(nodes, value)
-        low, high = 0.0, 8.0 * spread + 40.0 * end
+        weights = weights / weights.sum() * (1.0 if also is None else also(nodes))
+        low, high = 0.0, 8.0 * spread + most
         for _ in range(40):
             shift = 0.5 * (low + high)
-            missed = float(weights @ _short(nodes - shift, end))
+            missed = float(weights @ short(nodes - shift))
             low, high = (shift, high) if missed > (1.0 - LEVEL) / 2.0 else (low, shift)
     return high
 
@@ -244,7 +291,8 @@ def _short(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
 class Side:
     """One of two quantiles whose distance is asked for: its level, and its ends ``apart`` in ``2 shift`` ranks.
 
-    ``own`` and ``end`` are the scales of the rank errors of the value and of an end, ``cell`` the width of its cell.
+    ``own`` has the scales of the independent parts of the value's rank error, ``end`` that of an end's; ``cell`` is the
+    width of the value's cell.
     ``passed`` is the scale of a rank error that both quantiles have in common. ``row`` is how many ranks a row counts
     for on the average, less than one where rows have weights.
     """
@@ -252,7 +300,7 @@ class Side:
     level: Fraction
     apart: float
     shift: float
-    own: float
+    own: tuple[float, ...]
     end: float
     cell: float
     passed: float = 0.0
@@ -346,7 +394,7 @@ def distance(value: float, sides: tuple[Side, Side], errors: RankErrors) -> Esti
     own = low.slope**2 * errors.low + high.slope**2 * errors.high
     variance = max(own - 2.0 * low.slope * high.slope * errors.both, 0.0)
     common = abs(high.slope * high.passed - low.slope * low.passed)
-    scales = [*(side.slope * side.own for side in sides), common]
+    scales = [*(side.slope * own for side in sides for own in side.own), common]
     both = low.slope + high.slope
     unsure = sum((side.slope / both) ** 2 * side.unsure for side in sides) if both else 0.0
     far = half_width(known(variance), scales) * (1.0 + STUDENT * unsure) + (low.cell + high.cell) / 2.0

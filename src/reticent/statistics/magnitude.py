@@ -2,8 +2,6 @@
 
     magnitude    the binade of a quantile of |x|, out of all binades: a few candidates, so few values are enough
     candidates   even cells out to 16 times its upper end; what lies beyond counts in the end cells
-    span         of few values: the binade of their distances from a value drawn before; the ends of its interval are
-                 looked for among the candidates about it
 
 A prior with equal mass in every binade crowds at 0: the half of its mass within a thousandth of the data's size
 outweighs a few hundred ranks, and the draw is 0 or next to it. It is used for the magnitude alone, where it does no
@@ -22,7 +20,6 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent.data.candidates import FINE, FINEST, LEAST, MOST, REACH, USUAL, Cells, Segment, coarser, even, numbered
 from reticent.data.table import Counts
@@ -31,7 +28,6 @@ from reticent.statistics.ranks import Runs, cell_share, runs
 
 WIDER: Final = 4  # binades that the candidates reach beyond the magnitude
 SPREADS: Final = 10**6  # values this many times their spread away from 0, or within bounds as wide, are told
-NEAR: Final = 1.0 / (4 << WIDER)  # share of candidates about a span that a column's own spread has, at least
 UNKNOWN: Final = 24  # bits of the candidates where ties were not asked for; FINE where there are, else FINEST
 DOUBLES: Final = 57  # bits of the range of whole numbers: doubles hold them up to 2^53
 
@@ -66,62 +62,10 @@ def by_binade(base: Cells, data: Counts) -> Runs:
         held = np.where(size == 0, 0, ((size - 1) >> base.fine) + 1)
     else:
         held = np.frexp(size.astype(np.float64))[1].astype(np.int64)
-    return _collected(among, held, data)
-
-
-def _collected(among: Cells, held: NDArray[np.int64], data: Counts) -> Runs:
-    """Counts at their numbers ``held`` among the candidates, as runs."""
     sums = np.zeros(among.highest + 1, dtype=np.int64)
     np.add.at(sums, np.clip(held, 0, among.highest), np.asarray(data.counts, dtype=np.int64))
     found = np.flatnonzero(sums)
     return runs(among, Counts(found.astype(np.int64), sums[found]))
-
-
-def spans(among: Cells) -> int:
-    """Number of binades that the distance of two cells can lie in, 0 counted as one."""
-    return (among.highest - among.lowest).bit_length() + 1
-
-
-def distances(among: Cells, data: Counts, middle: int) -> Runs:
-    """Values by the binade of their distance from a cell that was released, in cells.
-
-    Parameters
-    ----------
-    among : Cells
-        Even candidates.
-    data : Counts
-        Values by cell of ``among``, private.
-    middle : int
-        The cell that was released.
-
-    Returns
-    -------
-    Runs
-    """
-    held = np.frexp(np.abs(data.cells - middle).astype(np.float64))[1].astype(np.int64)
-    return _collected(Cells((Segment(0, spans(among), 1),), Fraction(1), True), held, data)
-
-
-def about(among: Cells, middle: int, span: int) -> Cells:
-    """The candidates out to 16 times the upper end of a span, on both sides of a cell that was released.
-
-    Parameters
-    ----------
-    among : Cells
-        Even candidates.
-    middle : int
-        The cell that was released.
-    span : int
-        Binade of the distances from it, in cells.
-
-    Returns
-    -------
-    Cells
-        The nearest of ``among``; the outermost stand for all beyond.
-    """
-    away = 1 << (span + WIDER)
-    first, last = max(among.lowest, middle - away), min(among.highest, middle + away)
-    return replace(among, segments=(Segment(first, last + 1, 1),))
 
 
 def flat(base: Cells, binade: int, bits: int) -> Cells:
@@ -288,3 +232,41 @@ def at_the_end(base: Cells, among: Cells, at: int) -> str:
     if at == among.lowest or low < base.edges(base.lowest)[1]:
         return f"drawn at the lowest candidate, {value}: all values below it count as that"
     return ""
+
+
+def between(among: Cells, first: int, last: int) -> Cells:
+    """The candidates between two that were released; the outermost stand for all beyond.
+
+    Parameters
+    ----------
+    among : Cells
+        Candidates of the draws.
+    first, last : int
+        Numbers of two cells of ``among``, in order.
+
+    Returns
+    -------
+    Cells
+    """
+    return replace(among, segments=(Segment(first, last + 1, 1),))
+
+
+def middle(among: Cells, first: int, last: int) -> int:
+    """The candidate in the middle of two, in the unit of the column.
+
+    Parameters
+    ----------
+    among : Cells
+        Candidates of the draws.
+    first, last : int
+        Numbers of two cells of ``among``, in any order.
+
+    Returns
+    -------
+    int
+        Number of a cell of ``among``.
+    """
+    if among.step is not None:
+        return round(Fraction(first + last, 2))
+    value = (among.value(first) + among.value(last)) / 2
+    return int(among.index(np.array([float(value)]))[0])

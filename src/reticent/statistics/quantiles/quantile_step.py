@@ -2,18 +2,16 @@
 
     size        how many values, and how many of them are equal to many others
     magnitude   without bounds: the binade of a quantile of |x|; candidates are even from there on (``magnitude``)
-    value       the quantile
-    span        for few values alone: the binade of the distances from the value drawn; the ends are looked for there
-    ends        D ranks below and above the level, so that they and the value fail to reach the population quantile with
-                2.5 % on each side: by sampling (binomial) and by the mechanism's own rank error (two-sided geometric,
-                one rank costs ``rate``)
+    ends        D ranks below and above the level, so that each fails to reach the population quantile with 2.5 %: by
+                sampling (binomial) and by the mechanism's own rank error (two-sided geometric, one rank costs ``rate``)
+    value       the middle of the two ends; it costs nothing. Without an interval it is drawn at the level itself
 
 Many equal values break that law of rank errors, so D is wider for them. A quantile whose data cannot outweigh the
 candidates is refused beforehand, or is no reply. The distance of quartiles is made of their half-widths and of the
 correlation of their sampling errors. See docs/theory/intervals.md.
 
 Of weighted rows ranks are weights, in units of the largest one: a row moves them by at most one. Their sampling error
-has the squares of the weights on either side of the value, which are bought with the value. See docs/proofs/weights.md.
+has the squares of the weights on either side of a value, so one is drawn before the ends. See docs/proofs/weights.md.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.candidates import Cells
+from reticent.data.candidates import FINEST, Cells
 from reticent.data.design import SampleDesign
 from reticent.data.query import WEIGHT_ONE, PresentValues, Query, Ranks, Weighing, kept_rows
 from reticent.data.table import Counts, QueryResult
@@ -54,9 +52,21 @@ from reticent.statistics.intervals import (
     half_width,
     normal_half_width,
     rank_shift,
+    rank_shift_among_ties,
     two_laplace_tail,
 )
-from reticent.statistics.magnitude import at_the_end, by_binade, candidates, edges, rarest, reach, share, usual_binade
+from reticent.statistics.magnitude import (
+    at_the_end,
+    between,
+    by_binade,
+    candidates,
+    edges,
+    middle,
+    reach,
+    share,
+    usual_binade,
+    usual_share,
+)
 from reticent.statistics.possible import Ends, nearest, possible
 from reticent.statistics.quantiles import shapes
 from reticent.statistics.quantiles.iqr import Iqr
@@ -66,13 +76,13 @@ from reticent.statistics.ranks import draw, placed, runs, sensitivity
 from reticent.statistics.replies import HEAPED, LIKELY, USUAL, Replies, passing
 from reticent.statistics.robust.scale import QUARTILES
 
-VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
+WEIGHTED_SHARE: Final = Fraction(1, 2)  # of a weighted quantile's epsilon for its value; the rest is for the two ends
+TIED_SHARE: Final = Fraction(1, 5)  # the same among ties of a column on a grid
 SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers of values and of ties
+FEW_SIZE_SHARE: Final = Fraction(1, 10)  # the same where half as many persons as there are would get no reply
 MAGNITUDE_SHARE: Final = Fraction(1, 10)  # for the magnitude, where there are no bounds
-FEW_SIZE_SHARE: Final = Fraction(1, 10)  # for the numbers of values and ties, where few persons are there
-NEAR_VALUE, NEAR_SPAN = Fraction(2, 5), Fraction(3, 20)  # of a quantile's epsilon, where the ends are about a span
+ONE_LEVEL_SHARE: Final = Fraction(1, 8)  # the same of a single quantile, beyond whose size fewer values lie
 SQUARE_SHARE: Final = Fraction(1, 20)  # of a quantile's epsilon, for the squares of weights on either side of it
-MIDDLE: Final = Fraction(1, 2)  # the level of the distances from the value whose binade is the span
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
 GUESSED: Final = 1e-2  # the same of a draw here, where values are as few, and as far from 0, as a reply is given for
 FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
@@ -84,38 +94,37 @@ BETWEEN: Final = 5.0  # standard deviations that a normal column's values would 
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Division of a quantile's epsilon among the value, each end, the span and the squares of weights.
+    """Division of a quantile's epsilon among its value, each end and the squares of weights.
 
-    Without a price of ends no interval is bought. With a ``span`` the ends are drawn about it, and among all candidates
-    without one. ``magnitude`` is once for all quantiles of a question.
+    Without a price of ends no interval is bought. Without a price of the value it is the middle of the ends. With
+    squares it is drawn before the ends. ``magnitude`` is once for all quantiles of a question.
     """
 
     magnitude: Fraction
     value: Fraction
     end: Fraction
     square: Fraction = Fraction(0)
-    span: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
     """Price of the numbers of values and ties, and the division of what is left.
 
-    Of several ``ways`` the first that gives a reply is taken, by what was released before. ``rows`` bounds the values
-    of one person. With ``keyed``, each group has its own mechanism at the level of rows. Values of a cell count as ties
+    ``among_ties`` is the division where values are tied by the numbers released before. ``rows`` bounds the values of
+    one person. With ``keyed``, each group has its own mechanism at the level of rows. Values of a cell count as ties
     from the one after the ``crowd``-th on.
     """
 
     size: Geometric | None
-    ways: tuple[Division, ...]
+    plain: Division
+    among_ties: Division
     rows: int
     keyed: bool
     crowd: int = CROWD
 
-    @property
-    def squares(self) -> bool:
-        """True where the squares of weights are bought."""
-        return self.ways[0].square > 0
+    def way(self, size: GroupSize) -> Division:
+        """The division for a group of this size and verdict on ties."""
+        return self.plain if size.tied is False else self.among_ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +236,7 @@ class QuantileStep:
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        return (self.query, replace(self.query, power=2)) if self.pricing.squares else (self.query,)
+        return (self.query, replace(self.query, power=2)) if self.pricing.plain.square else (self.query,)
 
     @property
     def _unit(self) -> int:
@@ -260,6 +269,10 @@ class QuantileStep:
             )
         return Exponential(Linf(Fraction(unit * self.pricing.rows * sensitivity(level, near.kind)), near), epsilon)
 
+    def _value(self, level: Fraction, way: Division) -> list[Exponential]:
+        """The value, where it is not the middle of the ends."""
+        return [self._mechanism(level, way.value)] if way.value else []
+
     def _squares(self, way: Division) -> list[Geometric]:
         """Noise of the squares of weights up to a value and above it: a row moves one of the two, by a unit at most."""
         if not way.square:
@@ -267,9 +280,6 @@ class QuantileStep:
         if self.pricing.keyed:
             return [Geometric(L1(Fraction(self._unit), self._row), way.square / self._steps)]
         return [Geometric(L1(Fraction(self._unit * self._steps), self.setting.neighbours), way.square)]
-
-    def _span(self, way: Division) -> list[Exponential]:
-        return [self._mechanism(MIDDLE, way.span)] if way.span else []
 
     def _ends(self, level: Fraction, way: Division) -> list[Exponential]:
         """The two ends, if they are bought."""
@@ -280,28 +290,28 @@ class QuantileStep:
         """The level of |x| whose magnitude is bought."""
         return magnitude.level(self.levels)
 
-    def _magnitude(self, way: Division) -> list[Exponential]:
-        return [self._mechanism(self._far, way.magnitude)] if way.magnitude else []
+    def _magnitude(self) -> list[Exponential]:
+        price = self.pricing.plain.magnitude
+        return [self._mechanism(self._far, price)] if price else []
 
-    def _drawn(self, way: Division) -> list[Guarantee]:
-        """Guarantees of all draws of one group, in their order."""
-        drawn: list[Exponential | Geometric] = [*self._magnitude(way)]
+    def _drawn(self, way: Division) -> Guarantee:
+        """Guarantee of all draws of one group, in their order."""
+        drawn: list[Exponential | Geometric] = [*self._magnitude()]
         for level in self.levels:
-            drawn += [self._mechanism(level, way.value), *self._squares(way), *self._span(way)]
-            drawn += self._ends(level, way)
-        return [mechanism.guarantee for mechanism in drawn]
+            first, last = self._value(level, way), self._ends(level, way)
+            drawn += [*first, *self._squares(way), *last] if way.square else [*last, *first]
+        return compose.in_sequence([mechanism.guarantee for mechanism in drawn], label="one group")
 
     @property
     def guarantee(self) -> Guarantee:
         size = self.pricing.size
-        drawn = [self._drawn(way) for way in self.pricing.ways]
-        if len(drawn) > 1:  # the way is chosen by the public number of values, or by the noisy one released before
-            ways = [compose.in_sequence(one, label="one group") for one in drawn]
-            drawn = [[compose.one_of(ways, label="ends among all candidates or about a span")]]
         parts = [] if size is None else [size.guarantee]
+        ways = list(dict.fromkeys([self.pricing.plain, self.pricing.among_ties]))
+        each = self._drawn(ways[0])
+        if len(ways) > 1:  # the noisy number of ties chooses, which is released before
+            each = compose.one_of([self._drawn(way) for way in ways], label="values apart or many of them equal")
         if not self.pricing.keyed:
-            return compose.in_sequence([*parts, *drawn[0]], label=self.name)
-        each = compose.in_sequence(drawn[0], label="one group")
+            return compose.in_sequence([*parts, each], label=self.name)
         rows = compose.across([each] * self.groups, neighbours=self._row, label="all groups")
         parts.append(compose.of_person(rows, self.setting.neighbours, rows=self.pricing.rows))
         return compose.in_sequence(parts, label=self.name)
@@ -357,66 +367,65 @@ class QuantileStep:
     ) -> tuple[list[Outcome[Estimate]], list[str]]:
         """The outcomes of one group, and what its released numbers say of them; ``squared`` are squares of weights."""
         declined: list[Outcome[Estimate]] = [NO_REPLY] * (1 if self.spread else len(self.levels))
-        way = self._way(size)
-        if way is None:
+        if not self._all_feasible(size):
             return declined, []
-        among = self._among(data, size, way, entropy)
-        if not all(self.feasible(level, size, way, among) for level in self.levels):
+        among = self._among(data, size, entropy)
+        if not self._all_feasible(size, among):
             return declined, []
-        drawn = self._quantiles(data, squared, size, way, among, entropy)
+        drawn = self._quantiles(data, squared, size, among, entropy)
         words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
-        words += [TIES] if way.end and size.tied is not False else []
+        words += [TIES] if self._interval and size.tied is not False else []
         if self.spread:
-            return [Reply(self._distance(drawn[0], drawn[1], among, size, way))], words
+            return [Reply(self._distance(drawn[0], drawn[1], among, size))], words
         pairs = zip(self.levels, drawn, strict=True)
-        return [Reply(self._estimate(level, one, among, size, way)) for level, one in pairs], words
+        return [Reply(self._estimate(level, one, among, size)) for level, one in pairs], words
 
-    def _way(self, size: GroupSize) -> Division | None:
-        """The first way in which every quantile gives a reply; None where there is none."""
-        ways = (way for way in self.pricing.ways if all(self.feasible(level, size, way) for level in self.levels))
-        return next(ways, None)
+    @property
+    def _interval(self) -> bool:
+        return self.pricing.plain.end > 0
 
-    def _among(self, data: Counts, size: GroupSize, way: Division, entropy: Entropy) -> Cells:
+    def _among(self, data: Counts, size: GroupSize, entropy: Entropy) -> Cells:
         """The candidates of one group, about a magnitude that is drawn first where there are no bounds."""
         binade = None
-        for mechanism in self._magnitude(way):
+        for mechanism in self._magnitude():
             binade = draw(by_binade(self.cells, data), self._far, 0, mechanism, entropy)
         return candidates(self.cells, binade, tied=size.tied)
 
     def _quantiles(
-        self, data: Counts, squared: Counts, size: GroupSize, way: Division, among: Cells, entropy: Entropy
+        self, data: Counts, squared: Counts, size: GroupSize, among: Cells, entropy: Entropy
     ) -> list[QuantileDraw]:
         """The draws of one group, level by level."""
         held, squares = placed(self.cells, among, data), placed(self.cells, among, squared)
-        found, drawn = runs(among, held), []
+        found, drawn, way = runs(among, held), [], self.pricing.way(size)
         for level in self.levels:
-            middle = draw(found, level, 0, self._mechanism(level, way.value), entropy)
-            told = next((self._told(squares, middle, noise, entropy) for noise in self._squares(way)), None)
-            about, near = among, found
-            for mechanism in self._span(way):
-                span = draw(magnitude.distances(among, held, middle), MIDDLE, 0, mechanism, entropy)
-                about = magnitude.about(among, middle, span)
-                near = runs(about, held)
-            ends = about.lowest, about.highest
-            if way.end:
-                shift = self._shift(level, self._with_squares(size, level, told), among, way) * self._unit
+            value, told, ends = self._value(level, way), None, (among.lowest, among.highest)
+            at = draw(found, level, 0, value[0], entropy) if self._value_first(way) else None
+            if at is not None and way.square:
+                told = self._told(squares, at, self._squares(way)[0], entropy)
+            if self._interval:
+                shift = self._shift(level, self._with_squares(size, level, told), among) * self._unit
                 towards = zip((-shift, shift), self._ends(level, way), strict=True)
-                first, last = (draw(near, level, by, mechanism, entropy) for by, mechanism in towards)
+                first, last = (draw(found, level, by, mechanism, entropy) for by, mechanism in towards)
                 ends = first, last
-            drawn.append(self._quantile(middle, ends, told, among, about))
+            if at is None and value:
+                near = runs(between(among, min(ends), max(ends)), held)
+                at = draw(near, level, 0, value[0], entropy)
+            drawn.append(self._quantile(middle(among, *ends) if at is None else at, ends, told, among))
         return drawn
 
-    def _quantile(
-        self, middle: int, ends: tuple[int, int], told: tuple[float, float] | None, among: Cells, about: Cells
-    ) -> QuantileDraw:
-        """The cells that were drawn as numbers; the ends were drawn among ``about``, the cells near the value."""
-        least, most = edges(self.cells, among, middle)
+    def _value_first(self, way: Division) -> bool:
+        """True where the value is drawn among all candidates, before the ends or without any."""
+        return way.square > 0 or not self._interval
+
+    def _quantile(self, at: int, ends: tuple[int, int], told: tuple[float, float] | None, among: Cells) -> QuantileDraw:
+        """The cells that were drawn as numbers."""
+        least, most = edges(self.cells, among, at)
         first, last = sorted(ends)
-        inside = about.lowest < first and last < about.highest
+        inside = among.lowest < first and last < among.highest
         apart = float(among.edges(last)[1] - among.edges(first)[0]) if inside else None
-        low, high = edges(self.cells, about, ends[0])[0], edges(self.cells, about, ends[1])[1]
-        words = at_the_end(self.cells, among, middle)
-        return QuantileDraw(low, float(among.value(middle)), high, least, most, apart, words, told)
+        low, high = edges(self.cells, among, ends[0])[0], edges(self.cells, among, ends[1])[1]
+        words = at_the_end(self.cells, among, at)
+        return QuantileDraw(low, float(among.value(at)), high, least, most, apart, words, told)
 
     def _told(self, squares: Counts, value: int, noise: Geometric, entropy: Entropy) -> tuple[float, float]:
         """Noisy squares of the weights up to ``value`` and above it, in units of the largest weight."""
@@ -436,20 +445,21 @@ class QuantileStep:
         """Exponential rate of the rank error, per rank."""
         return float(mechanism.rate * level.denominator * self._unit)
 
-    def _shift(self, level: Fraction, size: GroupSize, among: Cells, way: Division) -> Fraction:
+    def _own(self, level: Fraction, way: Division) -> tuple[float, ...]:
+        """Scales of the independent parts of a value's own rank error: its draw's, or half of each end's."""
+        parts = self._value(level, way) or self._ends(level, way)
+        return tuple(1.0 / (len(parts) * self.rate(one, level)) for one in parts)
+
+    def _shift(self, level: Fraction, size: GroupSize, among: Cells) -> Fraction:
         """D: ranks between the level a/b and an end, to the nearest 1/b, which scores can tell apart."""
-        end = 1.0 / self.rate(self._mechanism(level, way.end), level)
-        value = 1.0 / self.rate(self._mechanism(level, way.value), level)
+        way, variance = self.pricing.way(size), self._sampling(level, size)
+        end = 1.0 / self.rate(self._ends(level, way)[0], level)
         if size.tied is not False:
             # A cell D ranks off weighs exp(-rate D) / share against the cell aimed at, whatever ties lie between.
-            ranks = self._far_off(among) * end + normal_half_width(self._sampling(level, size))
-            return Fraction(math.ceil(ranks))
+            return Fraction(math.ceil(rank_shift_among_ties(variance, end, share(self.cells, among, tied=True))))
         b = level.denominator * self._unit
-        return Fraction(round(b * rank_shift(self._sampling(level, size), end, value)), b)
-
-    def _far_off(self, among: Cells) -> float:
-        """Log weight by which one cell outweighs all others a hundred times."""
-        return math.log(1.0 / GUESSED) - math.log(share(self.cells, among, tied=True))
+        value = self._own(level, way)[0] if way.square else None
+        return Fraction(round(b * rank_shift(variance, end, value)), b)
 
     @property
     def _alike(self) -> int:
@@ -468,40 +478,37 @@ class QuantileStep:
         q = float(level)
         return self._times * max(size.values, 0.0) * q * (1.0 - q)
 
-    def _estimate(self, level: Fraction, drawn: QuantileDraw, among: Cells, size: GroupSize, way: Division) -> Estimate:
+    def _estimate(self, level: Fraction, drawn: QuantileDraw, among: Cells, size: GroupSize) -> Estimate:
         low, high = min(drawn.low, drawn.high, drawn.least), max(drawn.low, drawn.high, drawn.most)
-        if not way.end:
+        if not self._interval:
             return Estimate(drawn.value, low, high, high - low, 0.0)
         size = self._with_squares(size, level, drawn.squares)
-        shift, ranks = float(self._shift(level, size, among, way)), normal_half_width(self._sampling(level, size))
+        shift, ranks = float(self._shift(level, size, among)), normal_half_width(self._sampling(level, size))
         if size.tied is not False:
             # Among ties the value may be as far off as the interval allows for, so the two parts add up to its half.
             half = (high - low) / 2.0
             return Estimate(drawn.value, low, high, half * (1.0 - ranks / shift), half * ranks / shift)
         slope = abs(drawn.high - drawn.low) / (2.0 * shift)
-        rank = 1.0 / self.rate(self._mechanism(level, way.value), level)
-        return Estimate(drawn.value, low, high, half_width(NONE, [rank]) * slope, ranks * slope)
+        noise = half_width(NONE, self._own(level, self.pricing.way(size)))
+        return Estimate(drawn.value, low, high, noise * slope, ranks * slope)
 
-    def _distance(
-        self, first: QuantileDraw, third: QuantileDraw, among: Cells, size: GroupSize, way: Division
-    ) -> Estimate:
+    def _distance(self, first: QuantileDraw, third: QuantileDraw, among: Cells, size: GroupSize) -> Estimate:
         value = max(third.value - first.value, 0.0)
         ends = [third.low - first.high, third.high - first.low, third.least - first.most, third.most - first.least]
         low, high = max(min(ends), 0.0), max(*ends, 0.0)
-        if not way.end:
+        if not self._interval:
             return Estimate(value, 0.0, high, high, 0.0)
         if size.tied is not False or first.apart is None or third.apart is None:
             # The ends of both: their half-widths are added, and so are the parts of these.
             both = zip(self.levels, (first, third), strict=True)
-            parts = [self._estimate(q, one, among, size, way) for q, one in both]
+            parts = [self._estimate(q, one, among, size) for q, one in both]
             return Estimate(value, low, high, sum(p.noise for p in parts), sum(p.sampling for p in parts))
-        sides = []
+        sides, way = [], self.pricing.way(size)
         for q, drawn, apart in zip(self.levels, (first, third), (first.apart, third.apart), strict=True):
-            end = 1.0 / self.rate(self._mechanism(q, way.end), q)
-            own = 1.0 / self.rate(self._mechanism(q, way.value), q)
+            end = 1.0 / self.rate(self._ends(q, way)[0], q)
             cell = drawn.most - drawn.least
-            shift = float(self._shift(q, self._with_squares(size, q, drawn.squares), among, way))
-            sides.append(Side(q, apart, shift, own, end, cell, row=self._row_in_ranks(drawn, size)))
+            shift = float(self._shift(q, self._with_squares(size, q, drawn.squares), among))
+            sides.append(Side(q, apart, shift, self._own(q, way), end, cell, row=self._row_in_ranks(drawn, size)))
         return distance(value, (sides[0], sides[1]), self._rank_errors(first, third, size))
 
     def _row_in_ranks(self, drawn: QuantileDraw, size: GroupSize) -> float:
@@ -521,16 +528,12 @@ class QuantileStep:
 
     # --- the rule of refusal ------------------------------------------------------------------------------------------
 
-    def feasible(self, level: Fraction, size: GroupSize, way: Division, among: Cells | None = None) -> bool:
+    def feasible(self, level: Fraction, size: GroupSize, among: Cells | None = None) -> bool:
         """Tell if every draw falls among the data, but for probability GUESSED.
 
         A cell beyond all the data scores b times its distance in ranks. So all such cells together are drawn with
         probability at most exp(-rate ranks) / share. ``share`` is the part of the candidates near the wanted quantile.
-        Before the magnitude is known, the magnitude with the fewest candidates is assumed. About a span the usual
-        magnitudes are: another one, or a wrong span, makes the interval wide and not wrong.
-
-        Of tied values a cell must be told from all others, so a span would help them little. Under the prior, cells are
-        as wide as they lie far from 0, so there is no span.
+        Before the magnitude is known, the magnitude with the fewest candidates is assumed.
 
         Parameters
         ----------
@@ -538,8 +541,6 @@ class QuantileStep:
             Level of the quantile, in (0, 1).
         size : GroupSize
             Number of values, as far as it is known.
-        way : Division
-            Prices of the draws.
         among : Cells, optional
             Candidates of the draw; None before the magnitude is known.
 
@@ -550,33 +551,33 @@ class QuantileStep:
         """
         if among is None:
             among = candidates(self.cells, 1 if self.cells.free else None, tied=size.tied)
-        if way.span and (size.tied is not False or among.free):
-            return False
-        surely, outside = max(size.surely, 0.0), float(min(level, 1 - level))
+        way, surely, outside = self.pricing.way(size), max(size.surely, 0.0), float(min(level, 1 - level))
+        part = share(self.cells, among, tied=size.tied)
 
-        def among_data(mechanism: Exponential, ranks: float, part: float) -> bool:
+        def among_data(mechanism: Exponential, ranks: float) -> bool:
             rate = self.rate(mechanism, level)
             return rate * ranks >= _needed(part, rate * surely, size)
 
-        def among_binades(mechanism: Exponential, at: Fraction, part: float) -> bool:
-            return self.rate(mechanism, at) * surely * float(1 - at) >= math.log(1.0 / GUESSED) - math.log(part)
+        def among_binades(mechanism: Exponential) -> bool:
+            ranks = surely * float(1 - self._far)
+            return self.rate(mechanism, self._far) * ranks >= math.log(1.0 / (GUESSED * usual_share(self.cells)))
 
-        part = share(self.cells, among, tied=size.tied)
-        held = (magnitude.usual_share if way.span else rarest)(self.cells)
-        if not (
-            among_data(self._mechanism(level, way.value), surely * outside, part)
-            and all(among_binades(one, self._far, held) for one in self._magnitude(way))
-            and all(among_binades(one, MIDDLE, 1.0 / magnitude.spans(among)) for one in self._span(way))
-        ):
+        if not all(among_binades(one) for one in self._magnitude()):
             return False
-        if not way.end:
+        if self._value_first(way) and not among_data(self._value(level, way)[0], surely * outside):
+            return False
+        if not self._interval:
             return True
-        ranks = surely * outside - float(self._shift(level, size, among, way))
-        return among_data(self._mechanism(level, way.end), ranks, magnitude.NEAR if way.span else part)
+        ranks = surely * outside - float(self._shift(level, size, among))
+        return among_data(self._ends(level, way)[0], ranks)
+
+    def _all_feasible(self, size: GroupSize, among: Cells | None = None) -> bool:
+        """Tell if every quantile gives a reply."""
+        return all(self.feasible(level, size, among) for level in self.levels)
 
     def gives_a_reply(self, most: int) -> bool:
         """Tell if so many values would be enough."""
-        return self._way(self._supposed(float(most))) is not None
+        return self._all_feasible(self._supposed(float(most)))
 
     def refuse_if_hopeless(self, most: int) -> None:
         """Refuse before rows are read where not even ``most`` values could outweigh the prior.
@@ -587,7 +588,7 @@ class QuantileStep:
         """
         size = self._supposed(float(most))
         for level in self.levels:
-            if not any(self.feasible(level, size, way) for way in self.pricing.ways):
+            if not self.feasible(level, size):
                 raise public_facts.TooFewValues(
                     f"{self.name} at this ε would be a guess: with {most:,} values, too few lie on either "
                     f"side of level {show(level)}.",
@@ -658,15 +659,14 @@ class QuantileStep:
         """
         found: list[tuple[float, float]] = []
         among = candidates(self.cells, usual_binade(self.cells) if self.cells.free else None, tied=tied)
-        way = self._way(self._supposed(size)) or self.pricing.ways[0]
         for level in self.levels:
             supposed, q = GroupSize(size, tied, size), float(level)
             if self.query.weight is not None:
                 supposed = replace(supposed, variance=self._times * size * q * (1.0 - q) * squares)
             ranks = normal_half_width(self._sampling(level, supposed))
-            away = half_width(NONE, [1.0 / self.rate(self._mechanism(level, way.value), level)])
-            shift = float(self._shift(level, supposed, among, way)) if way.end else max(away + ranks, 1.0)
-            if tied and way.end:
+            away = half_width(NONE, self._own(level, self.pricing.way(supposed)))
+            shift = float(self._shift(level, supposed, among)) if self._interval else max(away + ranks, 1.0)
+            if tied and self._interval:
                 away = shift - ranks
             if shape is None:
                 slope = (1.0 if self.cells.free else self._width / 6.0) / (size * shapes.normal_density(q))
@@ -690,8 +690,8 @@ class QuantileStep:
         def enough(number: float, ties: bool | None) -> bool:
             given = GroupSize(number, ties, number - less)
             binade = usual_binade(self.cells) if self.cells.free else None
-            among, way = candidates(self.cells, binade, tied=ties), self._way(given)
-            return way is not None and all(self.feasible(level, given, way, among) for level in self.levels)
+            among = candidates(self.cells, binade, tied=ties)
+            return self._all_feasible(given) and self._all_feasible(given, among)
 
         def chance(ties: bool) -> float:
             verdict = None if mechanism is None else ties
@@ -762,18 +762,25 @@ def prepare(
     public = setting.units is not None and keys is None and weight is None
     crowd = max(CROWD, isqrt(setting.units or 0) // 8) if public else CROWD * unit
 
-    def priced(of_size: Fraction, *near: bool) -> Pricing:
-        """The division with a share for the numbers of values and ties, and the ways to the ends."""
+    def priced(of_size: Fraction) -> Pricing:
+        """The divisions, with a share for the numbers of values and ties."""
         size: Geometric | None = None
         left = epsilon
         if asked.interval or units is None:
             size = Geometric(L1(Fraction(unit * steps), setting.neighbours), epsilon * of_size)
             left = epsilon * (1 - of_size)
         # no bounds: the magnitude first (statistics/magnitude.py)
-        magnitude_share = epsilon * MAGNITUDE_SHARE if cells.free else Fraction(0)
-        each = (left - magnitude_share) / len(levels)
-        ways = tuple(_division(magnitude_share, each, asked, weighted=weight is not None, near=one) for one in near)
-        return Pricing(size, ways, rows, keys is not None, crowd)
+        first = epsilon * (ONE_LEVEL_SHARE if len(levels) == 1 else MAGNITUDE_SHARE) if cells.free else Fraction(0)
+        each = (left - first) / len(levels)
+        if not asked.interval:
+            plain = tied = Division(first, each, Fraction(0))
+        elif weight is not None:
+            value, square = each * WEIGHTED_SHARE, each * SQUARE_SHARE
+            plain = tied = Division(first, value, (each - value - square) / 2, square)
+        else:
+            value = each * TIED_SHARE if _on_a_grid(cells) else Fraction(0)
+            plain, tied = Division(first, Fraction(0), each / 2), Division(first, value, (each - value) / 2)
+        return Pricing(size, plain, tied, rows, keys is not None, crowd)
 
     caveats = list(public_facts.caveats_of(asked.column, bounds, setting, setting.per))
     if asked.method == "auto" and len(levels) > 1:
@@ -790,7 +797,7 @@ def prepare(
         levels,
         spread,
         setting,
-        priced(SIZE_SHARE, False),
+        priced(SIZE_SHARE),
         units,
         public_facts.groups(setting),
         public_facts.labels(keys, inner),
@@ -799,26 +806,16 @@ def prepare(
         bounds=bounds,
         sample=sample,
     )
-    both = priced(SIZE_SHARE, False, True)
     if setting.units is None:
-        return replace(step, pricing=both) if asked.interval else step
-    # The public number of persons tells which way to the ends is taken; a noisy number of values does where it is near.
+        return step
     most = setting.units * kept_rows(person, setting.per)
-    if asked.interval and units is None and step.gives_a_reply(most) and not step.gives_a_reply(most // 2):
-        step = replace(step, pricing=both)
-    for of_size in (FEW_SIZE_SHARE, SIZE_SHARE):
-        if asked.interval and not step.gives_a_reply(most):
-            step = replace(step, pricing=priced(of_size, True))
+    if units is None and not step.gives_a_reply(most // (2 * step.groups)):
+        few = replace(step, pricing=priced(FEW_SIZE_SHARE))
+        step = few if few.gives_a_reply(most) else step
     step.refuse_if_hopeless(most)
     return step
 
 
-def _division(
-    magnitude_share: Fraction, each: Fraction, asked: RankStatistic | Iqr, *, weighted: bool, near: bool
-) -> Division:
-    """Prices of one quantile, of ``each`` in all, with ends among all candidates or ``near`` the value."""
-    if not asked.interval:
-        return Division(magnitude_share, each, Fraction(0))
-    square = each * SQUARE_SHARE if weighted else Fraction(0)
-    value, span = (each * NEAR_VALUE, each * NEAR_SPAN) if near else (each * VALUE_SHARE, Fraction(0))
-    return Division(magnitude_share, value, (each - value - square - span) / 2, square, span)
+def _on_a_grid(cells: Cells) -> bool:
+    """Tell if the column has declared steps, of which few lie between two ends: whole numbers, or a resolution."""
+    return cells.step is not None and (len(cells.segments) > 1 or cells.highest - cells.lowest < 1 << (FINEST - 1))
