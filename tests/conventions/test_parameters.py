@@ -27,8 +27,11 @@ LONG = {"reticent.study", "reticent.Study.release", "reticent.Study.synthesize"}
 
 
 def taken(function: Callable[..., object]) -> int:
-    """The number of parameters that a caller may give."""
-    return len([name for name in inspect.signature(function).parameters if name not in ("self", "cls")])
+    """The number of parameters that a caller may give; of a method written as a function, the study is its self."""
+    parameters = inspect.signature(function).parameters
+    told = [name for name in parameters if name not in ("self", "cls")]
+    written_outside = "." not in function.__qualname__ and next(iter(parameters), "") == "study"
+    return len(told) - written_outside
 
 
 def callables(name: str, thing: object) -> Iterator[tuple[str, Callable[..., object]]]:

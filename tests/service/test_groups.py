@@ -295,7 +295,7 @@ def test_totals_are_asked_in_the_same_words_everywhere_and_cost_nothing(tmp_path
 
 def test_a_plan_says_where_groups_are_too_many_for_the_budget() -> None:
     note = study().plan(["count by hours-per-week, age"], epsilon="1/10", people=500).lines[0].expected.note
-    assert note.startswith("484 groups of about 1 rows, fewer than the noise")
+    assert note.startswith("484 groups of about 1.5 rows, fewer than the noise")
 
 
 def test_a_product_that_is_too_wide_for_the_loss_is_refused_before_the_charge() -> None:

@@ -1,4 +1,4 @@
-"""A plan and a rehearsal of eleven studies agree: half-widths within a fifth, and whether there is a reply.
+"""A plan and a rehearsal of twelve studies agree: half-widths within a fifth, and whether there is a reply.
 
 Both suppose the same rows: a normal law in the middle of the bounds, the typical rows of each person, those rows alike.
 A rehearsal draws its rows from a public stream, so the comparison is the same each time.
@@ -69,6 +69,9 @@ STUDIES = {
         rows=20,
         typical="5",
         passing="0.1587",
+    ),
+    "visits of which nobody told how many": Shape(
+        "add_remove", 2_000, (*USUAL, "median(y)", "mean(y) by g", "mean(y, per=person)"), "4", 20
     ),
     "purchases": Shape("add_remove", 1_000, (*USUAL, "mean(y) by g", "iqr(y)"), "8", 20, "20"),
 }

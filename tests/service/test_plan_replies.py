@@ -146,15 +146,15 @@ def test_every_statistic_is_compared() -> None:
     assert [kind.verb for kind in all_statistics() if kind not in compared and kind.verb != "capped"] == []
 
 
-def test_persons_with_one_row_and_with_all_of_them_are_two_shapes() -> None:
+def test_persons_with_one_row_and_with_all_of_them_are_shapes() -> None:
     row: dict[str, Any] = {"who": ["p"], "y": [1.0]}
     of = rt.study(row, adjacency="add_remove", columns={"y": rt.real(0, 100)}, budget=1, person="who", rows_each=20)
     (line, *_) = of.plan(["mean(y)"], epsilon="0.2", people=1_000).lines
     shapes = dict(line.expected.replies)
-    assert set(shapes) == {"one row each", "20 rows each"}
+    assert set(shapes) == {"10.5 rows each", "one row each", "20 rows each"}
     assert shapes["one row each"] < 0.5 < shapes["20 rows each"]
     printed = str(of.plan(["mean(y)"], epsilon="0.2", people=1_000))
-    assert "P(reply): one row each" in " ".join(printed.split())
+    assert "P(reply): 10.5 rows each" in " ".join(printed.split())
 
 
 def test_typical_rows_are_declared_in_python_as_in_a_study_file() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -358,6 +360,30 @@ def test_two_ledgers_for_one_source_are_refused(folder: Path) -> None:
     with pytest.raises(rt.LedgerError, match=r"already under .*visits\.ledger"):
         rt.open(folder / "other.toml").release([rt.count()], epsilon=1)
     assert not (folder / "other.ledger").exists()
+
+
+@pytest.mark.parametrize(
+    ("left_out", "said"),
+    [
+        ("adjacency", 'Choose adjacency: "add_remove" hides'),
+        ("budget", 'such as budget="3"'),
+        ("columns", 'columns={"age": rt.integer(0, 110)}'),
+    ],
+)
+def test_what_a_study_needs_is_told_where_it_is_left_out(left_out: str, said: str) -> None:
+    """Python's own words for a missing argument say nothing of what to choose."""
+    given: dict[str, Any] = {"adjacency": "add_remove", "columns": {"x": rt.integer(0, 9)}, "budget": 2}
+    del given[left_out]
+    with pytest.raises(rt.SpecError, match=re.escape(said)):
+        rt.study({"x": [1]}, **given)
+
+
+def test_a_budget_above_ten_says_where_its_reason_stands() -> None:
+    """The words had been those of a release, which no argument of ``rt.study`` follows."""
+    given: dict[str, Any] = {"adjacency": "add_remove", "columns": {"x": rt.integer(0, 9)}, "budget": 20}
+    with pytest.raises(rt.SpecError, match=r'a budget needs a reason.*in \[budget\], or rt\.study\(…, override="…"\)'):
+        rt.study({"x": [1]}, **given)
+    assert rt.study({"x": [1]}, **given, override="a lesson").left()
 
 
 @pytest.mark.wide

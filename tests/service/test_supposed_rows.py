@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import reticent as rt
 from reticent.errors import PublicParameterError
+from reticent.learning import LinearRegression, LogisticRegression
 
 QUESTIONS = ["mean(y)", "sd(x)", "mean(x) by g"]
 
@@ -20,9 +22,15 @@ def visits(adjacency: Any, typical: str = "") -> rt.Study:
         "who": [f"p{one}" for one in who],
         "y": made.normal(50, 10, len(who)),
         "x": made.normal(0, 1, len(who)),
+        "w": made.normal(0, 1, len(who)),
         "g": made.choice(["a", "b"], len(who)),
     }
-    columns: dict[str, Any] = {"y": rt.real(0, 100), "x": rt.real(-5, 5), "g": rt.category(["a", "b"])}
+    columns: dict[str, Any] = {
+        "y": rt.real(0, 100),
+        "x": rt.real(-5, 5),
+        "w": rt.real(),
+        "g": rt.category(["a", "b"]),
+    }
     each: dict[str, Any] = {"at_most": 5, **({"typical": typical} if typical else {})}
     return rt.study(
         rows, adjacency=adjacency, columns=columns, budget=1000, override="a test", person="who", rows_each=each
@@ -68,8 +76,81 @@ def test_a_wanted_width_costs_what_the_release_pays_for_it() -> None:
 
 
 def test_supposed_rows_lie_between_one_and_the_most() -> None:
-    with pytest.raises(PublicParameterError, match="between 1 and at_most, 5; got 6"):
-        visits("add_remove").plan(["count"], epsilon=1, rows=6)
+    for rows in ("0.5", 6):
+        with pytest.raises(PublicParameterError, match=f"from 1 to 5, the most that are kept, got {rows}"):
+            visits("add_remove").plan(["count"], epsilon=1, rows=rows)
+        with pytest.raises(PublicParameterError, match="from 1 to 5"):
+            visits("add_remove").session_plan("holdout", ["x"], answers=1, epsilon=1, rows=rows)
+
+
+EVERY = (
+    "mean(y)",
+    "sd(y)",
+    "sum(y)",
+    "proportion(g, value=a)",
+    "median(y)",
+    "iqr(y)",
+    "quantile(w, 0.5)",
+    "location(w)",
+    "mean(w, method=clipped)",
+    "log_mean(y)",
+    "regress(y ~ x)",
+    "test(y ~ g)",
+    "test(x, kind=normal)",
+    "density(y)",
+    "mean(y) by g",
+    "mean(y) where x > 0",
+    "incomplete(y)",
+    "mean(y, per=person)",
+)
+
+OF_PERSONS = ("sum(y)", "mean(y, per=person)", "test(y ~ g)")  # a test of means averages the rows of each person
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+@pytest.mark.parametrize("question", EVERY)
+def test_every_line_supposes_the_same_rows(question: str, adjacency: Any) -> None:
+    """Half-way to the most where nobody told them: as made-up rows have them, and as ``rows=`` says them."""
+    study = visits(adjacency)
+    plain, told, most = (study.plan([question], epsilon=4, people=4_000, rows=rows) for rows in (None, 3, 5))
+    assert (plain.typical, plain.rows_assumed, told.rows_assumed) == (Fraction(3), True, False)
+    for one, other in zip(plain.lines, told.lines, strict=True):
+        assert one.expected.noise is not None or one.expected.figures
+        assert (one.expected.noise, one.expected.sampling) == (other.expected.noise, other.expected.sampling)
+        assert one.expected.figures == other.expected.figures
+    widths = [plan.lines[0].expected for plan in (told, most)]
+    assert (widths[0] == widths[1]) == (question in OF_PERSONS)
+    assert "with 3 rows each" in plain.footnote()
+    assert "half-way from one to the most" in plain.footnote()
+    assert "half-way" not in told.footnote()
+    assert plain.to_json()["rows_each_assumed"] is True
+
+
+@pytest.mark.parametrize("kind", ["holdout", "sparse_vector", "leaderboard"])
+def test_a_session_and_a_model_suppose_the_same_rows(kind: Any) -> None:
+    study = visits("add_remove")
+    plain, told, most = (
+        study.session_plan(kind, ["x"], answers=2, epsilon=1, people=4_000, rows=rows) for rows in (None, 3, 5)
+    )
+    assert plain.lines == told.lines
+    assert plain.lines != most.lines
+    fits = [study.model_plan(LinearRegression(epsilon=4), ["x"], "y", people=4_000, rows=rows) for rows in (None, 3, 5)]
+    assert fits[0].lines[0].expected == fits[1].lines[0].expected
+    assert (fits[2].lines[0].expected.noise or 0) < (fits[1].lines[0].expected.noise or 0)
+    assert all("rows each" in one.footnote() for one in (plain, most, *fits))
+
+
+def test_what_a_fit_buys_follows_the_declared_rows_and_no_plan() -> None:
+    """Five rows of each of 10,000 people pay for intervals, one does not, and what a plan supposes changes neither."""
+    bought = {}
+    for typical in ("1", "5"):
+        study, model = visits("add_remove", typical), LogisticRegression(epsilon="0.1")
+        for rows in (None, 1, 5):
+            model.fit(*study.xy(["x"], "g"))
+            bought[typical, rows] = study.model_plan(model, ["x"], "g", rows=rows).guarantee
+    assert len({str(bought["1", rows]) for rows in (None, 1, 5)}) == 1
+    assert len({str(bought["5", rows]) for rows in (None, 1, 5)}) == 1
+    assert bought["1", None] != bought["5", None]
 
 
 HOUSEHOLDS: dict[str, Any] = {"person": "who", "rows_each": {"at_most": 1}, "household": "home", "per_household": 2}

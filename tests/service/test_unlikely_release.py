@@ -51,6 +51,33 @@ def test_the_refusal_names_the_answers_and_what_would_help() -> None:
         assert piece in words
 
 
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+@pytest.mark.parametrize("question", ["median(y)", "mean(y) by g", "iqr(y)"])
+def test_a_refusal_names_the_smaller_cap_that_would_help(question: str, adjacency: Any) -> None:
+    """Of people with far fewer rows than the cap: one below gives a reply for the same loss."""
+    who = np.repeat(np.arange(PEOPLE), 4)
+    rows = {"who": who, "y": np.random.default_rng(5).normal(50, 15, len(who)).clip(0, 100), "g": who % 2}
+    columns: dict[str, Any] = {"y": rt.real(0, 100, complete=True), "g": rt.category([0, 1], constant=True)}
+    given: dict[str, Any] = {"adjacency": adjacency, "columns": columns, "budget": 9, "person": "who"}
+
+    def capped(at_most: int, **more: int) -> rt.Study:
+        return rt.study(
+            rows, rows_each={"at_most": at_most, "typical": min(4, at_most), **more}, people=PEOPLE, **given
+        )
+
+    with pytest.raises(rt.QuestionError) as told:
+        capped(200).release([question], epsilon=3)
+    found = re.search(
+        r"a smaller cap, rows = { at_most = (\d+), ceiling = 200 } \(P\(reply\) up to (\S+)\)", str(told.value)
+    )
+    assert found is not None, str(told.value)
+    assert "of 4 and at most 200 rows each" in str(told.value)
+    assert capped(int(found[1]), ceiling=200).release([question], epsilon=3).receipt
+    with pytest.raises(rt.QuestionError) as without:
+        capped(4).release([question], epsilon="0.004")
+    assert "a smaller cap" not in str(without.value)  # everybody has as many rows as are kept
+
+
 def test_the_epsilon_that_a_refusal_names_is_enough() -> None:
     of = study()
     with pytest.raises(rt.QuestionError, match=r"about 8 times the ε"):

@@ -76,13 +76,26 @@ def test_bounds_and_caps_stand_in_the_estimand() -> None:
         budget="9",
     )
     lines = {line.name: line.estimand for line in study.plan(["sum(x)", "mean(x, low=2, high=4)"], epsilon="1").lines}
-    assert (
-        lines["sum(x)"]
-        == "sum of x over this table, values cut to [0, 9], at most 2 of each person, drawn for this release"
-    )
+    assert lines["sum(x)"] == "sum of x over this table, values cut to [0, 9], the total of each person cut to [0, 18]"
     assert lines["mean(x, low=2, high=4)"] == (
         "population mean of x, values cut to [2, 4], of at most 2 rows of each person"
     )
+
+
+def test_a_sum_adds_all_rows_of_a_person_up_to_what_the_cap_can_reach_and_says_so() -> None:
+    """The words had been "at most 2 of each person", which is a third of the sum of six rows each."""
+    study = rt.study(
+        {"x": [1.0] * 600, "g": [1, 2] * 300, "p": list(range(100)) * 6},
+        adjacency="add_remove",
+        person="p",
+        rows_each=2,
+        columns={"x": rt.real(-1, 9, complete=True), "g": rt.category([1, 2])},
+        budget="9",
+    )
+    one, by = study.release(["sum(x)", "sum(x) by g"], epsilon=9).answers
+    assert one.value == pytest.approx(600, abs=40)
+    assert one.estimand == "sum of x over this table, values cut to [-1, 9], the total of each person cut to [-2, 18]"
+    assert ", the total of each person in a group cut to [-2, 18], in each group of g" in by.estimand
 
 
 def test_a_plan_says_each_estimand_and_each_note_once_below_its_table() -> None:

@@ -47,7 +47,7 @@ def test_remedies_follow_from_public_facts() -> None:
 def test_text_and_page_say_the_remedies() -> None:
     certificate = Certificate.of(document())
     helps = likelier(certificate)
-    assert "a smaller cap on rows, at_most below a ceiling of 5" in helps  # at most five rows each
+    assert "a smaller cap on rows, rows = { at_most = …, ceiling = 5 }" in helps  # at most five rows each
     text = " ".join(listing(certificate).split())
     assert all(words in text for words in helps)
     assert all(words in page(certificate) for words in helps)

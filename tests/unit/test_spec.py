@@ -169,7 +169,7 @@ MISTAKES = [
     ('["a", "b"]', '["a", 1]', "[columns.town] among mixes text, integers and truth values"),
     ('["a", "b"]', "[0.5]", "[columns.town] among must list text, integers, or true and false"),
     ("constant = true", "constant = 1", "[columns.town] constant must be true or false, got 1"),
-    ('epsilon  = "3"', 'epsilon = "50"', "ε 50 lets odds change by 5 × 10²¹: this protects no one. Above 10 a release"),
+    ('epsilon  = "3"', 'epsilon = "50"', "ε 50 lets odds change by 5 × 10²¹: this protects no one. Above 10 a budget"),
     ('epsilon  = "3"', 'epsilon = "0.1 + 0.2"', "[budget] epsilon must be a number such as"),
     ('epsilon  = "3"', 'epsilon = "-1"', "[budget] epsilon must be >= 0, got -1"),
     ('epsilon  = "3"\ndelta    = "1e-8"\n', "", '[budget] epsilon = "…" is missing (or rho = "…")'),

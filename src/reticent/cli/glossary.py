@@ -218,7 +218,7 @@ SAME: Final = {
 }
 
 
-ARGUMENT: Final = re.compile(r'\b(epsilon|delta|rho|people)=(?:"([^"]*)"|…|\.\.\.)')
+ARGUMENT: Final = re.compile(r'\b(epsilon|delta|rho|people|rows)=(?:"([^"]*)"|…|\.\.\.)')
 
 
 def typed(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import click
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from reticent.study.plan import Plan
     from reticent.study.study import Study
 
+Supposed: TypeAlias = "tuple[int | None, str | None]"  # people and rows of each
 MANY: Final = 10**8  # people of a study that is larger than any question needs
 
 
@@ -263,13 +264,13 @@ def plan(
             )
         names = [name.strip() for name in columns.split(",")]
         if model is not None:
-            single = _of_model(opened, model, names, y, request, people)
+            single = _of_model(opened, model, names, y, request, (people, rows))
         elif synth:
             single = opened.synthesis_plan(
-                names, epsilon=request.epsilon, rho=request.rho, delta=request.delta, people=people
+                names, epsilon=request.epsilon, rho=request.rho, delta=request.delta, people=people, rows=rows
             )
         else:
-            single = _of_session(opened, str(session), names, answers, request, people)
+            single = _of_session(opened, str(session), names, answers, request, (people, rows))
         _show(voice, opened, single, "")
         return
     alone = wanted is not None and not request.ask and request.named is None
@@ -323,7 +324,7 @@ def say_doubts(voice: Voice, opened: Study, made: Plan) -> None:
 
 
 def _of_model(
-    opened: Study, name: str, columns: list[str], y: str | None, request: Request, people: int | None
+    opened: Study, name: str, columns: list[str], y: str | None, request: Request, supposed: Supposed
 ) -> Plan:
     from reticent import learning
     from reticent.learning.estimator import Estimator
@@ -336,14 +337,16 @@ def _of_model(
     if request.epsilon is None:
         raise click.BadParameter("A fit needs --epsilon.")
     model = known[name](epsilon=request.epsilon, delta=request.delta or 0)
-    return opened.model_plan(model, columns, y, people=people)
+    people, rows = supposed
+    return opened.model_plan(model, columns, y, people=people, rows=rows)
 
 
 def _of_session(
-    opened: Study, kind: str, columns: list[str], answers: int | None, request: Request, people: int | None
+    opened: Study, kind: str, columns: list[str], answers: int | None, request: Request, supposed: Supposed
 ) -> Plan:
     if answers is None:
         raise click.BadParameter("A session needs --answers: its rounds, answers above, improvements or answers.")
+    people, rows = supposed
     return opened.session_plan(
         cast("SessionKind", kind),  # checked there
         columns,
@@ -352,6 +355,7 @@ def _of_session(
         rho=request.rho,
         delta=request.delta,
         people=people,
+        rows=rows,
     )
 
 
@@ -359,7 +363,7 @@ def plan_parts(made: Plan, name: str) -> list[Passage]:
     """A plan as a heading, a table, its notes and estimands, each said once."""
     from reticent.cli.glossary import typed
     from reticent.privacy.loss import words
-    from reticent.study.plan import HEADS
+    from reticent.study.plan_text import HEADS
 
     title = f"{name} · " if name else ""
     estimands = [f"{names}: {text}" for names, text in made.estimands()]

@@ -325,10 +325,9 @@ class Person:
         return self.neighbours()
 
     def capped_at(self, rows: int) -> Person:
-        """The same person with a chosen cap; the neighbours stay those of the ceiling."""
-        typical, supposed = (
-            None if each is None else min(each, Fraction(rows)) for each in (self.typical, self.supposed)
-        )
+        """The same person with a chosen cap; the neighbours stay those of the ceiling, and the rows those supposed."""
+        told = self.supposed if self.ladder is None or self.usual_rows is not None else self.supposed_rows
+        typical, supposed = (None if each is None else min(each, Fraction(rows)) for each in (self.typical, told))
         ceiling = self.ceiling or self.rows
         return replace(self, rows=rows, typical=typical, supposed=supposed, ceiling=ceiling, ladder=None)
 
@@ -336,6 +335,12 @@ class Person:
     def usual_rows(self) -> Fraction | None:
         """The average number of kept rows that a plan follows; None where nobody said one."""
         return self.typical if self.supposed is None else self.supposed
+
+    @property
+    def supposed_rows(self) -> Fraction:
+        """The average number of kept rows that plans suppose: the public guess, else half-way from one to the most."""
+        most = self.rows if self.ladder is None else min(self.ladder.supposed, self.rows)
+        return Fraction(1 + most, 2) if self.usual_rows is None else self.usual_rows
 
     @property
     def as_declared(self) -> Person:

@@ -21,7 +21,7 @@ from reticent.data.schema import Person, Schema
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Kind
-from reticent.privacy.cost import refuse_exposure, refuse_weak
+from reticent.privacy.cost import OF_BUDGET, refuse_exposure, refuse_weak
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show
@@ -309,7 +309,7 @@ def check_budget(loss: Counted, override: str, people: int | None) -> None:
     SpecError
         Epsilon, or that of a conversion, above 10 without a reason; a delta of at least 1 / (10 people).
     """
-    refuse_weak(epsilon_delta(loss)[0], override)
+    refuse_weak(epsilon_delta(loss)[0], override, OF_BUDGET)
     refuse_exposure(sizes_of(loss)[1], people)
 
 

@@ -81,6 +81,7 @@ from reticent.data.spec import (
 )
 from reticent.data.transformations import computed, described, filtered
 from reticent.errors import PublicParameterError, QuestionError, SpecError
+from reticent.privacy.adjacency import CHOOSE
 from reticent.privacy.cost import refuse_exposure, refuse_weak
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import about, read, show
@@ -334,10 +335,7 @@ def _person(tables: Tables) -> Person:
         problems.found.append(f"[person] people must be an integer >= 1, got {shown_cell(people)}")
     adjacency: Any = table.get("adjacency")
     if adjacency not in ("add_remove", "substitute", "local"):
-        problems.found.append(
-            'Choose adjacency: "add_remove" hides whether someone is in the file; "substitute" hides what their record '
-            "says and makes the number of people public. There is no default."
-        )
+        problems.found.append(CHOOSE)
     if problems.found:
         problems.of(check_rows_alone, column, rows)
     problems.refuse()

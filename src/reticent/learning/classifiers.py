@@ -29,7 +29,7 @@ from reticent.learning.weights import ClassWeight, RowWeights
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
 from reticent.statistics.convex.descent import UNWEIGHED
-from reticent.statistics.convex.objective_perturbation import USUAL, Fit, Solver, planned
+from reticent.statistics.convex.objective_perturbation import Fit, Solver, planned
 from reticent.statistics.scaling import Floats, Integers, Scaling, filled, weighed
 
 MOST_LABEL: Final = 1 << 53  # beyond it a frame with one missing value, read as doubles, mixes labels up
@@ -236,7 +236,7 @@ class LinearClassifier(LossModel, Classifier):
         if weight <= 0:
             raise PublicParameterError("C must be > 0")
         weights = RowWeights.of(price, here.most_weight, self.class_weight, labels)
-        likely = not weights.used and (here.people or USUAL) * price.epsilon >= enough(scaling.width, price)
+        likely = not weights.used and here.supposed * price.epsilon >= enough(scaling.width, price)
         bought = refined(len(labels), scaling.width, likely)
         if bought and weights.used:
             raise QuestionError(f"{UNWEIGHED}. Nothing was charged.")
@@ -278,10 +278,11 @@ class LogisticRegression(LinearClassifier):
         population's coefficients without a penalty. With a delta or ``solver="descent"`` the share is three tenths of
         the price, and as much for one more gradient. "yes" goes with every ``solver`` but "output". "auto" buys them
         for two classes, at most 12 coefficients and enough rows unless "objective" or "output" is named. Enough for d
-        coefficients with the intercept are epsilon times rows of 50 d (d + 1), and twice that under substitution; where
-        no number of rows is public, 10,000 are supposed. That many tell coefficients of columns that vary independently
-        over their bounds. Columns that go together, or keep to a part of their bounds, need more. ``summary()`` says
-        why there are none, and has a dash where the noise hides one.
+        coefficients with the intercept are epsilon times rows of 50 d (d + 1), times the cap on rows of a person, and
+        twice that under substitution. Where no number of rows is public, the rule supposes as many as a plan does. That
+        many tell coefficients of columns that vary independently over their bounds. Columns that go together, or keep
+        to a part of their bounds, need more. ``summary()`` says why there are none, and has a dash where the noise
+        hides one.
 
     Attributes
     ----------

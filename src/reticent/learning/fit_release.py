@@ -22,6 +22,7 @@ from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import by_ledger, column_to_json
 from reticent.certificate.makers import ARRAYS, FitColumns, Statement, of_model
 from reticent.certificate.snapshot import recorded
+from reticent.data.schema import Person
 from reticent.entropy import SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.learning.array_check import cells
@@ -36,8 +37,10 @@ from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
+from reticent.statistics.context import values_of
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import Bound, Floats, Integers, refuse_too_many
+from reticent.statistics.shares import ASSUMED
 
 T = TypeVar("T")
 Between: TypeAlias = Literal["add_remove", "substitute"]
@@ -92,6 +95,18 @@ class Circumstances:
     def known(self) -> int | None:
         """The number of rows that lack nothing, where it is public."""
         return self.people if self.complete else None
+
+    def rows_of(self, people: int | None) -> int:
+        """Rows that so many people have, as plans suppose; without a number, of those declared, else of 10,000."""
+        if self.shelf is not None:
+            return self.shelf.rows_of(people)
+        person = Person("add_remove", "person", self.neighbours.rows)
+        return values_of(people or ASSUMED, person.rows, person)
+
+    @property
+    def supposed(self) -> int:
+        """The number of rows that public rules go by: the public one, else as plans suppose."""
+        return self.rows_of(None) if self.people is None else self.people
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -62,6 +62,10 @@ class Shelf(Protocol):
         """The public number of rows, where there is one: of the table under substitution, else the declared one."""
         ...
 
+    def rows_of(self, people: int | None) -> int:
+        """Rows that so many people have, as plans suppose; without a number, of those declared, else of 10,000."""
+        ...
+
     def canonical(self, column: str) -> str:
         """A column by its full name, where a further table has it."""
         ...

@@ -176,14 +176,15 @@ def enough(width: int, price: Price) -> int:
 
 def enough_words(plan: Fit) -> str:
     """From where on a curvature is told, in words; without a number that is public to be met."""
-    needed = enough(plan.scaling.width, plan.price)
+    needed, cap = enough(plan.scaling.width, plan.price), plan.price.neighbours.rows
     least = (
-        f"columns that vary independently over their bounds need ε times rows of about {needed:,}, others many times "
-        "as much"
+        "columns that vary independently over their bounds need ε times rows of about "
+        f"{needed:,}{f' at a cap of {cap} rows of a person' if cap > 1 else ''}, others many times as much"
     )
     if (plan.people or 0) * plan.price.epsilon >= needed:
         least = "columns that go together, or keep to a part of their bounds, need more of both than others"
-    return f"{least}: tighter bounds, fewer columns, a larger ε or more rows would help"
+    smaller = "a smaller cap if few people have as many rows, " if cap > 1 else ""
+    return f"{least}: tighter bounds, fewer columns, {smaller}a larger ε or more rows would help"
 
 
 def bias_words(ridge: float, which: str = "coefficients") -> str:
@@ -489,7 +490,8 @@ class LinearRegression(Regressor):
         _middle(bounds)
         made = design(here, bounds, tuple(self.reference), intercept=self.fit_intercept)
         clip = None if self.clip is None else read(self.clip, "clip")
-        plan = engine(made.frame, price, here.people, complete=here.known is not None, clip=clip, worth=WORTH)
+        known = here.known is not None
+        plan = engine(made.frame, price, here.people, complete=known, clip=clip, worth=WORTH, supposed=here.supposed)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             found = plan.draw(made.placed(values), numbers(targets), entropy)

@@ -89,10 +89,11 @@ def expected(
         here = replace(here, steps=steps)
     with np.errstate(all="ignore"):
         work, beside = same_as(model, vars(model).copy())._planned_with(here, y)
+    rows = here.rows_of(people)
     if work.expected is not None:
-        found = work.expected(people)
+        found = work.expected(rows)
     else:
-        found = _forecast(model, here, y, people) or ExpectedAccuracy(None, None, NO_RULE, ALWAYS)
+        found = _forecast(model, here, y, rows) or ExpectedAccuracy(None, None, NO_RULE, ALWAYS)
     bare = f"no intervals: {WEIGHED}" if getattr(model, "class_weight", None) is not None else ""
     told = (
         found.note,

@@ -34,7 +34,7 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import IncompleteRows
 from reticent.statistics.scaling import Floats
-from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, OddShare, again, share_of, words
+from reticent.statistics.shares import SHARE, WIDEST, OddShare, again, share_of, words
 
 Tell = Callable[[Mapping[str, object]], Statement]
 
@@ -68,7 +68,7 @@ def told(which: str, found: Outcome[Estimate] | None, origin: str = "") -> str:
 def odd_share(here: Circumstances, epsilon: Fraction) -> OddShare | None:
     """The share of odd rows for 5 % of ``epsilon``; None where its half-width for the public number exceeds 10 %."""
     made = OddShare.of(here.neighbours, here.exact, SHARE * epsilon)
-    return made if made.half_width(here.people or ASSUMED) <= WIDEST else None
+    return made if made.half_width(here.supposed) <= WIDEST else None
 
 
 def by_complete(complete: float, spread: float, rows: int) -> Outcome[Estimate]:

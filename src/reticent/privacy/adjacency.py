@@ -34,6 +34,12 @@ HANDED: Final = (
 )
 
 
+CHOOSE: Final = (
+    'Choose adjacency: "add_remove" hides whether someone is in the file; "substitute" hides what their record says '
+    "and makes the number of people public. There is no default."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Adjacency:
     """Relation that makes two tables neighbours: one unit replaced, or one unit added or removed.
@@ -52,10 +58,7 @@ class Adjacency:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise PublicParameterError(
-                'Choose adjacency: "add_remove" hides whether someone is in the file; "substitute" hides what their '
-                "record says and makes the number of people public. There is no default."
-            )
+            raise PublicParameterError(CHOOSE)
         if type(self.rows) is not int or self.rows < 1:  # a subclass would multiply as it likes
             raise PublicParameterError(f"rows of one person must be an integer >= 1, got {self.rows}")
         if self.unit == "row" and self.rows != 1:

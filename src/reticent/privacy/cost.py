@@ -22,6 +22,15 @@ MOST_EPSILON: Final = 10
 DIGITS: Final = 12  # of the delta of one step
 Written: TypeAlias = tuple[Number | None, Number | None, Number | None]  # epsilon, rho and delta of a caller
 
+OF_RELEASE: Final = (
+    'Above 10 a release needs a reason, which the certificate prints: override = "…" in its [[release]], --override, '
+    'rt.Record(override="…") or override="…" of a plan.'
+)
+OF_BUDGET: Final = (
+    'Above 10 a budget needs a reason, which certificates print: override = "…" in [budget], or '
+    'rt.study(…, override="…"). A budget is the total of all releases: one of 10 pays for ten releases of ε 1.'
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -149,8 +158,16 @@ class Cost:
                 refuse_weak(epsilon, self.override)
 
 
-def refuse_weak(epsilon: Fraction, override: str) -> None:
+def refuse_weak(epsilon: Fraction, override: str, helps: str = OF_RELEASE) -> None:
     """Refuse a loss that protects no one, unless a reason is given.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+    override : str
+        The reason; empty where none is given.
+    helps : str
+        The sentences that tell where a reason is given.
 
     Raises
     ------
@@ -164,11 +181,7 @@ def refuse_weak(epsilon: Fraction, override: str) -> None:
             leading = round(math.exp(float(epsilon - Fraction(23025850930, 10**10) * power)))
             leading, power = (1, power + 1) if leading == 10 else (leading, power)
             factor = f"{leading} × 10{str(power).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
-        raise SpecError(
-            f"ε {about(epsilon)} lets odds change by {factor}: this protects no one. Above 10 a "
-            'release needs a reason, which the certificate prints: override = "…" in the study file or of rt.study, '
-            '--override, or rt.Record(override="…").'
-        )
+        raise SpecError(f"ε {about(epsilon)} lets odds change by {factor}: this protects no one. {helps}")
 
 
 def refuse_exposure(delta: Fraction, people: int | None) -> None:

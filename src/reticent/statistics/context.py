@@ -19,7 +19,7 @@ from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import rough
+from reticent.privacy.numbers import rough, show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer
 from reticent.statistics.replies import Replies, joined
@@ -136,10 +136,7 @@ class ExpectedAccuracy:
 
 
 def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: int, person: Person) -> ExpectedAccuracy:
-    """The plan for persons with the rows that are declared typical; without a declaration, for one row each.
-
-    Where one row each is too little for a reply, it is for as many as may be. The note says which, and how wide the
-    noise is at the other end.
+    """The plan for persons with the rows that a plan supposes; where nobody told them, with both ends in the note.
 
     Parameters
     ----------
@@ -149,46 +146,43 @@ def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: i
     rows : int
         The most values of one person in one answer.
     person : Person
-        Whose ``usual_rows`` are the public guess.
+        Whose ``supposed_rows`` are those of every line of the plan.
 
     Returns
     -------
     ExpectedAccuracy
         Half-widths at 95 %, in the unit of the answer.
     """
-    if person.usual_rows is not None:
-        return expected(values_of(people, rows, person))
-    found = expected(people)
-    if rows == 1:
+    found = expected(values_of(people, rows, person))
+    if person.usual_rows is not None or rows == 1:
         return found
-    full = expected(people * rows)
-    replies = joined(("one row each", found.replies), (f"{rows} rows each", full.replies))
-    if full.noise is None:
-        return replace(found, replies=replies)
-    if found.noise is None:
-        told = f"if each person has {rows} rows, no reply if one; {full.note}"
-        return replace(full, note=told, replies=replies)
-    told = f"if each person has one row, noise ± {rough(full.noise, 3)} if {rows}: rows=… supposes another number"
-    told += f"; {found.note}" if found.note else ""
-    others = (*found.others, (f"{rows} rows each", full.noise, full.sampling))
-    return replace(found, note=told, replies=replies, others=others)
+    names = f"{show(person.supposed_rows)} rows each", "one row each", f"{rows} rows each"
+    ends = expected(people), expected(people * rows)
+    replies = joined(*((name, one.replies) for name, one in zip(names, (found, *ends), strict=True)))
+    least, most = ("no reply" if one.noise is None else f"noise ± {rough(one.noise, 3)}" for one in ends)
+    shorter = most.removeprefix("noise ") if least.startswith("noise") else most
+    told = f"{least} if each person has one row, {shorter} if {rows}" if least != most else ""
+    others = [(name, one.noise, one.sampling) for name, one in zip(names[1:], ends, strict=True) if one.noise]
+    note = "; ".join(text for text in (told, found.note) if text)
+    return replace(found, note=note, replies=replies, others=(*found.others, *others))
 
 
 def values_of(people: int, rows: int, person: Person) -> int:
-    """Values that so many persons have, of at most ``rows`` each, by the public guess; one each without it.
+    """Values that so many persons have, of at most ``rows`` each, as every line of a plan supposes.
 
     Parameters
     ----------
     people : int
     rows : int
-        Rows of a person, by the public guess.
+        The most values of one person.
     person : Person
+        Whose ``supposed_rows`` are the average.
 
     Returns
     -------
     int
     """
-    return round(people * min(person.usual_rows or Fraction(1), Fraction(rows)))
+    return round(people * min(person.supposed_rows, Fraction(rows)))
 
 
 class Step(Protocol):

@@ -214,8 +214,12 @@ def _mechanism(
 def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Fraction, bool]:
     declared = setting.schema.column(name)
     if isinstance(declared, Category):
+        told = ""
+        if all(type(key) is int for key in declared.among):
+            least, most = min(map(int, declared.among)), max(map(int, declared.among))
+            told = f", or declare it as a whole number, rt.integer({least}, {most})"
         raise QuestionError(
-            f"{name} is a category, and a density with its made-up rows has numbers only: leave {name} out. "
+            f"{name} is a category, and a density with its made-up rows has numbers only: leave {name} out{told}. "
             f"histogram({name}) releases the count of each value. Nothing was charged."
         )
     low, high = public_facts.bounds(asked.name, setting, name, asked.low, asked.high)

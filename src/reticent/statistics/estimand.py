@@ -132,13 +132,48 @@ def cut(column: str, low: Fraction | None, high: Fraction | None, setting: Setti
     -------
     str
     """
+    found = _ends(column, low, high, setting)
+    if found is None:
+        return ""
     declared = setting.schema.column(column)
-    if low is None or high is None:
-        if isinstance(declared, Category) or declared.low is None or declared.high is None:
-            return ""
-        low, high = Fraction(declared.low), Fraction(declared.high)
-    ends = ", ".join(value_words(end, declared) for end in (low, high))
-    return f", values cut to [{ends}]"
+    return f", values cut to [{', '.join(value_words(end, declared) for end in found)}]"
+
+
+def _ends(
+    column: str, low: Fraction | None, high: Fraction | None, setting: Setting
+) -> tuple[Fraction, Fraction] | None:
+    """The bounds of the question, or those declared; None where there are none."""
+    if low is not None and high is not None:
+        return low, high
+    declared = setting.schema.column(column)
+    if isinstance(declared, Category) or declared.low is None or declared.high is None:
+        return None
+    return Fraction(declared.low), Fraction(declared.high)
+
+
+def person_totals(column: str, low: Fraction | None, high: Fraction | None, setting: Setting) -> str:
+    """The ends of a person's total in a sum: of all their rows, cut to what as many as the cap can reach.
+
+    Parameters
+    ----------
+    column : str
+        Column that is summed.
+    low, high : Fraction or None
+        Bounds in the question.
+    setting : Setting
+        Its cap on rows.
+
+    Returns
+    -------
+    str
+        Empty where a person has one row, or nothing has bounds.
+    """
+    rows, found = setting.schema.person.rows, _ends(column, low, high, setting)
+    if rows == 1 or found is None:
+        return ""
+    least, most = min(Fraction(0), rows * found[0]), max(Fraction(0), rows * found[1])
+    group = "" if setting.keys is None else " in a group"
+    return f", the total of each person{group} cut to [{show(least)}, {show(most)}]"
 
 
 def kept(per: Per, person: Person) -> str:

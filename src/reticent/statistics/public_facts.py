@@ -99,7 +99,7 @@ def remedies_of(
         f"bounds known without the file{bounds}": bool(unbounded),
         "a level nearer the middle": extreme,
         "fewer questions for the same ε": questions > 1,
-        f"a smaller cap on rows, at_most below a ceiling of {rows}": rows > 1,
+        f"a smaller cap on rows, rows = {{ at_most = …, ceiling = {rows} }}": rows > 1,
         "more people": True,
     }
     return [words for words, holds in told.items() if holds]

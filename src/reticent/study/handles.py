@@ -31,8 +31,10 @@ from reticent.ledger import Ledger
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.context import values_of
 from reticent.statistics.public_facts import may_be_incomplete
 from reticent.statistics.scaling import Bound, Floats, Integers
+from reticent.statistics.shares import ASSUMED
 from reticent.study.allocation import as_declared
 
 FINE = 20  # a unit is about 2^-FINE of a column's range
@@ -109,6 +111,10 @@ class Columns:
             return person.people
         finally:
             table.close()
+
+    def rows_of(self, people: int | None) -> int:
+        person = self.schema.person if people else self.schema.person.as_declared  # a fit knows no plan
+        return values_of(people or person.people or ASSUMED, person.rows, person)
 
     def canonical(self, column: str) -> str:
         return self.schema.canonical(column)

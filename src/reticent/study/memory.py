@@ -14,7 +14,7 @@ from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Real, Schema, Text
 from reticent.data.transformations import computed
 from reticent.errors import CheckError, PublicParameterError, SpecError, door, warn
-from reticent.privacy.adjacency import Kind
+from reticent.privacy.adjacency import CHOOSE, Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show
 from reticent.study.study import Study
@@ -70,9 +70,9 @@ def open(path: str | Path, *, extensions: Sequence[ModuleType] = ()) -> Study:  
 def study(
     rows: object,
     *,
-    adjacency: Kind,
-    columns: Mapping[str, Column | Text | Expression],
-    budget: Number | Counted,
+    adjacency: Kind | None = None,
+    columns: Mapping[str, Column | Text | Expression] | None = None,
+    budget: Number | Counted | None = None,
     delta: Number | None = None,
     person: str | None = None,
     rows_each: int | Literal["auto"] | Mapping[str, Number] | None = None,
@@ -103,13 +103,13 @@ def study(
         A pair is an open connection and the name of a table, ``(connection, "visits")``: of DuckDB, SQLite or Ibis, or
         an engine of SQLAlchemy. Only the columns named in ``columns``, and ``person``, are ever read.
     adjacency : "add_remove" or "substitute"
-        There is no default: the first hides whether someone is in the table, the second makes the number of people
-        public.
+        Always needed: the first hides whether someone is in the table, the second makes the number of people public.
     columns : mapping of name to column or formula
-        ``{"age": rt.integer(0, 120), "site": rt.category([1, 2, 3])}``; bounds are public, never taken from the rows.
+        Always needed: ``{"age": rt.integer(0, 120), "site": rt.category([1, 2, 3])}``; bounds are public, never taken
+        from the rows.
         A formula, ``{"stay": rt.col("out") - rt.col("in")}``, is computed from other columns.
     budget : number or loss
-        Total epsilon (with ``delta``), or a loss such as ``ZCDP(Fraction(1, 2))``.
+        Always needed: total epsilon (with ``delta``), or a loss such as ``ZCDP(Fraction(1, 2))``.
     delta : number, optional
         Delta of an epsilon in ``budget``; by default the budget has none.
     person : str, optional
@@ -177,6 +177,12 @@ def study(
     from reticent.statistics.statistic import read_column
 
     rows = _of_pair(rows)
+    if adjacency is None:
+        raise SpecError(f"{CHOOSE} Nothing was read.")
+    if budget is None:
+        raise SpecError(
+            'budget is missing: the total ε of all releases about these people, such as budget="3". Nothing was read.'
+        )
     if person is not None and rows_each is None:
         raise SpecError(
             "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "

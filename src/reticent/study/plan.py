@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import re
 import sys
-import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from reticent.data.schema import Schema
+from reticent.data.schema import Person, Schema
 from reticent.errors import QuestionError, Refusal
 from reticent.outcome import restore
 from reticent.privacy import compose, filters
 from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
-from reticent.privacy.numbers import about, show
+from reticent.privacy.numbers import show
 from reticent.privacy.shortfall import too_little
 from reticent.statistics.context import ExpectedAccuracy, Step, values_of
 from reticent.statistics.estimand import CommonClause
-from reticent.statistics.replies import ALIKE, USUAL, hopeless, shown
+from reticent.statistics.replies import hopeless
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import PreparedRelease
 from reticent.study.cpu_time import of_drawing, of_release, seconds
+from reticent.study.plan_text import HEADS, cells_of, folded, half, hidden, is_in, shapes_of, table
 
 if TYPE_CHECKING:
     from reticent.ledger import Ledger
@@ -38,8 +36,6 @@ Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger
 
 FREE: Final = "free, of the answers above"
 MUCH: Final = 10**9  # bytes from which a plan tells them
-WIDTH: Final = 80  # characters of a line of a plan that is printed
-HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +78,7 @@ class Plan:
     seconds: float | None = None
     comparisons: tuple[tuple[str, float], ...] = ()
     memory: int | None = None
+    rows_assumed: bool = False
 
     def prepared_for(self, schema: Schema) -> PreparedRelease:
         """The compiled steps, if they were compiled for this public schema.
@@ -146,7 +143,11 @@ class Plan:
             "adjacency": self.guarantee.adjacency.words(),
             "people": self.people,
             "people_assumed": self.assumed,
-            **({} if self.typical is None else {"rows_each": show(self.typical)}),
+            **(
+                {}
+                if self.typical is None
+                else {"rows_each": show(self.typical), "rows_each_assumed": self.rows_assumed}
+            ),
             "affordable": self.affordable,
             **({"reason": self.reason} if self.reason else {}),
             "left": None if self.left is None else losses.to_json(self.left),
@@ -181,8 +182,8 @@ class Plan:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Name, loss, noise, sampling, probability of a reply, note, as text: a cell for each of ``HEADS``."""
-        found = [row for line in self.lines for row in _rows(line)]
-        return [*found, *((name, "", _half(noise), "", "", FREE) for name, noise in self.comparisons)]
+        found = [row for line in self.lines for row in cells_of(line.name, line.loss, line.expected)]
+        return [*found, *((name, "", half(noise), "", "", FREE) for name, noise in self.comparisons)]
 
     def marked(self) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
         """The rows with a number for their note, and the notes with their numbers, each once."""
@@ -201,8 +202,8 @@ class Plan:
         for line in self.lines:
             if line.estimand:
                 name, estimand = shared.without(line.name), shared.beside(line.estimand)
-                own = [one for one in columns if _is_in(one, name)]
-                groups.setdefault((_hidden(name, own), _hidden(estimand, own)), []).append((name, estimand))
+                own = [one for one in columns if is_in(one, name)]
+                groups.setdefault((hidden(name, own), hidden(estimand, own)), []).append((name, estimand))
         heads = Counter(name for name, _ in groups)
         first = [shared.line] if shared else []
         return first + [
@@ -216,6 +217,10 @@ class Plan:
         where = "assumes" if self.assumed else "for"
         rows = "" if self.typical is None else f" with {show(self.typical)} rows each"
         text = f"* {where} {self.people:,} people{rows} and a shape read off the bounds; your file was not consulted."
+        if self.rows_assumed:
+            text += (
+                " Those rows are half-way from one to the most, as nobody told them: rows=… supposes another number."
+            )
         if self.assumed and self.guarantee.adjacency.kind == "substitute":
             text += " Their number is public here: people=… plans for it."
         if self._schema is not None and self._schema.person.moved > 1:
@@ -227,7 +232,7 @@ class Plan:
                 text += (
                     f" Rows reach their person through {' and '.join(self._schema.owners)}: one person makes {steps}"
                 )
-        if shapes := _shapes(self.lines):
+        if shapes := shapes_of([line.expected for line in self.lines]):
             text += f" A range is over public shapes: {', '.join(shapes)}."
         if self.seconds is not None:
             text += f" It takes roughly {self.seconds:.1g} s of one processor{self._room()}, beside start-up."
@@ -265,17 +270,18 @@ class Plan:
             self.seconds,
             self.comparisons,
             self.memory,
+            self.rows_assumed,
         )
 
     def __repr__(self) -> str:
         rows, notes = self.marked()
         return "\n".join(
             [
-                *_folded("", f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}"),
-                *_table([HEADS, *rows]),
-                *(line for mark, note in notes for line in _folded(f"{mark} ", note)),
-                *_folded("* ", self.footnote().removeprefix("* ")),
-                *(line for names, text in self.estimands() for line in _folded("", f"{names}: {text}")),
+                *folded("", f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}"),
+                *table([HEADS, *rows]),
+                *(line for mark, note in notes for line in folded(f"{mark} ", note)),
+                *folded("* ", self.footnote().removeprefix("* ")),
+                *(line for names, text in self.estimands() for line in folded("", f"{names}: {text}")),
             ]
         )
 
@@ -291,75 +297,6 @@ class Plan:
                 "told": (self.footnote(), *(f"{names}: {text}" for names, text in self.estimands())),
             },
         )
-
-
-def _rows(line: PlanLine) -> list[tuple[str, ...]]:
-    """The row of a question, and one for each coefficient of a model, in its own unit."""
-    expected = line.expected
-    own = (
-        line.name,
-        _loss(line.loss),
-        _halves(expected.noise, [noise for _, noise, _ in expected.others], expected.unit),
-        _halves(expected.sampling, [one for *_, one in expected.others], expected.unit),
-        _reply(expected),
-        _note(expected),
-    )
-    each = expected.numbers
-    return [own, *((f"  {one.name}, {one.unit}", "", _half(one.noise), _half(one.sampling), "", "") for one in each)]
-
-
-def _table(cells: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows of text below each other; a long name is above its numbers, and no line is longer than ``WIDTH``."""
-    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    room = WIDTH - sum(wide[1:]) - 2 * (len(wide) - 1)
-    name = max((len(row[0]) for row in cells if len(row[0]) <= room), default=0)
-    lines: list[str] = []
-    for place, row in enumerate(cells):
-        if len(row[0]) > room and place:  # above names that have lines of their own no head is needed
-            lines += _folded("", row[0])
-        told = "" if len(row[0]) > room else row[0]
-        numbers = (f"{text:>{width}}" for text, width in zip(row[1:-1], wide[1:-1], strict=True))
-        lines.append("  ".join([f"{told:<{name}}", *numbers, row[-1]]).rstrip())
-    return lines
-
-
-def _folded(mark: str, text: str) -> list[str]:
-    """A text in lines of at most ``WIDTH``, which hang behind its mark."""
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=mark,
-        subsequent_indent=" " * (len(mark) or 2),
-        break_on_hyphens=False,
-    )
-
-
-def _is_in(name: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
-
-
-def _hidden(text: str, columns: Sequence[str]) -> str:
-    """A text with … for these columns, and one … for a list of them."""
-    for name in columns:
-        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
-    return re.sub("…(?:(?:,| and| or) …)+", "…", text)
-
-
-def _note(expected: ExpectedAccuracy) -> str:
-    """The note, with the probability of a reply for each public shape where they differ."""
-    if len({shown(chance) for _, chance in expected.replies}) < 2:
-        return expected.note
-    told = " · ".join(f"{shape} {shown(chance)}" for shape, chance in expected.replies)
-    return f"{expected.note}; P(reply): {told}" if expected.note else f"P(reply): {told}"
-
-
-def _reply(expected: ExpectedAccuracy) -> str:
-    """The probability of a reply, or the least and the greatest of all public shapes; – where none is stated."""
-    chances = sorted({chance for _, chance in expected.replies})
-    if not chances:
-        return "–"
-    low, high = shown(chances[0]), shown(chances[-1])
-    return low if low == high else f"{low} to {high}"
 
 
 def plan_of(
@@ -424,11 +361,12 @@ def plan_of(
         for place, step in enumerate(prepared.all_steps)
     )
     read = _columns_read(lines, schema)
-    reason, typical = _refused(prepared.guarantee, ledger, left), schema.person.usual_rows
+    reason = _refused(prepared.guarantee, ledger, left)
+    each, rows_assumed = _rows_of_each(schema.person)
     made = (
         prepared,
         schema,
-        typical,
+        each,
         tuple(
             line.name
             for line, asked in zip(lines, prepared.asked, strict=False)  # lines of shares stand behind
@@ -437,8 +375,14 @@ def plan_of(
         of_release(prepared.all_steps, source, len(read) + (schema.person.column is not None), rows),
         _comparisons(want, prepared, people),
         None if source is None else _memory(prepared, read, schema, rows),
+        rows_assumed,
     )
     return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, *made)
+
+
+def _rows_of_each(person: Person) -> tuple[Fraction | None, bool]:
+    """The rows of a person that a plan supposes, and whether nobody told them; None where each has one."""
+    return (None, False) if person.rows == 1 else (person.supposed_rows, person.usual_rows is None)
 
 
 def _with_distance(step: Step, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
@@ -460,7 +404,7 @@ def _memory(prepared: PreparedRelease, columns: Sequence[str], schema: Schema, r
 
 def _columns_read(lines: Sequence[PlanLine], schema: Schema) -> list[str]:
     """Columns that the questions name; that of persons is read besides."""
-    return [name for name in schema.columns if any(_is_in(name, line.name) for line in lines)]
+    return [name for name in schema.columns if any(is_in(name, line.name) for line in lines)]
 
 
 def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
@@ -471,7 +415,7 @@ def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccurac
     each = [one.steps[place].expected(people) for one in prepared.by_choice]
     several = [*zip(prepared.choice.candidates, each, strict=True)]
     told = [
-        f"{_half(one.noise)} at {words}" for words, one in several[:: -(-len(several) // 4)] if one.noise is not None
+        f"{half(one.noise)} at {words}" for words, one in several[:: -(-len(several) // 4)] if one.noise is not None
     ]
     schemas = zip(prepared.choice.candidates, prepared.by_choice, strict=True)
     supposed = "".join(f"supposes {words}" for words, one in schemas if one.schema == prepared.schema)
@@ -495,6 +439,7 @@ def plan_of_one(
     guarantee: Guarantee,
     expected: ExpectedAccuracy,
     people: int,
+    person: Person,
     *,
     assumed: bool,
     budget: Budget,
@@ -512,6 +457,8 @@ def plan_of_one(
         Its expected accuracy.
     people : int
         Number of persons of the plan.
+    person : Person
+        Whose supposed rows the plan tells.
     assumed : bool
         True if that number is only assumed.
     budget : Budget
@@ -527,7 +474,19 @@ def plan_of_one(
     left, ledger = budget
     reason = _refused(guarantee, ledger, left)
     line = PlanLine(name, guarantee.loss, expected, seconds=takes)
-    return Plan((line,), guarantee, people, assumed, left, not reason, reason, seconds=takes)
+    each, rows_assumed = _rows_of_each(person)
+    return Plan(
+        (line,),
+        guarantee,
+        people,
+        assumed,
+        left,
+        not reason,
+        reason,
+        typical=each,
+        seconds=takes,
+        rows_assumed=rows_assumed,
+    )
 
 
 def _refused(guarantee: Guarantee, ledger: Ledger | None, left: Loss) -> str:
@@ -541,61 +500,3 @@ def _refused(guarantee: Guarantee, ledger: Ledger | None, left: Loss) -> str:
     except Refusal as refusal:
         return str(refusal)
     return ""
-
-
-def _loss(loss: Loss) -> str:
-    match loss:
-        case losses.PureDP(epsilon):
-            return f"ε {about(epsilon)}"
-        case losses.ApproxDP(epsilon, delta):
-            return f"ε {about(epsilon)}, δ {about(delta)}"
-        case losses.ZCDP(rho):
-            return f"ρ {about(rho)}"
-        case losses.ApproxZCDP(rho, delta):
-            return f"ρ {about(rho)}, δ {about(delta)}"
-        case losses.Renyi() | losses.GaussianDP() | losses.PLD():
-            return words(loss)
-        case _:
-            assert_never(loss)
-
-
-def _shapes(lines: Sequence[PlanLine]) -> list[str]:
-    """Names of the public shapes of the lines that show a range, each once; those alike but for numbers as a span."""
-    groups: dict[str, list[str]] = {}
-    for line in lines:
-        usual, others = line.expected, line.expected.others
-        noises, samplings = [noise for _, noise, _ in others], [sampling for *_, sampling in others]
-        if _is_range(usual.noise, noises) or _is_range(usual.sampling, samplings):
-            for name in (USUAL, *(shape for shape, *_ in others)):
-                group = groups.setdefault(re.sub(r"[\d,./]+", "0", name), [])
-                group += [] if name in group else [name]
-    return [_span(names[0], names[-1]) for names in groups.values()]
-
-
-def _span(first: str, last: str) -> str:
-    """Two names of the same words but for numbers as one: a cap of 1 to 20."""
-    words, others = first.split(), last.split()
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(words, others, strict=False)))
-    return first if first == last else " ".join([*words, "to", *others[same:]])
-
-
-def _is_range(usual: float | None, others: Sequence[float | None]) -> bool:
-    """True where the half-widths of public shapes are told apart."""
-    every = [width for width in (usual, *others) if width is not None]
-    return usual is not None and max(every) > ALIKE * min(every)
-
-
-def _halves(usual: float | None, others: Sequence[float | None], unit: str) -> str:
-    """The usual half-width, with the least and the greatest of all public shapes where these are told apart."""
-    after = f" {unit}" if unit and usual is not None else ""
-    if usual is None or not _is_range(usual, others):
-        return _half(usual) + after
-    every = [usual, *(width for width in others if width is not None)]
-    told, least, most = (f"{one:,.2g}" if one < 99.5 else f"{one:,.0f}" for one in (usual, min(every), max(every)))
-    return f"± {told} ({least}–{most}){after}"
-
-
-def _half(width: float | None) -> str:
-    if width is None:
-        return "–"
-    return f"± {width:,.3g}" if width < 999.5 else f"± {width:,.0f}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
@@ -49,12 +48,6 @@ def cost_of_plan(study: StudyTerms, given: Written, override: str, people: int |
     """
     at_least_one(people)
     return Cost.read(*given, override, study.schema.person.people if people is None else people)
-
-
-def supposing(study: S, rows: Fraction) -> S:
-    """The same study for a plan that supposes so many rows of a person; what it buys stays the same."""
-    person = replace(study.schema.person, supposed=rows)
-    return replace(study, spec=replace(study.spec, schema=replace(study.schema, person=person)))
 
 
 def join(study: S, questions: Questions) -> tuple[S, Questions]:
@@ -250,9 +243,7 @@ def count_people(
     return public_people(table, study.schema.person, lambda: study.ledger, charge, who)
 
 
-def refuse_hopeless(
-    study: StudyTerms, asked: Sequence[Ask], prepared: PreparedRelease, within: Cost, units: int | None
-) -> None:
+def refuse_hopeless(study: S, asked: Sequence[Ask], prepared: PreparedRelease, within: Cost, units: int | None) -> None:
     """Refuse a release that would most likely be no reply.
 
     Parameters
@@ -268,7 +259,7 @@ def refuse_hopeless(
     units : int or None
         The public number of persons, if there is one.
     """
-    from reticent.study.reply_check import check_replies
+    from reticent.study.reply_check import Remedies, check_replies
 
     def dearer(times: int) -> PreparedRelease:
         return prepare(study, asked, within.times(times), units)
@@ -276,7 +267,11 @@ def refuse_hopeless(
     def bare() -> PreparedRelease:
         return prepare(study, [_bare(item) for item in asked], within, units)
 
-    check_replies(prepared, study.schema, units, dearer, bare)
+    def capped(rows: int) -> PreparedRelease:
+        schema = replace(study.schema, person=study.schema.person.capped_at(rows))
+        return prepare(replace(study, spec=replace(study.spec, schema=schema)), asked, within, units)
+
+    check_replies(prepared, study.schema, units, Remedies(dearer, bare, capped))
 
 
 def _bare(asked: Ask) -> Ask:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reticent.data.schema import Integer, Real, Schema
+from reticent.data.schema import Integer, Person, Real, Schema
 from reticent.errors import QuestionError, Refusal, warn
+from reticent.privacy.numbers import show
 from reticent.statistics.context import Step
 from reticent.statistics.public_facts import remedies_of
 from reticent.statistics.replies import LIKELY, Replies, hopeless, most, shown
@@ -37,6 +38,15 @@ class UnlikelyAnswer:
         return (
             f"{self.asked.name} (P(reply) {shown(most(self.replies) or 0.0)}: no reply {self.asked.statistic.declines})"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """The same questions otherwise asked, or a refusal: at so many times the loss, bare of intervals, at a cap."""
+
+    dearer: Callable[[int], PreparedRelease]
+    bare: Callable[[], PreparedRelease]
+    capped: Callable[[int], PreparedRelease]
 
 
 def unlikely(prepared: PreparedRelease, people: int) -> tuple[UnlikelyAnswer, ...]:
@@ -90,7 +100,9 @@ def refusal(found: Sequence[UnlikelyAnswer], people: int, schema: Schema, helps:
     candidates = [one.asked.statistic for one in found if "candidates" in one.asked.statistic.declines]
     unbounded = not all(_has_bounds(one, schema) for one in candidates)
     helps = [*helps, *remedies_of(unbounded=unbounded, grouped=any(one.asked.groups is not None for one in found))]
-    rows = f" of at most {schema.person.rows} rows each" if schema.person.rows > 1 else ""
+    person = schema.person
+    told = "" if person.usual_rows is None else f" {show(person.usual_rows)} and"
+    rows = f" of{told} at most {person.rows} rows each" if person.rows > 1 else ""
     return (
         f"Most likely no reply, by public facts, with {people:,} people{rows}: {listed}. "
         f"What helps: {', '.join(helps)}. To ask all the same: {ANYWAY}. "
@@ -110,8 +122,7 @@ def check_replies(
     prepared: PreparedRelease,
     schema: Schema,
     people: int | None,
-    dearer: Callable[[int], PreparedRelease],
-    bare: Callable[[], PreparedRelease],
+    tried: Remedies,
 ) -> None:
     """Refuse answers that would most likely be no reply, or noise alone; warn where the number of people is private.
 
@@ -123,10 +134,8 @@ def check_replies(
         Who a person is, and which columns have bounds.
     people : int or None
         The public or declared number of persons.
-    dearer : callable
-        The same questions at so many times the loss, or a refusal.
-    bare : callable
-        The same questions without intervals where they can do without, or a refusal.
+    tried : Remedies
+        What is tried for what would help.
 
     Raises
     ------
@@ -149,7 +158,11 @@ def check_replies(
             "people = …, this is refused before it is charged."
         )
         return
-    helps = (_enough(people, found, dearer) or "a larger ε", _without_intervals(prepared, people, found, bare))
+    helps = (
+        _enough(people, found, tried.dearer) or "a larger ε",
+        _without_intervals(prepared, people, found, tried.bare),
+        _smaller_cap(schema.person, people, found, tried.capped),
+    )
     raise QuestionError(refusal(found, people, prepared.schema or schema, tuple(filter(None, helps))))
 
 
@@ -180,6 +193,31 @@ def _without_intervals(
         return ""
     chance = min(most(again[place][1].expected(people).replies) or 0.0 for place in places)
     return f"interval=no (P(reply) up to {shown(chance)})" if chance >= LIKELY else ""
+
+
+def _smaller_cap(
+    person: Person, people: int, found: Sequence[UnlikelyAnswer], capped: Callable[[int], PreparedRelease]
+) -> str:
+    """The words about the largest of a few smaller caps at which replies are likelier than none; empty for none."""
+    names = {one.asked.name for one in found}
+    for cap in _smaller(person):
+        try:
+            again = [(item, step) for item, step in pairs_of(capped(cap)) if item.name in names]
+        except Refusal:
+            continue
+        chance = min(most(step.expected(people).replies) or 0.0 for _, step in again)
+        if chance >= LIKELY:
+            told = f"rows = {{ at_most = {cap}, ceiling = {person.ceiling or person.rows} }}"
+            return f"a smaller cap, {told} (P(reply) up to {shown(chance)})"
+    return ""
+
+
+def _smaller(person: Person) -> Iterator[int]:
+    """Caps below the declared one, each about half of the one before; none where a release chooses the cap."""
+    cap = person.rows if person.ladder is None else 1
+    while cap > 1:
+        cap //= 2
+        yield cap
 
 
 def _nearly_sure(asked: Ask, step: Step, people: int) -> bool:

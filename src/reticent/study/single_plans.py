@@ -33,10 +33,13 @@ if TYPE_CHECKING:
             rho: Number | None,
             delta: Number | None,
             people: int | None,
+            rows: Number | None,
             override: str,
         ) -> Plan: ...
 
         def _assumed(self, people: int | None) -> tuple[int, bool]: ...
+
+        def _supposing(self, rows: Number | None) -> Planner: ...
 
         def _left_of_plan(self) -> Budget: ...
 
@@ -53,6 +56,7 @@ def session_plan(
     rho: Number | None = None,
     delta: Number | None = None,
     people: int | None = None,
+    rows: Number | None = None,
 ) -> Plan:
     """Plan a session: its price, its noise, and the chance that a question is answered. Free: no row is read.
 
@@ -68,6 +72,8 @@ def session_plan(
         How many rounds, answers above, improvements or answers it has.
     people : int, optional
         How many to assume; by default the declared number, else 10,000.
+    rows : number, optional
+        How many kept rows a person has on average, as for ``plan``.
 
     Returns
     -------
@@ -85,6 +91,7 @@ def session_plan(
     from reticent.study.cpu_time import of_records
     from reticent.study.plan import plan_of_one
 
+    study = study._supposing(rows)
     size, assumed = study._assumed(people)
     found = outlook(
         study,
@@ -97,11 +104,19 @@ def session_plan(
     person = study.schema.person
     takes = of_records(study._file(), len(columns), values_of(size, person.rows, person))
     budget = study._left_of_plan()
-    return plan_of_one(found.name, found.guarantee, found.expected, size, assumed=assumed, budget=budget, takes=takes)
+    return plan_of_one(
+        found.name, found.guarantee, found.expected, size, person, assumed=assumed, budget=budget, takes=takes
+    )
 
 
 def model_plan(
-    study: Planner, model: object, columns: Sequence[str], y: str | None = None, *, people: int | None = None
+    study: Planner,
+    model: object,
+    columns: Sequence[str],
+    y: str | None = None,
+    *,
+    people: int | None = None,
+    rows: Number | None = None,
 ) -> Plan:
     """Plan the fit of a model: its price, and its accuracy. Free: no row is read.
 
@@ -115,6 +130,8 @@ def model_plan(
         As for ``xy``.
     people : int, optional
         How many to assume; by default the declared number, else 10,000.
+    rows : number, optional
+        How many kept rows a person has on average, as for ``plan``.
 
     Returns
     -------
@@ -138,6 +155,7 @@ def model_plan(
     from reticent.study.handles import Columns, xy
     from reticent.study.plan import plan_of_one
 
+    study = study._supposing(rows)
     size, assumed = study._assumed(people)
     left, existing = study._left_of_plan()
     ledger = existing or Ledger.create(None, title=study.title, adjacency=study.schema.person.protected, budget=left)
@@ -156,9 +174,10 @@ def model_plan(
     if study._currency == "zcdp":
         guarantee = compose.in_zcdp(guarantee)
     name = f"{name}({', '.join(columns)}{'' if y is None else f'; {y}'})"
-    rows = values_of(size, study.schema.person.rows, study.schema.person)
-    takes = of_records(study._file(), len(columns) + (y is not None), rows, fits, each)
-    return plan_of_one(name, guarantee, expected, size, assumed=assumed, budget=(left, existing), takes=takes)
+    person = study.schema.person
+    read = values_of(size, person.rows, person)
+    takes = of_records(study._file(), len(columns) + (y is not None), read, fits, each)
+    return plan_of_one(name, guarantee, expected, size, person, assumed=assumed, budget=(left, existing), takes=takes)
 
 
 def synthesis_plan(
@@ -169,6 +188,7 @@ def synthesis_plan(
     rho: Number | None = None,
     delta: Number | None = None,
     people: int | None = None,
+    rows: Number | None = None,
     override: str = "",
 ) -> Plan:
     """Plan made-up rows: the price of the density behind them, its width and P(reply). Free: no row is read.
@@ -183,6 +203,8 @@ def synthesis_plan(
         As for ``synthesize``.
     people : int, optional
         How many to assume; by default the declared number, else 10,000.
+    rows : number, optional
+        How many kept rows a person has on average, as for ``plan``.
     override : str
         The reason for an epsilon above 10.
 
@@ -200,4 +222,4 @@ def synthesis_plan(
 
     asked = asked_density(columns, None, delta)
     with named_as(asked, call_of(columns)):
-        return study.plan([asked], epsilon=epsilon, rho=rho, delta=delta, people=people, override=override)
+        return study.plan([asked], epsilon=epsilon, rho=rho, delta=delta, people=people, rows=rows, override=override)

@@ -17,7 +17,7 @@ from reticent.certificate.particulars import Record, record_of
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError, Refusal, ReticentError, doors, refusing
 from reticent.privacy.cost import Cost
-from reticent.privacy.numbers import Number, read
+from reticent.privacy.numbers import Number
 from reticent.sessions import makers
 from reticent.study import single_plans
 from reticent.study.terms import StudyTerms
@@ -205,7 +205,7 @@ class Study(StudyTerms):
         from reticent.study.plan import plan_of
 
         joined, questions = preparation.join(self, questions)
-        of = joined if rows is None else preparation.supposing(joined, read(rows, "rows"))
+        of = joined._supposing(rows)
         within = preparation.cost_of_plan(self, (epsilon, rho, delta), override, people)
         prepared, size = preparation.settle_plan(of, questions, within, people, want)
         assumed = people is None and self.schema.person.people is None
@@ -262,7 +262,7 @@ class Study(StudyTerms):
 
         at_least_one(people)
         joined, questions = preparation.join(self, questions)
-        of = joined if rows is None else preparation.supposing(joined, read(rows, "rows"))
+        of = joined._supposing(rows)
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
         prepared = preparation.prepare(of, questions, Cost.read(epsilon, rho, delta, override), public)
         return rehearse(prepared, of.schema, people)

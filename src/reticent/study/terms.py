@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
 
 from reticent.data.format import in_database
 from reticent.data.schema import Schema
-from reticent.errors import BudgetError, LedgerError, QuestionError, Refusal, SpecError
+from reticent.errors import BudgetError, LedgerError, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.privacy.loss import Loss
+from reticent.privacy.numbers import Number, read, show
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
@@ -225,6 +226,19 @@ class StudyTerms:
         at_least_one(people)
         known = self.schema.person.people if people is None else people
         return (ASSUMED, True) if known is None else (known, False)
+
+    def _supposing(self, rows: Number | None) -> Self:
+        """The same study for a plan that supposes so many rows of a person; what it buys stays the same."""
+        if rows is None:
+            return self
+        supposed, person = read(rows, "rows"), self.schema.person
+        if not 1 <= supposed <= person.rows:
+            raise PublicParameterError(
+                f"rows is how many kept rows a person has on average: from 1 to {person.rows}, the most that are kept, "
+                f"got {show(supposed)}. Rows above the most count in nothing. Nothing was charged."
+            )
+        schema = replace(self.schema, person=replace(person, supposed=supposed))
+        return replace(self, spec=replace(self.spec, schema=schema))
 
     def _left_of_plan(self) -> Budget:
         """The budget that is left, with the ledger, if there is one already."""

@@ -48,7 +48,7 @@ class CapChoiceStep:
     ladder: CapLadder
     mechanism: Exponential
     setting: Setting
-    estimand: str = "the cap on rows of a person with the least estimated total error, cut rows and noise together"
+    estimand: str = "the cap on rows of a person with the least estimated error of a count, cut rows and noise together"
 
     @property
     def name(self) -> str:

@@ -23,7 +23,7 @@ from reticent.privacy import compose
 from reticent.privacy.convert import as_approx, rho_within
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PureDP, words
-from reticent.privacy.numbers import rough, show, two_digits
+from reticent.privacy.numbers import rough, two_digits
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
@@ -148,16 +148,21 @@ class CountStep:
     def _radius(self) -> int:
         return 0 if self.mechanism is None else self.mechanism.radius(BETA)
 
-    def _size(self, people: int) -> float | None:
+    def _size(self, rows: int) -> float | None:
         """Rows of a group where all are alike; None where there are no groups of expressions."""
-        keys, person = self.setting.keys, self.setting.schema.person
+        keys = self.setting.keys
         if keys is None or not keys.parts or not isinstance(self.query, Rows):
             return None
-        return values_of(people, person.rows, person) / len(keys.among)
+        return rows / len(keys.among)
 
     def crowded(self, people: int) -> str:
-        """The words about a product of groups with so little in each that noise is all there is; empty for others."""
-        keys, size = self.setting.keys, self._size(people)
+        """The words about a product of groups with so little in each that noise is all there is; empty for others.
+
+        As it refuses, it supposes as many rows of a person as there may be, where nobody told them.
+        """
+        keys, person = self.setting.keys, self.setting.schema.person
+        rows = people * person.rows if person.usual_rows is None else values_of(people, person.rows, person)
+        size = self._size(rows)
         if keys is None or size is None or len(keys.parts) < 2 or self._radius() <= WIDE * size:
             return ""
         each = f"groups of about {_rows(size)} rows, with a noise of ± {self._radius()}"
@@ -166,7 +171,8 @@ class CountStep:
     def expected(self, people: int) -> ExpectedAccuracy:
         """The noise does not depend on the rows: the same for any ``people``."""
         notes = ["public: no noise"] if self.mechanism is None else []
-        keys, size = self.setting.keys, self._size(people)
+        keys, person = self.setting.keys, self.setting.schema.person
+        size = self._size(values_of(people, person.rows, person))
         if keys is not None and size is not None:
             wide = ", fewer than the noise: ask for fewer groups" if size < self._radius() else ""
             notes.append(f"{len(keys.among):,} groups of about {_rows(size)} rows{wide}")
@@ -252,11 +258,7 @@ def total(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
     grid = grid_whole(low, high) if whole else grid_by_size(low, high)
     query = Total(asked.column, grid, setting.keys)
     made = noise(asked.mechanism, asked.name, query, setting, epsilon, public_facts.groups(setting))
-    caveats = list(public_facts.caveats_of(asked.column, (low, high), setting, "person"))
-    rows = setting.schema.person.rows
-    if rows > 1:
-        least, most = show(min(Fraction(0), rows * low)), show(max(Fraction(0), rows * high))
-        caveats.append(f"the total of each person counts as at least {least} and at most {most}")
+    caveats = public_facts.caveats_of(asked.column, (low, high), setting, "person")
     return CountStep(
         public_facts.title(asked, setting),
         query,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from reticent.statistics.estimand import capped, cut
+from reticent.statistics.estimand import capped, cut, person_totals
 from reticent.statistics.options import GEOMETRIC, check_bounds, read_high, read_low, read_mechanism
 from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 
@@ -52,7 +52,9 @@ class Sum(OfColumn):
 
     def estimand(self, setting: Setting) -> str:
         ends = cut(self.column, self.low, self.high, setting)
-        return f"sum of {self.column} over this table{ends}{capped(setting.schema.person, drawn=True)}"
+        if setting.weight is not None:
+            return f"sum of {self.column} over this table{ends}{capped(setting.schema.person, drawn=True)}"
+        return f"sum of {self.column} over this table{ends}{person_totals(self.column, self.low, self.high, setting)}"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
         from reticent.statistics.counts import count_step

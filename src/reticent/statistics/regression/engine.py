@@ -22,9 +22,9 @@ from reticent.statistics.regression.frame import Frame
 from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.squares import LeastSquares
+from reticent.statistics.shares import ASSUMED
 
 FEW: Final = 3  # coefficients, the intercept among them, that are always told by sums
-USUAL: Final = 10_000  # rows, where their number is not public
 
 Engine: TypeAlias = LeastSquares | Point | PlainSquares
 
@@ -37,6 +37,7 @@ def engine(
     complete: bool = False,
     clip: Fraction | None = None,
     worth: float = math.inf,
+    supposed: int | None = None,
 ) -> Engine:
     """The way by predicted error of usual columns.
 
@@ -54,25 +55,33 @@ def engine(
         Length of the longest row; None for what bounds allow.
     worth : float
         Greatest loss of variance by noise in the slopes.
+    supposed : int or None
+        The number of rows that the choice goes by; by default the public one, else 10,000.
 
     Returns
     -------
     Engine
     """
-    chosen = _engine(frame, price, people, complete, clip, worth)
+    rows = supposed or people or ASSUMED
+    chosen = _engine(frame, price, people, complete, clip, (worth, rows))
     if not price.delta or price.currency == "zcdp" or price.part < 1 or clip is not None:
         return chosen
-    pure = _engine(frame, replace(price, delta=Fraction(0)), people, complete, clip, worth)
+    pure = _engine(frame, replace(price, delta=Fraction(0)), people, complete, clip, (worth, rows))
     if isinstance(pure, PlainSquares):
         return chosen
     return pure if isinstance(chosen, PlainSquares) or pure.error() <= chosen.error() else chosen
 
 
 def _engine(
-    frame: Frame, price: Price, people: int | None, complete: bool, clip: Fraction | None, worth: float
+    frame: Frame,
+    price: Price,
+    people: int | None,
+    complete: bool,
+    clip: Fraction | None,
+    by: tuple[float, int],
 ) -> Engine:
-    """The way with the noise that goes with ``price``."""
-    sums, rows = LeastSquares(frame, price, people, complete, clip), people or USUAL
+    """The way with the noise that goes with ``price``, by the loss of variance and the rows of ``by``."""
+    sums, (worth, rows) = LeastSquares(frame, price, people, complete, clip), by
     width = len(frame.features) - int(frame.intercept)
 
     def tells(plan: LeastSquares | Point) -> bool:

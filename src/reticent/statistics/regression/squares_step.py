@@ -25,7 +25,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.statistics import public_facts
 from reticent.statistics.answer import NO_INTERVAL
 from reticent.statistics.column_step import GroupResult, PlannedStep
-from reticent.statistics.context import ExpectedAccuracy, NumberWidths, Setting
+from reticent.statistics.context import ExpectedAccuracy, NumberWidths, Setting, values_of
 from reticent.statistics.estimand import kept
 from reticent.statistics.price import Price
 from reticent.statistics.regression.assumed_columns import MIDDLE, TABLES, further, rows_of_keys, shown, usual
@@ -37,6 +37,7 @@ from reticent.statistics.regression.regress import Regression
 from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.replies import ALWAYS, LIKELY, NEVER, Replies, of_tables
 from reticent.statistics.scaling import Integers, refuse_too_many
+from reticent.statistics.shares import ASSUMED
 
 FINE: Final = 20  # a unit is about 2^-FINE of a column's range
 NONE: Final = (
@@ -189,7 +190,9 @@ def least_squares(
     if weight is not None and sample is not None:
         plan: Engine = LeastSquares(frame, price, people, times=sample.factor)
     else:
-        plan = engine(frame, price, people, complete=complete)
+        person = setting.schema.person.as_declared
+        supposed = values_of(setting.units or person.people or ASSUMED, person.rows, person)
+        plan = engine(frame, price, people, complete=complete, supposed=supposed)
     if plan.hopeless:
         raise QuestionError(
             f"{asked.name}: {people:,} rows are too few for a slope at this ε. A larger ε, more rows or fewer columns "

@@ -1,0 +1,171 @@
+"""Words of a plan: the cells of its lines, ranges over public shapes, and lines that a terminal holds.
+
+PlanLine --cells_of--> cells of text --table, folded--> lines of at most ``WIDTH`` characters
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Final, assert_never
+
+from reticent.privacy import loss as losses
+from reticent.privacy.loss import Loss, words
+from reticent.privacy.numbers import about
+from reticent.statistics.context import ExpectedAccuracy
+from reticent.statistics.replies import ALIKE, USUAL, Replies, shown
+
+HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
+WIDTH: Final = 80  # characters of a line of a plan that is printed
+FEW_SHAPES: Final = 4  # of which a note tells each
+
+
+def cells_of(name: str, loss: Loss, expected: ExpectedAccuracy) -> list[tuple[str, ...]]:
+    """The row of a question, and one for each coefficient of a model, in its own unit.
+
+    Parameters
+    ----------
+    name : str
+        Of the question.
+    loss : Loss
+    expected : ExpectedAccuracy
+
+    Returns
+    -------
+    list of tuple of str
+        A cell for each of ``HEADS``.
+    """
+    own = (
+        name,
+        _loss(loss),
+        _halves(expected.noise, [noise for _, noise, _ in expected.others], expected.unit),
+        _halves(expected.sampling, [one for *_, one in expected.others], expected.unit),
+        _reply(expected),
+        _note(expected),
+    )
+    each = expected.numbers
+    return [own, *((f"  {one.name}, {one.unit}", "", half(one.noise), half(one.sampling), "", "") for one in each)]
+
+
+def _loss(loss: Loss) -> str:
+    match loss:
+        case losses.PureDP(epsilon):
+            return f"ε {about(epsilon)}"
+        case losses.ApproxDP(epsilon, delta):
+            return f"ε {about(epsilon)}, δ {about(delta)}"
+        case losses.ZCDP(rho):
+            return f"ρ {about(rho)}"
+        case losses.ApproxZCDP(rho, delta):
+            return f"ρ {about(rho)}, δ {about(delta)}"
+        case losses.Renyi() | losses.GaussianDP() | losses.PLD():
+            return words(loss)
+        case _:
+            assert_never(loss)
+
+
+def _halves(usual: float | None, others: Sequence[float | None], unit: str) -> str:
+    """The usual half-width, with the least and the greatest of all public shapes where these are told apart."""
+    after = f" {unit}" if unit and usual is not None else ""
+    if usual is None or not _is_range(usual, others):
+        return half(usual) + after
+    every = [usual, *(width for width in others if width is not None)]
+    told, least, most = (f"{one:,.2g}" if one < 99.5 else f"{one:,.0f}" for one in (usual, min(every), max(every)))
+    return f"± {told} ({least}–{most}){after}"
+
+
+def half(width: float | None) -> str:
+    if width is None:
+        return "–"
+    return f"± {width:,.3g}" if width < 999.5 else f"± {width:,.0f}"
+
+
+def _reply(expected: ExpectedAccuracy) -> str:
+    """The probability of a reply, or the least and the greatest of all public shapes; – where none is stated."""
+    chances = [chance for _, chance in expected.replies]
+    return _span_of(chances) if chances else "–"
+
+
+def _note(expected: ExpectedAccuracy) -> str:
+    """The note, with the probability of a reply for each public shape where they differ."""
+    if len({shown(chance) for _, chance in expected.replies}) < 2:
+        return expected.note
+    told = " · ".join(f"{shape} {_span_of(chances)}" for shape, chances in _by_shape(expected.replies).items())
+    return f"{expected.note}; P(reply): {told}" if expected.note else f"P(reply): {told}"
+
+
+def _by_shape(replies: Replies) -> dict[str, list[float]]:
+    """Probabilities by public shape; of many shapes, by the last part of their names alone."""
+    found: dict[str, list[float]] = {}
+    for shape, chance in replies:
+        found.setdefault(shape if len(replies) <= FEW_SHAPES else shape.rpartition(", ")[2], []).append(chance)
+    return found
+
+
+def _span_of(chances: Sequence[float]) -> str:
+    low, high = shown(min(chances)), shown(max(chances))
+    return low if low == high else f"{low} to {high}"
+
+
+def shapes_of(lines: Sequence[ExpectedAccuracy]) -> list[str]:
+    """Names of the public shapes of the lines that show a range, each once; those alike but for numbers as a span."""
+    groups: dict[str, list[str]] = {}
+    for usual in lines:
+        others = usual.others
+        noises, samplings = [noise for _, noise, _ in others], [sampling for *_, sampling in others]
+        if _is_range(usual.noise, noises) or _is_range(usual.sampling, samplings):
+            for name in (USUAL, *(shape for shape, *_ in others)):
+                group = groups.setdefault(re.sub(r"[\d,./]+", "0", name), [])
+                group += [] if name in group else [name]
+    return [_span(names[0], names[-1]) for names in groups.values()]
+
+
+def _is_range(usual: float | None, others: Sequence[float | None]) -> bool:
+    """True where the half-widths of public shapes are told apart."""
+    every = [width for width in (usual, *others) if width is not None]
+    return usual is not None and max(every) > ALIKE * min(every)
+
+
+def _span(first: str, last: str) -> str:
+    """Two names of the same words but for numbers as one: a cap of 1 to 20."""
+    words, others = first.split(), last.split()
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(words, others, strict=False)))
+    return first if first == last else " ".join([*words, "to", *others[same:]])
+
+
+def table(cells: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows of text below each other; a long name is above its numbers, and no line is longer than ``WIDTH``."""
+    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    room = WIDTH - sum(wide[1:]) - 2 * (len(wide) - 1)
+    name = max((len(row[0]) for row in cells if len(row[0]) <= room), default=0)
+    lines: list[str] = []
+    for place, row in enumerate(cells):
+        if len(row[0]) > room and place:  # above names that have lines of their own no head is needed
+            lines += folded("", row[0])
+        told = "" if len(row[0]) > room else row[0]
+        numbers = (f"{text:>{width}}" for text, width in zip(row[1:-1], wide[1:-1], strict=True))
+        lines.append("  ".join([f"{told:<{name}}", *numbers, row[-1]]).rstrip())
+    return lines
+
+
+def folded(mark: str, text: str) -> list[str]:
+    """A text in lines of at most ``WIDTH``, which hang behind its mark."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=mark,
+        subsequent_indent=" " * (len(mark) or 2),
+        break_on_hyphens=False,
+    )
+
+
+def is_in(name: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def hidden(text: str, columns: Sequence[str]) -> str:
+    """A text with … for these columns, and one … for a list of them."""
+    for name in columns:
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
+    return re.sub("…(?:(?:,| and| or) …)+", "…", text)
