@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -457,6 +458,15 @@ def test_a_density_gives_the_same_numbers(name: str) -> None:
         numbers = [mass.value, mass.low, mass.high, *np.asarray(law.quantile([0.25, 0.5, 0.9])).ravel().tolist()]
     assert np.allclose(numbers, told["figures"], rtol=1e-9, atol=1e-12)
     assert len(law.sample(5)) == 5
+
+
+@pytest.mark.parametrize("name", [name for name in CERTIFICATES if "_density_" in name])
+def test_rows_of_a_density_of_old_say_what_became_of_records_without_a_value(name: str) -> None:
+    release = rt.read_release(certificate(name))
+    (asked,) = [answer.name for answer in release.answers if answer.law is not None]
+    made = release.synthetic(asked, rows=9)
+    (said,) = [one for one in made.good_for() if re.search(r"readable|rows lack a value", one)]
+    assert said in repr(made)
 
 
 @pytest.mark.parametrize("name", FIGURES["models"])

@@ -249,6 +249,16 @@ def test_a_selection_prints_and_draws_each_number_once() -> None:
             assert f"{number.value} ({number.interval})" in beside
 
 
+def test_every_result_with_answers_is_drawn() -> None:
+    opened, asked = study(), ["mean(cost) by ward", "count"]
+    for made in (
+        opened.release(asked, epsilon=1),
+        opened.rehearse(asked, epsilon=1),
+        opened.sql("SELECT COUNT(*) FROM study", epsilon=1),
+    ):
+        assert made.plot().axes[-1].get_xlabel() == "rows"
+
+
 def test_a_selection_without_a_row_or_a_number_is_drawn() -> None:
     opened = study()
     assert opened.sql("SELECT COUNT(*) AS n FROM study HAVING n > 1e6", epsilon=1).plot() is not None

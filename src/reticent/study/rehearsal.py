@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from reticent.data.schema import Schema
 from reticent.entropy import Replayed
@@ -17,6 +17,9 @@ from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer
 from reticent.study.allocation import PreparedRelease
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STREAM: Final = b"rehearsal"  # public: made-up rows need no secret
 
@@ -41,6 +44,13 @@ class Rehearsal(Mapping[str, Answer]):
 
     def __len__(self) -> int:
         return len(self.answers)
+
+    def plot(self) -> Figure:
+        """The made-up answers as ``release.plot`` draws real ones, without the units of their columns."""
+        from reticent.certificate.render.figure import figure_of
+        from reticent.certificate.render.panels import panels_of
+
+        return figure_of(panels_of(self.answers, {}))
 
     def __repr__(self) -> str:
         lines = [f"made-up rows for {self.people:,} people; your file was not read and nothing was charged"]

@@ -85,16 +85,15 @@ class Synthetic:
     @property
     def _odd(self) -> str:
         """The rule for records with a cell that cannot be read, by what is declared; empty where none can have one."""
-        declared = self.certificate.heading["columns"]
-        may = [name for name in self.columns if not declared[name]["complete"]]
-        dropped = [name for name in may if declared[name]["missing"] == "drop"]
+        told = self.certificate.heading["columns"]  # of version 0.1.0 without some of these fields
+        instead = {name: told[name].get("missing") for name in self.columns if not told[name].get("complete", False)}
+        dropped = [name for name, value in instead.items() if value in (None, "drop")]
         if self.density.missing is not None:
             return "rows lack a value as often as the release says"
         said = []
         if dropped:
             said.append(f"records without a readable {listed(dropped, 'or')} are left out, so no made-up row lacks one")
-        taken = [name for name in may if name not in dropped]
-        said += [f"an unreadable {name} counts as {declared[name]['missing']}" for name in taken]
+        said += [f"an unreadable {name} counts as {value}" for name, value in instead.items() if name not in dropped]
         return "; ".join(said)
 
     @property
