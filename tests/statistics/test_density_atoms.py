@@ -33,6 +33,7 @@ COST: Final[Column] = ("cost", Fraction(0), Fraction(600), False)
 AGE: Final[Column] = ("age", Fraction(18), Fraction(99), True)
 HOURS: Final[Column] = ("hours", Fraction(1), Fraction(99), True)
 KINDS: Final[tuple[Kind, ...]] = ("add_remove", "substitute")
+ENDS = "its bounds 0 and 600, where values beyond count too"
 
 
 def costs(n: int, zeros: float, seed: int, fee: float = 0.0) -> Floats:
@@ -141,7 +142,7 @@ def test_the_share_that_is_told_is_found_and_a_third_of_it_is_not(kind: Kind, mo
     """40 tables with so many zeros, at 95 %: more than 7 misses have probability 1e-3; of a third most are missed."""
     plan, n = made(COST, kind=kind, epsilon="0.5"), 2_000
     ((told,),) = plan.noticed(plan.auto, (), (float(n), 1), [1])
-    assert told.among == "0 and 600"
+    assert told.among == ENDS
     monkeypatch.setattr(module.PartitionDraw, "density", counted)
     for share, least, most in ((told.share, 33, 40), (told.share / 3.0, 0, 20)):
         rows = np.where(np.arange(n) < round(share * n), 0.0, 50.0 + np.arange(n) / n)
@@ -156,11 +157,11 @@ def test_any_value_is_found_where_the_number_of_records_is_worth_a_search() -> N
     found = drawn(plan, costs(20_000, 0.2, 1, fee=0.1), "fee")
     assert [value for value, _ in found.atoms] == [0.0, 37.45]
     assert found.probability(37.45, 37.45).value == pytest.approx(0.08, abs=0.012)
-    assert {one.among for one in found.noticed} == {"0 and 600", "the 601 multiples of 1", "any other value"}
+    assert {one.among for one in found.noticed} == {ENDS, "the 601 multiples of 1", "any other value"}
     assert any("any other value" in line for line in found.words)
     few = drawn(plan, costs(1_500, 0.2, 1, fee=0.1), "few")
     assert [value for value, _ in few.atoms] == [0.0]
-    assert [one.among for one in few.noticed] == ["0 and 600"]
+    assert [one.among for one in few.noticed] == [ENDS]
     assert any("all others are spread" in line for line in few.words)
     assert from_json(found.to_json()) == found
     assert from_json(found.to_json()).noticed == found.noticed
