@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal
 
-from reticent.conformance.accounting_check import Verdict, again
+from reticent.conformance.built_in_plans import built_in, robust
+from reticent.conformance.kit import CaseCheck, KitReport
 from reticent.privacy import compose, convert
 from reticent.privacy.loss import words
+from tests.assurance.accounting_check import Verdict, again
 from tests.assurance.claims import Line
 
 if TYPE_CHECKING:
@@ -110,6 +112,19 @@ def lines() -> Iterator[Line]:
             None if least is None or least.is_infinite() else Fraction(least),
             LINE_OF[worst.verdict],
         )
+
+
+def check() -> KitReport:
+    """A line for each built-in plan: no node of its proof states less than laws that can be listed lose."""
+    return KitReport(tuple(_plans()))
+
+
+def _plans() -> Iterator[CaseCheck]:
+    for name, prepared, _ in (*built_in(), *robust()):
+        found = again(prepared.guarantee)
+        wrong = "; ".join(one.words for one in found if one.verdict == "too small")
+        listed = f"{sum(one.share is not None for one in found)} of {len(found)} losses listed"
+        yield CaseCheck(f"losses of {name}", "not below laws", "fail" if wrong else "pass", wrong or listed)
 
 
 RANK: Final[dict[Verdict, int]] = {"holds": 0, "not listed": 1, "too large": 2, "too small": 3}

@@ -15,7 +15,17 @@ from reticent.conformance.alarm import Alarm
 from reticent.conformance.kit import KitReport
 from reticent.conformance.plan_audit import QUICK
 from reticent.conformance.report import Named, ReportPart, Section, Tell, Verifications, counted, fewer, refuted, until
-from tests.assurance import coverage, exact, models, release_path, system_path, workflows
+from tests.assurance import (
+    accounting_lines,
+    certificate_changes,
+    coverage,
+    exact,
+    models,
+    reader_rows,
+    release_path,
+    system_path,
+    workflows,
+)
 from tests.assurance.claims import Line
 
 Part: TypeAlias = Literal["exact", "learned", "kit", "plans"]
@@ -26,6 +36,9 @@ LEARNED_HEADS: Final = ("verdict", "session or model", "pairs", "noise calls", "
 PATHS: Final[tuple[tuple[str, Callable[[], KitReport]], ...]] = (
     ("the path of a release, on the system's coins", lambda: system_path.check()),
     ("a release, from charge to answer", lambda: release_path.check()),
+    ("readers, row by row", lambda: reader_rows.check()),
+    ("changed certificates", lambda: certificate_changes.check()),
+    ("losses of built-in plans, listed again", lambda: accounting_lines.check()),
 )
 
 

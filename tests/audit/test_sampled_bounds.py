@@ -16,14 +16,15 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.conformance import lower_bounds as sampled
-from reticent.conformance.events import OutputParts, reachable
-from reticent.conformance.lower_bounds import LowerBounds, bound, excess, fit, least_share, most_share, support
+from reticent.conformance.events import OutputParts
+from reticent.conformance.lower_bounds import LowerBounds, bound, excess, fit, least_share, most_share
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.exact.sampling import discrete_gaussian, discrete_laplace
 from reticent.mechanisms.gaussian import scalar_loss
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from tests.assurance.reachability import reachable, support
 
 Chance = np.random.Generator
 Outputs = list[Any] | NDArray[Any]

@@ -13,7 +13,6 @@ from math import prod
 
 import pytest
 
-from reticent.conformance import accounting_check
 from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_bounds, exp_up
@@ -22,6 +21,7 @@ from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP
 from reticent.privacy.rederivation import rederive
+from tests.assurance import accounting_check
 
 NEAR = Adjacency("add_remove")
 LOSSES = [

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.conformance.accounting_check import again
 from reticent.errors import BudgetError, CheckError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.mechanisms.exponential import Exponential
@@ -28,6 +27,7 @@ from reticent.privacy.pairs import Coin, Highest
 from reticent.privacy.profiles import delta, renyi
 from reticent.privacy.rederivation import rederive
 from reticent.privacy.sensitivity import L1, L2, Linf
+from tests.assurance.accounting_check import again
 
 PERSON = Adjacency("add_remove")
 OTHERS = Adjacency("substitute")

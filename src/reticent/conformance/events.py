@@ -17,15 +17,13 @@ Nothing here needs to be right for a bound to be valid; a poor event gives a low
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-from reticent.errors import PublicParameterError
 
 Sample: TypeAlias = Sequence[object] | NDArray[Any]
 Codes: TypeAlias = NDArray[np.int64]
@@ -344,47 +342,3 @@ def _several(values: Floats, every: list[Floats], training: NDArray[np.int64]) -
     yield _listed("order", order, training)
     ranked = np.sort(filled, axis=1)
     yield _listed("equal numbers", (ranked[:, 1:] == ranked[:, :-1]).sum(axis=1), training)
-
-
-# --- outputs that only one side can give -----------------------------------------------------------------------------
-
-
-def reachable(
-    outputs: Floats,
-    forward: Callable[[NDArray[np.int64]], Floats],
-    guess: Callable[[Floats], NDArray[np.int64]],
-    *,
-    around: int = 8,
-) -> NDArray[np.bool_]:
-    """Mask of the float outputs that a sampler which maps whole-number draws by ``forward`` can give at all.
-
-    Parameters
-    ----------
-    outputs : array of float
-    forward : function
-        From draws (``u * 2**53`` of a uniform float u) to outputs, in the sampler's own arithmetic; monotone.
-    guess : function
-        About which draw gives an output.
-    around : int
-        Draws on either side of the guess that are tried. An output that is not between those tried counts as reachable,
-        so that "not reachable" stands whatever the guess.
-
-    Returns
-    -------
-    array of bool
-        Shape of ``outputs``.
-
-    Raises
-    ------
-    PublicParameterError
-        Unless ``around`` >= 1.
-    """
-    if around < 1:
-        raise PublicParameterError(f"around must be >= 1, got {around}")
-    centre = guess(outputs)
-    hit = np.zeros(len(outputs), bool)
-    for step in range(-around, around + 1):
-        hit |= forward(centre + step) == outputs
-    first, last = forward(centre - around), forward(centre + around)
-    inside: NDArray[np.bool_] = (np.minimum(first, last) < outputs) & (outputs < np.maximum(first, last))
-    return hit | ~inside

@@ -22,7 +22,6 @@ from reticent.privacy.numbers import about, show
 
 Kind: TypeAlias = Literal[
     "answer",
-    "arithmetic",
     "bypass",
     "calls",
     "certificate",
@@ -32,7 +31,6 @@ Kind: TypeAlias = Literal[
     "order",
     "proof",
     "public",
-    "reader",
     "release",
     "sensitivity",
     "type",

@@ -363,22 +363,6 @@ def claims(guarantee: Guarantee) -> tuple[Loss, ...]:
     return (guarantee.loss, convert.as_pld(guarantee).loss)
 
 
-# --- outputs that only one side can give -----------------------------------------------------------------------------
-
-
-def support(impossible: NDArray[Any], *, beta: float = 1e-3) -> float:
-    """The least delta any epsilon needs, from outputs of one neighbour that the other can never give.
-
-    Parameters
-    ----------
-    impossible : array of bool
-        For independent outputs on one neighbour, whether the other cannot give them; see ``events.reachable``.
-    beta : float
-        The probability that the bound is too high.
-    """
-    return least_share(int(np.count_nonzero(impossible)), len(impossible), beta)
-
-
 # --- samples against a stated law ------------------------------------------------------------------------------------
 
 

@@ -1,34 +1,26 @@
-"""Made-up rows through the readers of real tables: arrays, Arrow, CSV, JSON lines, workbooks and Parquet.
+"""Made-up rows through the readers of real tables: arrays, text, CSV and Parquet.
 
     engine()                            opens tables of families on one engine that is started once
     opened(form, made, place, folder)   one table of a family, written in a form and opened as a study's would be
-    uneven(schema)                      what a reader makes of a row because of the rows beside it, if anything
 
-A guarantee counts the rows in which neighbours differ. That is the number of *persons'* rows only if a reader makes the
-same of a row whatever else is in the table: reading must commute with putting tables one after the other. So a table is
-read whole, cut in two at several places, and row by row, and the cells are compared. The CSV file also has rows that
-are cut short, too long, not UTF-8, or quoted over several lines. Some have a cell longer than the reader's limit.
+Every pair of an audit is read in one of these forms, so a reader that looks at other rows changes what is compared.
+The source tree tries each reader row by row besides (``tests/assurance/reader_rows.py``).
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
-from xml.sax.saxutils import escape
 
-from reticent.conformance.neighbours import Cell, Family, KeyedDice, MemoizedTable, Row, families, stored
+from reticent.conformance.neighbours import Cell, Family, MemoizedTable, stored
 from reticent.data.engines.duckdb import DUCKDB, DuckDBSession
 from reticent.data.engines.engine import EngineSession
-from reticent.data.files import LONGEST_CELL
 from reticent.data.format import Limits
 from reticent.data.schema import Schema
 from reticent.data.source import Source, open_source, with_numbers
@@ -37,32 +29,17 @@ from reticent.data.table import EngineFailure, QueryResult, Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Form: TypeAlias = Literal["arrays", "csv", "parquet", "text", "arrow", "lines", "workbook"]
-Fault: TypeAlias = Literal["none", "short", "more", "bytes", "wide"]
-Read: TypeAlias = list[tuple[object, ...]]
+Form: TypeAlias = Literal["arrays", "csv", "parquet", "text"]
 
 FORMS: Final[tuple[Form, ...]] = ("arrays", "parquet", "csv", "text")  # in which families are opened, in turn
-EACH: Final[tuple[Form, ...]] = (
-    "arrays",
-    "text",
-    "arrow",
-    "csv",
-    "parquet",
-    "lines",
-    "workbook",
-)  # in which rows are read one by one
-FAULTS: Final[tuple[Fault, ...]] = ("none", "none", "short", "more", "bytes", "wide")  # of a line of a CSV file
-MOST: Final = 24  # rows that are read one by one
 GROUP: Final = 3  # rows of a row group in a Parquet file
-LONG: Final = "9" * (LONGEST_CELL + 2)
-ODD_TEXTS: Final[tuple[str, ...]] = ('a "quoted" one', "two\nlines", "a,b", "\r", '"', "a\x00b", "é", LONG)
 
 
 def opened(form: Form, made: Family, place: int, folder: Path) -> Source:
     """One table of a family as a source; files are written to ``folder``.
 
-    ``arrays`` has columns in their storage, ``text`` the same with every column as text. ``csv``, ``lines`` and
-    ``workbook`` are one file each, ``parquet`` two files read as one pattern.
+    ``arrays`` has columns in their storage, ``text`` the same with every column as text. ``csv`` is one file,
+    ``parquet`` two files read as one pattern.
 
     Parameters
     ----------
@@ -83,17 +60,11 @@ def opened(form: Form, made: Family, place: int, folder: Path) -> Source:
             return open_source(made.columns(place), made.schema)
         case "text":
             return open_source(as_text(made).columns(place), made.schema)
-        case "arrow":
-            return open_source(_arrow(made, place), made.schema)
         case "csv":
             lines = [record([row[name] for name in made.storage]) for row in made.tables[place]]
-            return with_numbers(open_source(_csv(folder, made, lines), made.schema), made.schema)
-        case "lines":
-            return open_source(_lines_of(folder, made, made.tables[place]), made.schema)
-        case "workbook":
-            return open_source(_workbook(folder, made, made.tables[place]), made.schema)
+            return with_numbers(open_source(write_csv(folder, made, lines), made.schema), made.schema)
         case "parquet":
-            return open_source(_parquet(folder, _arrow(made, place)), made.schema)
+            return open_source(_parquet(folder, arrow_table(made, place)), made.schema)
 
 
 def as_text(made: Family) -> Family:
@@ -104,71 +75,21 @@ def as_text(made: Family) -> Family:
 def record(cells: Sequence[Cell]) -> bytes:
     """A line of a CSV file (RFC 4180), its end included."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(["" if cell is None else _spelled(cell) for cell in cells])
+    csv.writer(line, lineterminator="\r\n").writerow(["" if cell is None else spelled(cell) for cell in cells])
     return line.getvalue().encode("utf-8", "surrogateescape")
 
 
-def _spelled(cell: Cell) -> str:
+def spelled(cell: Cell) -> str:
     return str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 
-def _csv(folder: Path, made: Family, lines: Sequence[bytes]) -> Path:
+def write_csv(folder: Path, made: Family, lines: Sequence[bytes]) -> Path:
     path = folder / "table.csv"
     path.write_bytes(record(list(made.storage)) + b"".join(lines))
     return path
 
 
-def _lines_of(folder: Path, made: Family, rows: Sequence[Row]) -> Path:
-    path = folder / "table.jsonl"
-    lines = (json.dumps({name: row[name] for name in made.storage}) for row in rows)
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return path
-
-
-def _workbook(folder: Path, made: Family, rows: Sequence[Row]) -> Path:
-    """A workbook of the parts that a sheet needs, its texts shared.
-
-    Like a sheet of an office it has a column more than is declared: without it a row that lacks every cell is none.
-    """
-    cells: list[list[Cell]] = [[*made.storage, "line"], *([*(row[name] for name in made.storage), 1] for row in rows)]
-    texts = [*dict.fromkeys(cell for row in cells for cell in row if isinstance(cell, str))]
-    sheet = "".join(f"<row>{''.join(_cell(cell, texts) for cell in row)}</row>" for row in cells)
-    relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    parts = {
-        "_rels/.rels": f'<R><Relationship Id="a" Type="{relations}/officeDocument" Target="xl/workbook.xml"/></R>',
-        "xl/workbook.xml": f'<w xmlns:r="{relations}"><sheet name="rows" r:id="a"/></w>',
-        "xl/_rels/workbook.xml.rels": f'<R><Relationship Id="a" Type="{relations}/worksheet" Target="rows.xml"/>'
-        f'<Relationship Id="b" Type="{relations}/sharedStrings" Target="texts.xml"/></R>',
-        "xl/rows.xml": f"<w><sheetData>{sheet}</sheetData></w>",
-        "xl/texts.xml": f"<s>{''.join(f'<si><t>{_escaped(text)}</t></si>' for text in texts)}</s>",
-    }
-    path = folder / "table.xlsx"
-    with zipfile.ZipFile(path, "w") as package:
-        for name, text in parts.items():
-            package.writestr(name, text)
-    return path
-
-
-def _cell(cell: Cell, texts: Sequence[str]) -> str:
-    match cell:
-        case None:
-            return '<c><f>""</f></c>'
-        case str():
-            return f'<c t="s"><v>{texts.index(cell)}</v></c>'
-        case bool():
-            return f'<c t="b"><v>{int(cell)}</v></c>'
-        case _:
-            return f"<c><v>{cell!r}</v></c>"
-
-
-def _escaped(text: str) -> str:
-    """A text as Excel writes it: characters that XML lacks by their number."""
-    text = text.replace("_x", "_x005F_x").encode("utf-8", "replace").decode()
-    text = "".join(c if c in "\t\n" or c >= " " else f"_x{ord(c):04X}_" for c in text)
-    return escape(text)
-
-
-def _arrow(made: Family, place: int) -> pa.Table:
+def arrow_table(made: Family, place: int) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
@@ -177,7 +98,7 @@ def _arrow(made: Family, place: int) -> pa.Table:
     for name, storage in made.storage.items():
         cells = [row[name] for row in made.tables[place]]
         if storage == "text":
-            columns.append(pa.array([None if cell is None else _spelled(cell) for cell in cells], pa.string()))
+            columns.append(pa.array([None if cell is None else spelled(cell) for cell in cells], pa.string()))
             continue
         values = stored(cells, storage)
         mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
@@ -237,105 +158,3 @@ def engine() -> Iterator[Opener]:
             return MemoizedTable(_WarmTable(opened(form, made, place, folder), made.schema, started._connection.cursor))
 
         yield open_table
-
-
-# --- row by row -------------------------------------------------------------------------------------------------------
-
-
-def uneven(schema: Schema, key: str = "readers") -> Iterator[tuple[Form, str]]:
-    """Rows that a reader reads otherwise because of other rows: the form of the table, and words.
-
-    Parameters
-    ----------
-    schema : Schema
-        The public schema; no row of a study is opened.
-    key : str
-        What the made-up rows follow from.
-    """
-    made = _table(schema, key)
-    lines = _lines(made, KeyedDice(f"lines {key}"))
-    with TemporaryDirectory(prefix="reticent-audit-") as folder:
-        for form in EACH:
-            try:
-                told = _RowFile(form, made, lines, Path(folder)).unlike()
-            except Exception as cause:  # a reader takes any row; these are made up, so the cause may be shown
-                told = f"the reader raises {type(cause).__name__}: {cause}"
-            if told:
-                yield form, told
-
-
-@dataclass(frozen=True, slots=True)
-class _RowFile:
-    """A table of which any stretch of rows can be written and read alone."""
-
-    form: Form
-    made: Family
-    lines: Sequence[bytes]
-    folder: Path
-
-    def read(self, first: int, stop: int) -> Read:
-        part = replace(self.made, tables=(self.made.tables[0][first:stop],))
-        if self.form == "csv":
-            source = open_source(_csv(self.folder, self.made, self.lines[first:stop]), self.made.schema)
-            return cells_of(with_numbers(source, self.made.schema), part)
-        return cells_of(opened(self.form, part, 0, self.folder), part)
-
-    def unlike(self) -> str:
-        """Words about the first cut at which the parts, read alone, are not the whole; empty if there is none."""
-        size = len(self.lines)
-        for stop in (size, size - 1):  # one of them is even
-            whole = self.read(0, stop)
-            if len(whole) != stop:
-                return f"a table of {stop} rows is read as {len(whole)} rows"
-            for cut in (1, stop // 2, stop - 1):
-                if self.read(0, cut) + self.read(cut, stop) != whole:
-                    return f"{stop} rows are read as something else than the first {cut} and the other {stop - cut}"
-        for place, row in enumerate(self.read(0, size)):
-            if self.read(place, place + 1) != [row]:
-                return f"row {place + 1} of {size} is read as something else than the same row alone"
-        return ""
-
-
-def _table(schema: Schema, key: str) -> Family:
-    """A family whose only table has a few rows of every mood, with texts that a file has to quote."""
-    dice = KeyedDice(f"rows {key}")
-    first, second = islice(families(schema, f"rows {key}"), 2)
-    rows = [row for made in (first, second) for row in dice.shuffled(made.tables[-1])[: MOST // 2]]
-    texts = [name for name, storage in first.storage.items() if storage == "text"]
-    for place, text in enumerate(ODD_TEXTS[: len(rows)]):
-        if texts:
-            rows[place] = {**rows[place], dice.pick(texts): text}
-    return replace(first, tables=(tuple(dice.shuffled(rows)),), pairs=())
-
-
-def _lines(made: Family, dice: KeyedDice) -> list[bytes]:
-    """The table as lines of a CSV file, some of them faulty."""
-    return [_faulty(record([row[name] for name in made.storage]), dice.pick(FAULTS)) for row in made.tables[0]]
-
-
-def _faulty(line: bytes, fault: Fault) -> bytes:
-    match fault:
-        case "none":
-            return line
-        case "short":
-            return b"1\r\n"
-        case "more":
-            return line.removesuffix(b"\r\n") + b",more,and more\r\n"
-        case "bytes":
-            return b"\xff\xfe" + line
-        case "wide":
-            return line.removesuffix(b"\r\n") + b"," + LONG.encode() + b"\r\n"
-
-
-def cells_of(source: Source, made: Family) -> Read:
-    """Every row of a source with the types and the bits of its cells."""
-    names = list(made.storage)
-    rows: Read = []
-    for batch in source.batches(names):
-        columns = [[_bits(cell) for cell in batch.column(place).to_pylist()] for place in range(len(names))]
-        rows += zip(*columns, strict=True)
-    return rows
-
-
-def _bits(cell: object) -> object:
-    return type(cell).__name__, cell.hex() if isinstance(cell, float) else cell

@@ -171,7 +171,8 @@ NOT_RUN: Final[dict[Part, str]] = {
     "kit": "The mechanisms were not put through the conformance kit this time: reticent audit --kit.",
 }
 NOT_HERE: Final[dict[str, str]] = {
-    "exact": "Exact laws were not computed: python -m tests.assurance --exact, in the source.",
+    "exact": "Exact laws were not computed, and no loss was listed again: python -m tests.assurance --exact, in the "
+    "source.",
     "sessions_and_models": "Sessions and models were not run on made-up neighbours: python -m tests.assurance "
     "--learned, in the source.",
 }
@@ -189,7 +190,8 @@ NEVER: Final = (
     "That Python, NumPy, the engine and the processor calculate as they should.",
     "Time, memory, logs and whatever else can be seen of a running machine; who can read the raw file.",
     "What is drawn from a density, the scores of a model, the estimates of a survey; fits to arrays, which are read in "
-    "another way than those to columns of a study. They are tested, but not by this command.",
+    "another way than those to columns of a study; files other than CSV and Parquet. They are tested, but not by this "
+    "command.",
     "The ledger on a disk, crashes and tampering. They are tested, but not by this command: docs/assurance.md in the "
     "source.",
     "Intent. A program that was changed on purpose can behave while it is watched.",
@@ -320,12 +322,11 @@ def _of_plans(found: tuple[Named, ...], *, own: bool) -> Section:
         "nothing published depends on one person but through the noise, and no exact number moves further than its "
         "noise was made for",
         "the program that reads, answers and certifies was run on a made-up table and on one that differs in one "
-        "person, as arrays and as files, with the same noise; the readers row by row; the losses of the proof were "
-        "listed again; and one made-up release of each plan was charged to a scratch ledger, held against what was "
-        "drawn, verified, changed and refused",
+        "person, as arrays and as files, with the same noise; and one made-up release of each plan was charged to a "
+        "scratch ledger, held against what was drawn, and verified",
         f"{counted(len(found), *(('plan of the study', 'plans of the study') if own else ('built-in plan',)))}, "
         f"{counted(sum(len(audited.answers) for _, audited in found), 'answer')}, {pairs:,} pairs of tables, "
-        f"{calls:,} noise calls, {sum(audited.losses for _, audited in found)} losses",
+        f"{calls:,} noise calls",
         f"{f'{len(wrong)} of {len(found)} refuted' if wrong else 'all passed'} on {pairs:,} made-up pairs{most}",
         not wrong,
         tuple(f"{name or 'as asked'}: {audited.reason}" for name, audited in wrong),

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from reticent.conformance.events import Floats, Sample
-from reticent.conformance.lower_bounds import bound, support
+from reticent.conformance.lower_bounds import bound
 from reticent.entropy import Entropy, Replayed, system
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
@@ -22,6 +22,7 @@ from reticent.privacy.loss import ApproxDP, Loss, PureDP, words
 from reticent.privacy.numbers import about
 from tests.assurance.claims import verify
 from tests.assurance.coins import agree, coin_law
+from tests.assurance.reachability import support
 from tests.assurance.timing import requests, timed
 
 S = TypeVar("S")
@@ -217,7 +218,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Outputs about one neighbour that the other cannot give: ``events.reachable``, ``lower_bounds.support``."""
+    """Outputs about one neighbour that the other cannot give: ``reachability.reachable``, ``reachability.support``."""
 
     claim: Loss
     tool: str = "support"

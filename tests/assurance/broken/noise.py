@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.conformance.events import Floats, Sample, reachable
+from reticent.conformance.events import Floats, Sample
 from reticent.entropy import Entropy, Replayed, SystemEntropy, system
 from reticent.errors import Refusal
 from reticent.exact import sampling
@@ -38,6 +38,7 @@ from tests.assurance.broken.exhibit import (
     Tried,
     one_by_one,
 )
+from tests.assurance.reachability import reachable
 
 NEAR: Final = Adjacency("add_remove")
 ONE: Final = PureDP(Fraction(1))
