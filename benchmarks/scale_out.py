@@ -25,9 +25,17 @@ from reticent.data import query_compiler
 from reticent.data.engines.duckdb import DUCKDB
 from reticent.data.engines.engine import EngineSession, Names
 from reticent.data.format import Limits
-from reticent.data.order_statistics import FetchedColumn, Needs, RunLength, SortedColumn, around, fetched
+from reticent.data.order_statistics import (
+    Bracket,
+    FetchedColumn,
+    Needs,
+    RunLength,
+    SortedColumn,
+    around,
+    fetch,
+    fetched,
+)
 from reticent.data.query import OrderedValues, Query, Total
-from reticent.data.rank_search import Bracket, fetch
 from reticent.data.schema import Person, Schema, grid_by_size, real
 from reticent.data.table import QueryResult, _Column, _columns, open_table
 from reticent.statistics.robust.reach import LogGrid, leave, ranks_of, reach

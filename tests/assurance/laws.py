@@ -22,7 +22,7 @@ import numpy as np
 from reticent.entropy import Entropy
 from reticent.errors import CheckError, Refusal
 from reticent.exact import sampling
-from reticent.exact.oracle import Oracle
+from reticent.exact.coins import Oracle
 from reticent.exact.rounding import scaled_exp_bounds
 
 BITS: Final = 256

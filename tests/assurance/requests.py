@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.exact import sampling
+from reticent.exact.coins import Oracle
 from reticent.exact.laplace import LARGEST
-from reticent.exact.oracle import Oracle
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric

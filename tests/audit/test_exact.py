@@ -25,7 +25,7 @@ from reticent.entropy import Entropy, Replayed
 from reticent.errors import CheckError, PublicParameterError, Refusal
 from reticent.exact import categorical, coins, gaussian, laplace, sampling
 from reticent.exact.alias_tables import AliasTable
-from reticent.exact.oracle import Oracle
+from reticent.exact.coins import Oracle
 from reticent.mechanisms import permute_and_flip, registry, weighted_selection
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.randomized_response import two_coins

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.data import rank_search
+from reticent.data import order_statistics
 from reticent.data.candidates import cells_on
 from reticent.data.format import Limits
 from reticent.data.order_statistics import (
@@ -427,8 +427,8 @@ def test_order_statistics_are_exact_wherever_the_engine_looks(
     person: Person, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With samples of a few values, so narrow that many a bracket misses: each run draws others."""
-    monkeypatch.setattr(rank_search, "SAMPLE", 6)
-    monkeypatch.setattr(rank_search, "WIDTHS", 0.3)
+    monkeypatch.setattr(order_statistics, "SAMPLE", 6)
+    monkeypatch.setattr(order_statistics, "WIDTHS", 0.3)
     schema = Schema(columns(), person)
     rows: list[Row] = [{**row, "who": f"p{nth % 90}"} for nth, row in enumerate(random_rows(random.Random(size), size))]
     asked: list[Query] = [query for query in queries() if isinstance(query, OrderedValues)]
@@ -450,8 +450,8 @@ ATOMS: dict[str, list[Cell]] = {
 def test_atoms_and_infinities_have_exact_order_statistics(
     name: str, narrow: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rank_search, "SAMPLE", 40)
-    monkeypatch.setattr(rank_search, "WIDTHS", narrow)
+    monkeypatch.setattr(order_statistics, "SAMPLE", 40)
+    monkeypatch.setattr(order_statistics, "WIDTHS", narrow)
     needs = Needs(((-3, 2), (48, 52), (60, 140), (199, 203)), ((1, 200), (50, 150), (-1, 201)))
     asked: list[Query] = [OrderedValues("x", Fraction(1, 4), needs), OrderedValues("x", Fraction(1, 4))]
     schema = Schema({"x": real()}, Person("add_remove"))

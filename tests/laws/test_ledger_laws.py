@@ -14,6 +14,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from reticent.errors import BudgetError, LedgerError
 from reticent.ledger import Ledger, Receipt, verify_export
+from reticent.ledger.book import MOST_A_MINUTE
 from reticent.ledger.events import (
     GENESIS,
     Amended,
@@ -28,7 +29,6 @@ from reticent.ledger.events import (
     Reserved,
     parse,
 )
-from reticent.ledger.refusals import MOST_A_MINUTE
 from reticent.ledger.replay import Row, problems
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency

@@ -14,9 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from reticent.data import rank_search
-from reticent.data.order_statistics import LARGEST, FetchedColumn, Needs, RunLength, SortedColumn, fetched, ordered
-from reticent.data.rank_search import Bracket, fetch
+from reticent.data import order_statistics
+from reticent.data.order_statistics import (
+    LARGEST,
+    Bracket,
+    FetchedColumn,
+    Needs,
+    RunLength,
+    SortedColumn,
+    fetch,
+    fetched,
+    ordered,
+)
 from reticent.errors import PublicParameterError
 
 VALUES = st.lists(
@@ -144,8 +153,8 @@ def same(one: FetchedColumn, other: FetchedColumn) -> bool:
 )
 def test_no_sample_changes_what_is_fetched(name: str, values: list[float], needs: Needs) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank_search, "SAMPLE", 8)
-        patch.setattr(rank_search, "WIDTHS", 0.5)  # narrow, so that brackets miss
+        patch.setattr(order_statistics, "SAMPLE", 8)
+        patch.setattr(order_statistics, "WIDTHS", 0.5)  # narrow, so that brackets miss
         scans = Loops(values, SAMPLES[name])
         assert same(fetch(scans, needs), fetched(scans.whole(), needs))
 
@@ -155,7 +164,7 @@ def test_a_fair_sample_fetches_little_once_and_a_bad_one_widens() -> None:
     needs = Needs(((7_400, 7_600), (22_400, 22_600)))
     fetched_rows = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank_search, "SAMPLE", 10_000)
+        patch.setattr(order_statistics, "SAMPLE", 10_000)
         for name, draw in {"fair": SAMPLES["fair"], "poor": lambda x: x[7_000:8_000]}.items():
             scans = Loops(stream.tolist(), draw)
             assert same(fetch(scans, needs), fetched(scans.whole(), needs))
@@ -167,9 +176,9 @@ def test_a_fair_sample_fetches_little_once_and_a_bad_one_widens() -> None:
 
 def test_an_unverified_bracket_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant that trusts the sample is seen by the test above."""
-    monkeypatch.setattr(rank_search, "SAMPLE", 8)
-    monkeypatch.setattr(rank_search, "WIDTHS", 0.5)
-    monkeypatch.setattr(rank_search._RankRuns, "holds", lambda *_: True)
+    monkeypatch.setattr(order_statistics, "SAMPLE", 8)
+    monkeypatch.setattr(order_statistics, "WIDTHS", 0.5)
+    monkeypatch.setattr(order_statistics._RankRuns, "holds", lambda *_: True)
     scans, needs = Loops([float(x) for x in range(60)], SAMPLES["low"]), Needs(((40, 44),))
     assert not same(fetch(scans, needs), fetched(scans.whole(), needs))
 
@@ -182,7 +191,7 @@ def test_an_empty_column_is_infinite() -> None:
 
 
 def test_equal_values_are_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rank_search, "SAMPLE", 8)
+    monkeypatch.setattr(order_statistics, "SAMPLE", 8)
     held: list[int] = []
 
     class Seen(Loops):

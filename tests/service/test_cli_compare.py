@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import reticent as rt
-from reticent.certificate.answer_json import answer_to_json
+from reticent.certificate.record import answer_to_json
 from reticent.study.release import Release
 from tests.support.cli_kit import run
 

@@ -24,7 +24,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.rederivation import rederive
 from reticent.statistics.answer import IncompleteRows
 from reticent.statistics.context import Setting
-from reticent.statistics.incomplete_rows import incomplete_step
+from reticent.statistics.counts.incomplete_share import incomplete_step
 from reticent.study.allocation import settle, understand
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import reticent as rt
-from reticent.ledger import Ledger, refusals
-from reticent.ledger.refusals import MOST_A_MINUTE, MOST_TEXT, RefusalLog
+from reticent.ledger import Ledger, book
+from reticent.ledger.book import MOST_A_MINUTE, MOST_TEXT, RefusalLog
 from tests.support.ledger_kit import charge, eps, forked, joined, ledger_at
 
 NOON = "2026-11-23T12:00:00Z"
@@ -39,7 +39,7 @@ def test_processes_share_the_most_of_a_minute(log: RefusalLog) -> None:
 
 
 def test_a_full_log_is_put_aside_and_texts_are_cut(log: RefusalLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refusals, "MOST_BYTES", 5_000)
+    monkeypatch.setattr(book, "MOST_BYTES", 5_000)
     for minute in range(49):
         log.note(f"2026-11-23T12:{minute:02d}:00Z", "anna", "ε" * 10_000, "5")
     assert log.file is not None

@@ -22,8 +22,8 @@ from reticent.outcome import Reply
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import shares
 from reticent.statistics.context import Setting
+from reticent.statistics.counts.incomplete_share import IncompleteStep, incomplete_step
 from reticent.statistics.group_vectors import noisy
-from reticent.statistics.incomplete_rows import IncompleteStep, incomplete_step
 
 if TYPE_CHECKING:
     from reticent.privacy.adjacency import Kind

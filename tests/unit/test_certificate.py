@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.certificate import schema
-from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate, read_certificate
 from reticent.certificate.keys import load_private, load_public, make_keys
 from reticent.certificate.officer import TIERS
-from reticent.certificate.record import NOT_DURABLE
+from reticent.certificate.record import NOT_DURABLE, answer_to_json
 from reticent.certificate.render.page import page
 from reticent.certificate.verify import derivable
 from reticent.errors import CheckError, LedgerError, PublicParameterError

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from reticent.certificate import schema
-from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
+from reticent.certificate.record import answer_to_json
 from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import CheckError

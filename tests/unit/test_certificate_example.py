@@ -6,8 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
+from reticent.certificate.record import answer_to_json
 from reticent.ledger import Ledger
 from reticent.mechanisms.exponential import Exponential
 from reticent.mechanisms.geometric import Geometric

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reticent.certificate import rules, schema
+from reticent.certificate import schema
 from reticent.errors import CheckError
 from tests.conventions.tree import ROOT
 
@@ -82,9 +82,9 @@ def test_an_attack_is_refused_by_the_path_of_its_field(place: Place, new: object
 
 
 def test_a_proof_is_followed_down_to_a_bound() -> None:
-    schema.well_formed(nested(rules.DEEPEST))
-    for levels in (rules.DEEPEST + 2, 300):
-        with pytest.raises(CheckError, match=f"more than {rules.DEEPEST} levels"):
+    schema.well_formed(nested(schema.DEEPEST))
+    for levels in (schema.DEEPEST + 2, 300):
+        with pytest.raises(CheckError, match=f"more than {schema.DEEPEST} levels"):
             schema.well_formed(nested(levels))
 
 
@@ -117,14 +117,14 @@ def test_a_share_of_incomplete_rows_has_the_form_of_its_outcome() -> None:
         ({"columns": ["x"], "outcome": "hidden"}, False),
     ):
         document = {**whole(), "answers": [{**answer, "incomplete": share}]}
-        assert (rules.problem_of(document) is None) == right, share
-        assert jsonschema.Draft202012Validator(rules.schema()).is_valid(document) == right, share
+        assert (schema.problem_of(document) is None) == right, share
+        assert jsonschema.Draft202012Validator(schema.schema()).is_valid(document) == right, share
 
 
 @pytest.mark.parametrize("rule", [{"minLength": 3}, {"properties": {"a": {"format": "date"}}}, {"$dynamicRef": "#"}])
 def test_a_keyword_that_is_not_known_is_refused(rule: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="no rule is known for"):
-        rules.compiled(rule)
+        schema.compiled(rule)
 
 
 @pytest.mark.parametrize("name", ["required", "pattern", "items", "additionalProperties", "not", "maximum"])
@@ -146,11 +146,11 @@ def test_a_rule_left_out_is_noticed(name: str) -> None:
         (("guarantee", "parameters"), {"a": "1e9999"}),
         (("adjacency", "rows"), 10**400),
     )
-    loose = rules.compiled(without(rules.schema()))
-    assert all(rules.problem_of(changed(place, new)) for place, new in attacks)
-    assert not all(rules.problem_of(changed(place, new), loose) for place, new in attacks)
+    loose = schema.compiled(without(schema.schema()))
+    assert all(schema.problem_of(changed(place, new)) for place, new in attacks)
+    assert not all(schema.problem_of(changed(place, new), loose) for place, new in attacks)
 
 
 def test_the_schema_is_in_the_folder_of_the_package() -> None:
-    jsonschema.Draft202012Validator.check_schema(rules.schema())
-    assert (Path(rules.__file__).parent / rules.FILE).is_file()
+    jsonschema.Draft202012Validator.check_schema(schema.schema())
+    assert (Path(schema.__file__).parent / schema.FILE).is_file()

@@ -10,8 +10,8 @@ import pytest
 
 import reticent as rt
 from reticent import calendar
-from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
+from reticent.certificate.record import answer_to_json
 from reticent.certificate.render import figure as drawing
 from reticent.certificate.render.figure import _apart, _date_ticks, bar, figure, pdf, svg
 from reticent.certificate.render.panels import edges_of, noise_ends, panels

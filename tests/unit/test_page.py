@@ -15,10 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.keys import load_private, make_keys
-from reticent.certificate.record import NOT_DURABLE, CertificateRecord
+from reticent.certificate.record import NOT_DURABLE, CertificateRecord, answer_to_json
 from reticent.certificate.render.figure import bar, figure, svg
 from reticent.certificate.render.notes import Notes, lines_of, notes
 from reticent.certificate.render.page import NO_REPLY_WORDS, fragment, page

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
+from reticent.certificate.record import answer_to_json
 from reticent.certificate.render import panels
 from reticent.certificate.render.figure import beside, svg
 from reticent.certificate.render.listing import listing

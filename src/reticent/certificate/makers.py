@@ -14,9 +14,9 @@ from fractions import Fraction
 from functools import reduce
 from typing import Final
 
-from reticent.certificate.answer_json import incomplete_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import ReleaseMetadata, by_ledger, columns_to_json, stated
+from reticent.certificate.record import incomplete_to_json
 from reticent.data.expression_text import write
 from reticent.data.joins import lines
 from reticent.data.schema import Schema

@@ -58,7 +58,7 @@ def compare(
     With --together or --discoveries answers may be named as well, by default all that fit. Exit code 3: one is no
     reply.
     """
-    from reticent.certificate.answer_json import answer_to_json
+    from reticent.certificate.record import answer_to_json
     from reticent.errors import QuestionError
     from reticent.outcome import NoReply
     from reticent.privacy.explain import as_data

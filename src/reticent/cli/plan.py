@@ -397,7 +397,7 @@ def rehearse(
     extensions: tuple[str, ...],
 ) -> None:
     """The same release on made-up rows: free, repeatable, about nobody. Your file is not read."""
-    from reticent.certificate.answer_json import answer_to_json
+    from reticent.certificate.record import answer_to_json
     from reticent.privacy.explain import as_data, sentence
 
     opened = study_of(study, extensions, engine)

@@ -1014,7 +1014,7 @@ FIRST, SECOND, PLACE = (f"the {nth} number goes here" for nth in ("first", "seco
 def scan_text(
     asked: Scan, table: str, unit: Fraction, place: int | None, dialect: Dialect, *numbers: float | int
 ) -> str:
-    """A statement over the doubles ``x`` of a table, of the group at ``place`` if any; ``data/rank_search.py``.
+    """A statement over the doubles ``x`` of a table, of the group at ``place`` if any; ``data/order_statistics.py``.
 
     Parameters
     ----------

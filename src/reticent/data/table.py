@@ -41,7 +41,16 @@ from reticent.data.engines.engine import (
     join_keys,
 )
 from reticent.data.format import Limits
-from reticent.data.order_statistics import FetchedColumn, Integers, Needs, Order, RunLength, SortedColumn
+from reticent.data.order_statistics import (
+    Bracket,
+    FetchedColumn,
+    Integers,
+    Needs,
+    Order,
+    RunLength,
+    SortedColumn,
+    fetch,
+)
 from reticent.data.query import (
     PARTS,
     CappedPersons,
@@ -59,7 +68,6 @@ from reticent.data.query import (
     WeightedTally,
     keys_of,
 )
-from reticent.data.rank_search import Bracket, fetch
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
 from reticent.data.source import Source, engine_of, open_source, with_numbers
 from reticent.data.transformations import flat, unfiltered

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact.coins import positive, rational, resumed, uniform
-from reticent.exact.oracle import Oracle
+from reticent.exact.coins import Oracle, positive, rational, resumed, uniform
 from reticent.exact.rounding import scaled_exp_bounds
 
 ERROR = 2.0**-49  # above the relative error of a float weight: 6 table entries, 6 products, 1 conversion, 2**-53 each

@@ -32,8 +32,7 @@ from reticent.exact.alias_tables import (
     ratio,
     scratch,
 )
-from reticent.exact.coins import positive, resumed, whole
-from reticent.exact.oracle import Oracle
+from reticent.exact.coins import Oracle, positive, resumed, whole
 from reticent.exact.rounding import exp_floor, scaled_exp_bounds
 
 if TYPE_CHECKING:

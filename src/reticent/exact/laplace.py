@@ -38,8 +38,7 @@ from reticent.exact.alias_tables import (
     ratio,
     scratch,
 )
-from reticent.exact.coins import positive, whole
-from reticent.exact.oracle import Oracle
+from reticent.exact.coins import Oracle, positive, whole
 from reticent.exact.rounding import scaled_exp_bounds
 
 if TYPE_CHECKING:

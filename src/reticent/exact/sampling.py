@@ -20,10 +20,9 @@ from reticent.exact.categorical import (
     categorical_scores,
     permute_and_flip,
 )
-from reticent.exact.coins import Bernoulli, BernoulliExp, Uniform, bernoulli, bernoulli_exp, uniform
+from reticent.exact.coins import Bernoulli, BernoulliExp, Oracle, Uniform, bernoulli, bernoulli_exp, uniform
 from reticent.exact.gaussian import DiscreteGaussian, discrete_gaussian, one_discrete_gaussian
 from reticent.exact.laplace import DiscreteLaplace, discrete_laplace, one_discrete_laplace
-from reticent.exact.oracle import Oracle
 
 Law: TypeAlias = (
     Uniform | Bernoulli | BernoulliExp | DiscreteLaplace | DiscreteGaussian | Categorical | PermuteAndFlipDraw

@@ -119,15 +119,15 @@ class MeanSize:
 
     def caveats(self, share: IncompleteRows | None) -> tuple[str, ...]:
         """The shares in words, and that of other columns none is told."""
-        from reticent.statistics.incomplete_rows import words
+        from reticent.statistics.counts.incomplete_share import words
 
         return (*(words(one, self.schema) for one in self.shares(share)), *self.left_out)
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """One sentence on the columns of which nothing is told, and how to ask: none where there are none."""
+        from reticent.statistics.counts.incomplete_share import instead
         from reticent.statistics.estimand import odd_cells
-        from reticent.statistics.incomplete_rows import instead
 
         if not self.untold or self.known.share(self.untold) is not None:
             return ()
@@ -169,7 +169,7 @@ def counted(
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.geometric import Geometric
     from reticent.privacy.sensitivity import L1, L2
-    from reticent.statistics.incomplete_rows import odd_among
+    from reticent.statistics.counts.incomplete_share import odd_among
 
     person = schema.person
     neighbours, cost = person.with_one_cap(), total * SIZE_SHARE

@@ -35,9 +35,9 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about, rough, show
 from reticent.statistics.context import ExpectedAccuracy, Setting, Step
+from reticent.statistics.counts.incomplete_share import IncompleteStep
 from reticent.statistics.dates import calendar_told
 from reticent.statistics.grammar import parse
-from reticent.statistics.incomplete_rows import IncompleteStep
 from reticent.statistics.prepare import prepare
 from reticent.statistics.replies import HUNDREDTH, TENTH, joined
 from reticent.statistics.statistic import Ask, Statistic, ask, ours

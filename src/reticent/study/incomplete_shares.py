@@ -21,9 +21,8 @@ from reticent.data.query import Query
 from reticent.data.schema import Person, Schema
 from reticent.outcome import Reply
 from reticent.statistics.answer import Answer, IncompleteRows
-from reticent.statistics.counts.incomplete_share import IncompleteShare
-from reticent.statistics.estimand import odd_cells
-from reticent.statistics.incomplete_rows import (
+from reticent.statistics.counts.incomplete_share import (
+    IncompleteShare,
     IncompleteStep,
     among,
     odd_among,

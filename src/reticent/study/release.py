@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, cast
 
-from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import ReleaseMetadata, columns_to_json, stated
+from reticent.certificate.record import answer_to_json
 from reticent.data.query import Query, columns_read, keys_of
 from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, QueryResult, Table

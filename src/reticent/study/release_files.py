@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from reticent.certificate.answer_json import cell_to_json
+from reticent.certificate.record import cell_to_json
 from reticent.errors import PublicParameterError
 from reticent.outcome import Reply
 from reticent.statistics.answer import Answer, Cell

@@ -1,20 +1,47 @@
-"""``incomplete(x, y)``: the share of rows with an odd cell in some columns."""
+"""``incomplete(x, y)``: the share of rows with an odd cell in some columns, asked for or told beside an answer.
+
+    odd_columns(asked, schema)    columns of a question that can hold odd cells, in the order of the schema
+    IncompleteStep                the share of rows with an odd cell in some columns, by geometric noise
+    words(beside, schema)         the caveat beside an answer
+
+A cell is odd if it is missing, cannot be read, or is not listed, whatever public value stands in for it. How the share
+of such rows is bought: ``shares.OddShare``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import attrs
 
+from reticent.data.expression_text import divided
+from reticent.data.expression_tree import key_text
 from reticent.data.formula import Expression
-from reticent.errors import PublicParameterError
-from reticent.statistics.estimand import capped, odd_cells
-from reticent.statistics.statistic import Dice, Statistic, read_column
+from reticent.data.query import Incomplete, Query, Rows
+from reticent.data.schema import Category, Integer, Key, Real, Schema
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.outcome import NO_REPLY
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import show
+from reticent.statistics import shares
+from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
+from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
+from reticent.statistics.estimand import capped, odd_cells, whole_cells
+from reticent.statistics.group_vectors import guarantee_of
+from reticent.statistics.intervals import FEW, too_few
+from reticent.statistics.public_facts import title
+from reticent.statistics.replies import of_any, passing
+from reticent.statistics.shares import OddShare, share_of
+from reticent.statistics.statistic import Ask, Dice, Statistic, read_column
 
 if TYPE_CHECKING:
-    from reticent.statistics.context import Setting, Step
+    from reticent.data.table import QueryResult
+    from reticent.entropy import Entropy
+    from reticent.statistics.context import Step
 
 
 def _names(columns: str | Expression | Iterable[str | Expression]) -> tuple[str, ...]:
@@ -62,10 +89,241 @@ class IncompleteShare(Statistic):
         return f"share of rows of this table with {odd_cells(self.of, setting.schema)}{capped(setting.schema.person)}"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
-        from reticent.statistics.incomplete_rows import incomplete_step
-
         return incomplete_step(self.of, setting, epsilon)
 
     @classmethod
     def made_up(cls, dice: Dice) -> IncompleteShare:
         return cls(dice.some(("x", "y", "k", "g", "h", "b"), 3))
+
+
+# --- step -------------------------------------------------------------------------------------------------------------
+
+
+DECLARED: Final = "if most of those cells are filled, declare how they are written: "
+OF_NUMBERS: Final = ("decimal", "thousands", "na")  # keys of a study that say how cells of a kind are written
+OF_DATES: Final = ("na", "format")
+OF_LISTS: Final = ("encoding", "na", "among")
+_PRODUCT: Final = re.compile(r"cross\((.*)\)", re.DOTALL)
+
+
+def odd_columns(asked: Ask, schema: Schema) -> tuple[str, ...]:
+    """The columns of a question, its groups included, that can hold odd cells: ``odd_among``."""
+    weights = () if asked.weighed_by is None else (asked.weighed_by,)
+    groups = () if asked.keys is None else asked.keys.columns
+    if asked.keys is not None and not all(name in schema.columns for name in groups):
+        groups = (asked.keys.column,)
+    return odd_among((*asked.statistic.columns, *groups, *weights), schema)
+
+
+def odd_among(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
+    """Those of some columns that are not complete, in the order of the schema: a share is the same in any order."""
+    found = {name for name in columns if not schema.column(name).complete}
+    return tuple(name for name in schema.columns if name in found)
+
+
+def among(columns: tuple[str, ...], schema: Schema) -> str:
+    """The part of an estimand that says which rows count: ``, among rows with a readable cost``."""
+    dropped = [name for name in columns if schema.column(name).stand_in is None]
+    taken = [f"an unreadable {name} counting as {_key(value)}" for name, value in _stand_ins(columns, schema)]
+    readable = f"among rows with {whole_cells(dropped, schema)}" if dropped else ""
+    return "".join(f", {part}" for part in (readable, *taken) if part)
+
+
+def _stand_ins(columns: tuple[str, ...], schema: Schema) -> list[tuple[str, Key | Fraction]]:
+    found = [(name, schema.column(name).stand_in) for name in columns]
+    return [(name, value) for name, value in found if value is not None]
+
+
+def _key(value: Key | Fraction) -> str:
+    return show(value) if isinstance(value, Fraction) else key_text(value)
+
+
+def _parts(column: str) -> list[str]:
+    """The parts of a product of groups, as a question names them; of another column itself."""
+    product = _PRODUCT.fullmatch(column)
+    return [column] if product is None else divided(product[1])
+
+
+def incomplete_step(
+    columns: tuple[str, ...], setting: Setting, epsilon: Fraction, of_rows: Fraction | None = None
+) -> IncompleteStep:
+    """The step that tells the share of incomplete rows for ``epsilon``.
+
+    ``of_rows`` is the scale of the noise of a number of rows that the release buys besides.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the share.
+    of_rows : Fraction, optional
+        Scale of the noise of a bought number of rows.
+
+    Returns
+    -------
+    IncompleteStep
+
+    Raises
+    ------
+    QuestionError
+        Groups beside the question.
+    """
+    if setting.keys is not None:
+        raise QuestionError("A share of incomplete rows is one for all groups: leave out 'by'. Nothing was charged.")
+    for name in columns:
+        setting.schema.column(name)
+    public = public_rows(setting.schema, setting.units)
+    bought = OddShare.of(setting.neighbours, public, epsilon, None if public is not None else of_rows)
+    return IncompleteStep(columns, bought, setting)
+
+
+@dataclass(frozen=True, slots=True)
+class IncompleteStep:
+    """The share of rows with an odd cell in ``columns``."""
+
+    columns: tuple[str, ...]
+    share: OddShare
+    setting: Setting
+    estimand: str = ""
+
+    @property
+    def name(self) -> str:
+        named = [part for column in self.columns for part in _parts(column)]
+        return title(IncompleteShare(tuple(dict.fromkeys(named))), self.setting)
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return (Incomplete(self.columns), Rows()) if self.share.rows is None else (Incomplete(self.columns),)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return guarantee_of(self.share.mechanism, self.setting, self.name)
+
+    @property
+    def as_declared(self) -> IncompleteStep:
+        """The same step as a release knows it, without what one plan supposes of the rows of a person."""
+        schema = replace(self.setting.schema, person=self.setting.schema.person.as_declared)
+        return replace(self, setting=replace(self.setting, schema=schema))
+
+    def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
+        return self.answer_by(results, entropy, None)
+
+    def answer_by(self, results: Sequence[QueryResult], entropy: Entropy, rows_bought: float | None) -> Answer:
+        """The share, with the noisy number of rows that the release bought besides, if it did.
+
+        Parameters
+        ----------
+        results : sequence of QueryResult
+        entropy : Entropy
+        rows_bought : float or None
+            Noisy number of rows.
+
+        Returns
+        -------
+        Answer
+        """
+        ((odd,),), *more = (found.vectors for found in results)
+        rest = more[0][0][0] - odd if more else 0
+        return Answer(self.name, (Cell((), self.share.draw(odd, rest, entropy, rows_bought)),))
+
+    def expected(self, people: int) -> ExpectedAccuracy:
+        """For typical rows of a person, or one each: with more rows the share is known better."""
+        person, scale = self.setting.schema.person, self.share.scale
+        rows = values_of(people, person.rows, person)
+        drawn = [scale, scale] if self.share.rows is None else []
+        likely = passing(lambda number: not too_few(number, drawn) if drawn else number >= 1, rows, drawn)
+        if rows < 1 or (drawn and too_few(rows, drawn)):
+            return ExpectedAccuracy(None, None, FEW, of_any(likely))
+        return ExpectedAccuracy(self.share.half_width(rows), None, replies=of_any(likely))
+
+
+def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = False) -> bool:
+    """Tell if a noisy number of values and the number of rows, both in the release anyway, determine the share.
+
+    Parameters
+    ----------
+    asked : Ask
+        The question.
+    schema : Schema
+        Schema of the study.
+    units : int or None
+        The public number of persons.
+    counted : bool
+        Whether the release asks for the number of rows.
+
+    Returns
+    -------
+    bool
+        True if the share need not be bought.
+    """
+    if asked.weighed_by is not None:  # a row counts by its weight, which its own number hides
+        return False
+    if not asked.statistic.counts_values:
+        return False
+    (column,) = asked.statistic.columns
+    known = counted or public_rows(schema, units) is not None
+    of_rows = asked.counts_rows or schema.person.rows == 1  # and not of persons, who may have several rows
+    return asked.keys is None and known and of_rows and schema.column(column).stand_in is None
+
+
+def public_rows(schema: Schema, units: int | None) -> int | None:
+    """The number of rows, where it is public and exact."""
+    return units if schema.person.size_public and schema.person.rows == 1 else None
+
+
+def share_by_count(values: ValueCount, rows: float, of_rows: float) -> IncompleteRows:
+    """The share of incomplete rows by a noisy number of values in a number of rows: post-processing.
+
+    Parameters
+    ----------
+    values : ValueCount
+    rows, of_rows : float
+        The number of rows, and the scale of its noise: 0 where it is public.
+
+    Returns
+    -------
+    IncompleteRows
+        Estimate with its interval.
+    """
+    columns = (values.column,)
+    if rows < 1 or (of_rows and too_few(rows, [of_rows])):
+        return IncompleteRows(columns, NO_REPLY)
+    odd = rows - values.number
+    scales = [*values.scales, of_rows * (1.0 - min(max(odd / rows, 0.0), 1.0))]
+    return IncompleteRows(columns, share_of(odd, rows, scales))
+
+
+def words(beside: IncompleteRows, schema: Schema) -> str:
+    """The caveat beside an answer, such as ``1.2 % of rows have a missing or unreadable cost: they are left out``."""
+    columns = beside.columns
+    which, then = f"have {odd_cells(columns, schema)}", instead(columns, schema)
+    advice = f"; {DECLARED}{', '.join(_ways(columns, schema))}" if shares.most(beside.outcome) else ""
+    return f"{shares.words(beside.outcome, which, then)}{advice}{shares.again(beside.origin)}"
+
+
+def _ways(columns: tuple[str, ...], schema: Schema) -> list[str]:
+    """Keys of a study that say how the cells of these columns are written; all of them for a computed column."""
+    found: set[str] = set()
+    for name in columns:
+        match schema.stored.get(name):
+            case Real() | Integer(calendar=None):
+                found.update(OF_NUMBERS)
+            case Integer():
+                found.update(OF_DATES)
+            case Category():
+                found.update(OF_LISTS)
+            case None:
+                found.update((*OF_NUMBERS, *OF_DATES, *OF_LISTS))
+    return [word for word in ("decimal", "thousands", "encoding", "na", "among", "format") if word in found]
+
+
+def instead(columns: tuple[str, ...], schema: Schema) -> str:
+    """Treatment of rows with an odd cell in these columns, such as ``they are left out``."""
+    if all(schema.column(name).stand_in is None for name in columns):
+        return "they are left out"
+    if any(schema.column(name).stand_in is None for name in columns):
+        taken = "; ".join(f"for {name} {_key(value)} stands in" for name, value in _stand_ins(columns, schema))
+        return f"they are left out, but {taken}"
+    return "; ".join(f"{_key(value)} stands in for {name}" for name, value in _stand_ins(columns, schema))
