@@ -15,7 +15,8 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms.randomized_response import two_coins
 from reticent.privacy import explain, numbers
 from reticent.privacy.adjacency import Adjacency, Kind
-from reticent.privacy.explain import VIEW_DELTA, Meaning, epsilon_delta, meaning, meant, promise
+from reticent.privacy.convert import VIEW_DELTA, epsilon_delta
+from reticent.privacy.explain import Meaning, meaning, meant, promise
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 from reticent.privacy.pairs import Coin, SampledPair
 

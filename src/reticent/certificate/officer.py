@@ -14,7 +14,8 @@ from reticent.certificate.record import NOT_DURABLE, CertificateRecord
 from reticent.certificate.summary import methods, parameters, subject
 from reticent.certificate.verify import UNSIGNED, audit_words
 from reticent.errors import PublicParameterError
-from reticent.privacy.explain import epsilon_delta, odds
+from reticent.privacy.convert import epsilon_delta
+from reticent.privacy.explain import odds
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import at_most, one_in_most
 

@@ -62,7 +62,7 @@ def _document(found: Demonstration) -> dict[str, object]:
 
 
 def _answers(found: Demonstration) -> list[Passage]:
-    from reticent.privacy.explain import epsilon_delta
+    from reticent.privacy.convert import epsilon_delta
     from reticent.privacy.numbers import show
 
     certificate = found.release.certificate

@@ -282,7 +282,8 @@ def _paragraph(text: str) -> Passage:
 
 def _certificate(voice: Voice, path: str, prior: float, *, proof: bool, checklist: bool) -> None:
     from reticent.certificate.certificate import read_certificate
-    from reticent.privacy.explain import epsilon_delta, odds
+    from reticent.privacy.convert import epsilon_delta
+    from reticent.privacy.explain import odds
 
     found = read_certificate(Path(path))
     moved = odds(epsilon_delta(found.guarantee.loss)[0], prior)

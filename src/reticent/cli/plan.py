@@ -160,7 +160,8 @@ def _planned(
 
 def _notes(spec: Spec) -> tuple[str, ...]:
     """The budget in odds."""
-    from reticent.privacy.explain import epsilon_delta, odds
+    from reticent.privacy.convert import epsilon_delta
+    from reticent.privacy.explain import odds
     from reticent.privacy.loss import words
 
     epsilon, _ = epsilon_delta(spec.budget.loss)

@@ -47,7 +47,6 @@ from reticent.data.engines.row_choice import (
     Of,
     RowChoice,
     Who,
-    distinct_keys,
     few_groups,
     keys_table,
     who_of,
@@ -741,7 +740,7 @@ def statements(
     Statements
     """
     used, person, who = columns_of(queries, schema), schema.person, _who(schema, storage)
-    groups = distinct_keys([keys_of(query) for query in queries])
+    groups = tuple(dict.fromkeys(keys for query in queries if (keys := keys_of(query)) is not None))
     ways = [_ways([query for query in queries if keys_of(query) == keys]) for keys in groups]
     shape = _shape(_choice(queries, schema, used, who, groups, ways))
     steps = {"cells": _cells_text(shape, tuple(sorted(storage.items())), dialect)} | _level_texts(shape, dialect)

@@ -21,8 +21,8 @@ from reticent.data.schema import Person, Schema
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Kind
+from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.cost import OF_BUDGET, refuse_exposure, refuse_weak
-from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show
 

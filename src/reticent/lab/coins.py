@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from reticent.mechanisms import randomized_response
 from reticent.mechanisms.randomized_response import RandomizedResponse
-from reticent.privacy.explain import epsilon_delta
+from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.numbers import Number, read
 
 

@@ -24,8 +24,7 @@ from reticent.errors import PublicParameterError
 from reticent.lab.parts import Part, called, guarantee_of
 from reticent.privacy import profiles as curves
 from reticent.privacy.compose import in_sequence
-from reticent.privacy.convert import as_approx, as_zcdp, pld_view
-from reticent.privacy.explain import epsilon_delta
+from reticent.privacy.convert import as_approx, as_zcdp, epsilon_delta, pld_view
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, PureDP, pld_of
 from reticent.privacy.numbers import Number, about, read, show

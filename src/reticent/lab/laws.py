@@ -25,7 +25,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.explain import epsilon_delta
+from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.numbers import Number, about, read, show
 from reticent.privacy.sensitivity import L1, Spread
 

@@ -23,7 +23,8 @@ from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_up, round_up
 from reticent.lab.parts import Part, guarantee_of
 from reticent.privacy import profiles
-from reticent.privacy.explain import LARGEST, LEVEL, epsilon_delta
+from reticent.privacy.convert import epsilon_delta
+from reticent.privacy.explain import LARGEST, LEVEL
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
 from reticent.privacy.numbers import Number, percent_up, read
 

@@ -23,10 +23,11 @@ from typing import Final, assert_never
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import round_down, round_up
 from reticent.privacy.guarantee import Guarantee, Theorem
-from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of, words
+from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, pld_of, words
 from reticent.privacy.numbers import read, show
-from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, Range, SampledPair
+from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, Pair, Range, SampledPair
 
+VIEW_DELTA: Final = Fraction(1, 10**9)  # the delta at which a loss that has a whole curve of them is put in words
 PURE_TO_ZCDP: Final = Theorem(
     "pure_to_zcdp", "epsilon-DP implies (epsilon^2 / 2)-zCDP", "Bun and Steinke 2016, Proposition 1.4"
 )
@@ -170,6 +171,38 @@ def approx_of(loss: Loss, delta: Fraction) -> ApproxDP | PureDP:
             return PureDP(epsilon) if delta == 0 else ApproxDP(epsilon, delta)
         case _:
             assert_never(loss)
+
+
+def epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
+    """The loss as (epsilon, delta); one with a curve of them at ``VIEW_DELTA`` above the delta it cannot go below.
+
+    delta = 1 stands for nothing: the failures of the parts of a product may add up to it.
+    """
+    match known(loss):
+        case PureDP(epsilon):
+            return epsilon, Fraction(0)
+        case ApproxDP(epsilon, delta):
+            return epsilon, delta
+        case ZCDP() | Renyi() | GaussianDP():
+            least = Fraction(0)
+        case ApproxZCDP(_, delta):
+            least = delta
+        case PLD(parts):
+            least = min(Fraction(1), sum((_least_delta(pair) * times for pair, times in parts), Fraction(0)))
+        case _:
+            assert_never(loss)
+    at = min(least + VIEW_DELTA, (1 + least) / 2)
+    return (approx_of(loss, at).epsilon, at) if at < 1 else (Fraction(0), at)
+
+
+def _least_delta(pair: Pair) -> Fraction:
+    match pair:
+        case Coin(_, delta):
+            return delta
+        case SampledPair(inner, rate):
+            return rate * _least_delta(inner)
+        case _:
+            return Fraction(0)
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@
     group      m records that go together: the same with the loss of m steps, e^{m eps} where delta = 0
 
 ``meant`` gives these as numbers, ``meaning`` as sentences. With delta > 0 the odds hold apart from an event of
-probability delta; a loss that is no (epsilon, delta) is put in words at ``VIEW_DELTA``.
+probability delta; a loss that is no (epsilon, delta) is put in words at ``convert.VIEW_DELTA``.
 
 Conditions. Odds: what is believed about the others does not depend on that person, or they are known. Power: none, the
 test may know everybody else. Incentive: the event or cost depends on that person only through what is released.
@@ -28,10 +28,10 @@ from typing import assert_never
 from reticent.errors import PublicParameterError
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import ONE_OF
-from reticent.privacy.convert import approx_of
+from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.group_privacy import group_loss
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, known, words
 from reticent.privacy.numbers import (
     at_most,
     chance,
@@ -44,9 +44,7 @@ from reticent.privacy.numbers import (
     percent_up,
     show,
 )
-from reticent.privacy.pairs import Coin, Pair, SampledPair
 
-VIEW_DELTA = Fraction(1, 10**9)  # the delta at which a loss that has a whole curve of them is put in words
 LEVEL = Fraction(1, 20)  # the share of errors that a test is allowed where its power is stated
 BEYOND = Fraction(11, 10)  # how far above e^epsilon the odds are followed where delta > 0
 LARGEST = 700  # the largest exponent of a factor; beyond it nothing is promised
@@ -129,38 +127,6 @@ def _shape(tree: Guarantee) -> object:
 
 def _numbers(part: Guarantee) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in part.parameters)
-
-
-def epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
-    """The loss as (epsilon, delta); one with a curve of them at ``VIEW_DELTA`` above the delta it cannot go below.
-
-    delta = 1 stands for nothing: the failures of the parts of a product may add up to it.
-    """
-    match known(loss):
-        case PureDP(epsilon):
-            return epsilon, Fraction(0)
-        case ApproxDP(epsilon, delta):
-            return epsilon, delta
-        case ZCDP() | Renyi() | GaussianDP():
-            least = Fraction(0)
-        case ApproxZCDP(_, delta):
-            least = delta
-        case PLD(parts):
-            least = min(Fraction(1), sum((_least_delta(pair) * times for pair, times in parts), Fraction(0)))
-        case _:
-            assert_never(loss)
-    at = min(least + VIEW_DELTA, (1 + least) / 2)
-    return (approx_of(loss, at).epsilon, at) if at < 1 else (Fraction(0), at)
-
-
-def _least_delta(pair: Pair) -> Fraction:
-    match pair:
-        case Coin(_, delta):
-            return delta
-        case SampledPair(inner, rate):
-            return rate * _least_delta(inner)
-        case _:
-            return Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)

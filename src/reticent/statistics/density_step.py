@@ -17,7 +17,7 @@ from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.outcome import Estimate, NoReply, Reply
-from reticent.privacy.explain import epsilon_delta
+from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough
 from reticent.statistics import public_facts

@@ -27,9 +27,8 @@ from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal,
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import compose, ptr
-from reticent.privacy.convert import approx_of, as_approx, zcdp_of
+from reticent.privacy.convert import approx_of, as_approx, epsilon_delta, zcdp_of
 from reticent.privacy.cost import Cost, refuse_exposure
-from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words

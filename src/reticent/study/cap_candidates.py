@@ -22,9 +22,8 @@ from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, Refusal
 from reticent.exact.rounding import round_down, sqrt_down
 from reticent.privacy import compose, ptr
-from reticent.privacy.convert import zcdp_of
+from reticent.privacy.convert import epsilon_delta, zcdp_of
 from reticent.privacy.cost import Cost
-from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.context import Setting
 from reticent.statistics.counts import cap_choice

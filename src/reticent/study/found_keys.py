@@ -24,8 +24,8 @@ from reticent.data.schema import Schema
 from reticent.data.transformations import filtered
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy import ptr
+from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.cost import Cost, refuse_exposure
-from reticent.privacy.explain import epsilon_delta
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.found_keys import MOST, SHARE, FoundKeysStep, UnlistedStep
 from reticent.statistics.counts.key_list_step import holders_of, listing_of

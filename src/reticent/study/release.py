@@ -25,7 +25,6 @@ from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Line, Receipt
 from reticent.ledger.account import note_fault, protected_log
 from reticent.outcome import Reply
-from reticent.privacy.explain import outline
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.statistics.answer import Answer
@@ -137,7 +136,7 @@ class Release(Comparisons):
 
     def proof(self) -> str:
         """Every part with its loss, theorem and source."""
-        return outline(self.guarantee)
+        return self.certificate.proof()
 
     def explain(self, prior: float = 0.1) -> str:
         """Meaning of the guarantee for one person, in odds."""

@@ -19,7 +19,6 @@ Public keys come as a small table beside the rows, "keys0" and so on, with the p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -353,8 +352,3 @@ def keys_table(keys: Keys, schema: Schema) -> pa.Table:
 def who_of(storage: str) -> Who:
     """The engine type of persons: whole numbers stay as they are, all else is text."""
     return "int64" if storage in ("whole", "seconds", "instants") else "string"
-
-
-def distinct_keys(keys: Sequence[Keys | None]) -> tuple[Keys, ...]:
-    """Each list of groups once, in order."""
-    return tuple(dict.fromkeys(one for one in keys if one is not None))
