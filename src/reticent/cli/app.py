@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from reticent import __version__
 from reticent.cli import completion
 from reticent.cli.exit_codes import Program
 from reticent.cli.parser import Verbs
@@ -81,8 +82,6 @@ def _group(name: str) -> click.Group:
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from reticent import __version__
-
         print(f"reticent {__version__}")
         ctx.exit()
 

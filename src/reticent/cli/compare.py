@@ -9,6 +9,10 @@ import click
 
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.parser import NUMBER, PATH, Verb, argument
+from reticent.errors import QuestionError
+from reticent.outcome import NoReply
+from reticent.statistics.answer import estimates
+from reticent.study.memory import read_release
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -59,11 +63,7 @@ def compare(
     reply.
     """
     from reticent.certificate.record import answer_to_json
-    from reticent.errors import QuestionError
-    from reticent.outcome import NoReply
     from reticent.privacy.explain import as_data
-    from reticent.statistics.answer import estimates
-    from reticent.study.memory import read_release
 
     if null is not None and not discoveries:
         raise click.BadParameter("--null goes with --discoveries.")
@@ -129,8 +129,6 @@ def _guarantee(release: Release) -> dict[str, object]:
 
 def _against(release: Release, other: Release, texts: tuple[str, ...], *, apart: bool) -> list[Answer]:
     """The answers that are named, or all that both releases have, as differences."""
-    from reticent.errors import QuestionError
-
     both = [name for name in release if name in other]
     named = texts or tuple(name for name in both if _told(release[name]) and _told(other[name]))
     if not named:

@@ -10,6 +10,8 @@ import click
 from reticent.cli import layout, options
 from reticent.cli.ledgers import ledger_parts
 from reticent.cli.parser import PATH, Verb
+from reticent.privacy.loss import words
+from reticent.privacy.numbers import show
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -32,7 +34,6 @@ def demo(voice: Voice, out: Path | None) -> None:
     """Publish a public table as if it were private: answers, certificate, page, ledger. Takes a few seconds."""
     from reticent.cli.release import watched
     from reticent.demo import prepare, publish
-    from reticent.privacy.loss import words
 
     voice.spends = True
     folder = prepare(out)
@@ -63,7 +64,6 @@ def _document(found: Demonstration) -> dict[str, object]:
 
 def _answers(found: Demonstration) -> list[Passage]:
     from reticent.privacy.convert import epsilon_delta
-    from reticent.privacy.numbers import show
 
     certificate = found.release.certificate
     spent, budget = (show(epsilon_delta(loss)[0]) for loss in (certificate.charged, found.study.spec.budget.loss))

@@ -16,6 +16,7 @@ from reticent.cli import options
 from reticent.cli.options import write_new
 from reticent.cli.output import clean
 from reticent.cli.parser import PATH, PLACE, Verb, argument
+from reticent.data.format import Format, in_database, in_database_file
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -75,7 +76,6 @@ def init(
 def _in_database(typed: str, table: str) -> str:
     """The URL of a table in a database, as it was typed or of a file and a table; empty for another file."""
     from reticent.data.database_files import FileAddress, kind_of_database, tables_of_file
-    from reticent.data.format import in_database
 
     if in_database(typed):
         if table:
@@ -96,7 +96,6 @@ def _of_database(voice: Voice, place: str, out: Path | None, more: tuple[Path, .
     """Write the study file of a table in a database, by its catalog alone."""
     from reticent.data.compression import stem_of
     from reticent.data.database_files import FileAddress, file_address
-    from reticent.data.format import in_database_file
     from reticent.data.source import names_of
     from reticent.data.template import skeleton, skeleton_words
 
@@ -133,7 +132,6 @@ def _of_file(
     """Write the study file of a file, and ask at a terminal how it is written."""
     from reticent.data.file_kinds import kind_of
     from reticent.data.files import delimiter_in
-    from reticent.data.format import Format
     from reticent.data.source import names_of
     from reticent.data.template import further_skeletons, skeleton, skeleton_words
 

@@ -12,6 +12,7 @@ import click
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import write_new
 from reticent.cli.parser import PATH, Verb, argument
+from reticent.privacy.loss import words
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -54,8 +55,6 @@ def registry(voice: Voice, folder: Path, csv: Path | None, public: Path | None) 
 
 
 def _parts(found: Sequence[Holding], folder: Path) -> list[Passage]:
-    from reticent.privacy.loss import words
-
     if not found:
         return [f"There is no ledger below {'this folder' if folder == Path() else folder}."]
     rows, broken = [], []

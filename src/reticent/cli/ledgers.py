@@ -14,6 +14,7 @@ from reticent.cli.options import confirm, ledger_place, write_new
 from reticent.cli.output import put
 from reticent.cli.parser import NUMBER, PATH, PLACE, Verb, argument
 from reticent.errors import LedgerError
+from reticent.privacy.loss import to_json
 from reticent.privacy.loss import to_json as loss_json
 from reticent.privacy.loss import words as loss_words
 
@@ -47,8 +48,6 @@ def ledger_show(voice: Voice, ledger: str) -> None:
 
 
 def _ledger_document(found: Ledger) -> dict[str, object]:
-    from reticent.privacy.loss import to_json
-
     return {
         "verb": "ledger show",
         "title": found.title,
@@ -68,8 +67,6 @@ def _ledger_document(found: Ledger) -> dict[str, object]:
 
 def ledger_parts(found: Ledger) -> list[Passage]:
     """A ledger as a terminal shows it."""
-    from reticent.privacy.loss import words as loss_words
-
     lines = sorted((*found.releases(), *found.refusals()), key=lambda line: line.when)
     until = "" if found.ends is None else f" until {found.ends.isoformat()}"
     heading = (
@@ -86,8 +83,6 @@ def ledger_parts(found: Ledger) -> list[Passage]:
 
 
 def _row(line: Line) -> tuple[str, str, str, str, str, str]:
-    from reticent.privacy.loss import words as loss_words
-
     spent = "–" if line.charge is None else loss_words(line.charge)
     states = {
         "reserved": "reserved: running or lost, spent either way",
@@ -101,8 +96,6 @@ def _row(line: Line) -> tuple[str, str, str, str, str, str]:
 
 
 def _line(line: Line) -> dict[str, object]:
-    from reticent.privacy.loss import to_json
-
     return {
         "id": line.id,
         "when": line.when,

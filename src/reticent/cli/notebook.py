@@ -22,6 +22,7 @@ from reticent.cli.glossary import typed
 from reticent.cli.options import study_of
 from reticent.cli.parser import Verb, argument
 from reticent.errors import QuestionError, ReticentError
+from reticent.study.study import Study
 
 if TYPE_CHECKING:
     from reticent.study.plan import Plan
@@ -101,8 +102,6 @@ def _run(shell: NotebookShell, line: str, text: str) -> Plan | Selection | None:
 
 
 def _study(name: str, names: Mapping[str, object]) -> Study:
-    from reticent.study.study import Study
-
     found = names.get(name)
     if isinstance(found, Study):
         return found

@@ -16,6 +16,8 @@ from reticent.cli.exit_codes import UserAbort
 from reticent.cli.output import clean
 from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, STEM, argument
 from reticent.errors import QuestionError, SpecError
+from reticent.privacy.numbers import read
+from reticent.study.memory import open as open_study
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -150,8 +152,6 @@ class Request:
 
     def at_cost(self, found: ReleaseSpec) -> ReleaseSpec:
         """A release at the costs that were typed."""
-        from reticent.privacy.numbers import read
-
         if self.epsilon is not None or self.rho is not None:
             found = replace(
                 found,
@@ -194,8 +194,6 @@ def study_of(path: Path, extensions: Sequence[str] = (), engine: Sequence[str] =
     Refusal
         Before any row is read.
     """
-    from reticent.study.memory import open as open_study
-
     if not extensions:
         return _engaged(open_study(path), engine)
     from reticent.cli.extensions import modules_of

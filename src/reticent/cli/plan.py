@@ -12,7 +12,10 @@ import click
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import Request, study_of, widths
 from reticent.cli.parser import AT_LEAST_ONE, Verb
+from reticent.data.format import in_database, sign_words
+from reticent.data.schema import Integer
 from reticent.errors import Refusal, SpecError
+from reticent.privacy.loss import words
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -80,8 +83,6 @@ def _header_problems(spec: Spec) -> list[str]:
 
     A Parquet file alone is not opened: its reader takes longer to load than the rest of a check.
     """
-    from reticent.data.format import in_database
-
     if in_database(spec.source) or not glob.glob(spec.source):
         return []
     from reticent.data.file_kinds import kind_of
@@ -162,7 +163,6 @@ def _notes(spec: Spec) -> tuple[str, ...]:
     """The budget in odds."""
     from reticent.privacy.convert import epsilon_delta
     from reticent.privacy.explain import odds
-    from reticent.privacy.loss import words
 
     epsilon, _ = epsilon_delta(spec.budget.loss)
     once, twice = (f"×{odds(epsilon, 0.5, times=times).factor:,.3g}" for times in (1, 2))
@@ -182,8 +182,6 @@ def format_to_json(spec: Spec) -> dict[str, object]:
 def _layout(spec: Spec) -> tuple[str, ...]:
     """Reading of text in the source: all of it in CSV files, else numbers and missing values."""
     from reticent.data.file_kinds import kind_of
-    from reticent.data.format import sign_words
-    from reticent.data.schema import Integer
 
     form = spec.schema.format
     if kind_of(Path(spec.source)) != "csv":
@@ -363,7 +361,6 @@ def _of_session(
 def plan_parts(made: Plan, name: str) -> list[Passage]:
     """A plan as a heading, a table, its notes and estimands, each said once."""
     from reticent.cli.glossary import typed
-    from reticent.privacy.loss import words
     from reticent.study.plan_text import HEADS
 
     title = f"{name} · " if name else ""

@@ -18,6 +18,8 @@ from reticent.cli.options import Request, confirm, stem_of, study_of
 from reticent.cli.parser import NUMBER, PATH, PLACE, Verb
 from reticent.cli.plan import plan_parts, say_doubts
 from reticent.errors import LedgerError, QuestionError, SpecError
+from reticent.privacy.cost import Cost
+from reticent.privacy.loss import words
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -157,8 +159,6 @@ def watched(study: Study, voice: Voice) -> Study:
 @contextlib.contextmanager
 def spending(voice: Voice, study: Study) -> Iterator[None]:
     """Whatever charges; after Ctrl-C the ledger is asked for what was."""
-    from reticent.privacy.loss import words
-
     voice.charged, before = "unknown", _standing(study)
     try:
         yield
@@ -357,8 +357,6 @@ def ask_first(
     """
     import sys
 
-    from reticent.privacy.loss import words
-
     if not sys.stdin.isatty():
         return
     if (receipt := _stored_under(study, item, reason, *request)) is not None:
@@ -383,7 +381,6 @@ def _stored_under(study: Study, item: ReleaseSpec, reason: str, request_id: str 
     """The receipt of the release that was made under this request id; None where there is none."""
     if request_id is None:
         return None
-    from reticent.privacy.cost import Cost
     from reticent.study.preparation import read_questions
     from reticent.study.stored_answer import check_id, earlier, request_digest
 
@@ -428,7 +425,6 @@ def publish(
         The files cannot be written; the answers are printed by then.
     """
     from reticent.atomic_file import replace
-    from reticent.privacy.loss import words
     from reticent.study.release_files import save
 
     voice.charged = "nothing" if made.stored else words(made.certificate.charged)
@@ -493,7 +489,6 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
     from reticent.certificate.render.tables import column_words, labels_of
     from reticent.certificate.verify import audit_words
     from reticent.privacy.explain import as_data, sentence
-    from reticent.privacy.loss import words
     from reticent.statistics.estimand import listed
 
     document = made.certificate.document

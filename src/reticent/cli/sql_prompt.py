@@ -21,8 +21,10 @@ import click
 from reticent.cli import exit_codes, layout
 from reticent.cli.exit_codes import UserAbort, ended
 from reticent.cli.sql_release import SqlOptions, answer
+from reticent.data.joined_table import own_name
 from reticent.errors import QuestionError
 from reticent.privacy.loss import to_json, words
+from reticent.privacy.numbers import positive, read, show
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -95,8 +97,6 @@ class SqlConversation:
             raise UserAbort from None
 
     def _cost(self, given: str) -> None:
-        from reticent.privacy.numbers import positive, read, show
-
         if given:
             positive(read(given, "epsilon"), "epsilon")
             self.typed = replace(self.typed, epsilon=given, rho=None)
@@ -224,8 +224,6 @@ def completer(study: Study) -> Completer:
     import re
 
     from prompt_toolkit.completion import WordCompleter
-
-    from reticent.data.joined_table import own_name
 
     columns = columns_of(study.schema)
     words_of_help = [word.partition(" ")[0] for word in HELP if word.startswith(".")]

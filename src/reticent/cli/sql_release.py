@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.particulars import Record
+from reticent.cli.plan import plan_parts
 from reticent.cli.release import (
     ask_first,
     files_for,
@@ -18,6 +19,7 @@ from reticent.cli.release import (
     watched,
     with_ledger,
 )
+from reticent.privacy.numbers import read
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -75,8 +77,6 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
     item = _item(found, typed)
     opened = replace(opened, spec=joined_spec(opened.spec, found)).passing(typed.passing)
     if typed.planned:
-        from reticent.cli.plan import plan_parts
-
         with voice.waiting("planning"):
             made = opened.plan(
                 found.asks, epsilon=item.epsilon, rho=item.rho, delta=item.delta, people=typed.people, rows=typed.rows
@@ -109,7 +109,6 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
 def _item(found: SelectStatement, typed: SqlOptions) -> ReleaseSpec:
     """The release that a statement means, at the cost of the command line or of the statement."""
     from reticent.data.spec import ReleaseSpec
-    from reticent.privacy.numbers import read
     from reticent.study.selection import cost_of
 
     given = cost_of(found, typed.epsilon, typed.rho, typed.delta)

@@ -17,6 +17,7 @@ import click
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, Declared, Verb, argument
 from reticent.errors import QuestionError, SpecError
+from reticent.privacy.loss import to_json
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -191,7 +192,6 @@ def _margin(one: Design, margin: float) -> float:
 
 
 def _document(made: Design | Questionnaire) -> dict[str, object]:
-    from reticent.privacy.loss import to_json
     from reticent.privacy.serialization import to_json as tree
 
     return {

@@ -13,6 +13,8 @@ from reticent.cli.options import study_of
 from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, Verb
 from reticent.cli.release import RECEIPT, ask_first, ready, received, refuse_too_large, spending, watched, with_ledger
 from reticent.errors import QuestionError
+from reticent.privacy.loss import words
+from reticent.privacy.numbers import read
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -141,7 +143,6 @@ def _question(ask: str | None, columns: str | None, checks: str | None, delta: s
 
 def _item(asked: Ask, epsilon: str | None, delta: str | None) -> ReleaseSpec:
     from reticent.data.spec import ReleaseSpec
-    from reticent.privacy.numbers import read
 
     cost = None if epsilon is None else read(epsilon, "epsilon")
     own = None if delta is None else read(delta, "delta")
@@ -150,7 +151,6 @@ def _item(asked: Ask, epsilon: str | None, delta: str | None) -> ReleaseSpec:
 
 def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
     from reticent.privacy.explain import as_data, sentence
-    from reticent.privacy.loss import words
     from reticent.study.release_files import save
 
     voice.charged = "nothing" if made.stored else words(made.certificate.charged)

@@ -14,6 +14,7 @@ from reticent.cli.ledgers import ledger_of
 from reticent.cli.options import confirm
 from reticent.cli.parser import Verb, argument
 from reticent.errors import LedgerError
+from reticent.privacy.loss import to_json, words
 
 if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
@@ -45,8 +46,6 @@ class Withdrawable:
 @click.pass_obj
 def withdraw(voice: Voice, ledger: str, release: str, reason: str, who: str, yes: bool) -> None:
     """Withdraw a release. The ledger keeps it, verify fails it from now on, and what was spent stays spent."""
-    from reticent.privacy.loss import to_json, words
-
     found = ledger_of(ledger)
     of = _withdrawable(found, release)
     name = of.line.id

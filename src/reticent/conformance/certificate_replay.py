@@ -46,7 +46,6 @@ class CertificateInputs:
     @classmethod
     def of(cls, plan: PreparedRelease, schema: Schema) -> CertificateInputs | None:
         """None where no ledger takes the loss of the plan."""
-        from reticent.ledger import Ledger
         from reticent.study.release import charge
 
         budget = _above(plan.guarantee.loss)

@@ -13,6 +13,7 @@ from reticent.data.design import SampleDesign
 from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema, Text
 from reticent.errors import PublicParameterError, Refusal
 from reticent.privacy.adjacency import Kind
+from reticent.privacy.cost import Cost
 from reticent.statistics.counts.cap_share import CapShare
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.incomplete_share import IncompleteShare
@@ -122,8 +123,6 @@ def random_plan(
 
 
 def _limit(dice: KeyedDice) -> tuple[Cost, str]:
-    from reticent.privacy.cost import Cost
-
     epsilon = Fraction(dice.pick(EPSILONS))
     if dice.chance(75):
         return Cost(epsilon, override="made up"), dice.pick(("approximate", "approximate", "zcdp"))

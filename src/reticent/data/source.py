@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from reticent.data.columns import Reading, Storage
+from reticent.data.columns import Reading, Storage, wanted
 from reticent.data.format import check_plain_names, in_database, in_database_file, in_spark, spark_name
 from reticent.data.memory import is_pandas, open_arrays, open_pandas, open_stream, select
 from reticent.data.schema import Schema
@@ -229,8 +229,6 @@ def absent_columns(path: Path, schema: Schema, delimiter: str) -> list[str]:
     SpecError
         A file whose names of columns cannot be read.
     """
-    from reticent.data.columns import wanted
-
     form = schema.format
     names = names_of(path, delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)
     return [name for name in wanted(schema) if names and name not in names]

@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
 
+from reticent.data.expression_tree import key_text
 from reticent.data.format import Limits, check_title, nearest
 from reticent.data.schema import Person, Schema
 from reticent.errors import PublicParameterError, QuestionError, SpecError
@@ -285,8 +286,6 @@ def _margins(told: Mapping[str, object], where: str) -> PublicMargins | None:
 
 def _of_keys(found: object, where: str) -> OfKeys:
     """A number for each key of a category, by the key's text."""
-    from reticent.data.expression_tree import key_text
-
     if not isinstance(found, Mapping) or not found:
         raise SpecError(f"{where}: one number for each key is wanted, got {shown_cell(found)}")
     return tuple((key_text(key), number_at(found, key, where)) for key in found)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import BATCH, Reading, Storage, check_names, empty_batches, texts_of, wanted
-from reticent.data.format import Format
+from reticent.data.format import Format, plain
 from reticent.data.header import check_form
 from reticent.data.schema import LONGEST_LABEL, Category, Schema
 from reticent.errors import SpecError
@@ -246,8 +246,6 @@ def _is_key(label: str) -> bool:
 def label_lines(path: Path) -> dict[str, str]:
     """For each column what it is called, and its codes and what they mean, as lines of comment for a study file."""
     import json
-
-    from reticent.data.format import plain
 
     header = stat_header(path)
     lines = {}

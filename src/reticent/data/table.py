@@ -60,15 +60,17 @@ from reticent.data.query import (
     KeyShares,
     Moments,
     OrderedValues,
+    PresentValues,
     Query,
     Ranks,
     Records,
     Rows,
     Tally,
+    Total,
     WeightedTally,
     keys_of,
 )
-from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
+from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text, grid_by_width, grid_whole
 from reticent.data.source import Source, engine_of, open_source, with_numbers
 from reticent.data.transformations import flat, unfiltered
 from reticent.errors import QuestionError, Refusal, ReticentError, SpecError
@@ -843,8 +845,6 @@ def _probe_rows() -> dict[str, object]:
 
 
 def _probe_queries() -> list[Query]:
-    from reticent.data.query import PresentValues, Total
-    from reticent.data.schema import grid_by_width, grid_whole
 
     keys, few = Keys("g", ("b", "a", "B", "c"), 1), Keys("g", ("a", "B", "b"), 2)
     grid = grid_by_width(Fraction(-3, 2), Fraction(3))

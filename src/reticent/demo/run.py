@@ -9,8 +9,11 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from reticent.certificate.particulars import Record
+from reticent.demo.truth import truths
 from reticent.errors import SpecError
 from reticent.ledger.fingerprint import disown
+from reticent.study.memory import open as open_study
 
 if TYPE_CHECKING:
     from reticent.certificate.verify import Verification
@@ -70,9 +73,6 @@ def publish(folder: Path, watched: Callable[[Study], Study] = lambda study: stud
     ``watched`` gives the study whose stages and rows are told.
     """
     from reticent.certificate.keys import make_keys
-    from reticent.certificate.particulars import Record
-    from reticent.demo.truth import truths
-    from reticent.study.memory import open as open_study
 
     study = watched(open_study(folder / STUDY))
     asked = study.named()

@@ -30,6 +30,7 @@ from reticent.privacy.numbers import Number, read
 from reticent.statistics.density import DensityOf, Detail
 from reticent.statistics.statistic import Ask, ask
 from reticent.study.memory import study
+from reticent.synthesis import drawing
 from reticent.synthesis.density import Density
 
 if TYPE_CHECKING:
@@ -193,8 +194,6 @@ def asked(column: str) -> Sequence[tuple[str, Ask]]:
 
 
 def _drawn(one: ZooEntry, error: float, panel: Axes) -> None:
-    from reticent.synthesis import drawing
-
     match one.outcome:
         case Reply(found):
             if _method(one.asked) in ("ks", "tree"):  # a small sample, or made for the distribution function: as bars
@@ -210,8 +209,6 @@ def _drawn(one: ZooEntry, error: float, panel: Axes) -> None:
 
 def _bars(found: Density, panel: Axes) -> None:
     """Wide bars with the noise band of each, from the bound on the distribution function at its two ends."""
-    from reticent.synthesis import drawing
-
     cuts = np.linspace(found.axes[0].low, found.axes[0].high, SAMPLE_BARS + 1)
     told = [found.probability(low, high) for low, high in pairwise(cuts.tolist())]
     wide = cuts[1] - cuts[0]

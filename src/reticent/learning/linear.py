@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.order_statistics import ABSENT
 from reticent.data.schema import Key
 from reticent.entropy import Entropy
 from reticent.errors import NoReplyError, PublicParameterError
@@ -574,8 +575,6 @@ class LinearRegression(Regressor):
 
 def _records(values: Floats, targets: Floats, units: Floats) -> NDArray[np.int64]:
     """Rows as the robust regressions take them: y first, floor(x / unit); a row that lacks a value is marked."""
-    from reticent.data.order_statistics import ABSENT
-
     both = np.column_stack([targets, values])
     there = np.asarray(np.isfinite(both).all(axis=1), np.bool_)
     steps = np.floor(np.clip(np.where(there[:, None], both, 0.0) / units, -(2.0**61), 2.0**61)).astype(np.int64)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
+from reticent.exact.rounding import round_down
 from reticent.learning.classifiers import Classifier
 from reticent.learning.estimator import (
     APART,
@@ -548,8 +549,6 @@ class Round:
 
 def _digits(epsilon: Fraction) -> Fraction:
     """An epsilon rounded down to few digits, so that it reads well."""
-    from reticent.exact.rounding import round_down
-
     return round_down(epsilon, 9)
 
 

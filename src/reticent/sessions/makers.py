@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from reticent.certificate.particulars import Record, check_text, record_of
 from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
+from reticent.privacy.cost import Cost
+from reticent.privacy.loss import ZCDP
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
 
@@ -532,7 +534,6 @@ def noisy_answers_terms(
     PublicParameterError
         More answers than a proof can list.
     """
-    from reticent.privacy.cost import Cost
     from reticent.sessions.gaussian_answers import answer_of
     from reticent.sessions.row_count import counted
     from reticent.sessions.row_functions import axes_of
@@ -581,8 +582,6 @@ def _ungrouped(study: Payer) -> None:
 
 def _total(study: Payer, epsilon: Number, override: str) -> Fraction:
     """The price of one step of one person's rows: ``_entered`` lifts what is made at it."""
-    from reticent.privacy.cost import Cost
-
     _ungrouped(study)
     within = Cost.read(epsilon, None, None, override, study.schema.person.people)
     total = within.of_one_step(study.schema.person.moved).epsilon
@@ -600,7 +599,6 @@ def _entered(study: Payer, parts: Sequence[Guarantee], delta: Fraction | None = 
     """The parts together, for the neighbours and in the currency of the study's ledger."""
     from reticent.privacy import compose
     from reticent.privacy.convert import as_approx
-    from reticent.privacy.loss import ZCDP
 
     if study._currency == "zcdp":
         return study.schema.lifted(compose.in_sequence([compose.in_zcdp(part) for part in parts]))

@@ -17,6 +17,7 @@ from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import SparseVector
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, rough, show
+from reticent.sessions import makers
 from reticent.sessions.above_threshold import LEVEL, NORMAL
 from reticent.sessions.row_functions import STEPS
 from reticent.sessions.session import Of, SessionTerms
@@ -98,8 +99,6 @@ def _terms(
     answers: int,
     cost: tuple[Number | None, Number | None, Number | None],
 ) -> tuple[SessionTerms, SparseVector | Gaussian]:
-    from reticent.sessions import makers
-
     epsilon, rho, delta = cost
     told: tuple[Record, str] = (record_of(None, kind), "")
     if rho is not None:

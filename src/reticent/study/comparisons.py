@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reticent.errors import QuestionError, doors
+from reticent.statistics.answer import Answer
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer
@@ -247,7 +248,6 @@ class Comparisons(ABC):
 
     def _chosen(self, answers: Sequence[str | Statistic | Ask | Answer]) -> list[Answer]:
         from reticent.statistics import comparison
-        from reticent.statistics.answer import Answer
 
         if isinstance(answers, str):
             raise QuestionError('name answers in a list: ["a", "b"]')

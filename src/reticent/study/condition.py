@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from reticent.data.format import in_database, in_spark, spark_name
+from reticent.data.further_tables import check_further
 from reticent.data.spec import Spec
 from reticent.data.study_file import read_spec
 from reticent.database_url import is_url
@@ -113,7 +114,6 @@ def _source(source: Path, spec: Spec) -> Iterator[Diagnosis]:
 def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     """Findings about the names of columns: no other part of the source is read."""
     from reticent.data.file_kinds import kind_of
-    from reticent.data.further_tables import check_further
     from reticent.data.source import absence, absent_columns
 
     try:

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
 
+from reticent.data.format import in_database
+from reticent.data.schema import unknown_column
 from reticent.errors import Refusal
 
 Tables: TypeAlias = dict[str, object]
@@ -47,7 +49,6 @@ def _part(tables: Tables, name: str) -> Tables:
 
 def _of_questions(tables: Tables, extensions: Sequence[ModuleType]) -> Iterator[str]:
     """Each question that cannot be read, or that names a column which no table declares."""
-    from reticent.data.schema import unknown_column
     from reticent.statistics.extensions import kinds_of, read_extensions
     from reticent.statistics.grammar import parse
 
@@ -75,7 +76,6 @@ def _of_questions(tables: Tables, extensions: Sequence[ModuleType]) -> Iterator[
 
 def _of_header(tables: Tables, folder: Path) -> Iterator[str]:
     """The declared columns that the names in the source lack, where it can be said how to read them."""
-    from reticent.data.format import in_database
     from reticent.data.source import absence, names_of
 
     study = _part(tables, "study")

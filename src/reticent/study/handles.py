@@ -23,6 +23,7 @@ from reticent.data.joins import lines
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Column, Integer, Key, Real, Schema
+from reticent.data.source import name_of
 from reticent.data.table import EngineFailure, QueryResult, Table
 from reticent.entropy import system
 from reticent.errors import QuestionError
@@ -176,8 +177,6 @@ class Columns:
 
     @property
     def source(self) -> str:
-        from reticent.data.source import name_of
-
         return name_of(self.place)
 
     def declared(self, columns: Sequence[str]) -> Mapping[str, Column]:

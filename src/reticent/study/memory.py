@@ -17,6 +17,7 @@ from reticent.errors import CheckError, PublicParameterError, SpecError, door, w
 from reticent.privacy.adjacency import CHOOSE, Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show
+from reticent.statistics.statistic import read_column
 from reticent.study.study import Study
 
 if TYPE_CHECKING:
@@ -174,7 +175,6 @@ def study(
     """
     from reticent.data.engine_settings import read_engine
     from reticent.data.spec import Budget, Spec, check_budget, design_of, person_of, word_of
-    from reticent.statistics.statistic import read_column
 
     rows = _of_pair(rows)
     if adjacency is None:

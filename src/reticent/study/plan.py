@@ -21,6 +21,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.shortfall import too_little
 from reticent.statistics.context import ExpectedAccuracy, Step, values_of
 from reticent.statistics.estimand import CommonClause
+from reticent.statistics.grammar import spelt
 from reticent.statistics.replies import hopeless
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import PreparedRelease
@@ -121,7 +122,6 @@ class Plan:
         PublicParameterError
             A level or effects that the test cannot have, or too few people.
         """
-        from reticent.statistics.grammar import spelt
         from reticent.statistics.hypotheses.power import power_curve, powered
 
         tests = [one for step in self._steps() if (one := powered(step)) is not None]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from reticent.data.schema import Schema
+from reticent.data.transformations import flat
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.privacy.explain import sentence
@@ -76,7 +77,6 @@ def rehearse(prepared: PreparedRelease, schema: Schema, people: int) -> Rehearsa
     """
     from reticent.data.made_up_rows import made_up
     from reticent.data.table import open_table
-    from reticent.data.transformations import flat
     from reticent.study.release import draw
 
     stream, schema = Replayed(STREAM), flat(schema)

@@ -30,6 +30,7 @@ from reticent.privacy.loss import words
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.statistics.dates import dated
+from reticent.statistics.grammar import spelt
 from reticent.study.allocation import PreparedRelease, View
 from reticent.study.comparisons import Comparisons
 
@@ -75,8 +76,6 @@ class Release(Comparisons):
 
     def __getitem__(self, name: Named) -> Answer:
         """The answer of a name, of a question, or of another spelling of its text; with keys after it, of a group."""
-        from reticent.statistics.grammar import spelt
-
         if isinstance(name, tuple) and name:
             first, *keys = name
             return self[first][tuple(map(str, keys))]  # type: ignore[index]  # a key in the first place names nothing

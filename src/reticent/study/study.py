@@ -14,11 +14,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, NoReturn, ParamSpec, TypeVar
 
 from reticent.certificate.particulars import Record, record_of
+from reticent.data.expression_text import write
 from reticent.data.schema import Key
+from reticent.data.transformations import filtered
 from reticent.errors import PublicParameterError, QuestionError, Refusal, ReticentError, doors, refusing
 from reticent.privacy.cost import Cost
 from reticent.privacy.numbers import Number
 from reticent.sessions import makers
+from reticent.statistics.statistic import read_clause
 from reticent.study import single_plans
 from reticent.study.terms import StudyTerms
 
@@ -105,7 +108,6 @@ class Study(StudyTerms):
         Study
             With the same ledger.
         """
-        from reticent.statistics.statistic import read_clause
         from reticent.study.formulas import keys_of
 
         return replace(self, _groups=keys_of(self.schema, read_clause(columns), among, groups))
@@ -129,7 +131,6 @@ class Study(StudyTerms):
             What is no condition of the declared columns, or is false for every row that they allow.
         """
         from reticent.data.formula import read
-        from reticent.data.transformations import filtered
 
         try:
             return replace(self, spec=replace(self.spec, schema=filtered(self.schema, read(condition))))
@@ -386,7 +387,6 @@ class Study(StudyTerms):
             After the charge; the charge stays.
         """
         from reticent.certificate.fields import ReleaseMetadata
-        from reticent.data.expression_text import write
         from reticent.data.source import name_of
         from reticent.entropy import system
         from reticent.study import preparation

@@ -48,6 +48,7 @@ from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.ks import KSRelease
 from reticent.synthesis.linear import DensityAccuracy, LinearDensity
 from reticent.synthesis.linear_queries import DensityTerms
+from reticent.synthesis.method_selection import Auto
 from reticent.synthesis.options import Columns, DensityMechanism, Options, plan_for
 from reticent.synthesis.parameter_selection import TunedDensity
 from reticent.synthesis.series import Series, grid
@@ -189,8 +190,6 @@ class MixtureDensity:
 
 def unsure(plan: DensityMechanism) -> float:
     """Half-width of the number of records that a plan tells, but for ``MISS``; 0 where it is no noisy one."""
-    from reticent.synthesis.method_selection import Auto
-
     match plan:
         case KSRelease() if plan.size.bought is not None:
             return float(plan.size.bought.radius(MISS))

@@ -29,6 +29,7 @@ from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.ks import ks_release
 from reticent.synthesis.linear import DensityAccuracy, Settle
 from reticent.synthesis.linear_queries import DensityTerms
+from reticent.synthesis.method_selection import FINE, auto
 from reticent.synthesis.parameter_selection import OPTION, SMOOTH, Kind, tuned
 from reticent.synthesis.series import Series, grid
 from reticent.synthesis.sparse import sparse
@@ -164,8 +165,6 @@ def plan_for(
     cells, given, width = _told(options.cells), _told(options.degree), _told(options.bandwidth)
     match options.method:
         case "auto":
-            from reticent.synthesis.method_selection import FINE, auto
-
             if count not in FINE:  # a public rule: of four columns only a histogram is worth its noise
                 return _bars(options, columns, terms, epsilon, atoms, records)
             return auto(columns, terms, epsilon)
