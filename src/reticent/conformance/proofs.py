@@ -17,6 +17,7 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about
+from reticent.statistics.counts.found_keys import FoundKeysStep
 
 if TYPE_CHECKING:
     from reticent.mechanisms.gate import Call
@@ -62,7 +63,6 @@ def as_drawn(plan: PreparedRelease, calls: Sequence[Call]) -> PreparedRelease:
     """The plan at the keys of groups that a run has found; itself, where none are to be found."""
     if plan.at_keys is None or not calls:
         return plan
-    from reticent.statistics.counts.found_keys import FoundKeysStep
 
     assert isinstance(plan.choice, FoundKeysStep)
     return plan.at_keys(plan, plan.choice.used(cast("Sequence[str]", calls[0].output)))  # the list is drawn first

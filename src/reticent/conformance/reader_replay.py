@@ -84,6 +84,21 @@ def spelled(cell: Cell) -> str:
 
 
 def write_csv(folder: Path, made: Family, lines: Sequence[bytes]) -> Path:
+    """One CSV file of lines under the names of a family.
+
+    Parameters
+    ----------
+    folder : Path
+        For the file.
+    made : Family
+        Names its columns.
+    lines : sequence of bytes
+        As ``record`` makes them.
+
+    Returns
+    -------
+    Path
+    """
     path = folder / "table.csv"
     path.write_bytes(record(list(made.storage)) + b"".join(lines))
     return path

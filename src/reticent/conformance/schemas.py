@@ -25,6 +25,8 @@ from reticent.statistics.registry import all_statistics
 from reticent.statistics.regression.regress import Regression
 from reticent.statistics.robust.scale import Scale
 from reticent.statistics.statistic import Ask, OfColumn, Statistic
+from reticent.study.allocation import settle
+from reticent.study.formulas import keys_of
 
 if TYPE_CHECKING:
     from reticent.privacy.cost import Cost
@@ -107,8 +109,6 @@ def random_plan(
     PublicParameterError
         Every one of many was refused.
     """
-    from reticent.study.allocation import settle
-
     problem: object = None
     for _ in range(TRIES):
         several = (_asked(schema, dice, kinds or KINDS) for _ in range(dice.between(1, most)))
@@ -131,8 +131,6 @@ def _limit(dice: KeyedDice) -> tuple[Cost, str]:
 
 
 def _asked(schema: Schema, dice: KeyedDice, kinds: Sequence[type[Statistic]]) -> Ask:
-    from reticent.study.formulas import keys_of
-
     kind = dice.pick(kinds)
     asked = Ask(kind.made_up(dice), unit=dice.pick(("row", "row", "person")) if kind.takes_per else "row")
     if asked.statistic.spends_delta and (asked.statistic.delta_in_rho or dice.chance(50)):

@@ -20,6 +20,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, cast
 
+from reticent.certificate.certificate import read_certificate
+from reticent.certificate.fields import ReleaseMetadata
+from reticent.certificate.verify import verify
 from reticent.conformance.branch_charge import unpaid
 from reticent.conformance.findings import Finding, cause_of
 from reticent.conformance.proofs import as_drawn
@@ -136,7 +139,6 @@ def _room(cost: Loss) -> Counted:
 
 
 def _released(plan: PreparedRelease, schema: Schema, ledger: Ledger, watched: WatchedRows) -> Certificate:
-    from reticent.certificate.fields import ReleaseMetadata
     from reticent.study.release import run
 
     about = ReleaseMetadata("made up", "audit", "audit", "audit", "made up", "", None, schema.person.people)
@@ -167,9 +169,6 @@ def _charged(ledger: Ledger, watched: WatchedRows, cost: Loss, certificate: Cert
 def _certificate(certificate: Certificate, ledger: Ledger, extensions: Sequence[Extension]) -> Iterator[Finding]:
     """The certificate as its file has it verifies, by a signature and by the ledger alone."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    from reticent.certificate.certificate import read_certificate
-    from reticent.certificate.verify import verify
 
     key = Ed25519PrivateKey.generate()  # thrown away
     signed, public = certificate.sign(key), key.public_key().public_bytes_raw()

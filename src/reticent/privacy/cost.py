@@ -140,7 +140,7 @@ class Cost:
         return replace(self, epsilon=epsilon, delta=delta)
 
     def admit(self, loss: Loss, epsilon: Fraction) -> None:
-        """Refuse a derived loss that the caller did not agree to; ``epsilon`` is its own (``explain.epsilon_delta``).
+        """Refuse a derived loss that the caller did not agree to; ``epsilon`` is its own (``convert.epsilon_delta``).
 
         Raises
         ------

@@ -19,7 +19,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.certificate.snapshot import NOTHING, EarlierShares
+from reticent.mechanisms import gate
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.privacy.sensitivity import L1, L2
+from reticent.sessions.above_threshold import NORMAL, RowCount
 from reticent.statistics.answer import IncompleteRows
+from reticent.statistics.counts.incomplete_share import instead, odd_among, words
+from reticent.statistics.estimand import odd_cells
+from reticent.statistics.shares import share_of, share_of_both
 
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
@@ -80,11 +88,6 @@ class MeanSize:
         -------
         pair of RowCount, and IncompleteRows or None
         """
-        from reticent.mechanisms import gate
-        from reticent.mechanisms.gaussian import Gaussian
-        from reticent.mechanisms.geometric import Geometric
-        from reticent.sessions.above_threshold import NORMAL, RowCount
-
         pair = self.told and not _public(self.schema) and self.earlier is None
         exact = (complete, odd) if pair else (complete,)
         match self.source:
@@ -104,8 +107,6 @@ class MeanSize:
 
     def _share(self, drawn: tuple[int, ...], rows: int, scale: float) -> IncompleteRows | None:
         """The share by the numbers that were drawn; ``rows`` is looked at where it is public."""
-        from reticent.statistics.shares import share_of, share_of_both
-
         if not self.told or self.earlier is not None:
             return self.earlier
         public = _public(self.schema)
@@ -119,16 +120,11 @@ class MeanSize:
 
     def caveats(self, share: IncompleteRows | None) -> tuple[str, ...]:
         """The shares in words, and that of other columns none is told."""
-        from reticent.statistics.counts.incomplete_share import words
-
         return (*(words(one, self.schema) for one in self.shares(share)), *self.left_out)
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """One sentence on the columns of which nothing is told, and how to ask: none where there are none."""
-        from reticent.statistics.counts.incomplete_share import instead
-        from reticent.statistics.estimand import odd_cells
-
         if not self.untold or self.known.share(self.untold) is not None:
             return ()
         question = f"incomplete({', '.join(self.untold)})"
@@ -166,11 +162,6 @@ def counted(
     -------
     MeanSize
     """
-    from reticent.mechanisms.gaussian import Gaussian
-    from reticent.mechanisms.geometric import Geometric
-    from reticent.privacy.sensitivity import L1, L2
-    from reticent.statistics.counts.incomplete_share import odd_among
-
     person = schema.person
     neighbours, cost = person.with_one_cap(), total * SIZE_SHARE
     odd = odd_among([*axes], schema)

@@ -26,11 +26,22 @@ from typing import (
     TypeVar,
 )
 
+from reticent.certificate.makers import Transcript, of_session
+from reticent.certificate.snapshot import recorded
+from reticent.data.source import name_of as name_of_source
+from reticent.data.table import EngineFailure
 from reticent.entropy import Forks, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare, doors
+from reticent.ledger.account import note_fault, protected_log
+from reticent.mechanisms import gate
+from reticent.privacy import compose
+from reticent.privacy.explain import outline
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
+from reticent.sessions.gaussian_answers import answer
+from reticent.sessions.holdout import sigma
+from reticent.sessions.row_functions import STEPS, checked, mean_steps, name_of, private_rows, query_of, steps
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -107,8 +118,6 @@ class PaidSession(Generic[T]):
     )
 
     def __init__(self, study: Payer, plan: SessionTerms, start: Callable[[SystemEntropy], T]) -> None:
-        from reticent.mechanisms import gate
-
         self._plan, self._start, self._coins = plan, start, partial(gate.coins_for, study)
         self._lock, self._owner, self._over = threading.Lock(), (os.getpid(), Forks.count), False
         self._told: list[tuple[str, str]] = []
@@ -120,7 +129,6 @@ class PaidSession(Generic[T]):
         self._ended: list[tuple[Receipt, str]] = []
         self._certificates: list[Certificate] = []
         self._first = (0, 0)  # round and answer of the certificate that is being written
-        from reticent.data.source import name_of as name_of_source
 
         self._schema, self._taken = study.schema, name_of_source(study._place)
         table = study._table()
@@ -203,8 +211,6 @@ class PaidSession(Generic[T]):
         return (*self._plan.size.caveats(self._lacking), *([lift] if lift else []))
 
     def guarantee(self) -> Guarantee:
-        from reticent.privacy import compose
-
         return compose.in_sequence(self._guarantees, label=self._plan.title)
 
     @property
@@ -248,8 +254,6 @@ class PaidSession(Generic[T]):
 
     def _read(self, table: Table) -> RowCount:
         """Read the rows once, and buy their number where it is not public."""
-        from reticent.sessions.row_functions import private_rows, query_of
-
         entropy = self._coins()
         (found,) = table.run([query_of(self._plan.axes)], entropy.bits(256).to_bytes(32))
         assert found.records is not None
@@ -266,15 +270,12 @@ class PaidSession(Generic[T]):
             made = made.sign(self._plan.signer)
         self._receipt, self._started = None, None
         told = [] if self._certificates or self._lacking is None else [self._lacking]
-        from reticent.certificate.snapshot import recorded
 
         self._ledger.commit(receipt, digest=made.digest, shares=recorded(told))
         self._certificates[len(self._certificates) - bool(self._ended) :] = [made]  # in place of that of fewer rounds
         self._ended.append((receipt, made.digest))
 
     def _certified(self) -> Certificate:
-        from reticent.certificate.makers import Transcript, of_session
-        from reticent.privacy import compose
 
         plan, size = self._plan, self._size
         of_round, of_answer = self._first
@@ -301,9 +302,6 @@ class PaidSession(Generic[T]):
 
     def _failed(self, cause: BaseException) -> str:
         """End in a fault: the charge stays, the rows go, the cause is for the protected log alone."""
-        from reticent.data.table import EngineFailure
-        from reticent.ledger.account import note_fault, protected_log
-
         receipt, self._receipt, self._rows, self._started, self._over = self._receipt, None, None, None, True
         reference = "f-session" if receipt is None else f"f-{receipt.id.removeprefix('r-')}"
         if receipt is not None:
@@ -360,8 +358,6 @@ class OpenSession(Generic[T]):
 
     def proof(self) -> str:
         """Every part of the guarantee with its loss, theorem and source."""
-        from reticent.privacy.explain import outline
-
         return outline(self.guarantee)
 
     @property
@@ -416,8 +412,6 @@ class OpenSession(Generic[T]):
     __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
 
     def _asked(self, question: object) -> Question:
-        from reticent.sessions.row_functions import checked
-
         return checked(question, self._axes)
 
 
@@ -456,7 +450,6 @@ class Holdout(OpenSession["Conversation"]):
             Where the ledger has too little for the round this question would open; nothing is drawn or charged.
         """
         from reticent.sessions import holdout as way
-        from reticent.sessions.row_functions import mean_steps, name_of, steps
 
         asked = self._asked(question)
         name = name_of(asked)
@@ -481,8 +474,6 @@ class Holdout(OpenSession["Conversation"]):
     @property
     def sigma(self) -> float:
         """The scale of the noise on a mean that is shown; a round costs 2 / (sigma n)."""
-        from reticent.sessions.holdout import sigma
-
         return float(sigma(self._made, self._paid.size))
 
 
@@ -506,7 +497,6 @@ class SparseVectorSession(OpenSession["Conversation"]):
             For what is no question of this session, and when it is over; nothing is drawn or charged.
         """
         from reticent.sessions import above_threshold as way
-        from reticent.sessions.row_functions import name_of, steps
 
         asked = self._asked(question)
         if self._of == "means":
@@ -542,8 +532,6 @@ class Leaderboard(OpenSession["Conversation"]):
     @property
     def best(self) -> float:
         """The best score shown so far."""
-        from reticent.sessions.row_functions import STEPS
-
         return self._best / STEPS
 
     def submit(self, question: Question) -> Standing:
@@ -555,7 +543,6 @@ class Leaderboard(OpenSession["Conversation"]):
             For what is no question of this session, and when it is over; nothing is drawn or charged.
         """
         from reticent.sessions import leaderboard as way
-        from reticent.sessions.row_functions import name_of
 
         asked = self._asked(question)
 
@@ -583,9 +570,6 @@ class Answers(OpenSession["list[int]"]):
         QuestionError
             For what is no question of this session, and when it is over; nothing is drawn or charged.
         """
-        from reticent.sessions.gaussian_answers import answer
-        from reticent.sessions.row_functions import name_of
-
         asked = self._asked(question)
 
         def draw(left: list[int], rows: GridRows, size: RowCount, entropy: SystemEntropy) -> tuple[Estimate, bool]:

@@ -17,7 +17,8 @@ from typing import Any, Final, TypeAlias, assert_never
 import ibis
 
 from reticent.data.engines import moments
-from reticent.data.engines.casts import clamp, double, whole_text
+from reticent.data.engines.casts import whole_text
+from reticent.data.engines.numbers import clamp, double
 from reticent.data.expression import DATE_PARTS, OPERATIONS, SPANS, Cell, kind_of, type_of
 from reticent.data.expression_tree import DateLiteral, KeyLiteral, NumberLiteral, Tree, key_text
 from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Truth, Type, cross_text, cut_labels
