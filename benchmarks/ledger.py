@@ -58,7 +58,7 @@ high = 120
 OPEN: Final = """
 import sys, time
 from reticent.ledger import Ledger
-from reticent.ledger.places import store_at
+from reticent.ledger.account import store_at
 import reticent.ledger.sqlite_store, sqlite3
 start = time.process_time()
 Ledger.open(sys.argv[1]).spent()

@@ -13,15 +13,10 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.conventions.tree import Module, modules, parsed
+from tests.conventions.tree import Module, dotted, modules, parsed
 
 Import: TypeAlias = ast.Import | ast.ImportFrom
 Reading: TypeAlias = Callable[[ast.AST], Iterator[Import]]
-
-
-def dotted(path: str) -> str:
-    """The name under which a file is imported."""
-    return ".".join(["reticent", *path.removesuffix(".py").removesuffix("__init__").strip("/").split("/")]).strip(".")
 
 
 def names_algorithm(node: ast.AST) -> bool:

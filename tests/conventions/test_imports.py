@@ -6,10 +6,11 @@ import ast
 import re
 import sys
 import tomllib
+from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 
-from tests.conventions.tree import ROOT, Module, broken, functions, imported, parsed, within
+from tests.conventions.tree import ROOT, Module, broken, dotted, functions, imported, modules, parsed, within
 
 
 def randomness(module: Module) -> list[str]:
@@ -94,6 +95,62 @@ def undeclared(module: Module) -> list[str]:
     brought = {"ibis" if name == "ibis_framework" else name for name in names}
     known = {*brought, *OFFERED, *sys.stdlib_module_names, "reticent"}
     return [f"{line}: {name}" for line, name in imported(module) if name.partition(".")[0] not in known]
+
+
+def loaded_with(names: Iterable[str], at_top: dict[str, set[str]]) -> set[str]:
+    """Modules that are loaded with some: their packages, and what stands at the top of each."""
+    found: set[str] = set()
+    left = list(names)
+    while left:
+        name = left.pop()
+        if name in at_top and name not in found:
+            found.add(name)
+            left += [*at_top[name], *([name.rpartition(".")[0]] if "." in name else [])]
+    return found
+
+
+def lines(trees: Iterable[ast.AST]) -> set[int]:
+    """The lines of the imports in some trees."""
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return {node.lineno for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)}
+
+
+def for_types(module: Module) -> Iterator[ast.AST]:
+    """Branches that no program runs."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            yield node
+
+
+def idle(listed: Sequence[Module]) -> dict[str, list[str]]:
+    """Imports in functions of what their file loads anyway: they save nothing and hide what a file needs."""
+    names = {dotted(module.path) for module in listed}
+    at_top: dict[str, set[str]] = {}
+    late: dict[str, list[tuple[int, str]]] = {}
+    for module in listed:
+        inside, unread = lines(functions(module)), lines(for_types(module))
+        ours = [(line, name) for line, name in imported(module) if within(name, ("reticent",))]
+        every = sorted({(line, name if name in names else name.rpartition(".")[0]) for line, name in ours})
+        at_top[dotted(module.path)] = {name for line, name in every if line not in inside | unread}
+        late[dotted(module.path)] = [(line, name) for line, name in every if line in inside and name in names]
+    found = {}
+    for name, places in late.items():
+        loaded = loaded_with([name], at_top) - {name}
+        found[name] = [f"{line}: {other}" for line, other in places if other in loaded]
+    return {name: places for name, places in found.items() if places}
+
+
+def test_no_function_imports_what_its_file_loads_anyway() -> None:
+    assert idle(modules()) == {}
+
+
+def test_the_search_for_idle_imports_finds() -> None:
+    late = "def f():\n    from reticent.a import x"
+    through = [parsed("b.py", f"import reticent.c\n{late}"), parsed("c.py", "import reticent.a"), parsed("a.py", "")]
+    assert idle(through) == {"reticent.b": ["3: reticent.a"]}
+    assert idle([parsed("b.py", late), parsed("a.py", "")]) == {}
+    types = parsed("b.py", f"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import reticent.a\n{late}")
+    assert idle([types, parsed("a.py", "")]) == {}
 
 
 def test_an_install_brings_every_package_that_is_imported() -> None:

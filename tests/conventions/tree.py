@@ -55,6 +55,11 @@ def imported(module: Module) -> Iterator[tuple[int, str]]:
                 yield from ((node.lineno, f"{origin}.{alias.name}") for alias in names)
 
 
+def dotted(path: str) -> str:
+    """The name under which a file is imported."""
+    return ".".join(["reticent", *path.removesuffix(".py").removesuffix("__init__").strip("/").split("/")]).strip(".")
+
+
 def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function and method, nested ones too."""
     for node in ast.walk(module.tree):

@@ -15,9 +15,9 @@ import pytest
 
 from reticent.errors import LedgerError
 from reticent.ledger import Ledger, book, store
+from reticent.ledger.account import store_at
 from reticent.ledger.events import CHECKPOINT, Checkpointed, Event, Reserved, parse
 from reticent.ledger.fingerprint import open_for
-from reticent.ledger.places import store_at
 from reticent.ledger.replay import Row, begun, problems
 from reticent.privacy import filters
 from reticent.privacy.serialization import digest_of

@@ -18,7 +18,7 @@ import pytest
 
 from reticent.errors import LedgerError
 from reticent.ledger import Ledger, sqlite_store, store
-from reticent.ledger.places import store_at
+from reticent.ledger.account import store_at
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, Loss
 from tests.support.ledger_kit import ONE, PERSON, charge, eps, forked, joined, ledger_at, rows_at

@@ -172,7 +172,7 @@ def spending(voice: Voice, study: Study) -> Iterator[None]:
 def _standing(study: Study) -> int | None:
     """The number of the last entry of the ledger, 0 where there is none yet; None where it cannot be read."""
     from reticent.ledger import Ledger
-    from reticent.ledger.places import ledger_at
+    from reticent.ledger.account import ledger_at
 
     try:
         place = study.spec.ledger or ""
@@ -184,8 +184,8 @@ def _standing(study: Study) -> int | None:
 def _charged_since(study: Study, number: int) -> list[Loss] | None:
     """The charges after that entry; None where the ledger cannot be read."""
     from reticent.ledger import Ledger
+    from reticent.ledger.account import ledger_at
     from reticent.ledger.events import Reserved
-    from reticent.ledger.places import ledger_at
 
     try:
         place = study.spec.ledger or ""

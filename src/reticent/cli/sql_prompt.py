@@ -106,7 +106,7 @@ class SqlConversation:
 
     def _left(self) -> Loss:
         from reticent.ledger import Ledger
-        from reticent.ledger.places import ledger_at
+        from reticent.ledger.account import ledger_at
 
         place = self.study.spec.ledger
         return Ledger.open(place).left() if place and ledger_at(place) else self.study.spec.budget.loss

@@ -20,6 +20,7 @@ from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
+from reticent.database_url import is_url
 from reticent.errors import LedgerError, Refusal
 from reticent.ledger.book import Witness, charge_under, line_about
 from reticent.ledger.events import (
@@ -35,10 +36,9 @@ from reticent.ledger.events import (
     now,
     receipt_again,
 )
-from reticent.ledger.places import store_at
 from reticent.ledger.reader import LedgerReader
 from reticent.ledger.replay import Replay, opening_row
-from reticent.ledger.store import Extract, Store
+from reticent.ledger.store import Extract, MemoryStore, Store
 from reticent.ledger.terms import agree, amended, in_currency, price, withdrawn
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
@@ -501,3 +501,41 @@ def _reopened(path: str, number: int, head: str, witnesses: tuple[Witness, ...] 
     if not rows or (rows[0].number, rows[0].digest) != (number, head):
         raise LedgerError("The ledger of this handle is not the file it was: entries that were there are gone.")
     return Ledger(ledger._book.kept, witnesses)
+
+
+# --- places of ledgers: a file, tables on a PostgreSQL server, or memory ----------------------------------------------
+
+
+def store_at(place: str | Path | None) -> Store:
+    """The store that a place names, kept absolute from now on; nothing is opened yet.
+
+    Parameters
+    ----------
+    place : str, Path or None
+        A file; ``postgresql://host/database?schema=name``; None for a new one in memory.
+
+    Raises
+    ------
+    SpecError
+        A URL that holds a password, or is none.
+    """
+    if place is None:
+        return MemoryStore()
+    if is_url(place):
+        from reticent.ledger.postgres_store import PostgresStore
+
+        return PostgresStore.at(str(place))
+    from reticent.ledger.sqlite_store import SqliteStore
+
+    return SqliteStore(str(place), Path(place).expanduser().absolute())
+
+
+def ledger_at(place: str | Path) -> bool:
+    """Tell if there is something at a place that a ledger would be opened from.
+
+    Raises
+    ------
+    LedgerError
+        The server cannot be reached, so nobody knows.
+    """
+    return store_at(place).found() if is_url(place) else Path(place).expanduser().exists()

@@ -39,9 +39,8 @@ from urllib.parse import urlsplit
 
 from reticent.database_url import is_url
 from reticent.errors import LedgerError, SpecError
-from reticent.ledger.account import Ledger
+from reticent.ledger.account import Ledger, ledger_at, store_at
 from reticent.ledger.events import Committed, Event
-from reticent.ledger.places import ledger_at, store_at
 from reticent.ledger.state import state_folder
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import parts

@@ -15,6 +15,7 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import SparseVector
+from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, rough, show
 from reticent.sessions import makers
@@ -122,8 +123,6 @@ def _terms(
 
 def _whole(terms: SessionTerms) -> Guarantee:
     """The guarantee of all rounds together."""
-    from reticent.privacy import compose
-
     return compose.in_sequence([terms.first, *[terms.part] * (terms.parts - 1)])
 
 

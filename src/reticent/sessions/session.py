@@ -39,6 +39,7 @@ from reticent.privacy.explain import outline
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
+from reticent.sessions import above_threshold, holdout, leaderboard
 from reticent.sessions.gaussian_answers import answer
 from reticent.sessions.holdout import sigma
 from reticent.sessions.row_functions import STEPS, checked, mean_steps, name_of, private_rows, query_of, steps
@@ -449,11 +450,9 @@ class Holdout(OpenSession["Conversation"]):
         BudgetError
             Where the ledger has too little for the round this question would open; nothing is drawn or charged.
         """
-        from reticent.sessions import holdout as way
-
         asked = self._asked(question)
         name = name_of(asked)
-        told: tuple[int, way.By]
+        told: tuple[int, holdout.By]
         if claimed is not None:
             number = read(claimed, "claimed")
             told, name = (steps(number, "claimed"), "claim"), f"{name}, claimed {in_words(number)}"
@@ -466,7 +465,7 @@ class Holdout(OpenSession["Conversation"]):
             )
 
         def draw(talk: Conversation, rows: GridRows, size: RowCount, entropy: SystemEntropy) -> tuple[Checked, bool]:
-            found = way.check(talk, self._made, rows, asked, told, self._threshold, size, entropy)
+            found = holdout.check(talk, self._made, rows, asked, told, self._threshold, size, entropy)
             return found, found.by == "holdout"
 
         return self._paid.answer(name, draw)
@@ -496,8 +495,6 @@ class SparseVectorSession(OpenSession["Conversation"]):
         QuestionError
             For what is no question of this session, and when it is over; nothing is drawn or charged.
         """
-        from reticent.sessions import above_threshold as way
-
         asked = self._asked(question)
         if self._of == "means":
             number = read(at_least, "at_least")  # once, and plain: what is told is what was compared with
@@ -510,9 +507,9 @@ class SparseVectorSession(OpenSession["Conversation"]):
 
         def draw(talk: Conversation, rows: GridRows, size: RowCount, entropy: SystemEntropy) -> tuple[Found, bool]:
             if self._of == "means":
-                found = way.mean_above(talk, self._made, rows, asked, bar, size, entropy)
+                found = above_threshold.mean_above(talk, self._made, rows, asked, bar, size, entropy)
             else:
-                found = way.count_above(talk, self._made, rows, asked, bar, entropy)
+                found = above_threshold.count_above(talk, self._made, rows, asked, bar, entropy)
             return found, talk.left == 0
 
         return self._paid.answer(f"{name_of(asked)} >= {in_words(number)}", draw)
@@ -542,12 +539,10 @@ class Leaderboard(OpenSession["Conversation"]):
         QuestionError
             For what is no question of this session, and when it is over; nothing is drawn or charged.
         """
-        from reticent.sessions import leaderboard as way
-
         asked = self._asked(question)
 
         def draw(talk: Conversation, rows: GridRows, size: RowCount, entropy: SystemEntropy) -> tuple[Standing, bool]:
-            found, self._best = way.submit(talk, self._made, rows, asked, self._best, self._step, size, entropy)
+            found, self._best = leaderboard.submit(talk, self._made, rows, asked, self._best, self._step, size, entropy)
             return found, talk.left == 0
 
         return self._paid.answer(name_of(asked), draw)

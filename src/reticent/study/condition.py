@@ -25,7 +25,7 @@ from reticent.data.study_file import read_spec
 from reticent.database_url import is_url
 from reticent.errors import LedgerError, Refusal, SpecError
 from reticent.ledger import Ledger
-from reticent.ledger.places import ledger_at
+from reticent.ledger.account import ledger_at
 
 State: TypeAlias = Literal["ok", "warning", "failed"]
 

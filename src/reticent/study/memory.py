@@ -402,8 +402,8 @@ def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[s
     known = path and (in_database(path) or is_there(Path(path)))
     if not known and not files:
         return Ledger.open_or_create(spec.ledger, title=spec.title, adjacency=near, person=person, budget=budget)
+    from reticent.ledger.account import ledger_at
     from reticent.ledger.fingerprint import claim, claimed_by, open_for, source_at
-    from reticent.ledger.places import ledger_at
 
     source = source_at(identity_of(path)) if known else None
     bare = spec.ledger is not None and ledger_at(spec.ledger) and Ledger.open(spec.ledger).source is None

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, NoReturn, ParamSpec, TypeVar
 
 from reticent.certificate.particulars import Record, record_of
+from reticent.data import formula
 from reticent.data.expression_text import write
 from reticent.data.schema import Key
 from reticent.data.transformations import filtered
@@ -130,10 +131,8 @@ class Study(StudyTerms):
         QuestionError
             What is no condition of the declared columns, or is false for every row that they allow.
         """
-        from reticent.data.formula import read
-
         try:
-            return replace(self, spec=replace(self.spec, schema=filtered(self.schema, read(condition))))
+            return replace(self, spec=replace(self.spec, schema=filtered(self.schema, formula.read(condition))))
         except QuestionError as refused:
             from reticent.data.spelling_hints import hinted
 

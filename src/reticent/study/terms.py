@@ -275,7 +275,7 @@ class StudyTerms:
         if path is None:
             return None
         if in_database(path):
-            from reticent.ledger.places import ledger_at
+            from reticent.ledger.account import ledger_at
 
             return self.ledger if ledger_at(path) else None
         return self.ledger if Path(path).exists() else None
