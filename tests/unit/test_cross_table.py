@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from reticent.certificate.answer_json import answer_to_json
 from reticent.certificate.certificate import Certificate
+from reticent.certificate.record import answer_to_json
 from reticent.certificate.render.cross import CrossTable, crossed
 from reticent.certificate.render.listing import listing
 from reticent.outcome import Estimate, Reply

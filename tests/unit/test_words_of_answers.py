@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import reticent as rt
 from reticent.certificate.certificate import Certificate
-from reticent.certificate.render.figure import svg
 from reticent.certificate.record import answer_to_json
+from reticent.certificate.render.figure import svg
 from reticent.certificate.render.listing import _hung as hung
 from reticent.certificate.render.listing import listing
 from reticent.certificate.render.notes import lines_of, notes

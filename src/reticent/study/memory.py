@@ -373,10 +373,14 @@ def _columns_of(frame: object) -> list[object]:
 
 def _name_of(rows: object, ledger: str | Path | None) -> str:
     """The name of a file or table, without its folder and ending; of rows in memory that of the ledger."""
-    from reticent.data.compression import stem_of
     from reticent.data.source import path_of
 
-    names = (stem_of(path_of(rows)).strip("*"), "" if ledger is None else stem_of(str(ledger)))
+    place = path_of(rows)
+    if not place and ledger is None:
+        return "study"
+    from reticent.data.compression import stem_of
+
+    names = (stem_of(place).strip("*"), "" if ledger is None else stem_of(str(ledger)))
     return next((name for name in names if name and on_one_line(name)), "study")
 
 
