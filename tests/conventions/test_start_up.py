@@ -102,7 +102,7 @@ def test_a_verb_that_reads_no_row_loads_no_heavy_package(verb: str, tmp_path: Pa
     (tmp_path / "study.toml").write_text(FILE, "utf-8")
     (tmp_path / "made_up.csv").write_text("x\n" + "1\n" * 50, "utf-8")
     loaded = told(VERB.format(verb=verb) + LOADED, tmp_path)
-    assert len(ours(loaded)) <= 104
+    assert len(ours(loaded)) <= 105
     assert [name for name in loaded if not name.startswith("reticent")] == []
     assert within(loaded, "synthesis.", "learning", "survey", "cli.survey", "cli.release") == []
 
