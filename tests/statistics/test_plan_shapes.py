@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import reticent as rt
+from reticent.data.schema import Column
 from reticent.outcome import Reply
 from reticent.statistics.context import ExpectedAccuracy
 from tests.support.same_noise import same_noise as same_noise
@@ -99,6 +100,34 @@ def test_an_ordinary_column_lies_in_the_range_of_its_plan(name: str, question: s
 @pytest.mark.parametrize("name", MET_LATER)
 def test_a_column_by_which_no_shape_was_chosen_lies_in_the_range(name: str, question: str, whole: bool) -> None:
     check(MET_LATER[name], question, whole=whole)
+
+
+FEW: dict[str, tuple[Law, Column]] = {
+    "five answers": (lambda made, n: made.choice([1.0, 2.0, 3.0, 4.0, 5.0], n, p=[0.1, 0.2, 0.4, 0.2, 0.1]), rt.integer(1, 5)),
+    "eleven numbers": (lambda made, n: np.floor(made.uniform(0, 11, n)), rt.integer(0, 10)),
+    "steps of five": (lambda made, n: np.round(made.normal(50, 18, n).clip(0, 100) / 5) * 5, rt.real(0, 100)),
+    "partly steps of five": (
+        lambda made, n: np.where(made.random(n) < 0.6, made.integers(0, 21, n) * 5, made.uniform(0, 100, n)),
+        rt.real(0, 100),
+    ),
+    "two values": (lambda made, n: made.choice([0.0, 100.0], n, p=[0.4, 0.6]), rt.real(0, 100)),
+    "ages": (lambda made, n: made.normal(45, 20, n).clip(18, 90).round(), rt.integer(0, 120)),
+}
+
+
+@pytest.mark.parametrize("question", ["median(x)", "quantile(x, 0.25)", "quantile(x, 0.9)"])
+@pytest.mark.parametrize("name", FEW)
+def test_no_column_of_few_values_has_more_noise_than_its_plan_tells(name: str, question: str) -> None:
+    """Where two values meet at the level the interval reaches over a step: five times the range that was told."""
+    law, column = FEW[name]
+    rows = {"x": law(np.random.default_rng(7), ROWS)}
+    study = rt.study(rows, adjacency="add_remove", columns={"x": column}, budget=1000, override="a test")
+    for epsilon in (1, 4):
+        planned = study.plan([question], epsilon=epsilon, people=ROWS).lines[0].expected
+        found = [study.release([question], epsilon=epsilon)[question].outcome for _ in range(RUNS)]
+        widths = [one.value.noise for one in found if isinstance(one, Reply)]
+        every = [noise for _, noise, _ in planned.others if noise is not None]
+        assert fmean(widths) <= max(every) * CLOSE, (epsilon, fmean(widths), every)
 
 
 def test_the_planned_number_is_still_that_of_the_usual_shape() -> None:

@@ -646,7 +646,9 @@ class QuantileStep:
             found.append((HEAPED, *self._widths(size, squares, None, tied=True)))
         if self.cells.free:
             return tuple(found)
-        for shape in shapes.OTHERS:
+        step = 0.0 if self.cells.step is None else float(self.cells.step) / self._width
+        values = min(shapes.ROUNDED, round(1.0 / step) + 1) if step else shapes.ROUNDED
+        for shape in (*shapes.OTHERS, shapes.rounded(float(self.levels[0]), values)):
             ties = self._ties_of(shape, size)
             if heaped or not ties:
                 found.append((shape.name, *self._widths(size, squares, shape, tied=ties)))

@@ -120,8 +120,15 @@ OTHERS: Final = (
     ColumnShape("even", lambda level: level),
     ColumnShape(AT_A_BOUND, lambda level: max(level - 0.4, 0.0) / 0.6),
 )
-NO_SHAPE: Final = "noise is less among few distinct values, more in a gap between two groups"  # of no shape here
+NO_SHAPE: Final = "noise is less where many values are equal, more in a gap between two groups"  # of no shape here
+ROUNDED: Final = 20  # distinct values of a column of rounded ones; whole numbers may have fewer
 LARGE: Final = 1 / 10  # mean of the weights of which few are large, exponential, in units of the largest
+
+
+def rounded(level: float, values: int) -> ColumnShape:
+    """Rounded values, each as frequent, of which two meet at a level: there the interval reaches over a whole step."""
+    step = 1.0 / max(values - 1, 1)
+    return ColumnShape("rounded values", lambda at: 0.5 + step * (math.floor((at - level) * values) + 0.5))
 
 
 def of_weights(weight: Weighing, schema: Schema) -> tuple[WeightShape, ...]:
