@@ -103,7 +103,10 @@ def test_a_column_by_which_no_shape_was_chosen_lies_in_the_range(name: str, ques
 
 
 FEW: dict[str, tuple[Law, Column]] = {
-    "five answers": (lambda made, n: made.choice([1.0, 2.0, 3.0, 4.0, 5.0], n, p=[0.1, 0.2, 0.4, 0.2, 0.1]), rt.integer(1, 5)),
+    "five answers": (
+        lambda made, n: made.choice([1.0, 2.0, 3.0, 4.0, 5.0], n, p=[0.1, 0.2, 0.4, 0.2, 0.1]),
+        rt.integer(1, 5),
+    ),
     "eleven numbers": (lambda made, n: np.floor(made.uniform(0, 11, n)), rt.integer(0, 10)),
     "steps of five": (lambda made, n: np.round(made.normal(50, 18, n).clip(0, 100) / 5) * 5, rt.real(0, 100)),
     "partly steps of five": (
