@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -14,9 +16,10 @@ import pyarrow.parquet
 import pytest
 
 import reticent as rt
+from reticent.cli import release
 from reticent.cli.output import Voice
 from reticent.cli.plan import _say_size
-from reticent.cli.release import refuse_too_large
+from reticent.cli.release import ask_first, planner, refuse_too_large
 from reticent.errors import SpecError
 from reticent.study.memory_forecast import memory_of
 from reticent.study.size_forecast import is_small, size_forecast
@@ -110,11 +113,35 @@ def test_a_release_that_cannot_fit_is_refused_at_a_terminal_before_the_charge_an
     (item,) = study.spec.releases
     monkeypatch.setattr("sys.stderr", Terminal())
     with pytest.raises(SpecError, match=r"spill=1GB\. Nothing was charged") as refused:
-        refuse_too_large(Voice(), study, item)
+        refuse_too_large(Voice(), study, planner(Voice(), study, item))
     assert "100,000 rows" in str(refused.value)
     assert not (tmp_path / "visits.ledger").exists()
-    refuse_too_large(Voice(as_json=True), study, item)  # a document is kept, and would tell the size
-    refuse_too_large(Voice(), opened(tmp_path, memory="20MB"), item)
+    quiet = Voice(as_json=True)  # a document is kept, and would tell the size
+    refuse_too_large(quiet, study, planner(quiet, study, item))
+    larger = opened(tmp_path, memory="20MB")
+    refuse_too_large(Voice(), larger, planner(Voice(), larger, item))
+
+
+def test_a_release_of_a_large_file_at_a_terminal_is_planned_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, plans = opened(tmp_path, memory="20MB"), list[object]()
+    (item,) = study.spec.releases
+    plain = Study.plan
+
+    def counted(self: Study, *asked: Any, **told: Any) -> object:
+        plans.append(asked)
+        return plain(self, *asked, **told)
+
+    monkeypatch.setattr(Study, "plan", counted)
+    for stream in ("stdin", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}", Terminal())
+    monkeypatch.setattr(release, "confirm", lambda question, *, yes: None)
+    monkeypatch.setattr(sys.modules["reticent.study.size_forecast"], "is_small", lambda study: False)
+    planned = planner(Voice(), study, item)
+    refuse_too_large(Voice(), study, planned)
+    ask_first(Voice(), study, item, "", planned)
+    assert len(plans) == 1
 
 
 def test_nobody_but_the_terminal_of_the_curator_is_told_or_refused(
@@ -128,7 +155,7 @@ def test_nobody_but_the_terminal_of_the_curator_is_told_or_refused(
         _say_size(Voice(), study, made)
         assert ("100,000 rows" in " ".join(stream.getvalue().split())) == told
         if not told:
-            refuse_too_large(Voice(), study, item)
+            refuse_too_large(Voice(), study, planner(Voice(), study, item))
     (tmp_path / "more").mkdir()
     fewer = opened(tmp_path / "more")
     assert made.to_json() == fewer.plan(list(item.ask), epsilon=item.epsilon).to_json()

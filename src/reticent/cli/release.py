@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from reticent.cli.output import Voice
     from reticent.data.spec import ReleaseSpec
     from reticent.privacy.loss import Loss
+    from reticent.study.plan import Plan
     from reticent.study.release import Release
     from reticent.study.selection import Selection
     from reticent.study.study import Study
@@ -95,9 +97,9 @@ def release(
     stem, suffixes = files_for(out, item, (*([".xlsx"] if xlsx else []), *([".pdf"] if pdf else [])))
     ready(opened, item, stem, force=force, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
-    refuse_too_large(voice, opened, item, reason)
+    refuse_too_large(voice, opened, planned := planner(voice, opened, item, reason))
     if not yes:
-        ask_first(voice, opened, item, reason, request=(request_id or item.request_id, who))
+        ask_first(voice, opened, item, reason, planned, request=(request_id or item.request_id, who))
 
     with voice.warning(), spending(voice, opened):
         made = watched(opened, voice).release(
@@ -267,8 +269,16 @@ def ready(
     study._refuse_changed("--same-people")
 
 
-def refuse_too_large(voice: Voice, study: Study, item: ReleaseSpec, reason: str = "") -> None:
-    """Refuse rows that cannot fit, before the charge, at the terminal of the curator who asks for no document.
+def planner(
+    voice: Voice,
+    study: Study,
+    item: ReleaseSpec,
+    reason: str = "",
+    *,
+    people: int | None = None,
+    rows: str | None = None,
+) -> Callable[[], Plan]:
+    """A function that plans the release where it is first called, and gives that plan ever after.
 
     Parameters
     ----------
@@ -277,6 +287,41 @@ def refuse_too_large(voice: Voice, study: Study, item: ReleaseSpec, reason: str 
     item : ReleaseSpec
     reason : str
         Why epsilon may be above 10.
+    people : int, optional
+        How many people the plan assumes.
+    rows : str, optional
+        How many rows of a person it assumes.
+
+    Returns
+    -------
+    function
+    """
+
+    @cache
+    def planned() -> Plan:
+        with voice.waiting("planning"):
+            return (study if item.passing is None else study.passing(item.passing)).plan(
+                list(item.ask),
+                epsilon=item.epsilon,
+                rho=item.rho,
+                delta=item.delta,
+                override=reason,
+                people=people,
+                rows=rows,
+            )
+
+    return planned
+
+
+def refuse_too_large(voice: Voice, study: Study, planned: Callable[[], Plan]) -> None:
+    """Refuse rows that cannot fit, before the charge, at the terminal of the curator who asks for no document.
+
+    Parameters
+    ----------
+    voice : Voice
+    study : Study
+    planned : function
+        Gives the plan of the release.
 
     Raises
     ------
@@ -289,8 +334,7 @@ def refuse_too_large(voice: Voice, study: Study, item: ReleaseSpec, reason: str 
 
     if is_small(study):
         return
-    made = study.plan(list(item.ask), epsilon=item.epsilon, rho=item.rho, delta=item.delta, override=reason)
-    found = size_forecast(study, made)
+    found = size_forecast(study, planned())
     if found is not None and not found.fits:
         raise SpecError(found.refusal())
 
@@ -329,9 +373,8 @@ def ask_first(
     study: Study,
     item: ReleaseSpec,
     reason: str,
+    planned: Callable[[], Plan],
     *,
-    people: int | None = None,
-    rows: str | None = None,
     request: tuple[str | None, str] = (None, ""),
 ) -> None:
     """At a terminal: the plan, then the question; of a request that is answered already, that it costs nothing.
@@ -343,10 +386,8 @@ def ask_first(
     item : ReleaseSpec
     reason : str
         Why epsilon may be above 10.
-    people : int, optional
-        How many people the plan assumes.
-    rows : str, optional
-        How many rows of a person it assumes.
+    planned : function
+        Gives the plan of the release.
     request : tuple of str or None and str
         The request id, and who asks.
 
@@ -362,16 +403,7 @@ def ask_first(
     if (receipt := _stored_under(study, item, reason, *request)) is not None:
         confirm(f"Give the stored answer of {receipt} again? Nothing is charged.", yes=False)
         return
-    with voice.waiting("planning"):
-        made = (study if item.passing is None else study.passing(item.passing)).plan(
-            list(item.ask),
-            epsilon=item.epsilon,
-            rho=item.rho,
-            delta=item.delta,
-            override=reason,
-            people=people,
-            rows=rows,
-        )
+    made = planned()
     say_doubts(voice, study, made)
     voice.say(*plan_parts(made, item.name))
     confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)

@@ -11,6 +11,7 @@ from reticent.cli.plan import plan_parts
 from reticent.cli.release import (
     ask_first,
     files_for,
+    planner,
     publish,
     ready,
     received,
@@ -87,10 +88,11 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
     opened = with_ledger(opened.same_people() if typed.same_people else opened, path, None)
     stem, suffixes = files_for(typed.out, item)
     ready(opened, item, stem, force=typed.force, suffixes=suffixes)
-    refuse_too_large(voice, opened, item)
+    planned = planner(voice, opened, item, people=typed.people, rows=typed.rows)
+    refuse_too_large(voice, opened, planned)
     if not typed.yes:
         asked = typed.request_id, typed.who
-        ask_first(voice, opened, item, "", people=typed.people, rows=typed.rows, request=asked)
+        ask_first(voice, opened, item, "", planned, request=asked)
     with voice.warning(), spending(voice, opened):
         release = watched(opened, voice).release(
             found.asks,

@@ -11,7 +11,17 @@ from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import study_of
 from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, Verb
-from reticent.cli.release import RECEIPT, ask_first, ready, received, refuse_too_large, spending, watched, with_ledger
+from reticent.cli.release import (
+    RECEIPT,
+    ask_first,
+    planner,
+    ready,
+    received,
+    refuse_too_large,
+    spending,
+    watched,
+    with_ledger,
+)
 from reticent.errors import QuestionError
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import read
@@ -110,9 +120,9 @@ def synth(
     with named_as(asked, None if columns is None else f"--columns {columns}"):
         ready(opened, item, stem, force=force, suffixes=(out.suffix, *BESIDE))
         reason = override or opened.spec.budget.override
-        refuse_too_large(voice, opened, item, reason)
+        refuse_too_large(voice, opened, planned := planner(voice, opened, item, reason))
         if not yes:
-            ask_first(voice, opened, item, reason, request=(request_id, who))
+            ask_first(voice, opened, item, reason, planned, request=(request_id, who))
         name = f"made-up rows: {', '.join(asked.statistic.arguments)}"
         with voice.warning(), spending(voice, opened):
             made = watched(opened, voice).release(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -360,7 +360,9 @@ def plan_of(
         )
         for place, step in enumerate(prepared.all_steps)
     )
-    read = _columns_read(lines, schema)
+    from reticent.study.release import columns_asked
+
+    read = columns_asked(prepared, schema)
     reason = _refused(prepared.guarantee, ledger, left)
     each, rows_assumed = _rows_of_each(schema.person)
     made = (
@@ -396,15 +398,10 @@ def _with_distance(step: Step, found: ExpectedAccuracy, people: int) -> Expected
     return step.as_printed(found, people)
 
 
-def _memory(prepared: PreparedRelease, columns: Sequence[str], schema: Schema, rows: int) -> int:
+def _memory(prepared: PreparedRelease, columns: Collection[str], schema: Schema, rows: int) -> int:
     from reticent.study.memory_forecast import memory_of
 
     return memory_of(prepared.all_steps, schema, columns, rows)
-
-
-def _columns_read(lines: Sequence[PlanLine], schema: Schema) -> list[str]:
-    """Columns that the questions name; that of persons is read besides."""
-    return [name for name in schema.columns if any(is_in(name, line.name) for line in lines)]
 
 
 def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
