@@ -103,7 +103,7 @@ def stored(engine: EngineSession, values: Floats, query: OrderedValues) -> _Colu
     told = query_compiler.statements([query], SCHEMA, {"x": "real"}, KEY, DUCKDB.dialect)
     name = Names(SCHEMA, ("x",))["x"]
     table = pa.table({name: values})
-    engine.store(*told.first, table.to_reader(), steps=told.steps)
+    engine.store(*told.first, table.to_reader(), steps=told.steps, light=told.light)
     return _columns(engine, DUCKDB.dialect, query, told.asked[0], SCHEMA)[0]
 
 

@@ -23,7 +23,7 @@ variable_in_scope = pa.Table.from_batches([], schema=pa.schema([("a", pa.int64()
 
 def stored(engine: DuckDBSession) -> None:
     stream = pa.table({"a": [1, 2]}).to_reader()
-    engine.store("base", "SELECT a FROM cells", stream, steps={"cells": "SELECT a FROM source"})
+    engine.store("base", "SELECT a FROM cells", stream, steps={"cells": "SELECT a FROM source"}, light=False)
 
 
 @pytest.mark.wide

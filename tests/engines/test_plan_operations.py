@@ -14,7 +14,7 @@ import pytest
 from reticent.data import query_compiler
 from reticent.data.columns import Storage
 from reticent.data.engines.duckdb import DUCKDB
-from reticent.data.engines.row_choice import Of, RowChoice, distinct_keys
+from reticent.data.engines.row_choice import RowChoice, distinct_keys
 from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
@@ -93,8 +93,7 @@ def kept(choice: RowChoice, groups: Sequence[Keys]) -> Iterator[Any]:
     if choice.schema.person.column is not None:
         yield from (choice.over(), choice.numbered(), choice.base())
     for nth, keys in enumerate(groups):
-        for of in get_args(Of):
-            yield choice.grouped(keys, nth, of)
+        yield choice.grouped(keys, nth)
         if choice.bound(keys, "kept") is not None:
             yield choice.chosen(keys, nth)
 

@@ -18,6 +18,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
+import ibis
 import pyarrow as pa
 import pytest
 
@@ -26,11 +27,12 @@ from reticent import calendar, demo
 from reticent.data import query_compiler
 from reticent.data.columns import Storage
 from reticent.data.compression import stem_of
+from reticent.data.engines.engine import ColumnsInPlace
 from reticent.data.engines.spark import SparkTables
 from reticent.data.engines.spark_sql import SPACE, SparkDialect, java_pattern
-from reticent.data.format import spark_name
+from reticent.data.format import Limits, spark_name
 from reticent.data.order_statistics import ABSENT
-from reticent.data.query import Incomplete, Keys, PresentValues, Query, Records, Rows, Tally
+from reticent.data.query import DistinctPersons, Incomplete, Keys, PresentValues, Query, Records, Rows, Tally
 from reticent.data.query_compiler import columns_of
 from reticent.data.schema import Integer, Person, Schema, category, integer, real
 from reticent.data.source import identity_of, is_spark, name_of
@@ -341,6 +343,43 @@ def test_an_engine_that_computes_otherwise_is_refused_before_the_charge(
             check_engine(table(frame(session, {"x": [1.0]}), Schema({"x": real()}, Person("add_remove"))))
     finally:
         forget_texts()
+
+
+@needs_spark
+@pytest.mark.wide
+def test_sums_of_64_bit_integers_are_exact_and_a_window_may_follow(clean: Any) -> None:
+    values = [-(2**63), 2**63 - 1, 2**63 - 1, -1, 2**42, 2**21 - 1, -(2**21), 7, None]
+    clean.createDataFrame(pa.table({"who": [i % 2 for i in range(9)], "x": values})).createOrReplaceTempView(
+        f"{SPACE}rows"
+    )
+    rows = ibis.table({"who": "int64", "x": "int64"}, name="rows")
+    whole = rows.x.cast("decimal(38,0)").sum()
+    positive = rows.x.cast("decimal(38,0)").sum(where=rows.x > 0)
+    of_person = rows.select("who", own=whole.over(group_by="who")).distinct()
+    asked = rows.aggregate(whole=whole, positive=positive), of_person
+    (sums,), held = (clean.sql(SparkDialect().write(each)).collect() for each in asked)
+    clean.catalog.dropTempView(f"{SPACE}rows")
+    known = [value for value in values if value is not None]
+    assert [*sums] == [sum(known), sum(value for value in known if value > 0)]
+    assert sorted(map(tuple, held)) == [
+        (who, sum(value for value in values[who::2] if value is not None)) for who in (0, 1)
+    ]
+
+
+@needs_spark
+@pytest.mark.wide
+def test_rows_of_a_person_are_brought_together_once(clean: Any) -> None:
+    """What follows is told by person and group: it sends sums through the cluster, and no rows."""
+    made = clean.sql("SELECT id % 50 AS who, id % 3 AS k FROM range(600)")
+    schema = Schema({"k": integer(0, 2)}, Person("add_remove", "who", rows=3))
+    source, asked = open_frame(made, schema), [DistinctPersons(Keys("k", (0, 1, 2), 3))]
+    told = query_compiler.statements(asked, schema, source.storage, KEY, SparkDialect())
+    with source.engine.session(Limits()) as tables:
+        tables.store(*told.first, ColumnsInPlace(source, {"c0": "k", "who": "who"}), steps=told.steps, light=told.light)
+        by_group = tables._frame(f"SELECT c0, count(DISTINCT who) AS n FROM `{SPACE}typed` GROUP BY c0")
+        text = by_group._jdf.queryExecution().executedPlan().toString()
+        assert text.count("ENSURE_REQUIREMENTS") == 1
+        assert {row.n for row in by_group.collect()} == {50}
 
 
 @needs_spark

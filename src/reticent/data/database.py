@@ -26,7 +26,9 @@ ABOUT: Final = """
            has_database_privilege(current_database(), 'TEMPORARY'),
            (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user),
            (SELECT system_identifier FROM pg_catalog.pg_control_system()),
-           current_setting('server_encoding'), pg_is_in_recovery(), c.oid
+           current_setting('server_encoding'), pg_is_in_recovery(), c.oid,
+           (SELECT sum(CASE WHEN a.attlen > 0 THEN a.attlen ELSE 32 END) FROM pg_catalog.pg_attribute a
+            WHERE a.attrelid = c.oid AND a.attnum > 0)
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.oid = to_regclass(%s)
 """
@@ -36,6 +38,23 @@ COLUMNS: Final = """
     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
+REACHED: Final = """
+    WITH RECURSIVE reached (oid) AS (
+        SELECT %s::oid
+        UNION
+        SELECT next.oid FROM reached, LATERAL (
+            SELECT d.refobjid AS oid FROM pg_catalog.pg_rewrite r JOIN pg_catalog.pg_depend d
+            ON d.classid = 'pg_catalog.pg_rewrite'::regclass AND d.objid = r.oid
+               AND d.refclassid = 'pg_catalog.pg_class'::regclass
+            WHERE r.ev_class = reached.oid
+            UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = reached.oid
+        ) AS next
+    )
+    SELECT n.nspname, c.relname, c.relkind, c.relrowsecurity
+    FROM reached JOIN pg_catalog.pg_class c USING (oid) JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2
+"""
+NARROW: Final = 256  # bytes of a row, by its types: of wider ones a copy of some columns is read faster
 KINDS: Final = {"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view", "f": "foreign table"}
 WHOLE: Final = ("smallint", "integer", "bigint")
 REAL: Final = ("real", "double precision")
@@ -74,7 +93,10 @@ def address(url: str) -> Address:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Facts of the catalog about one table: none of them is about a row."""
+    """Facts of the catalog about one table: none of them is about a row.
+
+    ``shows`` are the tables and views that a view reads, and the parts of a table, down to the last.
+    """
 
     server: str
     database: str
@@ -82,6 +104,8 @@ class Catalog:
     name: str
     columns: tuple[tuple[str, str], ...]
     writable: bool
+    steady: bool = False
+    shows: tuple[str, ...] = ()
 
     @property
     def relation(self) -> str:
@@ -110,8 +134,9 @@ def catalog_of(url: str) -> Catalog:
                 f"There is no table {at.table} in the database, or this role may not see it. Write schema.table as "
                 'the catalog does, with "double quotes" where capitals count. Nothing was read.'
             )
-        database, schema, name, kind, reads, writes, temporary, above, server, encoding, standby, number = found
+        database, schema, name, kind, reads, writes, temporary, above, server, encoding, standby, number, width = found
         columns = tuple(connection.execute(COLUMNS, (number,)).fetchall())
+        reached = connection.execute(REACHED, (number,)).fetchall()
     if kind not in KINDS:
         raise SpecError(f"{at.table} is no table and no view. Nothing was read.")
     if not reads:
@@ -123,7 +148,17 @@ def catalog_of(url: str) -> Catalog:
             "A run keeps what it computes in temporary tables, which this role may not make here (a standby makes "
             "none). GRANT TEMPORARY ON DATABASE, or read from the primary server. Nothing was read."
         )
-    return Catalog(str(server), database, schema, name, columns, bool(writes or above))
+    steady = kind != "v" and not any(each == "f" or policies for *_, each, policies in reached)
+    return Catalog(
+        str(server),
+        database,
+        schema,
+        name,
+        columns,
+        bool(writes or above),
+        steady and (width or 0) <= NARROW,
+        tuple(f"{space}.{each}" for space, each, *_ in reached if (space, each) != (schema, name)),
+    )
 
 
 def fields_in_postgres(url: str) -> list[tuple[str, str]]:
@@ -162,6 +197,11 @@ class DatabaseSource:
     def place(self) -> str:
         database, table = self.catalog.identity
         return f"{database}?table={table}"
+
+    @property
+    def steady(self) -> bool:
+        """True of a table of the server itself, with narrow rows: what a view or another server gives may change."""
+        return self.catalog.steady
 
     def __repr__(self) -> str:
         return "<private rows in a database>"

@@ -16,7 +16,7 @@ public number or a count, no rounding but floor, no float sum: see docs/decision
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
@@ -44,6 +44,7 @@ from reticent.data.engines.engine import Dialect, Names, join_keys
 from reticent.data.engines.row_choice import (
     KEY_STAND_IN,
     TURN,
+    Chosen,
     Of,
     RowChoice,
     Who,
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
 
 SHORT: Final = 64  # categories that a statement names; a longer list is a table
 MOST_TOGETHER: Final = 16  # queries of one statement
+FEW_SCANS: Final = 2  # statements that read all rows, for which a copy of them costs more than it saves
 EXACT: Final = "decimal(38,0)"
 FINE_BITS, LIMB_BITS = 40, 50  # an unbounded value is averaged on the grid 2^-40, in two limbs
 WIDEST_VALUE: Final = 60  # values beyond 2^60 count as 2^60, the end of the public prior
@@ -94,7 +96,6 @@ WIDEST_VALUE: Final = 60  # values beyond 2^60 count as 2^60, the end of the pub
 Table: TypeAlias = Any  # Ibis is not typed; these never leave this module but as SQL text
 Expr: TypeAlias = Any
 Further: TypeAlias = Literal["keep", "view"]
-Chosen: TypeAlias = Callable[[Table], Expr] | None  # tells the rows that count; None for all
 
 
 def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
@@ -186,7 +187,7 @@ def cells(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -
     return source.select(**found, turn=ibis.literal(0, TURN))
 
 
-def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Table:
+def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string", whole: Sequence[str] = ()) -> Table:
     """Typed rows of persons, of which a constant column has the least value of the person, joined to further tables.
 
     A long list of categories is a table beside the rows, and no part of the statement.
@@ -199,6 +200,8 @@ def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tabl
         Full names of the columns that queries use.
     who : Who
         Type of the person column inside the engine.
+    whole : sequence of str
+        Columns that arrive as whole numbers, so that no cell of them is looked at.
 
     Returns
     -------
@@ -219,10 +222,12 @@ def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tabl
         parts = parts.mutate(**{f"text_{plain}": texts_of_keys(parts[plain], column)})
         among = ibis.table({f"in_{plain}": "string"}, name=f"list_{plain}")
         parts = parts.left_join(among, parts[f"text_{plain}"] == among[f"in_{plain}"])
-    found = {
-        plain: parts[f"in_{plain}"] if plain in long else typed(parts[plain], declared[name])
-        for name, plain in zip(read, (names[name] for name in read), strict=True)
-    }
+    found = dict[str, Expr]()
+    for name, plain in zip(read, (names[name] for name in read), strict=True):
+        if plain in long:
+            found[plain] = parts[f"in_{plain}"]
+        else:
+            found[plain] = parts[plain] if name in whole else typed(parts[plain], declared[name])
     found |= {name: parts[name] for name in keys}
     rows = parts.select(**({} if schema.person_here is None else {"who": parts.who}), **found, turn=parts.turn)
     if schema.owner:
@@ -243,7 +248,7 @@ def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tabl
     return joins.joined(schema, used, rows)
 
 
-def chosen_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Table:
+def chosen_rows(schema: Schema, used: Sequence[str], who: Who = "string", whole: Sequence[str] = ()) -> Table:
     """Rows that pass the filter, with the used columns: the table "typed", or "base" where each row is a person.
 
     Parameters
@@ -254,6 +259,8 @@ def chosen_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tab
         Full names of the columns that queries use.
     who : Who
         Type of the person column inside the engine.
+    whole : sequence of str
+        Columns that arrive as whole numbers, so that no cell of them is looked at.
 
     Returns
     -------
@@ -261,7 +268,7 @@ def chosen_rows(schema: Schema, used: Sequence[str], who: Who = "string") -> Tab
         Expression with the used columns, ``who`` and ``turn``.
     """
     names, person = Names(schema, used), schema.person
-    rows = typed_rows(schema, used, who)
+    rows = typed_rows(schema, used, who, whole)
     if _has_formulas(schema):
         from reticent.data.engines.formula_levels import chosen
 
@@ -392,31 +399,12 @@ def together(queries: Sequence[Query], choice: RowChoice, nth: int = 0) -> Table
     """
     asking, keys = _QueryExpressions(choice, nth), keys_of(queries[0])
     totals = {f"q{place}_n": query for place, query in enumerate(queries) if isinstance(query, Total)}
-    rows, kept, every = asking.all_and_kept(keys) if totals else (asking.kept(keys), None, None)
-    measures = dict[str, Any]()
-    for place, query in enumerate(queries):
-        x, found = f"x{place}", dict[str, Any]()
-        match query:
-            case Rows():
-                found = {"n": lambda t: t.count(where=_where(t, kept))}
-            case DistinctPersons():
-                found = {"n": lambda t: asking.persons(t, kept)}
-            case Incomplete(columns=columns):
-                found = {"n": lambda t, columns=columns: t.count(where=asking.odd(t, columns, kept))}
-            case PresentValues(column=column):
-                rows = asking.values(rows, column, None, keys, "row", x)
-                found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept))}
-            case Moments(column=column, grid=grid, order=order):
-                rows = asking.values(rows, column, grid, keys, "row", x)
-                found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept)), **_powers(grid, order, x, kept)}
-            case Total(column=column, grid=grid):
-                rows = rows.mutate(**{x: asking.grid_value(rows, column, grid)})
-                found = {"n": lambda t, x=x: t[x].cast(EXACT).sum(where=_where(t, every))}
-            case _:
-                raise TypeError(f"{type(query).__name__} is asked alone")
-        measures |= {f"q{place}_{name}": measure for name, measure in found.items()}
-    found = asking.grouped(rows, keys, **measures)
-    return found if choice.schema.person.column is None or not totals else asking.clamped(found, totals, keys)
+    parts = [asking.sums(queries, *part) for part in choice.parts(keys, nth, bool(totals))]
+    if len(parts) == 1:
+        return parts[0]
+    if totals:
+        parts.append(asking.moved(totals, keys, parts[0].columns))
+    return asking.added(parts, keys)
 
 
 def _count(table: Table) -> Expr:
@@ -500,13 +488,9 @@ class _QueryExpressions:
         self.names = choice.names
 
     def kept(self, keys: Keys | None) -> Table:
-        return self.choice.rows("kept") if keys is None else self._grouped(keys, "kept")
-
-    def _grouped(self, keys: Keys, of: Of) -> Table:
-        """The rows of the view that ``statements`` makes of the groups."""
-        inside = {"inside": "boolean"} if of == "all" and self.person.column is not None else {}
-        shape = {**self.choice.shape, "turn": TURN, "place": "int64", **inside}
-        return ibis.table(shape, name=f"{of}_groups{self.nth}")
+        if keys is None:
+            return self.choice.rows("kept")
+        return ibis.table({**self.choice.shape, "turn": TURN, "place": "int64"}, name=f"kept_groups{self.nth}")
 
     def _in_few_keys(self, rows: Table, most: int) -> Table:
         """Rows in at most ``most`` keys of a person; persons with few rows are left as they are."""
@@ -641,15 +625,34 @@ class _QueryExpressions:
         places = [(x == key_text(key), double(nth)) for nth, key in enumerate(column.among)]
         return ibis.cases(*places, else_=ibis.null("float64"))
 
-    def all_and_kept(self, keys: Keys | None) -> tuple[Table, Chosen, Chosen]:
-        """All rows, which of them are kept, and which of them are in totals."""
-        rows = self.choice.rows("all") if keys is None else self._grouped(keys, "all")
-        if self.person.column is None:
-            return rows, None, None
-        return rows, lambda t: t.turn < 1, None if keys is None else lambda t: t.inside
+    def sums(self, queries: Sequence[Query], rows: Table, kept: Chosen, every: Chosen) -> Table:
+        """The integers of queries that go together, over a part of the rows."""
+        keys, measures = keys_of(queries[0]), dict[str, Any]()
+        for place, query in enumerate(queries):
+            x, found = f"x{place}", dict[str, Any]()
+            match query:
+                case Rows():
+                    found = {"n": lambda t: t.count(where=_where(t, kept))}
+                case DistinctPersons():
+                    found = {"n": lambda t: self.persons(t, kept)}
+                case Incomplete(columns=columns):
+                    found = {"n": lambda t, columns=columns: t.count(where=self.odd(t, columns, kept))}
+                case PresentValues(column=column):
+                    rows = self.values(rows, column, None, keys, "row", x)
+                    found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept))}
+                case Moments(column=column, grid=grid, order=order):
+                    rows = self.values(rows, column, grid, keys, "row", x)
+                    found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept)), **_powers(grid, order, x, kept)}
+                case Total(column=column, grid=grid):
+                    rows = rows.mutate(**{x: self.grid_value(rows, column, grid)})
+                    found = {"n": lambda t, x=x: t[x].cast(EXACT).sum(where=_where(t, every))}
+                case _:
+                    raise TypeError(f"{type(query).__name__} is asked alone")
+            measures |= {f"q{place}_{name}": measure for name, measure in found.items()}
+        return self.grouped(rows, keys, **measures)
 
-    def clamped(self, found: Table, totals: Mapping[str, Total], keys: Keys | None) -> Table:
-        """Sums of all rows, less what a clamp takes from the total of a person (in one group).
+    def moved(self, totals: Mapping[str, Total], keys: Keys | None, names: Sequence[str]) -> Table:
+        """The part that takes from totals what a clamp takes from the total of a person (in one group); else zeros.
 
         A clamp moves only what has more rows than the cap: of one person, or of one person in one group. These are few
         rows, so they are looked at apart.
@@ -663,18 +666,24 @@ class _QueryExpressions:
         many = many.mutate(**{f"own_{name}": value for name, value in own.items()})
         sums = {f"sum_{name}": many[f"own_{name}"].cast(EXACT).sum() for name in totals}
         held = many.group_by(["who"] if keys is None else ["who", "place"]).aggregate(**sums)
-        moved = dict[str, Any]()
+        found = dict[str, Any]()
         for name, total in totals.items():
             whole, rows = held[f"sum_{name}"], self.person.rows
             inside = _within(whole, min(0, rows * total.grid.lowest), max(0, rows * total.grid.highest))
-            moved[f"moved_{name}"] = (inside.cast(EXACT) - whole).cast(EXACT).sum()
-        if keys is None:
-            both = found.cross_join(held.aggregate(**moved))
-        else:
-            by_place = held.group_by(moved_place=held.place).aggregate(**moved)
-            both = found.left_join(by_place, found.place == by_place.moved_place)
-        exact = {name: (both[name] + both[f"moved_{name}"].fill_null(0)).cast(EXACT) for name in totals}
-        return both.select(**{name: exact.get(name, both[name]) for name in found.columns})
+            found[name] = (inside.cast(EXACT) - whole).cast(EXACT)
+        if keys is not None:
+            found["place"] = held.place
+        return held.select(**{name: found.get(name, ibis.literal(0, "int64")) for name in names})
+
+    def added(self, parts: Sequence[Table], keys: Keys | None) -> Table:
+        """The sums of all parts."""
+        by, names = [] if keys is None else ["place"], parts[0].columns
+        exact = [
+            part.select(*by, **{name: part[name].cast(EXACT) for name in names if name not in by}) for part in parts
+        ]
+        rows = reduce(lambda one, other: one.union(other, distinct=False), exact)
+        sums = {name: rows[name].cast(EXACT).sum() for name in names if name not in by}
+        return rows.group_by(by).aggregate(**sums) if by else rows.aggregate(**sums)
 
     def grid_value(self, rows: Table, column: str, grid: FixedPointGrid) -> Expr:
         """The value on a grid; 0 where it is missing."""
@@ -707,7 +716,8 @@ class Statements(NamedTuple):
 
     ``lists`` are small public tables. The rows go through ``steps`` into the table ``first``. Each of ``further`` is
     kept as a table, or a view of those before. ``asked`` has one text for each query, and several queries may have the
-    same one. ``places`` says for each where its integers begin, behind the place of the group.
+    same one. ``places`` says for each where its integers begin, behind the place of the group. ``light`` is true where
+    the rows may be read again for each of these: cells are taken as they are, and few statements read them.
     """
 
     lists: dict[str, pa.Table]
@@ -716,6 +726,7 @@ class Statements(NamedTuple):
     further: list[tuple[Further, str, str]]
     asked: list[str]
     places: list[int]
+    light: bool
 
 
 def statements(
@@ -742,14 +753,19 @@ def statements(
     used, person, who = columns_of(queries, schema), schema.person, _who(schema, storage)
     groups = tuple(dict.fromkeys(keys for query in queries if (keys := keys_of(query)) is not None))
     ways = [_ways([query for query in queries if keys_of(query) == keys]) for keys in groups]
-    shape = _shape(_choice(queries, schema, used, who, groups, ways))
+    shape = _shape(_choice(queries, schema, used, who, groups, ways), _whole(schema, used, storage))
     steps = {"cells": _cells_text(shape, tuple(sorted(storage.items())), dialect)} | _level_texts(shape, dialect)
     lists = _category_lists(schema, used) | {f"keys{nth}": keys_table(keys, schema) for nth, keys in enumerate(groups)}
     further = [] if person.column is None else [*_person_texts(shape, dialect)]
+    alone = [query for query in queries if not goes_together(query, schema)]
+    if person.column is not None and alone:
+        further.append(("view", "base", _base_text(shape, dialect)))
     for nth, keys in enumerate(groups):
         plain = _plain_keys(keys, schema)
-        for of in ways[nth]:
-            further += _group_texts(plain, repr(plain), nth, of, shape, dialect)
+        if "kept" in ways[nth] and shape.choice.bound(plain, "kept") is not None:
+            further.append(("keep", f"chosen{nth}", _chosen_text(plain, repr(plain), nth, shape, dialect)))
+        if any(keys_of(query) == keys for query in alone):
+            further.append(("view", f"kept_groups{nth}", _groups_text(plain, repr(plain), nth, shape, dialect)))
     asked, places = _query_texts(queries, groups, shape, dialect)
     return Statements(
         lists,
@@ -758,7 +774,31 @@ def statements(
         [(how, name, _with(text, key)) for how, name, text in further],
         [_with(text, key) for text in asked],
         places,
+        _few_scans(queries, asked) and _taken_as_they_are(schema, used, storage),
     )
+
+
+def _few_scans(queries: Sequence[Query], asked: Sequence[str]) -> bool:
+    """True where few statements read the rows; order statistics are looked for by many."""
+    searched = any(isinstance(query, OrderedValues) and query.needs is not None for query in queries)
+    return len(set(asked)) <= FEW_SCANS and not searched
+
+
+def _taken_as_they_are(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -> bool:
+    """True where no text is read as a number or a date, no formula is computed, and no other table is joined."""
+    if _has_formulas(schema) or schema.tables or schema.owner or schema.person.household is not None:
+        return False
+    for name in read_columns(schema, used):
+        match schema.cells[name]:
+            case Real() | Integer(calendar=None):
+                plain = storage[name] in ("whole", "real", "truth")
+            case Category(among=(str(), *_), longest=None, constant=False) as column:
+                plain = storage[name] == "text" and not _long(column)
+            case _:
+                plain = False
+        if not plain or schema.cells[name].constant:
+            return False
+    return True
 
 
 def _query_texts(
@@ -845,11 +885,23 @@ def _who(schema: Schema, storage: Mapping[str, Storage]) -> Who:
     return "string" if column is None or schema.tables else who_of(storage[column])
 
 
-def _shape(choice: RowChoice) -> _Shape:
+def _whole(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -> tuple[str, ...]:
+    """The columns of whole numbers that arrive as such."""
+    declared = schema.cells
+    return tuple(
+        name
+        for name in read_columns(schema, used)
+        if isinstance(column := declared[name], Integer) and column.calendar is None and storage[name] == "whole"
+    )
+
+
+def _shape(choice: RowChoice, whole: tuple[str, ...] = ()) -> _Shape:
     schema = choice.schema
     told = dict(schema.columns), schema.person, schema.format, dict(schema.computed), schema.where
     return _Shape(
-        choice, repr((*told, dict(schema.tables), choice.used, choice.who, choice.few, choice.totals, choice.grouping))
+        choice,
+        whole,
+        repr((*told, dict(schema.tables), choice.used, choice.who, choice.few, choice.totals, choice.grouping, whole)),
     )
 
 
@@ -937,6 +989,7 @@ class _Shape:
     """The rows that count, as a key of a cache: by their text, since the keys 1 and True are equal."""
 
     choice: RowChoice = field(compare=False)
+    whole: tuple[str, ...]
     text: str
 
 
@@ -952,35 +1005,35 @@ def _level_texts(shape: _Shape, dialect: Dialect) -> dict[str, str]:
         return {}
     from reticent.data.engines.formula_levels import levels
 
-    found = levels(schema, used, Names(schema, used), typed_rows(schema, used, shape.choice.who))
+    found = levels(schema, used, Names(schema, used), typed_rows(schema, used, shape.choice.who, shape.whole))
     return {name: dialect.write(table) for name, table in found.items()}
 
 
 @lru_cache(maxsize=256)
 def _first_text(shape: _Shape, dialect: Dialect) -> str:
-    return dialect.write(chosen_rows(shape.choice.schema, shape.choice.used, shape.choice.who))
+    return dialect.write(chosen_rows(shape.choice.schema, shape.choice.used, shape.choice.who, shape.whole))
 
 
 @lru_cache(maxsize=256)
 def _person_texts(shape: _Shape, dialect: Dialect) -> tuple[tuple[Further, str, str], ...]:
-    """The persons with many rows, their numbered rows, and the base table."""
+    """The persons with many rows, and their numbered rows."""
     choice = shape.choice
-    return (
-        ("keep", "over", dialect.write(choice.over())),
-        ("keep", "numbered", dialect.write(choice.numbered())),
-        ("view", "base", dialect.write(choice.base())),
-    )
+    return ("keep", "over", dialect.write(choice.over())), ("keep", "numbered", dialect.write(choice.numbered()))
 
 
 @lru_cache(maxsize=256)
-def _group_texts(
-    keys: Keys, text: str, nth: int, of: Of, shape: _Shape, dialect: Dialect
-) -> tuple[tuple[Further, str, str], ...]:
-    """The kept rows of persons with many, in the groups that they count in, and the rows of all groups."""
-    choice, found = shape.choice, list[tuple[Further, str, str]]()
-    if of == "kept" and choice.bound(keys, of) is not None:
-        found.append(("keep", f"chosen{nth}", dialect.write(choice.chosen(keys, nth))))
-    return (*found, ("view", f"{of}_groups{nth}", dialect.write(choice.grouped(keys, nth, of))))
+def _base_text(shape: _Shape, dialect: Dialect) -> str:
+    return dialect.write(shape.choice.base())
+
+
+@lru_cache(maxsize=256)
+def _chosen_text(keys: Keys, text: str, nth: int, shape: _Shape, dialect: Dialect) -> str:
+    return dialect.write(shape.choice.chosen(keys, nth))
+
+
+@lru_cache(maxsize=256)
+def _groups_text(keys: Keys, text: str, nth: int, shape: _Shape, dialect: Dialect) -> str:
+    return dialect.write(shape.choice.grouped(keys, nth))
 
 
 @lru_cache(maxsize=256)
@@ -995,7 +1048,7 @@ def _query_text(query: Query, text: str, nth: int, shape: _Shape, dialect: Diale
 
 def forget() -> None:
     """Drop the texts that are kept, so that the next run compiles anew."""
-    rows = (_cells_text, _level_texts, _first_text, _side_texts, _person_texts, _group_texts)
+    rows = (_cells_text, _level_texts, _first_text, _side_texts, _person_texts, _base_text, _chosen_text, _groups_text)
     for cache in (*rows, _query_text, _text_together, _scan_text):
         cache.cache_clear()
 

@@ -290,7 +290,7 @@ class Table:
             self._store_further(engine, view, used, key)
             for name, table in told.lists.items():
                 engine.put(name, table)
-            engine.store(*told.first, self._adopted(source, view, used), steps=told.steps)
+            engine.store(*told.first, self._adopted(source, view, used), steps=told.steps, light=told.light)
             for how, name, text in told.further:
                 (engine.keep if how == "keep" else engine.view)(name, text)
             reading = _Reading(engine, self._engine.dialect, view)
@@ -386,7 +386,7 @@ class Table:
                 table, view, used, source.storage, key, self._engine.dialect
             )
             rows = self._under_names(source, [inside for inside, _ in told], [own for _, own in told])
-            engine.store(name, text, rows, steps=steps)
+            engine.store(name, text, rows, steps=steps, light=False)
 
     def _adopted(self, source: Source, view: Schema, used: Sequence[str]) -> Adopted:
         """The rows that are read, under their plain names: a stream, or a selection where the engine has them."""

@@ -91,7 +91,7 @@ class DuckDBSession:
         finally:
             self._connection.unregister("put")
 
-    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str]) -> None:
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
         """Keep the outcome of ``statement`` as a table: the first step is a view of the stream, the others are tables.
 
         Each of those is there until the next is: inlined, the columns that it uses several times would double at each.
@@ -106,6 +106,8 @@ class DuckDBSession:
             The rows, as Arrow batches.
         steps : mapping of name to SQL
             In order.
+        light : bool
+            Makes no difference here.
 
         Raises
         ------

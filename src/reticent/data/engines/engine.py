@@ -56,8 +56,10 @@ class EngineSession(Protocol):
         """Keep a small public table of integers and texts, such as a list of keys."""
         ...
 
-    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str]) -> None:
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
         """Keep the outcome of ``statement`` as a table. It reads the last step, and each step reads the one before.
+
+        What is ``light`` may be a view of a source in place, where every statement of the run finds the same rows.
 
         Parameters
         ----------
@@ -69,6 +71,8 @@ class EngineSession(Protocol):
             What the first step reads, under the name "source".
         steps : mapping of name to SQL
             In order.
+        light : bool
+            True if cells are taken as they are, and few statements read them.
         """
         ...
 

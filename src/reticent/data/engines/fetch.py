@@ -41,7 +41,7 @@ def fetched(source: SourceInPlace, names: Sequence[str]) -> pa.Table:
     chosen, write = rows.select(**cells), source.engine.dialect.write
     kept, stored = (write(ibis.table(chosen.schema(), name=name)) for name in ("cells", "content"))
     with source.engine.session(Limits()) as session:
-        session.store("content", kept, ColumnsInPlace(source, inside), steps={"cells": write(chosen)})
+        session.store("content", kept, ColumnsInPlace(source, inside), steps={"cells": write(chosen)}, light=False)
         found = session.arrow(stored)
     columns = [found[plain].combine_chunks().cast(arrow_type(source.storage[name])) for plain, name in inside.items()]
     return pa.table(columns, names=list(names))

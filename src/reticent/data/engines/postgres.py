@@ -1,8 +1,8 @@
 """PostgreSQL, where the rows are: a connection of its own for each run, and tables that end with it.
 
-Shells of the temporary tables are made first, empty. Every statement that reads rows runs in a read-only transaction
-that sees one state of the database (repeatable read). It may fill temporary tables and nothing else. The table of the
-study is read by one statement of one such transaction.
+A run is one transaction, which sees one state of the database (repeatable read). Shells of temporary tables are made in
+it, empty. Every statement that reads rows runs read-only, behind a savepoint: it may fill temporary tables and nothing
+else. So the rows of a plain table may be read twice where that is cheaper than a copy, and they are the same rows.
 
 Settings of the role or the server that would change a result or end a charged run are put back for the session:
 the zone, the spelling of dates and doubles, time limits. The engine's words may quote rows: they go to ``table``.
@@ -45,7 +45,7 @@ LIVING: Final = {
     "tcp_user_timeout": 30_000,
     "keepalives_idle": 30,
 }  # else a dead server holds us
-READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+RUN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE"  # statements that read rows are read-only in it
 STATE: Final = """
     SELECT version(), pg_postmaster_start_time()::text, current_user::text, datcollate, datctype, datcollversion,
            (SELECT string_agg(name || '=' || setting, chr(10) ORDER BY name) FROM pg_catalog.pg_settings
@@ -63,6 +63,11 @@ class ColumnSelector(Protocol):
         """A statement that selects columns under plain names."""
         ...
 
+    @property
+    def steady(self) -> bool:
+        """True if two statements of a transaction find the same rows, and reading them is cheap."""
+        ...
+
 
 class PostgresSession:
     """One connection, with the functions of the dialect in its temporary schema."""
@@ -74,15 +79,17 @@ class PostgresSession:
             connection.execute("SELECT set_config(%s, %s, false)", (name, value))
         for text in definitions():
             connection.execute(text)
+        connection.execute(RUN)
 
     def put(self, name: str, table: pa.Table) -> None:
         """Keep a small public table."""
-        self._end()
         self._copy(name, table.to_reader())
-        self._connection.execute(f'ANALYZE "{name}"')
+        self._read(f'ANALYZE "{name}"')
 
-    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str]) -> None:
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
         """Keep the outcome of ``statement`` as a table: the first step is a view of the source, the others are tables.
+
+        What is ``light`` is a view, where the source is steady: no row is copied.
 
         Parameters
         ----------
@@ -94,45 +101,38 @@ class PostgresSession:
             What the first step reads.
         steps : mapping of name to SQL
             In order.
+        light : bool
+            True if cells are taken as they are, and few statements read them.
         """
-        self._end()
         for kind in self._source:
             self._connection.execute(f'DROP {kind} "source" CASCADE')
         if isinstance(rows, ColumnsInPlace):
             assert isinstance(rows.source, ColumnSelector)
             self._connection.execute(f'CREATE TEMP VIEW "source" AS {rows.source.selection(rows.columns)}')
             self._source = ["VIEW"]
+            light &= rows.source.steady
         else:
             self._copy("source", rows)
             self._source = ["TABLE"]
         (first, text), *later = steps.items()
         self._connection.execute(f'CREATE TEMP VIEW "{first}" AS {text}')
-        tables = (*later, (name, statement))
-        for step, text in tables:
-            self._shell(step, text)
-        self._connection.execute(READING)
-        for step, text in tables:
-            self._connection.execute(f'INSERT INTO "{step}" {text}')
-        self._connection.execute(f'ANALYZE "{name}"')
+        for step, text in (*later, (name, statement)):
+            (self.view if light else self.keep)(step, text)
 
     def view(self, name: str, statement: str) -> None:
         """Name a statement over what is stored; it runs whenever it is read."""
-        self._end()
         self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {statement}')
-        self._connection.execute(READING)
 
     def keep(self, name: str, statement: str) -> None:
         """Keep the outcome of a statement over what is stored, in place of the one of the same name."""
-        self._end()
         self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
-        self._shell(name, statement)
-        self._connection.execute(READING)
-        self._connection.execute(f'INSERT INTO "{name}" {statement}')
-        self._connection.execute(f'ANALYZE "{name}"')
+        self._connection.execute(f'CREATE TEMP TABLE "{name}" AS {statement} WITH NO DATA')
+        self._read(f'INSERT INTO "{name}" {statement}')
+        self._read(f'ANALYZE "{name}"')
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """The rows of a small result, with exact integers."""
-        found: list[tuple[Any, ...]] = self._connection.execute(statement).fetchall()
+        found: list[tuple[Any, ...]] = self._read(statement).fetchall()
         return found
 
     def arrow(self, statement: str) -> pa.Table:
@@ -147,7 +147,7 @@ class PostgresSession:
         kinds = {column.name: _ARROW.get(column.type_code, "string") for column in described}
         types = {name: pa.type_for_alias(kind) for name, kind in kinds.items()}
         told = io.BytesIO()
-        with self._connection.cursor().copy(f"COPY ({statement}) TO STDOUT (FORMAT csv)") as blocks:
+        with self._read_only(), self._connection.cursor().copy(f"COPY ({statement}) TO STDOUT (FORMAT csv)") as blocks:
             for block in blocks:
                 told.write(block)
         if not told.tell():
@@ -166,14 +166,18 @@ class PostgresSession:
         """Stop what runs, from another thread."""
         self._connection.cancel_safe()
 
-    def _end(self) -> None:
-        """End the transaction that reads, if there is one; what it filled stays."""
-        if self._connection.info.transaction_status:
-            self._connection.execute("COMMIT")
+    def _read(self, statement: str) -> Any:
+        """Run a statement that reads rows."""
+        with self._read_only():
+            return self._connection.execute(statement)
 
-    def _shell(self, name: str, statement: str) -> None:
-        """An empty table of the shape of a statement; no row is read."""
-        self._connection.execute(f'CREATE TEMP TABLE "{name}" AS {statement} WITH NO DATA')
+    @contextmanager
+    def _read_only(self) -> Iterator[None]:
+        """Until the savepoint is released, nothing but temporary tables can be written. After an error nothing runs."""
+        self._connection.execute("SAVEPOINT reading")
+        self._connection.execute("SET TRANSACTION READ ONLY")
+        yield
+        self._connection.execute("RELEASE SAVEPOINT reading")
 
     def _copy(self, name: str, rows: pa.RecordBatchReader) -> None:
         """Rows that come as a stream, into a temporary table; texts go by their bytes."""

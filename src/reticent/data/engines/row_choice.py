@@ -4,6 +4,7 @@
     over  --numbered--> their rows, in order: which of them count, and with groups which of these do
     base   = rows of all other persons, and the numbered ones                            (a view: nothing is copied)
     groups = keyed rows of all other persons, and the numbered ones in groups that count
+    parts  = these two apart: sums are taken of each and added up, since no person is in both
 
 The rows of a person lie on a ring, in the order of their values, from a keyed place on. The ring is cut into as many
 stretches as rows may count. They are alike but for one row, and of each stretch one row counts, at a keyed place
@@ -19,8 +20,9 @@ Public keys come as a small table beside the rows, "keys0" and so on, with the p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import ibis
 
@@ -37,6 +39,7 @@ Table: TypeAlias = Any  # Ibis is not typed; these never leave ``plan`` but as S
 Expr: TypeAlias = Any
 Who: TypeAlias = Literal["string", "int64"]
 Of: TypeAlias = Literal["kept", "all"]
+Chosen: TypeAlias = Callable[[Table], Expr] | None  # tells the rows that count; None for all
 
 TURN: Final = "int8"
 KEY_STAND_IN: Final = "the key goes here, 1f0e9d8c7b6a5948"
@@ -44,6 +47,18 @@ DIGITS: Final = 13  # hexadecimal ones of a drawn number, which is below 2^52
 STEPS: Final = (1 << 31) - 1  # two primes, by which a drawn number gives two that are near to independent
 SHIFTS: Final = (1 << 29) - 3
 PLACE: Final = "int32"  # of places that rows are sorted by
+
+
+class Part(NamedTuple):
+    """Some of the rows, those of them that are kept, and those of them that are in totals; None for all."""
+
+    rows: Table
+    kept: Chosen = None
+    every: Chosen = None
+
+
+def _counts(rows: Table) -> Expr:
+    return rows.turn < 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +245,8 @@ class RowChoice:
         rows = rows.mutate(inside=few_groups(rows, rows.group, rows.place, most))
         return rows.filter(rows.inside).select("who", *self.columns, "turn", "place")
 
-    def grouped(self, keys: Keys, nth: int, of: Of) -> Table:
-        """Rows in one of the groups in which their person counts, with its place.
+    def grouped(self, keys: Keys, nth: int) -> Table:
+        """Kept rows in one of the groups in which their person counts, with its place.
 
         Parameters
         ----------
@@ -239,26 +254,55 @@ class RowChoice:
             Public groups of one column.
         nth : int
             Number of these groups among those of a run.
-        of : Of
-            Rows that are meant. With all of them, ``inside`` tells if the person counts in the group with all rows;
-            rows that count otherwise are there too, by their ``turn``.
 
         Returns
         -------
         Table
             Rows with the column ``place``.
         """
-        if self.schema.person.column is None or (of == "kept" and self.bound(keys, of) is None):
-            return self.placed(self.rows(of), keys, nth)
+        if self.bound(keys, "kept") is None:
+            return self.placed(self.rows("kept"), keys, nth)
         few = self.placed(self.of_few(self.typed), keys, nth)
-        if of == "all":
-            few, many = few.mutate(inside=ibis.literal(True)), self.many
+        return few.union(self._chosen(nth).select(*few.columns), distinct=False)
+
+    def parts(self, keys: Keys | None, nth: int, in_totals: bool) -> list[Part]:
+        """Rows to sum up, in one part or two: rows of persons with few, and those of persons with many.
+
+        All rows of a person with few count, in all groups, so nothing is asked of each row there. No person is in both.
+
+        Parameters
+        ----------
+        keys : Keys or None
+            Public groups of one column; their place is a column of each part.
+        nth : int
+            Number of these groups among those of a run.
+        in_totals : bool
+            True if totals of all rows are asked for, beside numbers of the kept ones.
+
+        Returns
+        -------
+        list of Part
+        """
+        if self.schema.person.column is None:
+            rows = self.rows("all")
+            return [Part(rows if keys is None else self.placed(rows, keys, nth))]
+        few, many = self.of_few(self.typed), self.many
+        if keys is not None:
+            few = self.placed(few, keys, nth)
+        if in_totals and keys is None:
+            return [Part(few), Part(many, _counts)]
+        if in_totals:
             place, inside = many[f"place{nth}"], many[f"inside{nth}"]
-            many = many.filter(place.notnull() & (inside | (many.turn < 1)))
+            many = many.filter(place.notnull() & (inside | _counts(many)))
             many = many.select("who", *self.columns, "turn", place=place.cast("int64"), inside=inside)
-        else:
-            many = ibis.table({**self.shape, "turn": TURN, "place": "int64"}, name=f"chosen{nth}")
-        return few.union(many.select(*few.columns), distinct=False)
+            return [Part(few), Part(many, _counts, lambda rows: rows.inside)]
+        if keys is not None and self.bound(keys, "kept") is not None:
+            return [Part(few), Part(self._chosen(nth))]
+        many = many.filter(_counts(many)).select(*self.typed.columns)
+        return [Part(few), Part(many if keys is None else self.placed(many, keys, nth))]
+
+    def _chosen(self, nth: int) -> Table:
+        return ibis.table({**self.shape, "turn": TURN, "place": "int64"}, name=f"chosen{nth}")
 
     def heavy(self, nth: int) -> Table:
         """Persons and groups in which they count with more rows than the cap."""

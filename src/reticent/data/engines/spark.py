@@ -20,7 +20,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from reticent.data.engines.engine import Adopted, ColumnsInPlace, normalised
-from reticent.data.engines.spark_sql import SPACE, SPARK_SQL, SparkDialect
+from reticent.data.engines.spark_sql import SPACE, SPARK_SQL, SparkDialect, limbs
 from reticent.data.format import Limits
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class SparkTables:
         self._kept: dict[str, Any] = {}
         self._stored: dict[str, tuple[Any, ...]] = {}
 
-    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str]) -> None:
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
         """Keep the outcome of ``statement``: the first step is a view, each later one is kept until the next is there.
 
         Spark would inline them, and what a step uses several times would double at each.
@@ -63,16 +63,21 @@ class SparkTables:
             The rows; a stream is small, since it goes through the driver.
         steps : mapping of name to SQL
             In order.
+        light : bool
+            Makes no difference here.
         """
         (first, text), *later = steps.items()
         self._name("source", self._adopted(rows))
         self.view(first, text)
         before = ""
         for step, told in (*later, (name, statement)):
-            self.keep(step, told)
+            frame = self._frame(told)
+            # rows of a person side by side: no later statement has to bring them together once more
+            self._persist(step, frame.repartition("who") if "who" in frame.columns else frame)
+            digest = self._digest(step)  # its first reader, for which persisting waits
             self._drop(before)
             before = step
-        self._stored[name] = self._digest(name)
+        self._stored[name] = digest
 
     def put(self, name: str, table: pa.Table) -> None:
         """Keep a small public table, such as a list of keys; every node gets the whole of it."""
@@ -86,11 +91,8 @@ class SparkTables:
 
     def keep(self, name: str, statement: str) -> None:
         """Keep the outcome of a statement over what is stored, in place of the one of the same name."""
-        frame = self._frame(statement).persist()
-        self._drop(name)
-        self._kept[name] = frame
-        self._name(name, frame)
-        frame.count()  # persisting waits for a first reader
+        self._persist(name, self._frame(statement))
+        self._kept[name].count()  # persisting waits for a first reader, and how large it is decides how it is joined
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """The rows of a small result, with exact integers."""
@@ -123,9 +125,19 @@ class SparkTables:
         return self._spark.sql(statement.replace(SPACE, self._space))
 
     def _digest(self, name: str) -> tuple[Any, ...]:
-        """Number of rows of a table and a sum of their hashes: the same for the same rows in any order."""
-        (found,) = self.rows(f"SELECT count(*), sum(CAST(xxhash64(*) AS DECIMAL(38, 0))) FROM `{SPACE}{name}`")
+        """Number of rows of a table and sums of parts of their hashes: the same for the same rows in any order."""
+        import sqlglot.expressions as sge
+
+        parts = ", ".join(f"sum({part.sql(dialect='spark')})" for part in limbs(sge.column("h")))
+        hashed = f"SELECT xxhash64(*) AS h FROM `{SPACE}{name}`"
+        (found,) = self.rows(f"SELECT count(*), {parts} FROM ({hashed})")
         return found
+
+    def _persist(self, name: str, frame: Any) -> None:
+        """Keep a frame from its first reader on, in place of the one of the same name."""
+        self._drop(name)
+        self._kept[name] = frame.persist()
+        self._name(name, frame)
 
     def _name(self, name: str, frame: Any) -> None:
         frame.createOrReplaceTempView(self._space + name)

@@ -18,6 +18,8 @@ from reticent.errors import ReticentError
 SPACE: Final = "reticent_stands_here_"  # before the name of every table; a session puts its own in place
 EPOCH: Final = "1970-01-01 00:00:00"
 PLAIN: Final = frozenset(string.printable) - frozenset("\\'\"\t\n\r\v\f")
+LIMB: Final = 1 << 21
+ALONE: Final = "the sum as one function, since a window may stand behind it"
 PERIODS: Final = {"W": "WEEK", "M": "MM", "Q": "QUARTER", "Y": "YEAR"}
 
 
@@ -31,6 +33,20 @@ class SparkDialect:
 
 
 SPARK_SQL: Final = SparkDialect()
+
+
+def limbs(whole: Any) -> list[Any]:
+    """Three parts of a 64-bit integer, of which it is ((first) 2^21 + second) 2^21 + third.
+
+    Sums of each fit 64 bits up to 2^41 rows, whatever the integers are.
+    """
+    import sqlglot as sg
+    import sqlglot.expressions as sge
+
+    low = sg.parse_one(f"{LIMB - 1}L", dialect="spark")
+    shifted = [sge.Anonymous(this="shiftright", expressions=[whole.copy(), sge.convert(by)]) for by in (42, 21)]
+    lower = [sge.paren(sge.BitwiseAnd(this=sge.paren(part), expression=low.copy())) for part in (shifted[1], whole)]
+    return [shifted[0], *lower]
 
 
 def java_pattern(pattern: str) -> str:
@@ -121,6 +137,21 @@ def _compiler() -> Any:
 
         def visit_Lag(self, op: Any, *, arg: Any, offset: Any, default: Any) -> Any:
             return self.f.anon.lag(arg, sge.convert(op.offset.value))  # a plain integer: a cast one has another frame
+
+        def visit_Sum(self, op: Any, *, arg: Any, where: Any) -> Any:
+            """An exact sum of 64-bit integers, by three sums of parts: those of decimals take several times as long."""
+            found = super().visit_Sum(op, arg=arg, where=where)
+            if not (isinstance(op.arg, ops.Cast) and op.arg.to.is_decimal() and op.arg.arg.dtype == dt.int64):
+                return found
+            exact = dt.Decimal(38, 0)
+            sums = [self.cast(self.agg.sum(part, where=where), exact) for part in limbs(arg.this)]
+            wide = self.cast(LIMB, exact)
+            total = self.cast((sums[0] * wide + sums[1]) * wide + sums[2], exact)
+            total.meta[ALONE] = found
+            return total
+
+        def visit_WindowFunction(self, op: Any, *, func: Any, **operands: Any) -> Any:
+            return super().visit_WindowFunction(op, func=func.meta.get(ALONE, func), **operands)
 
         def visit_IntervalFromInteger(self, op: Any, *, arg: Any, unit: Any) -> Any:
             return arg
