@@ -24,7 +24,19 @@ from reticent.data.engines.postgres import Postgres
 from reticent.data.engines.postgres_dialect import POSTGRES, definitions
 from reticent.data.format import Limits
 from reticent.data.order_statistics import ABSENT, LARGEST, RunLength
-from reticent.data.query import KeyHolders, Keys, OrderedValues, Query, Records, Rows, Tally
+from reticent.data.query import (
+    CappedPersons,
+    DistinctPersons,
+    KeyHolders,
+    Keys,
+    OrderedValues,
+    PresentValues,
+    Query,
+    Ranks,
+    Records,
+    Rows,
+    Tally,
+)
 from reticent.data.schema import Person, Schema, Text, category, integer, real
 from reticent.data.source import engine_of, identity_of, name_of, open_source
 from reticent.data.table import EngineFailure, Table, check_engine, open_table
@@ -323,6 +335,76 @@ def test_statements_that_read_rows_are_read_only_and_of_one_state(
     assert "read-only transaction" in said[0][1]
 
 
+WHO_X = Schema({"x": real(0, 9)}, Person("add_remove", "who", rows=1))
+
+
+def test_rows_that_come_in_while_a_run_reads_are_not_seen(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person with one row when rows are counted, and two when they are summed up, would be in the answer twice."""
+    from reticent.data.engines.postgres import PostgresSession
+
+    url = db.table({"who": "bigint", "x": "float8"}, [[1, 1.0], [2, 5.0]])
+    relation, plain = address(url).table, PostgresSession.keep
+
+    def meanwhile(self: PostgresSession, name: str, statement: str) -> None:
+        plain(self, name, statement)
+        db.run(f"INSERT INTO {relation} VALUES (1, 9)")
+
+    monkeypatch.setattr(PostgresSession, "keep", meanwhile)
+    assert [found.vectors for found in open_table(url, WHO_X).run([Rows(), DistinctPersons()], SECRET)] == [((2,),)] * 2
+    monkeypatch.undo()
+    assert open_table(url, WHO_X).run([CappedPersons()], SECRET)[0].vectors == ((1,),)
+
+
+ONCE: list[Query] = [PresentValues("x")]
+THRICE: list[Query] = [*ONCE, Ranks("x"), Ranks("x", None, "person")]
+STEADY = {
+    "CREATE TABLE private.{0} (who bigint, x float8)": True,
+    "CREATE TABLE private.{0} (who bigint, x text)": False,  # a text is read as a number once, and kept
+    "CREATE TABLE private.{0} (who bigint, x float8, note1 text, note2 char(400), note3 text, note4 uuid)": True,
+    f"CREATE TABLE private.{{0}} (who bigint, x float8, {', '.join(f'a{nth} float8' for nth in range(40))})": False,
+    "CREATE TABLE private.{0} (who bigint, x float8) PARTITION BY HASH (who)": True,
+    "CREATE VIEW private.{0} AS SELECT 1::bigint AS who, random() AS x": False,
+    "CREATE MATERIALIZED VIEW private.{0} AS SELECT 1::bigint AS who, random() AS x": True,
+    "CREATE TABLE private.{0} (who bigint, x float8); ALTER TABLE private.{0} ENABLE ROW LEVEL SECURITY": False,
+}
+
+
+def test_narrow_tables_of_the_server_are_read_where_they_are_and_others_are_copied(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from reticent.data.engines.postgres import PostgresSession
+
+    copied: list[str] = []
+    plain = PostgresSession.keep
+
+    def watched(self: PostgresSession, name: str, statement: str) -> None:
+        copied.append(name)
+        plain(self, name, statement)
+
+    monkeypatch.setattr(PostgresSession, "keep", watched)
+    for nth, (made, in_place) in enumerate(STEADY.items()):
+        db.run(made.format(f"steady{nth}"))
+        url = db.server.url(READER, f"private.steady{nth}")
+        for asked in ONCE, THRICE:
+            copied.clear()
+            open_table(url, WHO_X).run(asked, SECRET)
+            assert copied == [*(() if in_place and len(asked) == 1 else ("typed",)), "over", "numbered"], made
+
+
+def test_a_table_that_another_server_has_a_part_of_is_copied(db: Database) -> None:
+    db.run("CREATE EXTENSION IF NOT EXISTS file_fdw")
+    db.run("CREATE SERVER files FOREIGN DATA WRAPPER file_fdw")
+    db.run("CREATE TABLE private.parted (who bigint, x float8) PARTITION BY LIST (who)")
+    schema = Schema({"x": real(0, 9)}, Person("add_remove", "who", rows=1))
+    source = open_database(db.server.url(READER, "private.parted"), schema)
+    assert source.steady
+    db.run(
+        "CREATE FOREIGN TABLE private.part PARTITION OF private.parted FOR VALUES IN (1) SERVER files "
+        "OPTIONS (filename '/dev/null')"
+    )
+    assert not open_database(db.server.url(READER, "private.parted"), schema).steady
+
+
 def test_an_error_of_the_server_is_one_constant_text(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     url = db.table({"x": "text"}, [["zebra77"]])
     said: list[tuple[str, str]] = []
@@ -406,6 +488,40 @@ def test_one_table_has_one_ledger_by_any_name_of_its_server(db: Database, tmp_pa
     assert stem_of(url) == name_of(url).removeprefix("private.")
     with pytest.raises(LedgerError, match="already under"):
         rt.study(other, ledger=tmp_path / "b.ledger", **about)  # type: ignore[arg-type]
+
+
+SHOWING = {
+    "a view": "CREATE VIEW private.{0} AS SELECT x FROM private.{1}",
+    "a view of a view": "CREATE VIEW private.in_{0} AS SELECT * FROM private.{1}; "
+    "CREATE VIEW private.{0} AS SELECT x FROM private.in_{0} WHERE x IN (SELECT x FROM private.in_{0})",
+    "a stored view": "CREATE MATERIALIZED VIEW private.{0} AS SELECT x FROM private.{1}",
+    "a part": "CREATE TABLE private.{0} () INHERITS (private.{1})",
+}
+
+
+@pytest.mark.parametrize("kind", SHOWING)
+@pytest.mark.parametrize("first", ["table", "view"])
+def test_what_shows_the_rows_of_a_table_has_its_ledger(db: Database, tmp_path: Any, kind: str, first: str) -> None:
+    about = {"adjacency": "add_remove", "columns": {"x": rt.real(0, 1)}, "budget": 2}
+    table = db.table({"x": "float8"}, [[0.5]] * 200)
+    name = f"shows_{address(table).table.removeprefix('private.')}, ?#&="  # quoted, as the catalog has it
+    db.run(
+        SHOWING[kind]
+        .replace("private.{0}", f'private."{name}"')
+        .replace("private.in_{0}", f'private."in {name}"')
+        .format("", address(table).table.removeprefix("private."))
+    )
+    quoted = f'private."{name}"'.replace("%", "%25").replace("?", "%3F").replace("#", "%23").replace("&", "%26")
+    view = db.server.url(READER, quoted.replace("=", "%3D").replace(" ", "%20").replace('"', "%22"))
+    one, other = (table, view) if first == "table" else (view, table)
+    study = rt.study(one, ledger=tmp_path / "a.ledger", **about)  # type: ignore[arg-type]
+    study.release(["count"], epsilon=1)
+    with pytest.raises(LedgerError, match="already under"):
+        rt.study(other, ledger=tmp_path / "b.ledger", **about)  # type: ignore[arg-type]
+    again = rt.study(other, ledger=tmp_path / "a.ledger", **about)  # type: ignore[arg-type]
+    assert again.left().epsilon == 1  # type: ignore[union-attr]
+    apart = rt.study(db.table({"x": "float8"}, [[0.5]]), ledger=tmp_path / "b.ledger", **about)  # type: ignore[arg-type]
+    assert apart.left().epsilon == 2  # type: ignore[union-attr]
 
 
 def test_a_running_statement_can_be_stopped(db: Database) -> None:

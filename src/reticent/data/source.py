@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
 
 from reticent.data.columns import Reading, Storage, wanted
 from reticent.data.format import check_plain_names, in_database, in_database_file, in_spark, spark_name
@@ -174,8 +175,10 @@ def _identity(place: str) -> str:
         return place
     from reticent.data.database import catalog_of
 
-    database, table = catalog_of(place).identity
-    return f"{database}?table={table}"
+    found = catalog_of(place)
+    database, table = found.identity
+    shown = ",".join(quote(name, safe="") for name in found.shows)
+    return f"{database}{'#' if shown else ''}{shown}?table={table}"
 
 
 def engine_of(source: object) -> Engine:

@@ -13,13 +13,16 @@ somebody puts back the whole folder, with source, claim and ledger, the second c
 and time of the source at the last release, which any listing of the folder shows. Neither enters the ledger or a
 certificate. A digest of the content is kept nowhere: it would answer guesses about the rows.
 
+A view or a partitioned table of PostgreSQL stands for the tables whose rows it shows, by the catalog. Each is claimed.
+
 A third claim goes by the file itself, its device and inode: a file that was moved, or has a second name, is the same
 source. It counts while the file looks as it did, or while its former path still leads to it. A number that the system
 gave to another file does not count. An export that replaces a file has a new inode and the old path, and stays under
 its ledger.
 
 What escapes: a copied file; a file that was moved and then changed; a file inside a folder that is itself a source. A
-table reached under another name and another user's state folder are the others. More in docs/theory/ledger.md.
+table that a function in a view reads, a foreign or Spark table under another name, and another user's state folder are
+the others. More in docs/theory/ledger.md.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Final, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from reticent.database_url import is_url
 from reticent.errors import LedgerError, SpecError
@@ -53,10 +56,15 @@ SUFFIX: Final = ".reticent"
 
 @dataclass(frozen=True, slots=True)
 class DatabaseTable:
-    """A table as a source. ``database`` is a URL or a file; user, password and options in a URL are not part of it."""
+    """A table as a source. ``database`` is a URL or a file; user, password and options in a URL are not part of it.
+
+    ``shows`` are tables of the same database whose rows it shows: what a view reads, and the parts of a table. Each of
+    them is claimed.
+    """
 
     database: str
     table: str
+    shows: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -67,11 +75,15 @@ Source: TypeAlias = Path | DatabaseTable
 
 
 def source_at(place: str) -> Source:
-    """The source of a place: a path, or ``postgresql://server/database?table=name`` with the identity of the server."""
+    """The source of a place: a path, or ``postgresql://server/database#shown,shown?table=name``, quoted names shown.
+
+    The server is named by its identity.
+    """
     if not place.startswith(("postgresql://", "spark://")):
         return Path(place)
     database, _, table = place.partition("?table=")
-    return DatabaseTable(database, table)
+    database, _, shown = database.partition("#")
+    return DatabaseTable(database, table, tuple(unquote(name) for name in shown.split(",") if name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,8 +477,10 @@ def _taken(claimed: Claim) -> LedgerError:
 
 
 def _files(source: Source) -> list[Source]:
-    """The source itself or, for a pattern, the files it fits, as ``data`` finds them; only names are looked at."""
-    if isinstance(source, DatabaseTable) or not glob.has_magic(str(source)) or os.path.exists(source.expanduser()):
+    """The source itself and the tables it shows or, for a pattern, the files it fits; only names are looked at."""
+    if isinstance(source, DatabaseTable):
+        return [source, *(DatabaseTable(source.database, name) for name in source.shows)]
+    if not glob.has_magic(str(source)) or os.path.exists(source.expanduser()):
         return [source]
     pattern = source.expanduser()
     # a folder may itself be called "[a]"; only a pattern is read as one
@@ -483,7 +497,7 @@ def place_of(source: Source) -> str:
     match source:
         case Path():
             where = ["file", os.path.normcase(source.expanduser().resolve())]
-        case DatabaseTable(database, table):
+        case DatabaseTable(database=database, table=table):
             where = ["table", _database(database), table]
     return digest_of(canonical(where))
 
