@@ -14,7 +14,7 @@ import pytest
 from reticent.data import query_compiler
 from reticent.data.columns import Storage
 from reticent.data.engines.duckdb import DUCKDB
-from reticent.data.engines.row_choice import RowChoice, distinct_keys
+from reticent.data.engines.row_choice import RowChoice
 from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
@@ -72,7 +72,7 @@ def expressions() -> Iterator[Any]:
         for storage in get_args(Storage):
             yield query_compiler.cells(schema, used, dict.fromkeys((*used, "who"), storage))
         yield query_compiler.chosen_rows(schema, used)
-        groups = distinct_keys([keys_of(query) for query in queries()])
+        groups = tuple(dict.fromkeys(keys for query in queries() if (keys := keys_of(query)) is not None))
         choice = RowChoice(schema, used, few=1, totals=tuple(enumerate(groups)))
         yield from kept(choice, groups)
         for query in queries():
