@@ -314,9 +314,7 @@ def say_doubts(voice: Voice, opened: Study, made: Plan) -> None:
     doubts = notation_doubts(opened.spec)
     if not doubts or made._prepared is None:
         return
-    from reticent.study.release import columns_asked
-
-    asked = columns_asked(made._prepared, opened.schema)
+    asked = made._prepared.columns_asked(opened.schema)
     said = [words for columns, words in doubts if asked & {*columns}]
     if said:
         voice.say(layout.fields(layout.under("warning", said), style="yellow"))

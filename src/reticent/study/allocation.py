@@ -20,9 +20,9 @@ from reticent.certificate.particulars import check_text
 from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.data.expression_text import write
 from reticent.data.expression_tree import Tree
-from reticent.data.query import KeyFile, Keys
+from reticent.data.query import KeyFile, Keys, columns_read
 from reticent.data.schema import Category, Column, Person, Schema, kind_of, value_words
-from reticent.data.transformations import filtered
+from reticent.data.transformations import filtered, needed
 from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.mechanisms.geometric import Geometric
@@ -135,6 +135,16 @@ class PreparedRelease:
         elsewhere = {place for view in self.filtered for place in view.places}
         rest = tuple(place for place in range(len(self.steps)) if place not in elsewhere)
         return (View(None, rest, self.caveat, self.beside), *self.filtered) if rest else self.filtered
+
+    def columns_asked(self, schema: Schema) -> set[str]:
+        """The declared columns that it is about, those of its filters and behind computed ones included."""
+        found = set[str]()
+        for view in self.views:
+            steps = (*(self.steps[place] for place in view.places), *view.besides)
+            asked = set().union(*(columns_read(query) for step in steps for query in step.queries))
+            seen = self.schema_of(view) or schema
+            found |= {*needed(seen, [name for name in seen.cells if name in asked])}
+        return found
 
     @property
     def all_steps(self) -> tuple[Step, ...]:

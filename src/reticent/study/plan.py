@@ -360,9 +360,7 @@ def plan_of(
         )
         for place, step in enumerate(prepared.all_steps)
     )
-    from reticent.study.release import columns_asked
-
-    read = columns_asked(prepared, schema)
+    read = prepared.columns_asked(schema)
     reason = _refused(prepared.guarantee, ledger, left)
     each, rows_assumed = _rows_of_each(schema.person)
     made = (

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import ReleaseMetadata, columns_to_json, stated
 from reticent.certificate.record import answer_to_json
-from reticent.data.query import Query, columns_read, keys_of
+from reticent.data.query import Query, keys_of
 from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, QueryResult, Table
-from reticent.data.transformations import needed
 from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Line, Receipt
@@ -31,7 +30,7 @@ from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.statistics.dates import dated
 from reticent.statistics.grammar import spelt
-from reticent.study.allocation import PreparedRelease, View
+from reticent.study.allocation import PreparedRelease
 from reticent.study.comparisons import Comparisons
 
 if TYPE_CHECKING:
@@ -442,7 +441,7 @@ def certified(
     dict of str to object
         Document as JSON values.
     """
-    used = columns_asked(prepared, schema)
+    used = prepared.columns_asked(schema)
     columns = columns_to_json(prepared.schema or schema, used)
     found = stated(VERSION, prepared.guarantee, receipt.charge, columns, about, receipt, ledger)
     if prepared.extensions:
@@ -457,16 +456,3 @@ def certified(
             for file, keys in prepared.key_files.items()
         ]
     return {**found, "answers": [answer_to_json(answer) for answer in answers], "caveats": list(caveats)}
-
-
-def columns_asked(prepared: PreparedRelease, schema: Schema) -> set[str]:
-    """The declared columns that a release is about, those of its filters and behind computed ones included."""
-    return {name for view in prepared.views for name in _columns_of(prepared, view, schema)}
-
-
-def _columns_of(prepared: PreparedRelease, view: View, schema: Schema) -> tuple[str, ...]:
-    """The declared columns that the steps of a view are about, its filter's and those behind computed ones included."""
-    steps = (*(prepared.steps[place] for place in view.places), *view.besides)
-    asked = set().union(*(columns_read(query) for step in steps for query in step.queries))
-    seen = prepared.schema_of(view) or schema
-    return needed(seen, [name for name in seen.cells if name in asked])

@@ -86,12 +86,10 @@ def size_forecast(study: Study, plan: Plan) -> SizeForecast | None:
     SpecError
         The header line of the file cannot be read.
     """
-    from reticent.study.release import columns_asked
-
     if plan._prepared is None or (found := _size_and_rows(study)) is None:
         return None
     size, rows = found
-    columns = columns_asked(plan._prepared, study.schema)
+    columns = plan._prepared.columns_asked(study.schema)
     steps = plan._prepared.all_steps
     seconds = cpu_time.of_release(steps, study._file(), len(columns) + (study.schema.person.column is not None), rows)
     memory = memory_of(steps, study.schema, columns, rows)
