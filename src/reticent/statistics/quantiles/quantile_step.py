@@ -83,6 +83,7 @@ FEW_SIZE_SHARE: Final = Fraction(1, 10)  # the same where half as many persons a
 MAGNITUDE_SHARE: Final = Fraction(1, 10)  # for the magnitude, where there are no bounds
 ONE_LEVEL_SHARE: Final = Fraction(1, 8)  # the same of a single quantile, beyond whose size fewer values lie
 SQUARE_SHARE: Final = Fraction(1, 20)  # of a quantile's epsilon, for the squares of weights on either side of it
+SEPARATE: Final = 4  # levels up to which draws of their own have shorter intervals than levels drawn together
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
 GUESSED: Final = 1e-2  # the same of a draw here, where values are as few, and as far from 0, as a reply is given for
 FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
@@ -243,7 +244,7 @@ class QuantileStep:
         """The most that a row adds to the counts of a query: the integer of the largest weight."""
         return 1 if self.query.weight is None else WEIGHT_ONE
 
-    def _supposed(self, values: float) -> GroupSize:
+    def supposed(self, values: float) -> GroupSize:
         """Size that a plan assumes for ``values`` values: noise at its mean, and no ties."""
         size = self.pricing.size
         private = size is not None and self.units is None
@@ -367,10 +368,10 @@ class QuantileStep:
     ) -> tuple[list[Outcome[Estimate]], list[str]]:
         """The outcomes of one group, and what its released numbers say of them; ``squared`` are squares of weights."""
         declined: list[Outcome[Estimate]] = [NO_REPLY] * (1 if self.spread else len(self.levels))
-        if not self._all_feasible(size):
+        if not self.all_feasible(size):
             return declined, []
         among = self._among(data, size, entropy)
-        if not self._all_feasible(size, among):
+        if not self.all_feasible(size, among):
             return declined, []
         drawn = self._quantiles(data, squared, size, among, entropy)
         words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
@@ -571,13 +572,13 @@ class QuantileStep:
         ranks = surely * outside - float(self._shift(level, size, among))
         return among_data(self._ends(level, way)[0], ranks)
 
-    def _all_feasible(self, size: GroupSize, among: Cells | None = None) -> bool:
+    def all_feasible(self, size: GroupSize, among: Cells | None = None) -> bool:
         """Tell if every quantile gives a reply."""
         return all(self.feasible(level, size, among) for level in self.levels)
 
     def gives_a_reply(self, most: int) -> bool:
         """Tell if so many values would be enough."""
-        return self._all_feasible(self._supposed(float(most)))
+        return self.all_feasible(self.supposed(float(most)))
 
     def refuse_if_hopeless(self, most: int) -> None:
         """Refuse before rows are read where not even ``most`` values could outweigh the prior.
@@ -586,7 +587,7 @@ class QuantileStep:
         ------
         QuestionError
         """
-        size = self._supposed(float(most))
+        size = self.supposed(float(most))
         for level in self.levels:
             if not self.feasible(level, size):
                 raise public_facts.TooFewValues(
@@ -687,13 +688,13 @@ class QuantileStep:
         mechanism, private = self.pricing.size, self.units is None
         scale = float(mechanism.scale) / (2.0 if self._replaced else 1.0) if mechanism is not None and private else 0.0
         scale /= self._unit
-        less = size - self._supposed(size).surely
+        less = size - self.supposed(size).surely
 
         def enough(number: float, ties: bool | None) -> bool:
             given = GroupSize(number, ties, number - less)
             binade = usual_binade(self.cells) if self.cells.free else None
             among = candidates(self.cells, binade, tied=ties)
-            return self._all_feasible(given) and self._all_feasible(given, among)
+            return self.all_feasible(given) and self.all_feasible(given, among)
 
         def chance(ties: bool) -> float:
             verdict = None if mechanism is None else ties
@@ -816,6 +817,39 @@ def prepare(
         step = few if few.gives_a_reply(most) else step
     step.refuse_if_hopeless(most)
     return step
+
+
+def of_many(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> QuantileStep | None:
+    """The step of several levels, where public numbers say that half as many persons would get a reply, tied or not.
+
+    A level has two draws of its own then, and its interval is shorter than that of levels drawn together. These have a
+    reply of fewer values.
+
+    Parameters
+    ----------
+    asked : RankStatistic or Iqr
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    QuantileStep or None
+        None where the levels are to be drawn together.
+    """
+    levels = QUARTILES if isinstance(asked, Iqr) else asked.levels
+    if setting.units is None or not asked.interval or len(levels) > SEPARATE:
+        return None
+    try:
+        step = prepare(asked, setting, epsilon)
+    except public_facts.TooFewValues:
+        return None
+    values = float(setting.units * kept_rows(setting.schema.person, setting.per)) / (2 * step.groups)
+    supposed = step.supposed(values)
+    sizes = (supposed, replace(supposed, tied=True))
+    return step if all(step.all_feasible(size) for size in sizes) else None
 
 
 def _on_a_grid(cells: Cells) -> bool:
