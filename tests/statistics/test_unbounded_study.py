@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -33,6 +34,7 @@ from reticent.privacy.cost import Cost
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.answer import Answer
 from reticent.statistics.intervals import RankErrors, Side, distance
+from reticent.statistics.quantiles import quantile_step
 from reticent.statistics.unbounded import (
     clipped_mean as clipped,
 )
@@ -131,12 +133,17 @@ def evenly(value: float, sides: tuple[Side, Side], errors: RankErrors) -> Estima
 
 
 @pytest.mark.wide
+@pytest.mark.parametrize(("method", "module"), [("joint", quantile_range), ("separate", quantile_step)])
 def test_the_distance_of_quartiles_is_covered_where_one_of_them_is_among_sparse_values(
-    monkeypatch: pytest.MonkeyPatch,
+    method: str, module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """exp of two standard normals: values are fifteen times as sparse at the upper quartile as at the lower one."""
     schema, quarter = schema_of("substitute"), 2.0 * float(scipy.stats.norm.ppf(0.75))
-    prepared, true, runs = priced(["iqr(x)"], schema, 2_000, "4"), math.exp(quarter) - math.exp(-quarter), 130
+    prepared, true, runs = (
+        priced([f"iqr(x, method={method})"], schema, 2_000, "4"),
+        math.exp(quarter) - math.exp(-quarter),
+        130,
+    )
 
     def covered() -> int:
         found = 0
@@ -149,7 +156,7 @@ def test_the_distance_of_quartiles_is_covered_where_one_of_them_is_among_sparse_
     honest = covered()
     assert not too_low(honest, runs)
     assert not too_high(honest, runs)
-    monkeypatch.setattr(quantile_range, "distance", evenly)  # an interval as if values were as dense at both
+    monkeypatch.setattr(module, "distance", evenly)  # an interval as if values were as dense at both
     assert too_low(covered(), runs)
 
 
@@ -306,6 +313,8 @@ AUDITED = [
     COIN,
     "iqr(x)",
     "quantiles(x, 0.1 0.5 0.6 0.9)",
+    "quantiles(x, 0.1 0.5 0.6 0.9, method=joint)",
+    "iqr(x, method=joint)",
     "location(k)",
     "mean(k, method=clipped) by g",
     "mean(x, method=clipped, tail=3)",
@@ -335,8 +344,8 @@ def test_no_made_up_neighbours_move_a_number_further_than_declared(kind: Kind, r
 
 
 MUTANTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "joint": ("quantiles(x, 0.1 0.5 0.6 0.9)", lambda patch: patch.setattr(joint, "UNIT", UNIT // 2)),
-    "spread by group": ("iqr(x) by g", lambda patch: patch.setattr(joint, "UNIT", UNIT // 2)),
+    "joint": ("quantiles(x, 0.1 0.5 0.6 0.9, method=joint)", lambda patch: patch.setattr(joint, "UNIT", UNIT // 2)),
+    "spread by group": ("iqr(x, method=joint) by g", lambda patch: patch.setattr(joint, "UNIT", UNIT // 2)),
     "logs": ("log_mean(x)", lambda patch: patch.setattr(logs.LogMoments, "mechanism", property(_halved))),
     "clipped": ("mean(x, method=clipped)", lambda patch: patch.setattr(clipping_radii, "UNIT", UNIT // 2)),
     "huber": ("location(x)", lambda patch: patch.setattr(location.Huber, "_choice", _finer)),
