@@ -146,7 +146,8 @@ def wrong(verb: str, text: str, words: str, here: Setting) -> str:
     if "per=person" in text and "each person's mean" not in words:
         return "the averages by person"
     one = person.rows == 1 or verb in ("persons", "capped", "test")
-    if not one and f"at most {person.rows}" not in words:
+    totals = verb == "sum" and here.keys is None and "the total of each person cut to [" in words
+    if not one and not totals and f"at most {person.rows}" not in words:
         return "the cap on rows"
     if here.keys is not None and f"in each group of {here.keys.column}" not in words:
         return "the groups"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from reticent.data.schema import Column
 from reticent.outcome import Estimate, Reply
 from reticent.statistics.answer import Answer
 from reticent.statistics.replies import LIKELY
+from reticent.study import rehearsal
 from reticent.study.study import Study
 from tests.service.test_plan_agrees import DRAWN
 
@@ -263,17 +264,22 @@ def opened(table: Table) -> tuple[Study, int, str | None]:
 
 @pytest.mark.wide
 @pytest.mark.parametrize("name", TABLES)
-def test_a_plan_of_a_real_table_agrees_with_its_rehearsal(name: str) -> None:
+def test_a_plan_of_a_real_table_agrees_with_its_rehearsal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rehearsal has rows of its own: how dense 178 values lie about their median varies by a fifth.
+
+    The median of the runs is compared: noise alone takes values for tied in one of a hundred, and widens that interval.
+    """
     table = TABLES[name]
     study, people, typical = opened(table)
     for question in table.questions:
         planned = study.plan([question], epsilon=table.epsilon, people=people, rows=typical).lines[0].expected
-        found = [
-            widths(study.rehearse([question], epsilon=table.epsilon, people=people + one, rows=typical).answers[0])
-            for one in range(RUNS)
-        ]
+        found = []
+        for one in range(RUNS):
+            monkeypatch.setattr(rehearsal, "STREAM", f"rows of rehearsal {one}".encode())
+            made = study.rehearse([question], epsilon=table.epsilon, people=people, rows=typical)
+            found.append(widths(made.answers[0]))
         assert planned.noise is not None, question
-        noise, sampling = (fmean(fmean(kind) for kind in each) for each in told(found))
+        noise, sampling = (median(fmean(kind) for kind in each) for each in told(found))
         assert planned.noise / CLOSE <= noise <= planned.noise * CLOSE, (question, planned, noise)
         expected = planned.sampling or 0.0
         assert expected / CLOSE <= sampling <= expected * CLOSE, (question, planned, sampling)
