@@ -378,3 +378,26 @@ def test_a_certificate_of_a_model_is_no_release() -> None:
 
 def test_a_frame_has_the_columns_it_had(release: Release) -> None:
     assert "error" not in release.frame().column_names  # type: ignore[attr-defined]  # a pyarrow Table
+
+
+def test_a_total_of_groups_is_compared_as_the_groups_it_adds_up() -> None:
+    """Its interval was that of a number whose law nobody knows: half-widths added up, at 90 %."""
+    rows = {"g": ["a", "b", "b"] * 400, "k": ["x", "y", "z", "x"] * 300}
+    study = rt.study(
+        rows,
+        adjacency="add_remove",
+        columns={"g": rt.category(["a", "b"]), "k": rt.category(["x", "y", "z"])},
+        budget=10,
+    )
+    asked = "count by g, k with totals"
+    release = study.release([asked], epsilon=1)
+    apart = release.difference("a", "b", of=asked).estimate
+    whole = release.total(["a", "b"], of=asked).estimate
+    cells = release.total([(g, k) for g in "ab" for k in "xyz"], of=asked).estimate
+    assert apart.level == whole.level == 0.95
+    assert whole.value == cells.value
+    assert apart.noise == pytest.approx(whole.noise) == pytest.approx(cells.noise)
+    assert apart.value == pytest.approx(release[asked]["a"].value - release[asked]["b"].value)
+    rest = release.difference("a", ("a", "x"), of=asked).estimate  # the noise that both have is in neither
+    assert rest.noise == pytest.approx(release.total([("a", "y"), ("a", "z")], of=asked).estimate.noise)
+    assert rest.noise < apart.noise

@@ -905,4 +905,5 @@ def unknown_column(name: str, known: list[str]) -> QuestionError:
     quoted = [one for one in known if f'"{one}"' in name or f"'{one}'" in name]
     if quoted:
         hint = f" A column stands plain or between backticks: `{quoted[0]}`."
-    return QuestionError(f"There is no column '{name}'.{hint} Declared columns: {', '.join(known)}.")
+    own = "" if hint else " A column of the file that is not declared is not read: declare it first."
+    return QuestionError(f"There is no column '{name}'.{hint} Declared columns: {', '.join(known)}.{own}")

@@ -25,6 +25,9 @@ from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.statistics.answer import CLIPPED, P_VALUE, SEPARATOR, Answer, Cell
+from reticent.statistics.counts.count import Count
+from reticent.statistics.counts.histogram import Histogram
+from reticent.statistics.counts.total import Sum
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.grammar import parse, spelt
 from reticent.statistics.intervals import LEVEL
@@ -47,6 +50,7 @@ UNION: Final = (
 )
 APART: Final = "an interval of a part is known at 95 % alone: half-widths of independent parts add as their squares"
 UNLIKE: Final = "the two releases do not estimate the same"
+MOST_GROUPS: Final = 500  # groups of a total whose errors are added one by one, each looked at beside all others
 NO_RATIO: Final = "no reply: the interval of the divisor has 0 in it"
 
 
@@ -452,8 +456,9 @@ def _linear(name: str, estimand: str, weights: Sequence[float], parts: Sequence[
     _distinct(parts)
     if not _replied(parts):
         return _result(name, estimand, parts, NO_REPLY, ())
-    known = [(w, part, law) for w, part in zip(weights, parts, strict=True) if (law := part.cell.error) is not None]
-    open_ones = [(w, part) for w, part in zip(weights, parts, strict=True) if part.cell.error is None]
+    added = _summands(weights, parts)
+    known = [(w, part, law) for w, part in added if (law := part.cell.error) is not None]
+    open_ones = [(w, part) for w, part in added if part.cell.error is None]
     found: list[tuple[Estimate, Sequence[ReleasedCell]]] = []
     notes: tuple[str, ...] = ()
     law = None
@@ -468,6 +473,28 @@ def _linear(name: str, estimand: str, weights: Sequence[float], parts: Sequence[
         found.append((together, [part for _, part, _ in known]))
     found += [(_times(w, _estimate(part)), [part]) for w, part in open_ones]
     return _result(name, estimand, parts, *_added(found, notes))
+
+
+def _summands(weights: Sequence[float], parts: Sequence[ReleasedCell]) -> list[tuple[float, ReleasedCell]]:
+    """The terms of a sum, a total of groups as the groups that it adds up: these have laws, and share no noise."""
+    found: dict[str, tuple[float, ReleasedCell]] = {}
+    for weight, part in zip(weights, parts, strict=True):
+        for one in _groups_of(part):
+            found[one.name] = (found.get(one.name, (0.0, one))[0] + weight, one)
+    return list(found.values())
+
+
+def _groups_of(part: ReleasedCell) -> list[ReleasedCell]:
+    """The cells that a total of counts or sums adds up; the cell itself if it is none."""
+    asked, cells = _asked(part.answer.name), part.answer.cells
+    most = max(len(cell.label) for cell in cells)
+    if asked is None or not asked.totals or not isinstance(asked.statistic, Count | Sum | Histogram):
+        return [part]
+    if len(part.cell.label) == most:
+        return [part]
+    inner = [cell for cell in cells if len(cell.label) == most and {*part.cell.label} <= {*cell.label}]
+    known = len(inner) <= MOST_GROUPS and all(cell.error is not None for cell in inner)
+    return [replace(part, cell=cell) for cell in inner] if known else [part]
 
 
 def _added(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Final
 
 from reticent.certificate.record import CertificateRecord
 from reticent.outcome import NoReply
 from reticent.statistics.answer import Answer
 from reticent.statistics.estimand import CLAUSES
 from reticent.statistics.public_facts import remedies_of
+
+_RANKS: Final = re.compile(r"(median|quantiles?|iqr)\((?!.*(interval|method)=)")  # whose ends have most of the price
 
 
 def likelier(certificate: CertificateRecord) -> list[str]:
@@ -24,7 +27,8 @@ def likelier(certificate: CertificateRecord) -> list[str]:
         questions=len(certificate.answers),
         rows=certificate.guarantee.adjacency.rows,
     )
-    return [larger, *helps]
+    alone = ["interval=no"] if any(_RANKS.match(_clauses(one)[0]) for one in silent) else []
+    return [larger, *alone, *helps]
 
 
 def _clauses(answer: Answer) -> Sequence[str]:
