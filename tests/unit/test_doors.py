@@ -13,7 +13,7 @@ import pytest
 
 import reticent as rt
 from reticent import errors, learning
-from reticent.errors import ReticentError, door, doors
+from reticent.errors import PublicParameterError, ReticentError, door, doors
 from reticent.sessions.session import OpenSession
 from reticent.study.release import Release
 from reticent.study.study import Study
@@ -173,3 +173,10 @@ def test_a_wrong_argument_of_a_kind_is_refused_in_our_words_or_taken(kind: str) 
         for wrong in WRONG:
             with suppress(ReticentError):
                 make(**{**dict(zip(names, GOOD[kind], strict=False)), name: wrong})
+
+
+@pytest.mark.parametrize("given", [{"rows": "one_each"}, {"epsilon": 1}])
+def test_a_study_says_which_arguments_it_takes(given: dict[str, object]) -> None:
+    """The words of a study file, ``rows = "one_each"``, ended in Python's own error."""
+    with pytest.raises(PublicParameterError, match=r"rt\.study: .* Write rt\.study\(.*rows_each=1\)"):
+        rt.study(ROWS, adjacency="add_remove", columns=COLUMNS, budget=1, **given)  # type: ignore[arg-type]
