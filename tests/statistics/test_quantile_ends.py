@@ -16,22 +16,25 @@ import scipy
 from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells, Segment, coarser, prior
-from reticent.data.schema import integer, real
+from reticent.data.query import Keys
+from reticent.data.schema import Person, category, integer, real
 from reticent.data.table import Counts
 from reticent.entropy import Replayed
+from reticent.errors import QuestionError
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP
 from reticent.statistics.answer import Answer
+from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.intervals import rank_shift, rank_shift_among_ties
 from reticent.statistics.magnitude import middle
-from reticent.statistics.prepare import estimand
+from reticent.statistics.prepare import estimand, prepare
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.statistics.quantiles.quantile_step import TIES, GroupSize, QuantileStep
 from tests.statistics.test_coverage import too_high, too_low
 from tests.statistics.test_quantile_intervals import KINDS, PLACES, covered, estimates, step_of
-from tests.support.stat_fake import answered
+from tests.support.stat_fake import answered, schema_of
 
 GAP = 10.0  # between two normal halves of the values, in their deviations
 
@@ -142,6 +145,32 @@ def test_ends_among_ties_miss_as_seldom_as_they_say_whatever_lies_between() -> N
         missed = np.minimum(np.exp((errors - shift) / end) / share, 1.0).mean()
         assert abs(missed - 0.025) < 0.002  # five standard deviations of the mean
         assert np.minimum(np.exp((errors - 0.8 * shift) / end) / share, 1.0).mean() > 0.035
+
+
+def test_no_noise_is_less_than_none_where_there_are_many_values() -> None:
+    """The sum over the law of sampling errors is in steps, so D was less than the sampling error alone."""
+    assert rank_shift_among_ties(2.5e5, 0.2, 1 / 111) >= 1.9599 * 500.0
+    step, _ = step_of("median(x)", integer(0, 110), "add_remove", "10", 1_000_000)
+    planned = step.expected(1_000_000)
+    assert planned.noise is not None
+    assert min([planned.noise, *(noise or 0.0 for _, noise, _ in planned.others)]) >= 0.0
+
+
+def test_a_choice_of_a_way_knows_no_number_of_groups() -> None:
+    """Groups may be found in a release: a price by their number would differ from what was charged."""
+    for question in ("median(x)", "quantile(x, 0.9)", "iqr(x, method=separate)", "quantiles(x, 0.25 0.75)"):
+        for units in (300, 1_500, 6_000):
+            schema = schema_of(real(0, 100), Person("substitute"))
+            schema = replace(schema, columns={**schema.columns, "g": category([*range(64)])})
+            shares = set()
+            for groups in (1, 2, 8, 64):
+                setting = Setting(schema, units, Keys("g", tuple(range(groups)), 1))
+                try:
+                    step = prepare(parse(question), setting, Fraction(1))
+                except QuestionError:
+                    continue
+                shares.add(step.pricing if isinstance(step, QuantileStep) else type(step))
+            assert len(shares) <= 1
 
 
 @pytest.mark.parametrize(("question", "level"), [("median(x)", Fraction(1, 2)), ("quantile(x, 0.3)", Fraction(3, 10))])

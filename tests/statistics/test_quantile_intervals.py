@@ -302,10 +302,7 @@ def test_a_public_number_of_values_is_never_worse_than_a_private_one(
 @pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "quantiles(x, 0.25 0.5 0.75)"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_with_a_public_number_are_no_wider_than_with_a_bought_one(kind: Kind, question: str) -> None:
-    """Widths of 40 replies on the same tables and coins, compared by their medians: 8 % for chance.
-
-    With a public number several levels have draws of their own, and are drawn together without one.
-    """
+    """Widths of 40 replies on the same tables and coins, compared by their medians: 8 % for chance."""
 
     def half(public: bool) -> float:
         column = real(missing=0) if public else real()

@@ -252,7 +252,7 @@ def rank_shift_among_ties(variance: float, end: float, share: float) -> float:
         found: NDArray[np.float64] = np.exp(np.minimum(error / end - least, 0.0))
         return found
 
-    return _least_shift(variance, (40.0 - least) * end, short, None)
+    return max(_least_shift(variance, (40.0 - least) * end, short, None), normal_half_width(variance))
 
 
 def _least_shift(

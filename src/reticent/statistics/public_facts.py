@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Final
 
 from reticent.data.query import Keys, Per, PresentValues, Query, stability
 from reticent.data.schema import Category, Column, Integer, Person, value_words
@@ -15,6 +16,8 @@ from reticent.statistics.answer import Label
 from reticent.statistics.context import Setting
 from reticent.statistics.estimand import listed
 from reticent.statistics.statistic import TOTALS, Statistic
+
+FARTHEST: Final = Fraction(10**100)
 
 
 def name_of(text: str, setting: Setting) -> str:
@@ -50,6 +53,12 @@ class TooFewValues(QuestionError):
             more = f"ε {show(enough[0])} for this question (it has {about(enough[1])})"
         super().__init__(f"{reason} {listed([more, *remedies], 'or')} helps. Nothing was charged.")
         self.reason, self.remedies = reason, remedies
+
+
+def refuse_far(name: str, *numbers: Fraction) -> None:
+    """Refuse public numbers whose squares doubles do not hold: intervals are made of variances."""
+    if any(abs(number) > FARTHEST for number in numbers):
+        raise QuestionError(f"{name}: its public numbers must lie within 1e100 of zero. Nothing was charged.")
 
 
 def remedies(setting: Setting, *, has_bounds: bool, extreme: bool = False) -> list[str]:

@@ -84,13 +84,10 @@ class Iqr(OfColumn):
 
             return robust.scale(self, setting, epsilon)
         refuse_options(self.name, self.ptr, smooth=False)
-        from reticent.statistics.quantiles import quantile_step
-
         if self.method == "separate":
+            from reticent.statistics.quantiles import quantile_step
+
             return quantile_step.prepare(self, setting, epsilon)
-        step = quantile_step.of_many(self, setting, epsilon) if self.method == "auto" else None
-        if step is not None:
-            return step
         from reticent.statistics.unbounded import unbounded_step as unbounded
 
         return unbounded.iqr(self, setting, epsilon)

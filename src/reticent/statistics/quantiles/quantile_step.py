@@ -25,9 +25,10 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.candidates import FINEST, Cells
+from reticent.data.candidates import Cells
 from reticent.data.design import SampleDesign
 from reticent.data.query import WEIGHT_ONE, PresentValues, Query, Ranks, Weighing, kept_rows
+from reticent.data.schema import Column, Integer, Real
 from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
@@ -76,14 +77,13 @@ from reticent.statistics.ranks import draw, placed, runs, sensitivity
 from reticent.statistics.replies import HEAPED, LIKELY, USUAL, Replies, passing
 from reticent.statistics.robust.scale import QUARTILES
 
-WEIGHTED_SHARE: Final = Fraction(1, 2)  # of a weighted quantile's epsilon for its value; the rest is for the two ends
+VALUE_SHARE: Final = Fraction(1, 2)  # of the epsilon of a quantile whose value is drawn first; the rest is for the ends
 TIED_SHARE: Final = Fraction(1, 5)  # the same among ties of a column on a grid
 SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers of values and of ties
 FEW_SIZE_SHARE: Final = Fraction(1, 10)  # the same where half as many persons as there are would get no reply
 MAGNITUDE_SHARE: Final = Fraction(1, 10)  # for the magnitude, where there are no bounds
 ONE_LEVEL_SHARE: Final = Fraction(1, 8)  # the same of a single quantile, beyond whose size fewer values lie
 SQUARE_SHARE: Final = Fraction(1, 20)  # of a quantile's epsilon, for the squares of weights on either side of it
-SEPARATE: Final = 4  # levels up to which draws of their own have shorter intervals than levels drawn together
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
 GUESSED: Final = 1e-2  # the same of a draw here, where values are as few, and as far from 0, as a reply is given for
 FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
@@ -97,8 +97,8 @@ BETWEEN: Final = 5.0  # standard deviations that a normal column's values would 
 class Division:
     """Division of a quantile's epsilon among its value, each end and the squares of weights.
 
-    Without a price of ends no interval is bought. Without a price of the value it is the middle of the ends. With
-    squares it is drawn before the ends. ``magnitude`` is once for all quantiles of a question.
+    Without a price of ends no interval is bought. Without a price of the value it is the middle of the ends.
+    ``magnitude`` is once for all quantiles of a question.
     """
 
     magnitude: Fraction
@@ -300,7 +300,7 @@ class QuantileStep:
         drawn: list[Exponential | Geometric] = [*self._magnitude()]
         for level in self.levels:
             first, last = self._value(level, way), self._ends(level, way)
-            drawn += [*first, *self._squares(way), *last] if way.square else [*last, *first]
+            drawn += [*first, *self._squares(way), *last] if self._value_first(way) else [*last, *first]
         return compose.in_sequence([mechanism.guarantee for mechanism in drawn], label="one group")
 
     @property
@@ -416,7 +416,7 @@ class QuantileStep:
 
     def _value_first(self, way: Division) -> bool:
         """True where the value is drawn among all candidates, before the ends or without any."""
-        return way.square > 0 or not self._interval
+        return way.square > 0 or self.spread or not self._interval
 
     def _quantile(self, at: int, ends: tuple[int, int], told: tuple[float, float] | None, among: Cells) -> QuantileDraw:
         """The cells that were drawn as numbers."""
@@ -459,7 +459,7 @@ class QuantileStep:
             # A cell D ranks off weighs exp(-rate D) / share against the cell aimed at, whatever ties lie between.
             return Fraction(math.ceil(rank_shift_among_ties(variance, end, share(self.cells, among, tied=True))))
         b = level.denominator * self._unit
-        value = self._own(level, way)[0] if way.square else None
+        value = self._own(level, way)[0] if self._value_first(way) else None
         return Fraction(round(b * rank_shift(variance, end, value)), b)
 
     @property
@@ -755,6 +755,8 @@ def prepare(
     spread = isinstance(asked, Iqr)
     levels = QUARTILES if isinstance(asked, Iqr) else asked.levels
     cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
+    if spread:  # its interval is made of squares
+        public_facts.refuse_far(asked.name, *(bounds or ()))
     present = PresentValues(asked.column, keys, setting.per)
     units = public_facts.public_size(present, setting) if weight is None else None  # weights are private
     unit = 1 if weight is None else WEIGHT_ONE
@@ -777,11 +779,11 @@ def prepare(
         each = (left - first) / len(levels)
         if not asked.interval:
             plain = tied = Division(first, each, Fraction(0))
-        elif weight is not None:
-            value, square = each * WEIGHTED_SHARE, each * SQUARE_SHARE
+        elif weight is not None or spread:
+            value, square = each * VALUE_SHARE, each * SQUARE_SHARE if weight is not None else Fraction(0)
             plain = tied = Division(first, value, (each - value - square) / 2, square)
         else:
-            value = each * TIED_SHARE if _on_a_grid(cells) else Fraction(0)
+            value = each * TIED_SHARE if _on_a_grid(setting.schema.column(asked.column)) else Fraction(0)
             plain, tied = Division(first, Fraction(0), each / 2), Division(first, value, (each - value) / 2)
         return Pricing(size, plain, tied, rows, keys is not None, crowd)
 
@@ -812,46 +814,13 @@ def prepare(
     if setting.units is None:
         return step
     most = setting.units * kept_rows(person, setting.per)
-    if units is None and not step.gives_a_reply(most // (2 * step.groups)):
+    if units is None and not step.gives_a_reply(most // 2):
         few = replace(step, pricing=priced(FEW_SIZE_SHARE))
         step = few if few.gives_a_reply(most) else step
     step.refuse_if_hopeless(most)
     return step
 
 
-def of_many(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> QuantileStep | None:
-    """The step of several levels, where public numbers say that half as many persons would get a reply, tied or not.
-
-    A level has two draws of its own then, and its interval is shorter than that of levels drawn together. These have a
-    reply of fewer values.
-
-    Parameters
-    ----------
-    asked : RankStatistic or Iqr
-        The question.
-    setting : Setting
-        Public circumstances: schema, number of persons, groups and delta.
-    epsilon : Fraction
-        Price of the question.
-
-    Returns
-    -------
-    QuantileStep or None
-        None where the levels are to be drawn together.
-    """
-    levels = QUARTILES if isinstance(asked, Iqr) else asked.levels
-    if setting.units is None or not asked.interval or len(levels) > SEPARATE:
-        return None
-    try:
-        step = prepare(asked, setting, epsilon)
-    except public_facts.TooFewValues:
-        return None
-    values = float(setting.units * kept_rows(setting.schema.person, setting.per)) / (2 * step.groups)
-    supposed = step.supposed(values)
-    sizes = (supposed, replace(supposed, tied=True))
-    return step if all(step.all_feasible(size) for size in sizes) else None
-
-
-def _on_a_grid(cells: Cells) -> bool:
+def _on_a_grid(declared: Column) -> bool:
     """Tell if the column has declared steps, of which few lie between two ends: whole numbers, or a resolution."""
-    return cells.step is not None and (len(cells.segments) > 1 or cells.highest - cells.lowest < 1 << (FINEST - 1))
+    return isinstance(declared, Integer) or (isinstance(declared, Real) and declared.resolution is not None)

@@ -106,9 +106,6 @@ class RankStatistic(OfColumn, ABC):
         from reticent.statistics.quantiles import quantile_step
         from reticent.statistics.unbounded import unbounded_step as unbounded
 
-        if self.method == "joint":
-            return unbounded.quantiles(self, setting, epsilon)
-        if self.method == "auto" and unbounded.joint_wins(len(self.levels), interval=self.interval):
-            step = quantile_step.of_many(self, setting, epsilon)
-            return unbounded.quantiles(self, setting, epsilon) if step is None else step
-        return quantile_step.prepare(self, setting, epsilon)
+        wins = unbounded.joint_wins(len(self.levels), interval=self.interval)
+        joint = self.method == "joint" or (self.method == "auto" and wins)
+        return (unbounded.quantiles if joint else quantile_step.prepare)(self, setting, epsilon)

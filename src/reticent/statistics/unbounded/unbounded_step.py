@@ -52,7 +52,6 @@ Made: TypeAlias = ClippedMean | CoinPressMean | JointQuantiles | QuantileRange |
 Asked: TypeAlias = Mean | RankStatistic | Iqr | TrimmedMean | Location
 
 MANY: Final = 3  # levels from which on joint quantiles win without intervals, too
-FARTHEST: Final = Fraction(10**100)
 JOINTLY: Final = "by joint exponential mechanisms"
 BEYOND: Final = "no reply where the values cannot outweigh the public candidates at this ε"
 EMPTY: Final = "no reply where the noisy number of values is too small to divide by"
@@ -352,7 +351,7 @@ def mean(asked: Mean, setting: Setting, epsilon: Fraction) -> Step:
 
 
 def _coinpress(asked: Mean, near: CoinPressOptions, setting: Setting, epsilon: Fraction) -> NamedDelta:
-    _refuse_far(asked.name, near.centre, near.radius, near.deviation, 1 / near.deviation)
+    public_facts.refuse_far(asked.name, near.centre, near.radius, near.deviation, 1 / near.deviation)
     if setting.delta is None:
         raise QuestionError(
             f"{asked.name} needs a δ: say delta, such as 1e-9, in the question where it is planned from a width. "
@@ -550,12 +549,6 @@ def _manner(asked: RankStatistic | Iqr) -> tuple[str, ...]:
     return chosen if asked.interval else (*chosen, NO_ENDS)
 
 
-def _refuse_far(name: str, *numbers: Fraction) -> None:
-    """Refuse public numbers whose squares doubles do not hold: intervals are made of variances."""
-    if any(abs(number) > FARTHEST for number in numbers):
-        raise QuestionError(f"{name}: its public numbers must lie within 1e100 of zero. Nothing was charged.")
-
-
 def _step(
     asked: Asked,
     plan: ColumnPlan,
@@ -565,7 +558,7 @@ def _step(
 ) -> PlannedStep[Group]:
     """The plan as a step, unless so few people could not have a reply."""
     person = setting.schema.person
-    _refuse_far(asked.name, *(plan.bounds or ()))
+    public_facts.refuse_far(asked.name, *(plan.bounds or ()))
     if setting.units is not None:
         most = setting.units * kept_rows(person, setting.per)
         if plan.expected(most).noise is None:
