@@ -25,6 +25,8 @@ from reticent.data.query import (
 )
 from reticent.data.schema import Person, Schema, category, grid_by_width, real
 from reticent.data.table import Counts, QueryResult, open_table
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.loss import PureDP
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
@@ -243,7 +245,7 @@ def test_a_weighted_median_charges_every_draw_at_the_largest_weight(adjacency: s
     assert step.guarantee.loss == PureDP(Fraction(8))
     way, level = step.pricing.plain, Fraction(1, 2)
     assert way == step.pricing.among_ties
-    draws = [*step._value(level, way), *step._ends(level, way), *step._squares(way)]
+    draws: list[Exponential | Geometric] = [*step._value(level, way), *step._ends(level, way), *step._squares(way)]
     assert len(draws) == 4
     assert all(one.sensitivity.bound % WEIGHT_ONE == 0 for one in draws)
 

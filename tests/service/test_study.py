@@ -248,7 +248,7 @@ def test_a_table_without_a_declared_column_is_refused_where_the_study_is_made(tm
 @pytest.mark.wide
 def test_there_is_no_default_adjacency() -> None:
     with pytest.raises(rt.Refusal, match="There is no default"):
-        rt.study({"x": [1]}, adjacency=None, columns={"x": rt.real()}, budget=1)  # type: ignore[arg-type]
+        rt.study({"x": [1]}, adjacency=None, columns={"x": rt.real()}, budget=1)
 
 
 @pytest.mark.wide
