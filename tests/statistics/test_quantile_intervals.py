@@ -190,7 +190,7 @@ def test_the_half_width_of_a_distance_has_the_law_of_its_errors() -> None:
 
     def share(scale: float, common: float) -> float:
         sides = [
-            Side(level, 2e9 * slope, 1e9, (scale,), 1.0, 0.0, common)
+            Side(level, 2e9 * slope, 1e9, scale, 1.0, 0.0, common)
             for level, slope in zip((Fraction(1, 4), Fraction(3, 4)), slopes, strict=True)
         ]
         half = intervals.distance(1e6, (sides[0], sides[1]), rank_errors(n))
@@ -209,13 +209,13 @@ def test_slopes_that_are_unsure_widen_a_distance() -> None:
     far = np.abs(generator.normal(0.0, 20.0, (40_000, 2)) @ np.array([1.0, -1.0]))
 
     def share(unsure: float) -> float:
-        quartile = Side(Fraction(1, 4), 2.0 * shift, shift, (own,), end, 0.0)
+        quartile = Side(Fraction(1, 4), 2.0 * shift, shift, own, end, 0.0)
         plain = intervals.distance(1e6, (quartile, replace(quartile, level=Fraction(3, 4))), rank_errors(320.0))
         half = (plain.high - plain.low) / 2.0
         known = intervals.half_width(intervals.known(2.0 * 20.0**2), [1e-9])
         return float((far <= estimated.mean(axis=1) * known * (half / plain_half if unsure else 1.0)).mean())
 
-    sure = Side(Fraction(1, 4), 2e9, 1e9, (own,), 1e-9, 0.0)
+    sure = Side(Fraction(1, 4), 2e9, 1e9, own, 1e-9, 0.0)
     flat = intervals.distance(1e6, (sure, replace(sure, level=Fraction(3, 4))), rank_errors(320.0))
     plain_half = (flat.high - flat.low) / 2.0
     assert 0.945 < share(1.0) < 0.97

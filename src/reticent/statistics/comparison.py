@@ -486,13 +486,12 @@ def _summands(weights: Sequence[float], parts: Sequence[ReleasedCell]) -> list[t
 
 def _groups_of(part: ReleasedCell) -> list[ReleasedCell]:
     """The cells that a total of counts or sums adds up; the cell itself if it is none."""
-    asked, cells = _asked(part.answer.name), part.answer.cells
-    most = max(len(cell.label) for cell in cells)
+    asked, label = _asked(part.answer.name), part.cell.label
     if asked is None or not asked.totals or not isinstance(asked.statistic, Count | Sum | Histogram):
         return [part]
-    if len(part.cell.label) == most:
+    if len(label) == len(part.answer.cells[0].label):
         return [part]
-    inner = [cell for cell in cells if len(cell.label) == most and {*part.cell.label} <= {*cell.label}]
+    inner = [cell for cell in part.answer.body if {*label} <= {*cell.label}]
     known = len(inner) <= MOST_GROUPS and all(cell.error is not None for cell in inner)
     return [replace(part, cell=cell) for cell in inner] if known else [part]
 

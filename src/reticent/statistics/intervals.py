@@ -224,6 +224,7 @@ def rank_shift(variance: float, end: float, value: float | None = None) -> float
     return _least_shift(variance, 40.0 * end, short, None if value is None else lambda error: _short(error, value))
 
 
+@lru_cache(maxsize=256)
 def rank_shift_among_ties(variance: float, end: float, share: float) -> float:
     """Number of ranks that an end must aim beyond its level so that it misses on one side with 2.5 % at most.
 
@@ -291,8 +292,7 @@ def _short(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
 class Side:
     """One of two quantiles whose distance is asked for: its level, and its ends ``apart`` in ``2 shift`` ranks.
 
-    ``own`` has the scales of the independent parts of the value's rank error, ``end`` that of an end's; ``cell`` is the
-    width of the value's cell.
+    ``own`` and ``end`` are the scales of the rank errors of the value and of an end, ``cell`` the width of its cell.
     ``passed`` is the scale of a rank error that both quantiles have in common. ``row`` is how many ranks a row counts
     for on the average, less than one where rows have weights.
     """
@@ -300,7 +300,7 @@ class Side:
     level: Fraction
     apart: float
     shift: float
-    own: tuple[float, ...]
+    own: float
     end: float
     cell: float
     passed: float = 0.0
@@ -394,7 +394,7 @@ def distance(value: float, sides: tuple[Side, Side], errors: RankErrors) -> Esti
     own = low.slope**2 * errors.low + high.slope**2 * errors.high
     variance = max(own - 2.0 * low.slope * high.slope * errors.both, 0.0)
     common = abs(high.slope * high.passed - low.slope * low.passed)
-    scales = [*(side.slope * own for side in sides for own in side.own), common]
+    scales = [*(side.slope * side.own for side in sides), common]
     both = low.slope + high.slope
     unsure = sum((side.slope / both) ** 2 * side.unsure for side in sides) if both else 0.0
     far = half_width(known(variance), scales) * (1.0 + STUDENT * unsure) + (low.cell + high.cell) / 2.0

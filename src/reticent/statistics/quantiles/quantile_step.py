@@ -4,7 +4,8 @@
     magnitude   without bounds: the binade of a quantile of |x|; candidates are even from there on (``magnitude``)
     ends        D ranks below and above the level, so that each fails to reach the population quantile with 2.5 %: by
                 sampling (binomial) and by the mechanism's own rank error (two-sided geometric, one rank costs ``rate``)
-    value       the middle of the two ends; it costs nothing. Without an interval it is drawn at the level itself
+    value       the middle of the two ends; it costs nothing. Without an interval, of weighted rows and for a distance
+                of quartiles it is drawn at the level itself; among ties of a column with steps, between the ends
 
 Many equal values break that law of rank errors, so D is wider for them. A quantile whose data cannot outweigh the
 candidates is refused beforehand, or is no reply. The distance of quartiles is made of their half-widths and of the
@@ -244,7 +245,7 @@ class QuantileStep:
         """The most that a row adds to the counts of a query: the integer of the largest weight."""
         return 1 if self.query.weight is None else WEIGHT_ONE
 
-    def supposed(self, values: float) -> GroupSize:
+    def _supposed(self, values: float) -> GroupSize:
         """Size that a plan assumes for ``values`` values: noise at its mean, and no ties."""
         size = self.pricing.size
         private = size is not None and self.units is None
@@ -368,10 +369,10 @@ class QuantileStep:
     ) -> tuple[list[Outcome[Estimate]], list[str]]:
         """The outcomes of one group, and what its released numbers say of them; ``squared`` are squares of weights."""
         declined: list[Outcome[Estimate]] = [NO_REPLY] * (1 if self.spread else len(self.levels))
-        if not self.all_feasible(size):
+        if not self._all_feasible(size):
             return declined, []
         among = self._among(data, size, entropy)
-        if not self.all_feasible(size, among):
+        if not self._all_feasible(size, among):
             return declined, []
         drawn = self._quantiles(data, squared, size, among, entropy)
         words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
@@ -509,7 +510,7 @@ class QuantileStep:
             end = 1.0 / self.rate(self._ends(q, way)[0], q)
             cell = drawn.most - drawn.least
             shift = float(self._shift(q, self._with_squares(size, q, drawn.squares), among))
-            sides.append(Side(q, apart, shift, self._own(q, way), end, cell, row=self._row_in_ranks(drawn, size)))
+            sides.append(Side(q, apart, shift, self._own(q, way)[0], end, cell, row=self._row_in_ranks(drawn, size)))
         return distance(value, (sides[0], sides[1]), self._rank_errors(first, third, size))
 
     def _row_in_ranks(self, drawn: QuantileDraw, size: GroupSize) -> float:
@@ -534,7 +535,7 @@ class QuantileStep:
 
         A cell beyond all the data scores b times its distance in ranks. So all such cells together are drawn with
         probability at most exp(-rate ranks) / share. ``share`` is the part of the candidates near the wanted quantile.
-        Before the magnitude is known, the magnitude with the fewest candidates is assumed.
+        The magnitude is taken for a usual one: one of the others makes the interval wide and not wrong.
 
         Parameters
         ----------
@@ -572,13 +573,13 @@ class QuantileStep:
         ranks = surely * outside - float(self._shift(level, size, among))
         return among_data(self._ends(level, way)[0], ranks)
 
-    def all_feasible(self, size: GroupSize, among: Cells | None = None) -> bool:
+    def _all_feasible(self, size: GroupSize, among: Cells | None = None) -> bool:
         """Tell if every quantile gives a reply."""
         return all(self.feasible(level, size, among) for level in self.levels)
 
     def gives_a_reply(self, most: int) -> bool:
         """Tell if so many values would be enough."""
-        return self.all_feasible(self.supposed(float(most)))
+        return self._all_feasible(self._supposed(float(most)))
 
     def refuse_if_hopeless(self, most: int) -> None:
         """Refuse before rows are read where not even ``most`` values could outweigh the prior.
@@ -587,7 +588,7 @@ class QuantileStep:
         ------
         QuestionError
         """
-        size = self.supposed(float(most))
+        size = self._supposed(float(most))
         for level in self.levels:
             if not self.feasible(level, size):
                 raise public_facts.TooFewValues(
@@ -688,13 +689,13 @@ class QuantileStep:
         mechanism, private = self.pricing.size, self.units is None
         scale = float(mechanism.scale) / (2.0 if self._replaced else 1.0) if mechanism is not None and private else 0.0
         scale /= self._unit
-        less = size - self.supposed(size).surely
+        less = size - self._supposed(size).surely
 
         def enough(number: float, ties: bool | None) -> bool:
             given = GroupSize(number, ties, number - less)
             binade = usual_binade(self.cells) if self.cells.free else None
             among = candidates(self.cells, binade, tied=ties)
-            return self.all_feasible(given) and self.all_feasible(given, among)
+            return self._all_feasible(given) and self._all_feasible(given, among)
 
         def chance(ties: bool) -> float:
             verdict = None if mechanism is None else ties

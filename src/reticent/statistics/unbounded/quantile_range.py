@@ -80,7 +80,7 @@ class QuantileRange:
         joint = self.joint
         (a, b), (least, most) = joint.interval(q, drawn), joint.edges(q, drawn)
         apart = b - a if joint.inside(q, drawn) else math.inf
-        return Side(q, apart, drawn.shift[q], (joint.own[q],), joint.end_error, most - least, joint.passed[q])
+        return Side(q, apart, drawn.shift[q], joint.own[q], joint.end_error, most - least, joint.passed[q])
 
     def _of_ends(self, value: float, drawn: JointDraw) -> Estimate:
         """From the ends of both: where values are tied, or an end was drawn beyond all candidates."""
