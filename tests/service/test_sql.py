@@ -235,7 +235,9 @@ def test_a_selection_prints_and_draws_each_number_once() -> None:
     for row in found:
         for value in row.values[1:]:
             assert isinstance(value, Answer)
-            assert text.count(f"{printed(value.cells[0]).value} (") == 1  # type: ignore[union-attr]  # replies
+            number = printed(value.cells[0])  # with its interval: two answers may share a rounded value
+            assert number is not None
+            assert text.count(f" {number.value} ({number.interval})") == 1
     assert text.count("guarantee ε 5") == 1
     assert "mean(cost): population mean of cost" in text
     drawn = found.plot()
