@@ -29,7 +29,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 _RECORD: Final = {
-    name: f"record=rt.Record({name}=…)" for name in ("name", "who", "key", "override")
+    name: f"record=rt.Record({name}=…)" for name in ("name", "who", "key", "override", "audit", "request_id")
 }  # of a release, and of what is made of one
 _STAGE: Final = {"on_stage": "dataclasses.replace(study, on_stage=…)"}
 _DENSITY: Final = ("method", "cells", "degree", "bandwidth", "iterations", "size", "settle", "atoms", "checks")
@@ -42,6 +42,7 @@ _ASKED: Final = {
 }
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "study.release": {**_RECORD, **_STAGE},
+    "study.sql": _RECORD,
     "study.synthesize": {
         **_RECORD,
         **_STAGE,
@@ -84,7 +85,7 @@ def refuse_options(owner: str, given: Collection[str], known: Collection[str]) -
     QuestionError
         With the spelling of today. An option that nothing ever had is left to Python.
     """
-    if "." in owner and "request_id" in given and "request_id" not in known:
+    if "." in owner and owner not in OPTIONS and "request_id" in given:
         raise QuestionError(
             f"{owner} takes no request_id: study.release, study.sql and study.synthesize do, since they keep their "
             "answer in the ledger. A session or a model is charged each time. Nothing was charged."

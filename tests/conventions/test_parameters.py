@@ -23,7 +23,7 @@ ROOMS = (
     "reticent.study.plan",
     "reticent.synthesis.density",
 )
-LONG = {"reticent.study", "reticent.Study.release", "reticent.Study.synthesize"}  # decision 24 says why
+LONG = {"reticent.study"}  # decision 24 says why
 
 
 def taken(function: Callable[..., object]) -> int:

@@ -239,7 +239,7 @@ def test_an_answer_that_counts_its_values_beside_public_rows_tells_the_share_fre
 def test_an_audited_certificate_verifies_whether_a_share_is_told_free_or_bought(adjacency: Kind) -> None:
     asked = study(adjacency)
     for questions in (["mean(price)"], ["median(price)"], ["mean(price)", "sum(price)", "mean(price) by site"]):
-        made = asked.release(questions, epsilon="1", audit=1).certificate
+        made = asked.release(questions, epsilon="1", record=rt.Record(audit=1)).certificate
         assert made.verify(ledger=asked.ledger, allow_unsigned=True).ok, questions
         document = json.loads(made.to_json())
         document["audit"]["answers"][-1]["name"] = "incomplete(another)"

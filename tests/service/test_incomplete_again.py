@@ -50,7 +50,7 @@ def test_a_later_release_of_the_snapshot_shows_the_share_again_at_no_charge(adja
     asked = study(path, adjacency)  # another handle, as in another process
     planned = asked.plan(["iqr(price)", "sum(price)"], epsilon="1", people=SIZE)
     assert [line.name for line in planned.lines] == ["iqr(price)", "sum(price)"]
-    again = asked.release(["iqr(price)", "sum(price)"], epsilon="1", audit=1)
+    again = asked.release(["iqr(price)", "sum(price)"], epsilon="1", record=rt.Record(audit=1))
     assert again.guarantee.loss == planned.guarantee.loss
     assert labels(again.guarantee) == ["iqr(price)", "sum(price)"]
     for answer, line in zip(again.answers, planned.lines, strict=True):
@@ -155,7 +155,7 @@ def test_a_number_of_values_and_a_count_tell_the_share_for_nothing(question: str
     asked = study(snapshot="", **more)
     planned = asked.plan([question, "count"], epsilon="4")
     assert not [line.name for line in planned.lines if line.name.startswith("incomplete(")]
-    release = asked.release([question, "count"], epsilon="4", audit=1)
+    release = asked.release([question, "count"], epsilon="4", record=rt.Record(audit=1))
     share = release[question].incomplete
     assert share is not None
     assert isinstance(share.outcome, rt.Reply)

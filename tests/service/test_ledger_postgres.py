@@ -455,8 +455,8 @@ def study(servers: Places, tmp_path: Path) -> Path:
 
 def test_a_study_charges_a_ledger_on_a_server(study: Path) -> None:
     opened = rt.open(study)
-    made = opened.release(["count"], epsilon="1", request_id="monday")
-    again = rt.open(study).release(["count"], epsilon="1", request_id="monday")
+    made = opened.release(["count"], epsilon="1", record=rt.Record(request_id="monday"))
+    again = rt.open(study).release(["count"], epsilon="1", record=rt.Record(request_id="monday"))
     assert again.receipt == made.receipt
     assert opened.left() == eps(4)
     with pytest.raises(BudgetError):

@@ -54,7 +54,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> rt.Study:
 
 
 def ask(study: rt.Study, epsilon: str = "0.5", **more: object) -> Release:
-    return study.release(["count", "mean(x)"], epsilon=epsilon, request_id="r1", **more)  # type: ignore[arg-type]
+    return study.release(["count", "mean(x)"], epsilon=epsilon, record=rt.Record(request_id="r1", **more))  # type: ignore[arg-type]
 
 
 def test_the_same_id_gives_the_same_answer_and_is_charged_once(study: rt.Study, tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_another_question_under_the_id_is_refused_in_words(study: rt.Study) -> N
     attempts: tuple[Callable[[], object], ...] = (
         lambda: ask(study, "0.25"),
         lambda: ask(study.where("x > 2")),
-        lambda: study.release(["count"], epsilon="0.5", request_id="r1"),
-        lambda: study.by(rt.col("x") > 4).release(["count"], epsilon="0.5", request_id="r1"),
+        lambda: study.release(["count"], epsilon="0.5", record=rt.Record(request_id="r1")),
+        lambda: study.by(rt.col("x") > 4).release(["count"], epsilon="0.5", record=rt.Record(request_id="r1")),
     )
     for attempt in attempts:
         with pytest.raises(rt.Refusal) as refusal:
@@ -91,14 +91,14 @@ def test_another_question_under_the_id_is_refused_in_words(study: rt.Study) -> N
         assert "charged" in str(refusal.value)
     with pytest.raises(rt.LedgerError, match="used for another request, r-0001"):
         ask(study, "0.25")
-    ask(study, record=rt.Record(who="anna"))  # an id belongs to whoever asks
+    ask(study, who="anna")  # an id belongs to whoever asks
     assert study.ledger.spent() == eps(1)
 
 
 def test_an_id_that_is_none_is_refused(study: rt.Study) -> None:
     for wrong in ("", "x" * 201, 7):
         with pytest.raises(rt.PublicParameterError, match="request_id is text"):
-            study.release(["count"], epsilon="0.5", request_id=wrong)  # type: ignore[arg-type]
+            study.release(["count"], epsilon="0.5", record=rt.Record(request_id=wrong))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("stage", ["read", "draw", "commit"])
@@ -111,7 +111,7 @@ def test_a_crash_after_the_charge_says_what_was_charged_and_charges_no_more(stud
     with pytest.raises(rt.LedgerError, match=r"r-0001 was charged ε 0\.5 under this request id .* no answer yet"):
         ask(study)
     assert study.ledger.spent() == eps("1/2")
-    assert study.release(["count", "mean(x)"], epsilon="0.5", request_id="r2").receipt == "r-0002"
+    assert study.release(["count", "mean(x)"], epsilon="0.5", record=rt.Record(request_id="r2")).receipt == "r-0002"
 
 
 def test_a_crash_before_the_charge_leaves_the_id_free(study: rt.Study) -> None:
@@ -169,7 +169,7 @@ def test_the_file_the_command_line_and_sql_take_an_id(study: rt.Study, tmp_path:
         asked = ("--ask", "count", "--epsilon", "0.5", "--request-id", "x", "--yes", "--out", out)
         assert run("release", "study.toml", *asked).code == 0
     assert (tmp_path / "c.json").read_bytes() == (tmp_path / "d.json").read_bytes()
-    made = [study.sql("SELECT COUNT(*) FROM study", epsilon="0.5", request_id="y") for _ in range(2)]
+    made = [study.sql("SELECT COUNT(*) FROM study", epsilon="0.5", record=rt.Record(request_id="y")) for _ in range(2)]
     assert made[0].release.certificate.digest == made[1].release.certificate.digest
     assert study.ledger.spent() == eps("3/2")
 
@@ -192,17 +192,27 @@ def test_a_stored_answer_leaves_its_files_as_they_are(study: rt.Study, tmp_path:
 
 
 def test_made_up_rows_come_again_from_the_stored_density(study: rt.Study) -> None:
-    first = study.synthesize(["x"], epsilon="0.5", request_id="rows")
-    again = study.synthesize(["x"], epsilon="0.5", request_id="rows", rows=7)
+    first = study.synthesize(["x"], epsilon="0.5", record=rt.Record(request_id="rows"))
+    again = study.synthesize(["x"], epsilon="0.5", record=rt.Record(request_id="rows"), rows=7)
     assert (again.certificate.digest, len(again)) == (first.certificate.digest, 7)
     assert study.ledger.spent() == eps("0.5")
     with pytest.raises(rt.LedgerError, match="used for another request"):
-        study.synthesize(["x"], epsilon="0.4", request_id="rows")
+        study.synthesize(["x"], epsilon="0.4", record=rt.Record(request_id="rows"))
 
 
-def test_a_session_says_which_verbs_take_an_id(study: rt.Study) -> None:
+def test_a_session_says_which_verbs_take_an_id_or_an_audit(study: rt.Study) -> None:
+    for about in (rt.Record(request_id="s"), rt.Record(audit="quick")):
+        with pytest.raises(rt.QuestionError, match=r"study\.release, study\.sql and study\.synthesize do"):
+            study.sparse_vector(["x"], epsilon=1, positives=1, record=about)
     with pytest.raises(rt.QuestionError, match=r"study\.release, study\.sql and study\.synthesize do"):
-        study.noisy_answers(["x"], epsilon=1, answers=3, request_id="s")  # type: ignore[call-arg]
+        study.sparse_vector(["x"], epsilon=1, positives=1, request_id="s")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("verb", ["release", "sql", "synthesize"])
+def test_an_option_that_moved_into_the_record_says_so(study: rt.Study, verb: str) -> None:
+    asked = {"release": ["count"], "sql": "SELECT COUNT(*) FROM study", "synthesize": ["x"]}[verb]
+    with pytest.raises(rt.QuestionError, match=r"record=rt\.Record\(request_id=…\)"):
+        getattr(study, verb)(asked, epsilon=1, request_id="s")
     assert study.ledger.spent() == eps(0)
 
 
@@ -223,7 +233,7 @@ def test_a_verb_asked_again_under_its_id_is_charged_once(study: rt.Study, typed:
 
 
 def test_a_selection_given_again_says_that_nothing_was_charged(study: rt.Study) -> None:
-    made = [study.sql("SELECT AVG(x) FROM study", epsilon="0.5", request_id="n") for _ in range(2)]
+    made = [study.sql("SELECT AVG(x) FROM study", epsilon="0.5", record=rt.Record(request_id="n")) for _ in range(2)]
     for told in ([repr(one) for one in made], [one._repr_html_() for one in made]):
         assert ["nothing was charged this time" in text for text in told] == [False, True]
 

@@ -140,7 +140,7 @@ def test_a_release_of_a_large_file_at_a_terminal_is_planned_once(
     monkeypatch.setattr(sys.modules["reticent.study.size_forecast"], "is_small", lambda study: False)
     planned = planner(Voice(), study, item)
     refuse_too_large(Voice(), study, planned)
-    ask_first(Voice(), study, item, "", planned)
+    ask_first(Voice(), study, item, rt.Record(), planned)
     assert len(plans) == 1
 
 

@@ -45,7 +45,7 @@ def test_a_stored_answer_is_offered_for_nothing_and_a_new_one_for_its_price(verb
 def test_made_up_rows_of_a_stored_density_say_that_nothing_was_charged() -> None:
     rows = {"age": np.random.default_rng(1).integers(0, 100, 2000)}
     study = rt.study(rows, adjacency="add_remove", columns={"age": rt.integer(0, 100)}, budget=2)
-    first, second = (study.synthesize("age", epsilon=1, request_id="a") for _ in range(2))
+    first, second = (study.synthesize("age", epsilon=1, record=rt.Record(request_id="a")) for _ in range(2))
     assert "given again" not in repr(first)
     assert first.given_again == ""
     assert second.given_again == "stored answer of r-0001, given again: nothing was charged this time"

@@ -364,7 +364,7 @@ def test_rows_have_the_zeros_of_the_records_by_default_and_what_they_are_good_fo
 
 @pytest.mark.wide
 def test_the_audit_is_the_one_that_a_release_can_ask_for() -> None:
-    made = clinic().release([rt.density("age", method="series")], epsilon=1, audit=3)
+    made = clinic().release([rt.density("age", method="series")], epsilon=1, record=rt.Record(audit=3))
     assert made.certificate.document["audit"]["verdict"] == "passed"
     assert audits.QUICK > 3
     assert isinstance(clinic().ledger, Ledger)

@@ -474,7 +474,7 @@ def test_a_public_table_is_looked_up_by_a_column_of_another_one() -> None:
 
 def test_a_release_behind_a_key_is_audited_and_rehearsed() -> None:
     study = through_accounts(1)
-    made = study.release(["count", "mean(cost)"], epsilon=4, audit=2)
+    made = study.release(["count", "mean(cost)"], epsilon=4, record=rt.Record(audit=2))
     assert made.certificate.document["audit"]["verdict"] == "passed"
     joins = "JOIN accounts a USING (account) LEFT JOIN patients p ON a.patient = p.patient"
     text = f"SELECT AVG(p.age) AS a FROM study v {joins}"
@@ -584,7 +584,7 @@ def in_homes(study: dict[str, Any] | None = None, *, inside: bool = True) -> rt.
 def test_persons_of_a_household_are_counted_up_to_its_cap(most: int, inside: bool) -> None:
     opened = in_homes({"per_household": most}, inside=inside)
     asked: list[Any] = ["count", "persons", rt.mean("cost").per("person")]
-    release = opened.release(asked, epsilon=80, record=rt.Record(override="made-up rows"), audit=2)
+    release = opened.release(asked, epsilon=80, record=rt.Record(override="made-up rows", audit=2))
     kept = 250 * most  # the noise is beyond 12 with probability below 1e-60
     assert all(abs(release[name].value - kept) < 12 for name in ("count", "persons"))
     assert abs(release["mean(cost, per=person)"].value - 10) < 0.5

@@ -130,11 +130,11 @@ def test_a_reason_ends_with_one_stop_wherever_it_is_told(tmp_path: Path, reason:
         budget="2",
         ledger=tmp_path / "t.ledger",
     )
-    study.release(["count"], epsilon="1", request_id="once").save(tmp_path / "two")
+    study.release(["count"], epsilon="1", record=rt.Record(request_id="once")).save(tmp_path / "two")
     typed = ("withdraw", str(tmp_path / "t.ledger"), str(tmp_path / "two.json"), "--reason", reason)
     told = [run(*typed).said, run(*typed).said]  # the second time: that it was withdrawn before
     with pytest.raises(LedgerError) as refused:
-        study.release(["count"], epsilon="1", request_id="once")
+        study.release(["count"], epsilon="1", record=rt.Record(request_id="once"))
     assert all(f"{WHY}. " in text and ".." not in text for text in (*told, str(refused.value)))
 
 

@@ -188,7 +188,7 @@ def test_it_is_charged_in_epsilon_and_delta_or_in_rho() -> None:
 @pytest.mark.wide
 def test_a_release_is_certified_verified_and_audited() -> None:
     study = held(5, "1e-5")
-    release = study.release([*TEXTS, "count"], epsilon=2, delta="3e-6", audit=6)
+    release = study.release([*TEXTS, "count"], epsilon=2, delta="3e-6", record=rt.Record(audit=6))
     assert release.certificate.verify(study.ledger, allow_unsigned=True).ok
     assert set(TEXTS) < set(release)
     planned = {line.name: line.expected.noise for line in study.plan([*TEXTS, "count"], epsilon=2, delta="3e-6").lines}
@@ -269,7 +269,9 @@ def stairs(tmp_path: Path) -> Iterator[ModuleType]:
 @pytest.mark.wide
 def test_a_mechanism_of_an_extension_is_named_charged_and_verified(stairs: ModuleType) -> None:
     study = replace(held(5), extensions=read_extensions([stairs]))
-    release = study.release(["sum(x, mechanism=staircase)", "count(mechanism=staircase)"], epsilon=1, audit=6)
+    release = study.release(
+        ["sum(x, mechanism=staircase)", "count(mechanism=staircase)"], epsilon=1, record=rt.Record(audit=6)
+    )
     certificate = release.certificate
     assert certificate.document["extensions"] == [
         {"module": "staircase", "version": "1.0", "statistics": [], "theorems": ["staircase"]}

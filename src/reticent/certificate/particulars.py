@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final, Literal
 
 from reticent.data.format import check_title, exact
 from reticent.errors import PublicParameterError
+
+LONGEST_ID: Final = 200  # characters of a request id
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,12 @@ class Record:
         The reason for an epsilon above 10; printed in the certificate.
     try_anyway : bool
         Go on where an answer would most likely be no reply by public facts; without it such a release is refused.
+    audit : "quick" or int, optional
+        Run the compiled plan on made-up neighbours before the charge, that many pairs or 50 ("quick", about a second).
+        The certificate keeps what was found; a finding refuses the release.
+    request_id : str, optional
+        A name for this request, of whoever asks. The same name gives the stored answer again, with no second charge;
+        for another question it is refused.
     """
 
     name: str = ""
@@ -32,6 +41,8 @@ class Record:
     key: str | Path | None = None
     override: str = ""
     try_anyway: bool = False
+    audit: int | Literal["quick"] | None = None
+    request_id: str | None = None
 
     def __post_init__(self) -> None:
         for field in ("name", "who", "override"):
@@ -43,6 +54,12 @@ class Record:
             raise PublicParameterError(f"try_anyway is True or False, got {self.try_anyway!r}")
         if self.key is not None and not isinstance(self.key, str | Path):
             raise PublicParameterError(f"key is the path of a private key, got {type(self.key).__name__}")
+        pairs = self.audit if isinstance(self.audit, int) and not isinstance(self.audit, bool) else 0
+        if self.audit is not None and self.audit != "quick" and pairs < 1:
+            raise PublicParameterError(f'audit is "quick" or a number of pairs >= 1, got {self.audit!r}')
+        asked = self.request_id
+        if asked is not None and not (isinstance(asked, str) and 0 < len(asked) <= LONGEST_ID):
+            raise PublicParameterError(f"request_id is text of 1 to {LONGEST_ID} characters")
 
 
 def record_of(record: Record | None, name: str = "") -> Record:
@@ -55,7 +72,9 @@ def record_of(record: Record | None, name: str = "") -> Record:
     """
     found = Record() if record is None else record
     if not isinstance(found, Record):
-        raise PublicParameterError("record is rt.Record(name=…, who=…, key=…, override=…, try_anyway=…)")
+        raise PublicParameterError(
+            "record is rt.Record(name=…, who=…, key=…, override=…, try_anyway=…, audit=…, request_id=…)"
+        )
     return found if found.name else replace(found, name=name)
 
 

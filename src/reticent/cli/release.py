@@ -98,8 +98,17 @@ def release(
     ready(opened, item, stem, force=force, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
     refuse_too_large(voice, opened, planned := planner(voice, opened, item, reason))
+    about = Record(
+        item.name,
+        who,
+        key,
+        reason,
+        try_anyway or item.try_anyway,
+        audit="quick" if audit else None,
+        request_id=request_id or item.request_id,
+    )
     if not yes:
-        ask_first(voice, opened, item, reason, planned, request=(request_id or item.request_id, who))
+        ask_first(voice, opened, item, about, planned)
 
     with voice.warning(), spending(voice, opened):
         made = watched(opened, voice).release(
@@ -108,9 +117,7 @@ def release(
             rho=item.rho,
             delta=item.delta,
             purpose=purpose,
-            record=Record(item.name, who, key, reason, try_anyway or item.try_anyway),
-            audit="quick" if audit else None,
-            request_id=request_id or item.request_id,
+            record=about,
             limits=None if timeout is None else {"timeout": timeout},
         )
     publish(voice, made, received(stem, made.receipt), suffixes, force=force)
@@ -372,10 +379,8 @@ def ask_first(
     voice: Voice,
     study: Study,
     item: ReleaseSpec,
-    reason: str,
+    about: Record,
     planned: Callable[[], Plan],
-    *,
-    request: tuple[str | None, str] = (None, ""),
 ) -> None:
     """At a terminal: the plan, then the question; of a request that is answered already, that it costs nothing.
 
@@ -384,12 +389,10 @@ def ask_first(
     voice : Voice
     study : Study
     item : ReleaseSpec
-    reason : str
-        Why epsilon may be above 10.
+    about : Record
+        Who asks, the request id, and why epsilon may be above 10.
     planned : function
         Gives the plan of the release.
-    request : tuple of str or None and str
-        The request id, and who asks.
 
     Raises
     ------
@@ -400,7 +403,7 @@ def ask_first(
 
     if not sys.stdin.isatty():
         return
-    if (receipt := _stored_under(study, item, reason, *request)) is not None:
+    if (receipt := _stored_under(study, item, about)) is not None:
         confirm(f"Give the stored answer of {receipt} again? Nothing is charged.", yes=False)
         return
     made = planned()
@@ -409,16 +412,16 @@ def ask_first(
     confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)
 
 
-def _stored_under(study: Study, item: ReleaseSpec, reason: str, request_id: str | None, who: str) -> str | None:
+def _stored_under(study: Study, item: ReleaseSpec, about: Record) -> str | None:
     """The receipt of the release that was made under this request id; None where there is none."""
-    if request_id is None:
+    if about.request_id is None:
         return None
     from reticent.study.preparation import read_questions
-    from reticent.study.stored_answer import check_id, earlier, request_digest
+    from reticent.study.stored_answer import earlier, request_digest
 
-    within = Cost.read(item.epsilon, item.rho, item.delta, reason, study.schema.person.people)
+    within = Cost.read(item.epsilon, item.rho, item.delta, about.override, study.schema.person.people)
     digest = request_digest(read_questions(study, item.ask), within, None, study.schema)
-    found = earlier(study, (check_id(request_id), digest), who)
+    found = earlier(study, (about.request_id, digest), about.who)
     return None if found is None else found[1].id
 
 

@@ -90,9 +90,9 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
     ready(opened, item, stem, force=typed.force, suffixes=suffixes)
     planned = planner(voice, opened, item, people=typed.people, rows=typed.rows)
     refuse_too_large(voice, opened, planned)
+    about = Record(item.name, typed.who, try_anyway=typed.try_anyway, request_id=typed.request_id)
     if not typed.yes:
-        asked = typed.request_id, typed.who
-        ask_first(voice, opened, item, "", planned, request=asked)
+        ask_first(voice, opened, item, about, planned)
     with voice.warning(), spending(voice, opened):
         release = watched(opened, voice).release(
             found.asks,
@@ -100,8 +100,7 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
             rho=item.rho,
             delta=item.delta,
             purpose=typed.purpose,
-            record=Record(item.name, typed.who, try_anyway=typed.try_anyway),
-            request_id=typed.request_id,
+            record=about,
         )
     publish(
         voice, release, received(stem, release.receipt), suffixes, force=typed.force, selection=selected(found, release)

@@ -121,17 +121,17 @@ def synth(
         ready(opened, item, stem, force=force, suffixes=(out.suffix, *BESIDE))
         reason = override or opened.spec.budget.override
         refuse_too_large(voice, opened, planned := planner(voice, opened, item, reason))
-        if not yes:
-            ask_first(voice, opened, item, reason, planned, request=(request_id, who))
         name = f"made-up rows: {', '.join(asked.statistic.arguments)}"
+        about = Record(name, who, key, reason, try_anyway, request_id=request_id)
+        if not yes:
+            ask_first(voice, opened, item, about, planned)
         with voice.warning(), spending(voice, opened):
             made = watched(opened, voice).release(
                 [asked],
                 epsilon=item.epsilon,
                 delta=item.delta,
                 purpose=purpose,
-                record=Record(name, who, key, reason, try_anyway),
-                request_id=request_id,
+                record=about,
             )
     _publish(voice, made, rows, received(out, made.receipt))
 

@@ -557,7 +557,13 @@ def noisy_answers_terms(
 
 def _about(record: Record | None, purpose: str, name: str) -> Record:
     check_text(purpose, "purpose")
-    return record_of(record, name)
+    about = record_of(record, name)
+    if about.request_id is not None or about.audit is not None:
+        raise QuestionError(
+            "A session takes no request_id and no audit: study.release, study.sql and study.synthesize do, since their "
+            "answer is stored, and their plan is known beforehand. Nothing was charged."
+        )
+    return about
 
 
 def _noted(study: Payer, work: Callable[[], A], about: Record) -> A:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import attrs
 
 from reticent.calendar import Calendar
-from reticent.certificate.particulars import check_text
 from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.data.expression_text import write
 from reticent.data.expression_tree import Tree
@@ -221,20 +220,6 @@ class PreparedRelease:
         """The view that an answer is of, and its place there; None for a step that stands beside answers."""
         found = ((view, view.places.index(place)) for view in self.views if place in view.places)
         return next(found, (None, 0))
-
-
-def check_request(purpose: object, audit: object) -> None:
-    """Refuse a purpose that no ledger can hold, and an audit that is no number of pairs, before anything is charged.
-
-    Raises
-    ------
-    PublicParameterError
-        A purpose that is no text or cannot be written; an audit that is no number of pairs.
-    """
-    check_text(purpose, "purpose")
-    count = audit if isinstance(audit, int) and not isinstance(audit, bool) else 0
-    if audit is not None and audit != "quick" and count < 1:
-        raise PublicParameterError(f'audit is "quick" or a number of pairs >= 1, got {audit!r}')
 
 
 def understand(

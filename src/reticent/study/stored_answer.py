@@ -8,7 +8,7 @@ gets this answer, the same fault, or the words for a run that never ended. Nothi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -16,7 +16,7 @@ from reticent.certificate.certificate import Certificate, read_certificate
 from reticent.data.expression_text import write
 from reticent.data.joins import lines
 from reticent.data.query import Keys
-from reticent.errors import Fault, LedgerError, PublicParameterError
+from reticent.errors import Fault, LedgerError
 from reticent.privacy.loss import words
 from reticent.privacy.serialization import canonical, digest_of
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from reticent.privacy.cost import Cost
     from reticent.statistics.statistic import Ask
     from reticent.study.terms import StudyTerms
-
-LONGEST_ID: Final = 200
 
 
 def request_digest(asked: Sequence[Ask], within: Cost, want: Mapping[str, float] | None, schema: Schema) -> str:
@@ -61,19 +59,6 @@ def request_digest(asked: Sequence[Ask], within: Cost, want: Mapping[str, float]
             }
         )
     )
-
-
-def check_id(request_id: str) -> str:
-    """The id, where it is text of a length that a ledger keeps.
-
-    Raises
-    ------
-    PublicParameterError
-        Before any row is read.
-    """
-    if not isinstance(request_id, str) or not 0 < len(request_id) <= LONGEST_ID:
-        raise PublicParameterError(f"request_id is text of 1 to {LONGEST_ID} characters")
-    return request_id
 
 
 def earlier(study: StudyTerms, request: tuple[str, str], who: str) -> tuple[Ledger, Line] | None:

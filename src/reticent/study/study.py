@@ -11,9 +11,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar
 
-from reticent.certificate.particulars import Record, record_of
+from reticent.certificate.particulars import Record, check_text, record_of
 from reticent.data import formula
 from reticent.data.expression_text import write
 from reticent.data.schema import Key
@@ -339,8 +339,6 @@ class Study(StudyTerms):
         want: Mapping[str, float] | None = None,
         purpose: str = "",
         record: Record | None = None,
-        audit: int | Literal["quick"] | None = None,
-        request_id: str | None = None,
         limits: Mapping[str, str | float] | None = None,
     ) -> Release:
         """Publish answers: charge the ledger, read the rows, draw the noise, certify.
@@ -361,13 +359,8 @@ class Study(StudyTerms):
             Of the release, for the ledger and the certificate.
         record : Record, optional
             What else these keep: ``rt.Record(name=..., who=..., key=..., override=...)``. With ``try_anyway=True`` a
-            release that would most likely be no reply is not refused.
-        audit : "quick" or int, optional
-            Run the compiled plan on made-up neighbours first, that many pairs or 50 ("quick", about a second). What was
-            found goes into the certificate; a finding refuses the release.
-        request_id : str, optional
-            A name for this request, of whoever asks. The same name gives the stored answer again, with no second
-            charge; for another question it is refused.
+            release that would most likely be no reply is not refused. ``audit="quick"`` tries the plan on made-up
+            neighbours first. The same ``request_id`` gives the stored answer again, with no second charge.
         limits : mapping of name to limit, optional
             Other limits than the study's, for this release: ``{"memory": "8GB", "threads": 4, "timeout": 600}``.
             "timeout" is the seconds that the rows may be read for. What takes longer ends before the draw, in the one
@@ -389,11 +382,10 @@ class Study(StudyTerms):
         from reticent.data.source import name_of
         from reticent.entropy import system
         from reticent.study import preparation
-        from reticent.study.allocation import check_request
         from reticent.study.release import released_before, run
 
         about, stage = record_of(record), self.on_stage or (lambda _: None)
-        check_request(purpose, audit)
+        check_text(purpose, "purpose")
         try:
             within = Cost.read(epsilon, rho, delta, about.override, self.schema.person.people)
             signer = None
@@ -403,10 +395,10 @@ class Study(StudyTerms):
                 signer = load_private(about.key)
             asked: Sequence[Ask] = preparation.read_questions(self, questions) if questions else ()
             request = None
-            if request_id is not None:
-                from reticent.study.stored_answer import check_id, earlier, request_digest
+            if about.request_id is not None:
+                from reticent.study.stored_answer import earlier, request_digest
 
-                request = check_id(request_id), request_digest(asked, within, want, self.schema)
+                request = about.request_id, request_digest(asked, within, want, self.schema)
                 if found := earlier(self, request, about.who):
                     return released_before(*found)
             table = self._table(limits)
@@ -424,11 +416,11 @@ class Study(StudyTerms):
             if not about.try_anyway:
                 preparation.refuse_hopeless(self, asked, prepared, within, units)
             audited = None
-            if audit is not None:
+            if about.audit is not None:
                 from reticent.conformance.plan_audit import before
 
                 stage("audit")
-                audited = before(prepared, self.schema, audit)
+                audited = before(prepared, self.schema, about.audit)
         except Refusal as refusal:
             self._note(refusal, about.name or "a release", about.who)
             raise
@@ -462,7 +454,6 @@ class Study(StudyTerms):
         delta: Number | None = None,
         purpose: str = "",
         record: Record | None = None,
-        request_id: str | None = None,
     ) -> Selection:
         """Publish what a SELECT asks: its aggregates are released, its arithmetic on them is free.
 
@@ -479,9 +470,7 @@ class Study(StudyTerms):
         purpose : str
             Of the release, for the ledger and the certificate.
         record : Record, optional
-            Name, person who asks, signing key and override, for the ledger and the certificate.
-        request_id : str, optional
-            A name for this request: the same name gives the stored answer again, with no second charge.
+            Name, person who asks, signing key, override and request id, as in ``release``.
 
         Returns
         -------
@@ -509,7 +498,6 @@ class Study(StudyTerms):
                 delta=delta,
                 purpose=purpose,
                 record=record,
-                request_id=request_id,
             ),
         )
 
@@ -524,8 +512,6 @@ class Study(StudyTerms):
         delta: Number | None = None,
         purpose: str = "",
         record: Record | None = None,
-        audit: int | Literal["quick"] | None = None,
-        request_id: str | None = None,
     ) -> Synthetic:
         """Made-up rows with the law of the real ones: a release of one density, and rows drawn from it.
 
@@ -544,11 +530,8 @@ class Study(StudyTerms):
         purpose : str
             Of the release, for the ledger and the certificate.
         record : Record, optional
-            Name, person who asks, signing key and override, for the ledger and the certificate.
-        audit : int or "quick", optional
-            Number of made-up pairs of neighbours that the plan runs on before the charge; "quick" is 50.
-        request_id : str, optional
-            A name for this request: the same name gives rows of the stored density again, with no second charge.
+            Name, person who asks, signing key, override and audit, as in ``release``. The same ``request_id`` gives
+            rows of the stored density again, with no second charge.
 
         Returns
         -------
@@ -572,8 +555,6 @@ class Study(StudyTerms):
                 delta=delta,
                 purpose=purpose,
                 record=record,
-                audit=audit,
-                request_id=request_id,
             )
         return made.synthetic(rows=rows)
 
