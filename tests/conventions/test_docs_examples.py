@@ -117,7 +117,7 @@ def refused(line: str) -> str:
     """The words with which the parser refuses a command, if it does; nothing is run."""
     command: click.Command = app
     words = shlex.split(line)
-    context = click.Context(command, info_name="reticent")
+    context = click.Context(command, info_name="reticent", **app.context_settings)  # click keeps its --help per process
     while isinstance(command, click.Group):
         found = command.get_command(context, words[0])
         if found is None:
