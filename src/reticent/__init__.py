@@ -75,9 +75,14 @@ if not TYPE_CHECKING:  # a statistic is imported when its name is first used
         if found is None:  # a name of 0.1.0 says what it is called now
             from reticent.former_names import missing
 
-            raise missing("reticent", name)
+            raise missing("reticent", name, "" if name.startswith("_") else _nearest(name))
         globals()[name] = found
         return found
+
+    def _nearest(name: str) -> str:
+        from reticent.statistics.grammar import meant
+
+        return meant(name, __all__)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

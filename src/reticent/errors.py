@@ -137,7 +137,7 @@ def doors(of: type, word: Wording | None = None) -> None:
             setattr(of, name, door(found, word))
 
 
-def called_as(example: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def called_as(example: str, name: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
     """A decorator for a ``door`` of ``rt``: arguments that are lacking or not known are refused with an example."""
 
     def of(call: Callable[P, T]) -> Callable[P, T]:
@@ -146,7 +146,7 @@ def called_as(example: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
             try:
                 return call(*given, **named)
             except TypeError:
-                _refuse_arguments(call, example, given, named)
+                _refuse_arguments(call, f"rt.{name or call.__name__}", example, given, named)
                 raise
 
         return door(called)
@@ -154,19 +154,32 @@ def called_as(example: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return of
 
 
+def made_as(example: str) -> Callable[[type[T]], type[T]]:
+    """A decorator for a class of ``rt`` that callers make values of: its constructor is ``called_as`` the example."""
+
+    def of(made: type[T]) -> type[T]:
+        made.__init__ = called_as(example, made.__name__)(made.__init__)  # type: ignore[method-assign]  # of it alone
+        return made
+
+    return of
+
+
 def _refuse_arguments(
-    call: Callable[..., object], example: str, given: tuple[object, ...], named: dict[str, object]
+    call: Callable[..., object], name: str, example: str, given: tuple[object, ...], named: dict[str, object]
 ) -> None:
+    import difflib
     import inspect
 
     takes = inspect.signature(call)
     try:
         takes.bind(*given, **named)
     except TypeError as problem:
-        options = [name for name, one in takes.parameters.items() if one.kind is one.KEYWORD_ONLY]
-        raise PublicParameterError(
-            f"rt.{call.__name__}: {problem}. Write {example}. Others by their names: {', '.join(options)}."
-        ) from None
+        options = [option for option, one in takes.parameters.items() if one.kind is one.KEYWORD_ONLY]
+        odd = next((option for option in named if option not in takes.parameters), "")
+        near = difflib.get_close_matches(odd, [*takes.parameters][len(given) :], n=1)
+        meant = f" Did you mean {near[0]}=?" if near else ""
+        others = f" Others by their names: {', '.join(options)}." if options else ""
+        raise PublicParameterError(f"{name}: {problem}.{meant} Write {example}.{others}") from None
 
 
 def bare(cause: BaseException) -> BaseException:

@@ -59,12 +59,26 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def missing(owner: str, name: str) -> AttributeError:
-    """The error of a name that ``owner`` does not have, with the spelling of today where it had one."""
+def missing(owner: str, name: str, near: str = "") -> AttributeError:
+    """The error of a name that ``owner`` does not have, with its spelling of today, or a name that is near.
+
+    Parameters
+    ----------
+    owner : str
+        "reticent" or "study".
+    name : str
+        The name that was asked for.
+    near : str
+        What may have been meant.
+
+    Returns
+    -------
+    AttributeError
+    """
     now = NAMES[owner].get(name)
     short = "rt" if owner == "reticent" else owner
     if now is None:
-        return AttributeError(f"{owner} has no attribute '{name}'")
+        return AttributeError(f"{owner} has no attribute '{name}'{f'. Did you mean {near}?' if near else ''}")
     return AttributeError(f"{short}.{name} is gone since 0.2.0. Write: {now}")
 
 

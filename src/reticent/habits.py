@@ -32,6 +32,7 @@ HABITS: Final[Mapping[str, Mapping[str, str]]] = {
     "selection": {
         "to_pandas": "selection.frame().to_pandas()",
         "to_polars": "polars.DataFrame(selection)",
+        "summary": "print(selection)",
         **dict.fromkeys(("save", "to_csv"), 'selection.release.save("table")'),
         **{name: f"selection.release.{name}" for name in ("guarantee", "certificate", "receipt", "caveats", "answers")},
     },

@@ -251,6 +251,27 @@ def test_a_selection_prints_and_draws_each_number_once() -> None:
             assert f"{number.value} ({number.interval})" in beside
 
 
+def test_a_wide_selection_is_printed_in_eighty_characters_with_its_groups_beside_every_number() -> None:
+    numbers = ", ".join(f"AVG(cost) AS average_cost_of_a_stay_{place}, COUNT(*) AS n_{place}" for place in range(3))
+    found = study().sql(f"SELECT {numbers}, ward {CLAUSES}", epsilon=5)
+    lines = str(found).split("\n")
+    assert max(map(len, lines)) <= 80
+    heads = [line for line in lines if line.startswith("ward ")]
+    assert [head.split()[1] for head in heads] == [
+        "average_cost_of_a_stay_0",
+        "average_cost_of_a_stay_1",
+        "average_cost_of_a_stay_2",
+    ]
+    assert all(sum(line.startswith(f"{ward} ") for line in lines) == 3 for ward in WARDS)
+
+
+def test_a_long_selection_prints_as_many_rows_as_a_release_does() -> None:
+    found = study().sql("SELECT age, COUNT(*) AS n FROM study GROUP BY age", epsilon=5)
+    lines = str(found).split("\n")
+    assert lines.index("… 53 more: frame() has all") == 41
+    assert len(found) == 93
+
+
 def test_every_result_with_answers_is_drawn() -> None:
     opened, asked = study(), ["mean(cost) by ward", "count"]
     for made in (

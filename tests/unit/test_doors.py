@@ -15,6 +15,9 @@ import reticent as rt
 from reticent import errors, learning
 from reticent.errors import PublicParameterError, ReticentError, door, doors
 from reticent.sessions.session import OpenSession
+from reticent.statistics.grammar import parse
+from reticent.statistics.registry import INSIDE, all_statistics
+from reticent.statistics.statistic import Statistic
 from reticent.study.release import Release
 from reticent.study.study import Study
 from reticent.study.terms import StudyTerms
@@ -69,6 +72,38 @@ REFUSED: dict[str, Refused] = {
     "release.difference": lambda s, r: r.difference("count", "no"),
     "release.synthetic": lambda s, r: r.synthetic(),
 }
+MADE: dict[str, tuple[Callable[[Any], object], str]] = {  # calls of rt that need no study
+    "no column": (lambda r: r.mean(), 'Write rt.mean("x").'),
+    "an option that is near": (lambda r: r.proportion("g", values=1), 'Did you mean value=? Write rt.proportion("g"'),
+    "too many": (lambda r: r.mean("x", "y"), "rt.mean: too many positional arguments."),
+    "an option of 0.1.0": (lambda r: r.mean("x", per="person"), 'Write: rt.mean(…).per("person")'),
+    "a number for a column": (lambda r: r.median(3), 'such as "age", got 3'),
+    "a method": (lambda r: r.mean("x", method="huber"), "Known: auto"),
+    "bounds": (lambda r: r.sum("x", low=5, high=1), "low must be below high"),
+    "a level": (lambda r: r.quantile("x", 90), "0.9"),
+    "no level": (lambda r: r.quantile("x"), 'Write rt.quantile("x", 0.9).'),
+    "by": (lambda r: r.mean("x").by(), 'by("g")'),
+    "by twice": (lambda r: r.mean("x").by("g").by("h"), "grouped already"),
+    "at": (lambda r: r.mean("x").at("one"), "epsilon must be a number"),
+    "at of a question": (lambda r: r.mean("x").by("g").at("one"), "epsilon must be a number"),
+    "where": (lambda r: r.count().where("x >"), "cannot be read"),
+    "where of a question": (lambda r: r.count().by("g").where("x >"), "cannot be read"),
+    "per": (lambda r: r.mean("x").per("house"), "person"),
+    "weight": (lambda r: r.scale("x").weight("w"), "takes no weight"),
+    "col": (lambda r: r.col(), 'Write rt.col("age").'),
+    "a method of a column": (lambda r: r.col("x").isin(3), "a list of one value or more"),
+    "cut": (lambda r: r.cut("x"), 'Write rt.cut("age", range(0, 101, 10)).'),
+    "month": (lambda r: r.month(), 'Write rt.month("admitted").'),
+    "integer": (lambda r: r.integer(9, 1), "low must be below high"),
+    "category": (lambda r: r.category(), 'Write rt.category(["north", "south"])'),
+    "regress": (lambda r: r.regress("x"), 'regress("y ~ a + b")'),
+    "PTR": (lambda r: r.PTR(mode="x"), "Known: exact, paper"),
+    "Detail": (lambda r: r.Detail(cell=3), "Did you mean cells=?"),
+    "Normal": (lambda r: r.Normal(0, -1), "deviation must be > 0"),
+    "CoinPress": (lambda r: r.CoinPress(), "Write rt.CoinPress("),
+    "Clipped": (lambda r: r.Clipped(tails=3), "Did you mean tail=?"),
+    "Record": (lambda r: r.Record(named="t"), "Did you mean name=?"),
+}
 NOT_REFUSED = {"same_people", "left"}  # they ask for nothing that could be refused of rows in memory
 
 
@@ -78,6 +113,26 @@ def test_a_refusal_is_raised_where_the_caller_asked(study: Study, release: Relea
         REFUSED[asked](study, release)
     below = [frame for frame in traceback.extract_tb(caught.value.__traceback__) if frame.filename != __file__]
     assert [frame.filename for frame in below] == [errors.__file__]
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_value_that_cannot_be_made_is_refused_where_it_was_written(made: str) -> None:
+    call, hint = MADE[made]
+    with pytest.raises(ReticentError) as caught:
+        call(rt)
+    below = [frame for frame in traceback.extract_tb(caught.value.__traceback__) if frame.filename != __file__]
+    assert {frame.filename for frame in below} == {errors.__file__}
+    assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", all_statistics(), ids=lambda kind: kind.verb)
+def test_every_statistic_refuses_wrong_arguments_with_a_call_that_works(kind: type[Statistic]) -> None:
+    with pytest.raises(PublicParameterError) as caught:
+        kind(nothing=1)  # type: ignore[call-arg]  # on purpose
+    assert len(traceback.extract_tb(caught.value.__traceback__)) == 2
+    call = str(caught.value).partition("Write ")[2].partition(")")[0] + ")"
+    if kind.verb not in INSIDE:
+        assert eval(call, {"rt": rt}) == parse(kind.examples[0]).statistic
 
 
 def test_every_verb_of_a_study_is_among_them() -> None:

@@ -72,11 +72,15 @@ def test_no_option_of_today_is_refused() -> None:
         assert OPTIONS.get(kind.verb, {}).keys().isdisjoint(attrs.fields_dict(kind))
 
 
-def test_what_never_was_is_left_to_python() -> None:
-    with pytest.raises(TypeError, match="colour"):
+def test_what_never_was_is_told_as_such() -> None:
+    with pytest.raises(rt.PublicParameterError, match=r"unexpected keyword argument 'colour'\. Write rt\.mean"):
         ANY.mean("x", colour="red")
-    with pytest.raises(AttributeError, match="reticent has no attribute 'meen'"):
+    with pytest.raises(AttributeError, match=r"^reticent has no attribute 'meen'\. Did you mean rt\.mean\?$"):
         _ = ANY.meen
+    with pytest.raises(AttributeError, match=r"'average'\. Did you mean rt\.mean\?$"):
+        _ = ANY.average
+    with pytest.raises(AttributeError, match=r"^reticent has no attribute 'zzzz'$"):
+        _ = ANY.zzzz
 
 
 def test_questions_and_studies_are_copied_as_before() -> None:

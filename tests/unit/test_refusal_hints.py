@@ -8,8 +8,10 @@ import pytest
 
 import reticent as rt
 from reticent.data import expression_text
+from reticent.data.file_kinds import meant_file
+from reticent.data.files import check_file
 from reticent.data.study_file import read_spec, warnings
-from reticent.errors import LedgerError, QuestionError, Refusal, SpecError
+from reticent.errors import QuestionError, Refusal, SpecError
 from tests.support.cli_kit import clinic, run
 
 
@@ -191,15 +193,43 @@ def test_a_misspelt_source_is_said_before_the_ledger_of_another(tmp_path: Path) 
     (tmp_path / "t.toml").write_text(text, "utf-8")
     assert rt.open(tmp_path / "t.toml").left() is not None  # the ledger is made
     (tmp_path / "t.toml").write_text(text.replace('"t.csv"', '"tt.csv"'), "utf-8")
-    with pytest.raises(
-        LedgerError, match=r"^There is no file tt\.csv: is the source misspelt\? .*t\.ledger is the ledger"
+    for ask in (
+        lambda study: study.left(),
+        lambda study: study.plan(["count"], epsilon=1),
+        lambda study: study.release(["count"], epsilon=1),
+        lambda study: study.xy(["age"]),
     ):
-        rt.open(tmp_path / "t.toml").left()
+        with pytest.raises(SpecError) as refused:
+            ask(rt.open(tmp_path / "t.toml"))
+        assert str(refused.value) == "There is no file tt.csv. Did you mean t.csv? Nothing was read."
     (tmp_path / "t.toml").write_text(text.replace("t.ledger", "u.ledger").replace('"t.csv"', '"tt.csv"'), "utf-8")
-    assert warnings(read_spec(tmp_path / "t.toml"))[0] == "There is no file tt.csv where the source should be."
+    assert warnings(read_spec(tmp_path / "t.toml"))[0] == (
+        "There is no file tt.csv where the source should be. Did you mean t.csv?"
+    )
     (tmp_path / "t.csv").unlink()  # a study whose rows are elsewhere
     (tmp_path / "t.toml").write_text(text, "utf-8")
     assert rt.open(tmp_path / "t.toml").left() is not None
+
+
+@pytest.mark.parametrize(
+    ("named", "near"),
+    [
+        ("visit.csv", "visits.csv"),
+        ("visits.parquet", "visits.csv"),
+        ("notes.csv", None),
+        ("stays.csv", "stays.csv.gz"),
+        ("visits.txt", "visits.csv"),
+    ],
+)
+def test_a_missing_file_is_told_with_the_nearest_table_beside_it(named: str, near: str | None, tmp_path: Path) -> None:
+    for name in ("visits.csv", "visits.toml", "stays.csv.gz", "note.md"):
+        (tmp_path / name).touch()
+    told = "" if near is None else f" Did you mean {near}?"
+    assert meant_file(tmp_path / named) == told
+    with pytest.raises(SpecError) as refused:
+        check_file(tmp_path / named)
+    assert str(refused.value) == f"There is no file {named}.{told} Nothing was read."
+    assert meant_file(tmp_path / "none" / named) == ""
 
 
 def test_a_study_of_a_file_that_is_not_there_shows_it(tmp_path: Path) -> None:

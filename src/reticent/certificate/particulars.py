@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from reticent.data.format import check_title, exact
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, made_as
 
 LONGEST_ID: Final = 200  # characters of a request id
 
 
+@made_as('rt.Record(name="table 1")')
 @dataclass(frozen=True, slots=True)
 class Record:
     """Words that a ledger entry and a certificate keep of a release or a session, and the key that signs it.

@@ -114,7 +114,8 @@ def verify(
         *_audit(certificate),
         *_void(certificate),
     )
-    return Verification(found)
+    failed = {check.name for check in found if not check.ok}
+    return Verification(tuple(check for check in found if not (check.ok and check.name in failed)))
 
 
 def _signature(certificate: CertificateRecord, key: bytes | str | Path | None, allow_unsigned: bool) -> Check:
@@ -171,6 +172,8 @@ def _in_ledger(certificate: CertificateRecord, ledger: Ledger | None) -> Iterato
     yield from _shown_again(certificate, entries)
     if len(charges) == len(rounds):
         yield _totals(certificate, ledger, charges)
+        if ledger.adjacency != certificate.guarantee.adjacency:
+            yield Check("neighbours", False, f"neighbours differ: the ledger says {ledger.adjacency.words()}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,18 +272,16 @@ def _kept(text: str | None) -> list[tuple[list[str], str, list[float]] | None]:
 
 
 def _totals(certificate: CertificateRecord, ledger: Ledger, charges: list[Reserved]) -> Check:
-    """Charge and neighbours are the ledger's. Others may have charged since, so spent is at least the last entry's."""
+    """The charge is the ledger's. Others may have charged since, so spent is at least the last entry's."""
     charged = reduce(
         lambda total, event: filters.add(total, event.charge, ledger.budget), charges[1:], charges[0].charge
     )
     if charged != certificate.charged:
         return Check("charge", False, f"charge differs: the ledger says {words(charged)}")
-    if ledger.adjacency != certificate.guarantee.adjacency:
-        return Check("charge", False, f"neighbours differ: the ledger says {ledger.adjacency.words()}")
     spent = filters.parts(certificate.spent)
     if any(mine < theirs for mine, theirs in zip(spent, filters.parts(charges[-1].spent), strict=True)):
         return Check("charge", False, "total differs: the certificate says less was spent than the ledger")
-    return Check("charge", True, "charge and neighbours equal")
+    return Check("charge", True, "charge equal")
 
 
 def _derivation(certificate: CertificateRecord, extensions: Sequence[Extension]) -> Iterator[Check]:

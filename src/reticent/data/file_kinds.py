@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from reticent.data.compression import bare
-from reticent.data.format import in_database
+from reticent.data.format import in_database, nearest
 from reticent.errors import SpecError
 
 FileKind: TypeAlias = Literal["csv", "database", "json lines", "parquet", "statistical", "workbook"]
@@ -20,6 +20,7 @@ KINDS: Final[dict[str, FileKind]] = {
     ".jsonl": "json lines",
     ".ndjson": "json lines",
 }
+TABLES: Final = frozenset({*KINDS, ".csv", ".tsv", ".txt"})
 TEXT: Final = ("csv", "json lines")
 OTHERS: Final = {
     ".xls": "Save it as .xlsx.",
@@ -32,6 +33,17 @@ OTHERS: Final = {
     **dict.fromkeys((".sqlite", ".sqlite3"), 'Name a table of it: source = "sqlite:///FILE?table=NAME".'),
     ".json": "Write one object a line, and call it .jsonl.",
 }
+
+
+def meant_file(path: Path) -> str:
+    """A hint at the table beside a missing file whose name is nearest, ``" Did you mean visits.csv?"``; else empty."""
+    try:
+        names = [one for one in sorted(path.expanduser().parent.iterdir()) if bare(one).suffix.lower() in TABLES]
+    except (OSError, RuntimeError):  # no such folder, or no such home
+        return ""
+    stems = {bare(one).stem: one.name for one in reversed(names)}
+    near = nearest(bare(path).stem, stems)
+    return "" if near is None else f" Did you mean {stems[near]}?"
 
 
 def kind_of(path: Path) -> FileKind:

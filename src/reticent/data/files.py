@@ -378,6 +378,8 @@ def check_file(path: Path) -> None:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
+        from reticent.data.file_kinds import meant_file
+
         if glob.has_magic(path.name) or (glob.has_magic(str(path)) and not path.parent.is_dir()):
             from reticent.data.compression import bare
 
@@ -385,7 +387,7 @@ def check_file(path: Path) -> None:
                 f"{path.name} is a pattern, and several files are one table where they are Parquet: write them as "
                 f"such, {bare(path).with_suffix('.parquet').name}, or put their rows into one file. Nothing was read."
             ) from None
-        raise SpecError(f"There is no file {path.name}. Nothing was read.") from None
+        raise SpecError(f"There is no file {path.name}.{meant_file(path)} Nothing was read.") from None
     except OSError:
         raise SpecError(f"{path.name} cannot be reached. Nothing was read.") from None
     if stat.S_ISDIR(mode):

@@ -8,7 +8,7 @@ A formula is public and holds no cell: it is made of names, numbers and keys, an
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NoReturn, TypeAlias
 
@@ -18,7 +18,7 @@ from reticent.data.expression import joined
 from reticent.data.expression_tree import Application, ColumnName, DateLiteral, KeyLiteral, NumberLiteral, Tree
 from reticent.data.expression_types import refusal
 from reticent.data.schema import Key
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, called_as, doors
 from reticent.privacy import numbers
 
 _BRACKETS = "Put each comparison in brackets: (x >= 65) & (y == 1). Python joins & and | before it compares."
@@ -78,9 +78,9 @@ class Expression:
 
     def isin(self, values: Sequence[Key | float | Fraction]) -> Expression:
         """True where the value is one of a public list."""
-        if isinstance(values, str) or not values:
+        if isinstance(values, str) or not isinstance(values, Iterable) or not (listed := [*values]):
             raise refusal('isin takes a list of one value or more: rt.col("ward").isin(["north", "south"]).')
-        return self._with("in", *values)
+        return self._with("in", *listed)
 
     def between(self, low: Operand, high: Operand) -> Expression:
         """True from ``low`` to ``high``, both ends counted."""
@@ -230,6 +230,10 @@ class Expression:
         raise QuestionError("A formula holds no values.")
 
 
+doors(Expression)
+
+
+@called_as('rt.col("age")')
 def col(name: str) -> Expression:
     """A column, for conditions and computed columns: ``rt.col("age") >= 65``.
 
@@ -247,6 +251,7 @@ def col(name: str) -> Expression:
     return Expression(ColumnName(name))
 
 
+@called_as('rt.case([(rt.col("age") >= 65, "old")], "young")')
 def case(whens: Sequence[tuple[Expression, Operand]], otherwise: Operand) -> Expression:
     """The value beside the first condition that is true, else another.
 
@@ -267,41 +272,49 @@ def case(whens: Sequence[tuple[Expression, Operand]], otherwise: Operand) -> Exp
 # --- what makes groups ------------------------------------------------------------------------------------------------
 
 
+@called_as('rt.year("admitted")')
 def year(column: str | Expression) -> Expression:
     """The year of a date, as ``rt.col(column).year()``."""
     return _named(column).year()
 
 
+@called_as('rt.quarter("admitted")')
 def quarter(column: str | Expression) -> Expression:
     """The quarter of a date, 1 to 4."""
     return _named(column).quarter()
 
 
+@called_as('rt.month("admitted")')
 def month(column: str | Expression) -> Expression:
     """The month of a date, 1 to 12: ``rt.count().by("ward", rt.month("admitted"))``."""
     return _named(column).month()
 
 
+@called_as('rt.week("admitted")')
 def week(column: str | Expression) -> Expression:
     """The week of a date by ISO 8601, 1 to 53."""
     return _named(column).week()
 
 
+@called_as('rt.weekday("admitted")')
 def weekday(column: str | Expression) -> Expression:
     """The day of the week, from 1 for Monday to 7."""
     return _named(column).weekday()
 
 
+@called_as('rt.hour("admitted")')
 def hour(column: str | Expression) -> Expression:
     """The hour of a time, 0 to 23."""
     return _named(column).hour()
 
 
+@called_as('rt.trunc("admitted", "month")')
 def trunc(column: str | Expression, period: str) -> Expression:
     """The first day of the "week", "month", "quarter" or "year" of a date; "day" of a time."""
     return _named(column).trunc(period)
 
 
+@called_as('rt.cut("age", range(0, 101, 10))')
 def cut(column: str | Expression, edges: Sequence[Operand]) -> Expression:
     """The class of a number between public edges: ``rt.count().by(rt.cut("age", range(0, 101, 10)))``."""
     return _named(column).cut(edges)

@@ -721,9 +721,11 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
 
 def absent_files(spec: Spec) -> tuple[str, ...]:
     """Words for the source and each further table that no file is of; none for a database."""
+    from reticent.data.file_kinds import meant_file
+
     named = [("the source", spec.source), *((f"[tables.{name}]", one.path) for name, one in spec.further.items())]
     return tuple(
-        f"There is no file {Path(path).name} where {what} should be."
+        f"There is no file {Path(path).name} where {what} should be.{meant_file(Path(path))}"
         for what, path in named
         if path and not in_database(path) and not (glob.glob(path) or Path(path).exists())
     )

@@ -13,6 +13,10 @@ from reticent.privacy.filters import Currency
 from reticent.privacy.loss import Loss, words
 
 
+class AnotherSource(LedgerError):
+    """The ledger counts for another source than the study names."""
+
+
 def in_currency(budget: Loss) -> Loss:
     """``budget`` in the one form a ledger stores: a delta of zero is left out.
 
@@ -116,7 +120,7 @@ def agree(
     if replay.ends != ends:
         raise LedgerError(_changed(name, f"ends {_day(replay.ends)}", _day(ends)))
     if _place(replay.source) != _place(source):
-        raise LedgerError(
+        raise AnotherSource(
             f"{name} is the ledger of another source. One ledger counts for one source: name another file. "
             "Nothing was charged."
         )

@@ -216,20 +216,6 @@ def _level(values: Iterable[Value]) -> str:
     return f" ({100 * min(levels):g} %)" if levels else ""
 
 
-def listed(statement: SelectStatement, rows: Sequence[SelectedRow]) -> str:
-    """The rows as aligned text."""
-    lines = [heads_of(statement, rows), *texts_of(statement, rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    keys = [isinstance(output, GroupKey) for _, output in statement.outputs]
-    return "\n".join(
-        "  ".join(
-            f"{part:<{width}}" if key else f"{part:>{width}}"
-            for part, width, key in zip(line, widths, keys, strict=True)
-        ).rstrip()
-        for line in lines
-    )
-
-
 def _text(value: Value) -> str:
     match value:
         case Answer(cells=(cell,)):

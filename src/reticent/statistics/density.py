@@ -16,7 +16,7 @@ import attrs
 
 from reticent.calendar import Moment
 from reticent.data.formula import Expression
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, made_as
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.estimand import kept
 from reticent.statistics.options import (
@@ -109,6 +109,7 @@ def read_checks(share: Number) -> Fraction:
     return read(share, "checks")
 
 
+@made_as("rt.Detail(cells=64)")
 @attrs.frozen(kw_only=True)
 class Detail:
     """Public detail of a density, by method; a public rule says what is left out.

@@ -21,10 +21,11 @@ import attrs
 
 from reticent.data import expression_text
 from reticent.data.expression_text import column_text, divided
+from reticent.data.format import nearest
 from reticent.errors import QuestionError, Refusal
 from reticent.statistics.options import source_of, steps_in, unknown
 from reticent.statistics.registry import KINDS, all_statistics
-from reticent.statistics.statistic import Ask, Statistic, options_of
+from reticent.statistics.statistic import Ask, Statistic, call_of, options_of
 
 CORRELATION: Final = dict.fromkeys(("correlation", "cor", "corr", "pearson"), "test(x ~ y, kind=correlation)")
 EXTREMES: Final = {"min": "0.01", "minimum": "0.01", "max": "0.99", "maximum": "0.99"}
@@ -99,6 +100,14 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
 def synonyms() -> Mapping[str, str]:
     """Words that are no verb, with the verb or the question that each means."""
     return {word: kind.verb for kind in all_statistics() for word in kind.synonyms} | CORRELATION
+
+
+def meant(name: str, names: Collection[str]) -> str:
+    """The public name of ``rt`` nearest to another, or the call that a word of other tools means; else empty."""
+    near = nearest(name, names, synonyms())
+    if near is None:
+        return ""
+    return call_of(near) if "(" in near else f"rt.{near}"
 
 
 def spelt(text: str, names: Collection[str]) -> str:

@@ -22,7 +22,7 @@ from reticent.calendar import DAY, PERIODS, DayCount, Moment, day_count, firsts,
 from reticent.data.format import nearest, on_one_line
 from reticent.data.query import Per
 from reticent.data.schema import Key
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, made_as
 from reticent.privacy.numbers import Number, positive, read, show
 from reticent.statistics.tails import Tail, check_tail, read_tail
 
@@ -370,14 +370,20 @@ def check_edges(edges: Sequence[Fraction]) -> None:
 def check_level(level: Fraction) -> None:
     """Refuse a level that is no share, or too fine for the scores of candidates."""
     if not 0 < level < 1:
-        raise PublicParameterError(f"a level must lie between 0 and 1, got {show(level)}")
+        raise PublicParameterError(f"a level must lie between 0 and 1, got {show(level)}{_as_share(level)}")
     if level.denominator > FINEST_LEVEL:
         raise PublicParameterError(f"a level has at most 6 decimals, got {show(level)}")
+
+
+def _as_share(level: Fraction) -> str:
+    """A hint at the level that a number of per cent means."""
+    return f". {show(level)} % is written {show(level / 100)}" if 1 < level < 100 else ""
 
 
 # --- options of methods -----------------------------------------------------------------------------------------------
 
 
+@made_as('rt.PTR(mode="paper")')
 @attrs.frozen
 class PTR:
     """Options of propose-test-release, by which S, M, TM, R_S and R_H answer.
@@ -432,6 +438,7 @@ def read_widthless(options: PTR) -> PTR:
 WIDTHLESS: Final[Mapping[str, object]] = {"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)}
 
 
+@made_as('rt.Clipped(tail="normal")')
 @attrs.frozen
 class Clipped:
     """The clipped mean, and the tails that are declared for it.
@@ -456,6 +463,7 @@ class Clipped:
         return (("method", self.word), *tail)
 
 
+@made_as("rt.CoinPress(centre=0, radius=1000, deviation=50)")
 @attrs.frozen(kw_only=True)
 class CoinPress:
     """CoinPress, and what is known without the file of the mean it estimates.

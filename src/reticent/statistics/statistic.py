@@ -13,6 +13,7 @@ the step that answers it; the algorithm is imported when that step is made. ``re
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -25,7 +26,7 @@ from reticent.data.expression_text import column_text, write
 from reticent.data.expression_tree import Tree
 from reticent.data.formula import Expression, read
 from reticent.data.query import Keys, Per
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, called_as, door, doors
 from reticent.privacy.numbers import Number, positive, show
 from reticent.statistics.options import KeySource, Words, check_per, read_delta, read_epsilon, shown, unknown
 
@@ -120,6 +121,7 @@ class Statistic(ABC):
 
     if not TYPE_CHECKING:  # type checkers go by the fields
 
+        @door
         def __new__(cls, *given: object, **named: object) -> Statistic:
             """A statistic to be filled; options of 0.1.0 are refused with their spelling of today."""
             known = attrs.fields_dict(cls).keys()
@@ -131,8 +133,12 @@ class Statistic(ABC):
             return super().__new__(cls)
 
     def __init_subclass__(cls) -> None:
-        """Let a subclass be printed by its text, and not by the fields that attrs would list."""
+        """Let a subclass be printed by its text, not by its fields, and refuse wrong arguments where they stand."""
         super().__init_subclass__()
+        if "__init__" in vars(cls) and hasattr(
+            cls, "examples"
+        ):  # the class that attrs made of the one that was written
+            cls.__init__ = called_as(call_of(cls.examples[0]), cls.verb)(vars(cls)["__init__"])  # type: ignore[method-assign]
         cls.__repr__ = Statistic.__repr__  # type: ignore[method-assign]  # attrs keeps one of the class itself
 
     def __repr__(self) -> str:
@@ -312,6 +318,23 @@ class Statistic(ABC):
     def at(self, epsilon: Number | None = None, *, delta: Number | None = None) -> Ask:
         """The statistic with a share of epsilon or delta of its own; other questions share what is left."""
         return Ask(self).at(epsilon, delta=delta)
+
+
+for _asking in ("where", "by", "weight", "per", "at"):
+    setattr(Statistic, _asking, door(vars(Statistic)[_asking]))
+
+
+def call_of(text: str) -> str:
+    """The call of ``rt`` that makes the statistic of a text: ``rt.quantile("x", 0.9)`` of ``quantile(x, 0.9)``."""
+    verb, _, inner = text.removesuffix(")").partition("(")
+
+    def written(value: str) -> str:
+        if not re.fullmatch(r"-?[0-9.]+( -?[0-9.]+)*", value):
+            return f'"{value}"'
+        return f"[{value.replace(' ', ', ')}]" if " " in value else value
+
+    parts = [part.rpartition("=") for part in inner.split(", ") if part]
+    return f"rt.{verb}({', '.join(f'{name}{equals}{written(value)}' for name, equals, value in parts)})"
 
 
 def read_column(column: str | Expression) -> str:
@@ -539,6 +562,9 @@ class Ask:
     def counts_rows(self) -> bool:
         """True if a cap on rows per person can change what is estimated."""
         return self.unit == "row" and self.statistic.counts_rows
+
+
+doors(Ask)
 
 
 def ask(question: Statistic | Ask) -> Ask:

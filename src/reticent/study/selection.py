@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from reticent.data.compression import stem_of
 from reticent.outcome import Reply
 from reticent.sql.output import GroupKey
-from reticent.sql.result import CHOSEN, SelectedRow, Value, columns_of, heads_of, listed, rows_of, texts_of
+from reticent.sql.result import CHOSEN, SelectedRow, Value, columns_of, heads_of, rows_of, texts_of
 from reticent.sql.statement import SelectStatement, read
 from reticent.sql.syntax import TABLE
 from reticent.statistics.answer import Answer, Cell
@@ -128,7 +128,7 @@ class Selection:
         from reticent.certificate.render.listing import below
 
         again = filter(None, (self.release.given_again,))
-        return "\n".join((*again, listed(self.statement, self.rows), *below(self.release.certificate, self.notes)))
+        return "\n".join((*again, *_listed(self.statement, self.rows), *below(self.release.certificate, self.notes)))
 
     def _repr_html_(self) -> str:
         from reticent.certificate.render.page import notes_of
@@ -145,6 +145,19 @@ class Selection:
                 "promise": sentence(guarantee.loss, guarantee.adjacency),
             },
         )
+
+
+def _listed(statement: SelectStatement, rows: Sequence[SelectedRow]) -> Iterator[str]:
+    """The rows as aligned text, as wide as a release is printed, and as many as it prints of one answer."""
+    from reticent.certificate.render.cross import folded
+    from reticent.certificate.render.listing import MOST, WIDTH
+
+    table = [heads_of(statement, rows), *texts_of(statement, rows[:MOST])]
+    keys = [isinstance(output, GroupKey) for _, output in statement.outputs]
+    order = sorted(range(len(keys)), key=lambda place: not keys[place])  # names of groups first
+    yield from folded([[row[place] for place in order] for row in table], sum(keys), WIDTH)
+    if len(rows) > MOST:
+        yield f"… {len(rows) - MOST:,} more: frame() has all"
 
 
 def _cells(statement: SelectStatement, rows: Sequence[SelectedRow]) -> list[list[tuple[str, IntervalBar | None, bool]]]:

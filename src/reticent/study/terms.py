@@ -81,6 +81,7 @@ class StudyTerms:
             raise SpecError(f'Name a ledger, which outlives this process: [study] ledger = "{stem}.ledger".')
         from reticent.data.source import identity_of
         from reticent.ledger.fingerprint import open_for, source_at
+        from reticent.ledger.terms import AnotherSource
 
         try:
             self._handles[self.spec.ledger] = open_for(
@@ -100,6 +101,8 @@ class StudyTerms:
             missing = self._missing()
             if not missing:
                 raise
+            if isinstance(problem, AnotherSource):
+                raise SpecError(f"{missing} Nothing was read.") from None
             raise LedgerError(f"{missing} {problem}") from None
         return self._handles[self.spec.ledger]
 
@@ -125,13 +128,13 @@ class StudyTerms:
 
     def _missing(self) -> str:
         """Words for a source that is a file and is not there; empty where it is."""
+        from reticent.data.file_kinds import meant_file
         from reticent.data.source import is_there
 
-        if not self._place or in_database(self._place):
+        if not self._place or in_database(self._place) or is_there(Path(self._place)):
             return ""
-        return (
-            "" if is_there(Path(self._place)) else f"There is no file {Path(self._place).name}: is the source misspelt?"
-        )
+        near = meant_file(Path(self._place))
+        return f"There is no file {Path(self._place).name}{f'.{near}' if near else ': is the source misspelt?'}"
 
     def _file(self) -> Path | None:
         """The source, if it is a file that is read here, and not on a cluster."""

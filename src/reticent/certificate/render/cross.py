@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 
@@ -37,19 +37,37 @@ class CrossTable:
 
     def lines(self, width: int) -> list[str]:
         """The table as lines of at most ``width`` characters: columns that do not fit stand below, names repeated."""
-        table = [("", *self.heads), *self.rows]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        found, first = [self.title], 1
-        while first < len(widths):
-            last = first + 1
-            while last < len(widths) and widths[0] + sum(widths[first : last + 1]) + 2 * (last + 1 - first) <= width:
-                last += 1
-            for name, *texts in table:
-                beside = zip(texts[first - 1 : last - 1], widths[first:last], strict=True)
-                cells = (f"{text:>{wide}}" for text, wide in beside)
-                found.append("  ".join([f"{name:<{widths[0]}}", *cells]).rstrip())
-            first = last
-        return found
+        return [self.title, *folded([("", *self.heads), *self.rows], 1, width)]
+
+
+def folded(table: Sequence[Sequence[str]], names: int, width: int) -> list[str]:
+    """Lines of at most ``width`` characters: columns that do not fit stand below, the first ``names`` repeated.
+
+    Parameters
+    ----------
+    table : sequence of rows of str
+        All of one length; the heads are its first row.
+    names : int
+        Columns that name a row, at the left.
+    width : int
+        A column that is wider by itself stands alone.
+
+    Returns
+    -------
+    list of str
+    """
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    fixed, found, first = sum(widths[:names]) + 2 * names, list[str](), names
+    while first < len(widths) or not found:
+        last = min(first + 1, len(widths))
+        while last < len(widths) and fixed + sum(widths[first : last + 1]) + 2 * (last - first) <= width:
+            last += 1
+        for row in table:
+            at = (*range(names), *range(first, last))
+            parts = (f"{row[i]:<{widths[i]}}" if i < names else f"{row[i]:>{widths[i]}}" for i in at)
+            found.append("  ".join(parts).rstrip())
+        first = last
+    return found
 
 
 def crossed(answer: Answer, called: Mapping[str, str] = UNCALLED, *, most: int | None = None) -> CrossTable | None:

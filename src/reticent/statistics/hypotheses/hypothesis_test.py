@@ -23,7 +23,7 @@ import attrs
 
 from reticent.data.expression_text import divided
 from reticent.data.schema import Key
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, made_as
 from reticent.privacy.numbers import Number, positive, read, show
 from reticent.statistics.moments.proportion import OF_VALUE, chosen_of, in_letters, listed_in
 from reticent.statistics.options import (
@@ -59,6 +59,7 @@ class Comparison:
         return self.column if self.on is None else f"{self.column} ~ {self.on}"
 
 
+@made_as("rt.Normal(100, 15)")
 @attrs.frozen
 class Normal:
     """A normal law, known without the file.
