@@ -7,8 +7,9 @@ from fractions import Fraction
 import attrs
 import pytest
 
+from reticent.data.dates import date, datetime
 from reticent.data.query import Keys, Tally
-from reticent.data.schema import Column, Person, Schema, category, integer, real
+from reticent.data.schema import Column, Person, Schema, category, integer, real, value_words
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.adjacency import Kind
@@ -97,7 +98,9 @@ def test_the_share_of_capped_people_costs_what_it_was_given() -> None:
 @pytest.mark.parametrize(
     ("column", "edges", "ends"),
     [
-        (integer(0, 399), tuple(range(401)), "[0, 399]"),
+        (integer(0, 120), tuple(range(122)), "[0, 120]"),
+        (integer(1, 128), tuple(range(1, 130)), "[1, 128]"),
+        (integer(0, 128), (*range(0, 121, 10), 128), "[0, 128]"),
         (integer(0, 400), tuple(range(0, 401, 20)), "[0, 400]"),
         (integer(-60, 1440), (-60, *range(0, 1401, 100), 1440), "[-60, 1440]"),
         (real(0, 1), tuple(Fraction(place, 20) for place in range(21)), "[0, 1]"),
@@ -107,18 +110,44 @@ def test_the_share_of_capped_people_costs_what_it_was_given() -> None:
             "[-3.5, 4.2]",
         ),
     ],
-    ids=["400 values", "401 values", "odd ends", "unit", "round"],
+    ids=["ages", "128 values", "129 values", "401 values", "odd ends", "unit", "round"],
 )
 def test_numbers_with_bounds_have_bins_of_their_own(
     column: Column, edges: tuple[int | Fraction, ...], ends: str
 ) -> None:
-    """A bin for each of 400 integers, else 8 to 20 of a round width; the caveat names the bounds."""
+    """A bin for each of 128 integers, else 8 to 20 of a round width; the caveat names the bounds."""
     step = prepare(parse("histogram(n)"), Setting(Schema({"n": column}, Person("add_remove")), None), Fraction(1))
     (query,) = step.queries
     assert isinstance(query, Tally)
     assert query.edges == tuple(map(Fraction, edges))
     assert step.guarantee.loss == PureDP(Fraction(1))
     assert f"values of n outside {ends} count in the nearer end bin" in getattr(step, "caveats", ())
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "bins", "second"),
+    [
+        ("2024-01-01", "2024-01-10", 10, "2024-01-02"),  # each day has its bin
+        ("2024-01-03", "2024-03-03", 9, "2024-01-08"),
+        ("2024-01-03", "2024-06-30", 26, "2024-01-08"),
+        ("2023-01-01", "2025-01-01", 24, "2023-02-01"),
+        ("2020-02-15", "2026-12-31", 28, "2020-04-01"),
+        ("2000-01-01", "2024-06-30", 25, "2001-01-01"),
+        ("1925-01-01", "2024-06-30", 20, "1930-01-01"),
+        ("0001-01-01", "9999-12-31", 10, "1000-01-01"),
+        ("2024-01-01T10:00", "2024-01-03T12:00", 3, "2024-01-02T00:00:00"),
+    ],
+    ids=["days", "nine weeks", "weeks", "months", "quarters", "years", "five years", "all years", "times"],
+)
+def test_dates_with_bounds_have_bins_of_whole_periods(first: str, last: str, bins: int, second: str) -> None:
+    column = datetime(first, last) if "T" in first else date(first, last)
+    step = prepare(parse("histogram(n)"), Setting(Schema({"n": column}, Person("add_remove")), None), Fraction(1))
+    (query,) = step.queries
+    assert isinstance(query, Tally)
+    assert len(query.edges) == bins + 1
+    assert value_words(query.edges[1], column) == second
+    assert value_words(query.edges[0], column).startswith(first)
+    assert "T00:00" not in str(getattr(step, "labels", ())[1:])
 
 
 def test_numbers_without_bounds_need_edges() -> None:

@@ -7,11 +7,13 @@ the least integer that covers: coverage is at least 95 %, and more where one ste
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, assert_never
 
+from reticent.calendar import DAY, firsts, moment
 from reticent.data.query import DistinctPersons as PersonsQuery
 from reticent.data.query import Query, Rows, Tally, Total, squared_stability
 from reticent.data.schema import Category, Column, Integer, Key, Real, grid_by_size, grid_whole, value_words
@@ -194,9 +196,17 @@ def _product(number: int, unit: Fraction) -> float:
     return number * unit.numerator / unit.denominator
 
 
-MIDNIGHT: Final = "T00:00"  # an edge there is its day
+MIDNIGHT: Final = re.compile("T00:00(:00)?$")  # an edge there is its day
 MOST_BINS: Final = 20  # of a round width, in a histogram without edges
-EACH: Final = 400  # integers that have a bin each in a histogram without edges
+EACH: Final = 128  # integers that have a bin each in a histogram without edges: ages, years, points; more are no figure
+MOST_PERIODS: Final = 31  # of days, weeks, months, quarters or years, in a histogram of dates without edges
+SPANS: Final = (  # a period, its days, and the years of which a first one is a multiple
+    ("day", 1, 1),
+    ("week", 7, 1),
+    ("month", 31, 1),
+    ("quarter", 92, 1),
+    *(("year", 366 * years, years) for years in (1, 2, 5, 10, 20, 50, 100, 1000)),
+)
 
 
 def count(asked: Count | Persons, query: Rows | PersonsQuery, setting: Setting, epsilon: Fraction) -> CountStep:
@@ -304,9 +314,11 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
 
 
 def even_edges(column: Real | Integer) -> tuple[Fraction, ...]:
-    """Edges of 8 to 20 bins of a round width between the bounds of a column; none without bounds, or of dates."""
-    if column.low is None or column.high is None or (isinstance(column, Integer) and column.calendar is not None):
+    """Edges between the bounds of a column, of 8 to 20 bins of a round width, or of whole periods; else none."""
+    if column.low is None or column.high is None:
         return ()
+    if isinstance(column, Integer) and column.calendar is not None:
+        return _even_periods(int(column.low), int(column.high), column.calendar.step)
     low, high = Fraction(column.low), Fraction(column.high)
     power = Fraction(10) ** (math.floor(math.log10((high - low) / MOST_BINS)))
     width = next(power * times for times in (1, 2, 5, 10) if power * times * MOST_BINS >= high - low)
@@ -314,6 +326,18 @@ def even_edges(column: Real | Integer) -> tuple[Fraction, ...]:
         width = max(width, Fraction(1))
     inner = (width * place for place in range(math.floor(low / width) + 1, math.ceil(high / width)))
     return (low, *inner, high)
+
+
+def _even_periods(low: int, high: int, step: int) -> tuple[Fraction, ...]:
+    """Edges at the first days of the finest periods, or round numbers of years, that are at most 31 bins."""
+    for period, days, years in SPANS:
+        if (high - low) * step > (MOST_PERIODS + 1) * days * DAY:
+            continue
+        starts = (day * DAY // step for day in firsts(low, high, step, period))
+        inner = [place for place in starts if low < place < high and moment(place, step).year % years == 0]
+        if len(inner) < MOST_PERIODS:
+            return tuple(map(Fraction, (low, *inner, high))) if inner else ()
+    return ()
 
 
 def binned(asked: Histogram, setting: Setting) -> tuple[Tally, tuple[Label, ...]]:
@@ -389,7 +413,7 @@ def _of_values(asked: Histogram, declared: Column) -> bool:
     """Tell if a histogram has a bin for each value: of integers whose bounds allow few, where no edges are named."""
     if asked.edges or not isinstance(declared, Integer) or declared.low is None or declared.high is None:
         return False
-    return declared.high - declared.low < EACH
+    return declared.high - declared.low < (EACH if declared.calendar is None else MOST_PERIODS)
 
 
 def _rows(size: float) -> str:
@@ -398,7 +422,7 @@ def _rows(size: float) -> str:
 
 
 def _intervals(edges: tuple[Fraction, ...], declared: Column) -> list[str]:
-    words, last = [value_words(edge, declared).removesuffix(MIDNIGHT) for edge in edges], len(edges) - 2
+    words, last = [MIDNIGHT.sub("", value_words(edge, declared)) for edge in edges], len(edges) - 2
     return [f"[{words[i]}, {words[i + 1]}{']' if i == last else ')'}" for i in range(last + 1)]
 
 

@@ -24,9 +24,9 @@ class Histogram(OfColumn):
     column : str
     edges : sequence of number or date, optional
         Edges known without the file, or the text "0:50:5": start, stop (included) and step. Bins hold their left edge,
-        the last one both. Integers with at most 400 possible values have a bin each, and other numbers between bounds
-        8 to 20 bins of a round width. A step of dates is a number of days or
-        a period: "2024-01-01:2025-01-01:month".
+        the last one both. A step of dates is a number of days or a period: "2024-01-01:2025-01-01:month". Left out
+        between bounds: integers with at most 128 possible values have a bin each, other numbers 8 to 20 bins of a round
+        width. Dates have at most 31 bins of whole days, weeks, months, quarters or years.
     mechanism : "geometric", "gaussian" or a name
         Noise. "gaussian" needs a delta, or a release in rho; another name is that of a module of an extension.
     """
