@@ -616,18 +616,23 @@ def test_a_proof_that_rests_on_declared_steps_is_not_verified() -> None:
         derivable(ptr.one_test(step))
 
 
-def test_answers_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text of a release, its page and its notes read the answers that were read with the certificate."""
+def test_answers_are_read_once_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release has its answers, so making its certificate reads none. Its text, page and notes read them once."""
     from reticent.certificate import record
     from reticent.certificate.render.listing import listing
     from reticent.certificate.render.page import page
 
+    read, told = record.answer_from_json, list[str]()
+
+    def noted(found: dict[str, Any]) -> Answer:
+        told.append(found["name"])
+        return read(found)
+
+    monkeypatch.setattr(record, "answer_from_json", noted)
     certificate = Certificate.of(document())
-
-    def again(found: object) -> None:
-        raise AssertionError("an answer was read again")
-
-    monkeypatch.setattr(record, "answer_from_json", again)
+    assert certificate.digest
+    assert not told
     assert certificate.answers is certificate.answers
     assert listing(certificate)
     assert page(certificate)
+    assert told == [answer.name for answer in answers()]

@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reticent.certificate import schema
+from reticent.certificate.certificate import Certificate
+from reticent.certificate.record import CertificateRecord
 from reticent.errors import CheckError
 from tests.conventions.tree import ROOT
+from tests.unit.test_certificate_example import document
 
 jsonschema = pytest.importorskip("jsonschema")
 FOLDER = ROOT / "tests" / "golden" / "v0_1_0" / "certificates"
@@ -154,3 +159,60 @@ def test_a_rule_left_out_is_noticed(name: str) -> None:
 def test_the_schema_is_in_the_folder_of_the_package() -> None:
     jsonschema.Draft202012Validator.check_schema(schema.schema())
     assert (Path(schema.__file__).parent / schema.FILE).is_file()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"weather": {"seen": 1, "signature": None}},
+        {"weather": ',"signature":null', "purpose": '"a",\\"signature":null'},
+        {"signature": {"algorithm": "Ed25519", "public_key": "0" * 64, "value": "1" * 128}},
+        {
+            "signature": {"algorithm": "Ed25519", "public_key": "0" * 64, "value": "1" * 128},
+            "weather": {"seen": 1, "signature": None},
+        },
+    ],
+)
+def test_the_bytes_that_are_signed_are_the_document_without_its_signature(more: dict[str, Any]) -> None:
+    """They are cut out of the text, which a field of the same name further down must not mislead."""
+    made = Certificate.of({**document(), **more})
+    expected = schema.canonical({name: value for name, value in made.document.items() if name != "signature"})
+    assert made.canonical == expected
+    assert CertificateRecord(json.dumps(made.document, indent=2)).canonical == expected
+
+
+def test_canonical_text_is_read_by_one_plain_parse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate that a release makes is parsed once. The rest holds by its text."""
+    made, parse, told = Certificate.of(document()).text, json.loads, list[bool]()
+
+    def loads(text: str, **hooks: Any) -> Any:
+        told.append(bool(hooks))
+        return parse(text, **hooks)
+
+    monkeypatch.setattr(json, "loads", loads)
+    assert schema.settled(made) == (parse(made), made)
+    assert Certificate.of(parse(made)).digest
+    assert told == [False, False]
+
+
+@pytest.mark.parametrize("text", ['{"a":1,"a":1}', '{"a":1e999}', '{"a":NaN}', '{"a":"\\ud800"}', "[]"])
+def test_text_that_is_not_canonical_is_held_to_the_same_rules(text: str) -> None:
+    with pytest.raises(CheckError):
+        schema.settled(text)
+    assert schema.settled('{"b": 2,  "a": 1}') == ({"a": 1, "b": 2}, '{"a":1,"b":2}')
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["kind", "a", "b"]), st.one_of(st.booleans(), st.integers(0, 2), st.text(max_size=1))
+    )
+)
+def test_a_choice_that_is_ruled_out_by_a_constant_is_not_looked_at(value: dict[str, Any]) -> None:
+    """The verdict and the words are those of looking at every choice, as the standard says."""
+    one = {"type": "object", "required": ["a"], "properties": {"kind": {"const": True}, "a": {"type": "integer"}}}
+    other = {"properties": {"kind": {"const": 1}, "b": {"type": "string"}}}
+    for word in ("oneOf", "anyOf"):
+        rule = {word: [one, other]}
+        found = schema.compiled(rule)(value, 0)
+        assert (found is None) == jsonschema.Draft202012Validator(rule).is_valid(value)

@@ -47,7 +47,9 @@ class Certificate(CertificateRecord):
             When a field is missing, has another form, or holds NaN or an infinity.
         """
         try:
-            return cls(schema.canonical(document).decode())
+            text = schema.canonical(document).decode()
+            del document  # it is large, and read anew from the text
+            return cls(text)
         except (TypeError, ValueError, RecursionError):
             raise CheckError("This certificate is malformed: it holds something that is not JSON.") from None
 

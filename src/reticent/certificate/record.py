@@ -144,8 +144,6 @@ class CertificateRecord:
         Charge to the ledger, in its currency.
     approved, spent, left : Loss
         The budget of the ledger, what it had spent with this charge, and what was left.
-    answers : tuple of Answer
-        The answers as the release gave them, read once.
     heading : mapping
         The document without its answers, parsed once. It is read and never written.
     """
@@ -156,16 +154,18 @@ class CertificateRecord:
     approved: Loss = field(init=False, repr=False, compare=False)
     spent: Loss = field(init=False, repr=False, compare=False)
     left: Loss = field(init=False, repr=False, compare=False)
-    answers: tuple[Answer, ...] = field(init=False, repr=False, compare=False)
     heading: Mapping[str, Any] = field(init=False, repr=False, compare=False)
+    _answers: tuple[Answer, ...] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        document = schema.parsed(self.text)
+        document, text = schema.settled(self.text)
+        object.__setattr__(self, "text", text)
         schema.well_formed(document)
         for name, value in _stated(document).items():
             object.__setattr__(self, name, value)
         heading = MappingProxyType({name: value for name, value in document.items() if name != "answers"})
         object.__setattr__(self, "heading", heading)
+        object.__setattr__(self, "_answers", None)
 
     def __reduce__(self) -> tuple[type[CertificateRecord], tuple[str]]:
         return type(self), (self.text,)
@@ -174,6 +174,14 @@ class CertificateRecord:
         """Fill the record from a pickle of version 0.1.0, which holds the text alone."""
         object.__setattr__(self, "text", state[0])
         self.__post_init__()
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers as the release gave them, read when they are first asked for: a release has them already."""
+        if self._answers is None:
+            found = tuple(answer_from_json(answer) for answer in self.document["answers"])
+            object.__setattr__(self, "_answers", found)
+        return cast(tuple[Answer, ...], self._answers)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -189,6 +197,10 @@ class CertificateRecord:
     @property
     def canonical(self) -> bytes:
         """The bytes that are signed and whose digest the ledger holds: everything but the signature."""
+        # a quote inside of text has a backslash before it, so what is found is a field
+        field_text = f',"signature":{schema.canonical(self.heading["signature"]).decode()}'
+        if self.text.count(field_text) == 1:
+            return self.text.replace(field_text, "").encode()
         return schema.canonical({name: value for name, value in self.document.items() if name != "signature"})
 
     @property
@@ -226,8 +238,8 @@ def listed(names: list[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + more
 
 
-def _stated(document: dict[str, Any]) -> dict[str, Guarantee | Loss | tuple[Answer, ...]]:
-    """The proof, the losses and the answers of a document, each read once.
+def _stated(document: dict[str, Any]) -> dict[str, Guarantee | Loss]:
+    """The proof and the losses of a document. Densities of its answers are read too, since their form says too little.
 
     Raises
     ------
@@ -236,14 +248,13 @@ def _stated(document: dict[str, Any]) -> dict[str, Guarantee | Loss | tuple[Answ
     """
     budget = document["budget"]
     try:
-        found: dict[str, Guarantee | Loss | tuple[Answer, ...]] = {
-            "guarantee": serialization.from_json(document["guarantee"])
-        }
+        found: dict[str, Guarantee | Loss] = {"guarantee": serialization.from_json(document["guarantee"])}
         serialization.adjacency_from_json(document["adjacency"])
         found["charged"] = from_json(document["charged"])
         for name in ("approved", "spent", "left"):
             found[name] = from_json(budget[name])
-        found["answers"] = tuple(answer_from_json(answer) for answer in document["answers"])
+        for answer in document["answers"]:
+            _density(answer.get("density"))
     except (PublicParameterError, KeyError, TypeError, ValueError):
         raise CheckError("This certificate is malformed: a loss or its neighbours have no meaning.") from None
     return found

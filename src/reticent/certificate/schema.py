@@ -15,7 +15,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -56,6 +58,24 @@ def parsed(text: str) -> dict[str, object]:
     if not isinstance(found, dict):
         raise CheckError("This is not a certificate: it is not a JSON object.")
     return found
+
+
+def settled(text: str) -> tuple[dict[str, object], str]:
+    """The JSON object in ``text``, and its canonical text.
+
+    Text that its own value is written as is canonical: each name stands once in it, and every number is finite.
+
+    Raises
+    ------
+    CheckError
+        As ``parsed`` does.
+    """
+    with suppress(ValueError, RecursionError):
+        found = json.loads(text)
+        if isinstance(found, dict) and canonical(found) == text.encode("utf-8"):
+            return found, text
+    read = parsed(text)
+    return read, canonical(read).decode()
 
 
 def canonical(value: object) -> bytes:
@@ -219,6 +239,7 @@ class _Compiler:
         properties = {name: self.check(inner) for name, inner in rule.get("properties", {}).items()}
         more = rule.get("additionalProperties", True)
         extra = self.check(more) if isinstance(more, Mapping) else None
+        pairs, known = tuple(properties.items()), properties.keys()
 
         def check(value: Any, depth: int) -> Problem | None:
             if not isinstance(value, dict):
@@ -226,12 +247,12 @@ class _Compiler:
             for name in required:
                 if name not in value:
                     return (name,), "is missing"
-            for name, inner in properties.items():
+            for name, inner in pairs:
                 if name in value and (found := inner(value[name], depth)):
                     return (name, *found[0]), found[1]
-            if more is True:
+            if more is True or value.keys() <= known:
                 return None
-            for name in value.keys() - properties.keys():
+            for name in value.keys() - known:
                 if extra is None:
                     return (), f"says something that has no place there: {_brief(name)}"
                 if found := extra(value[name], depth):
@@ -250,8 +271,7 @@ class _Compiler:
                 return None
             if len(value) < least or (most is not None and len(value) > most):
                 return (), f"is a list of {len(value)}"
-            for place, item in enumerate(value):
-                inner = first[place] if place < len(first) else rest
+            for place, (inner, item) in enumerate(zip(chain(first, repeat(rest)), value, strict=False)):
                 if inner and (found := inner(item, depth)):
                     return (place, *found[0]), found[1]
             return None
@@ -277,16 +297,21 @@ class _Compiler:
         ]
         objects = [place for place, one in enumerate(plain) if one.get("type") == "object"]
 
+        def possible(place: int, fields: dict[str, Any]) -> bool:
+            """Tell if no field has another constant, with which the choice is wrong whatever else there is."""
+            return all(_same(fields.get(name, one), one) for name, one in consts[place].items())
+
         def check(value: Any, depth: int) -> Problem | None:
-            found = [inner(value, depth) for inner in checks]
+            fields = value if isinstance(value, dict) else {}
+            found = [inner(value, depth) for place, inner in enumerate(checks) if possible(place, fields)]
             right = found.count(None)
             if right == 1 or (many and right):
                 return None
             if right == 0 and isinstance(value, dict):
                 meant = [n for n, one in enumerate(consts) if one and all(value.get(k) == v for k, v in one.items())]
-                for places in (meant, objects):
-                    if len(places) == 1:
-                        return found[places[0]]
+                for several in (meant, objects):
+                    if len(several) == 1:
+                        return checks[several[0]](value, depth)
             return (), "has another form"
 
         return check
@@ -303,15 +328,17 @@ def _typed(rule: Rule) -> Check:
 
     problem: Problem = (), f"is not {words}"
     first, *others = (KINDS[kind] for kind in kinds)
+    if not others:
+        return lambda value, depth: None if first(value) else problem
+    return lambda value, depth: None if first(value) or any(other(value) for other in others) else problem
 
-    def check(value: Any, depth: int) -> Problem | None:
-        return None if first(value) or any(other(value) for other in others) else problem
 
-    return check
+def _same(value: object, one: object) -> bool:
+    return type(value) is type(one) and value == one
 
 
 def _is_number(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = type(value) is float or (isinstance(value, int | float) and not isinstance(value, bool))
     return number and -LARGEST_NUMBER <= value <= LARGEST_NUMBER  # type: ignore[operator]  # a number
 
 
@@ -334,7 +361,7 @@ def _literal(rule: Rule) -> Check:
     matches = None if written is None else written.fullmatch if whole else written.search
 
     def check(value: Any, depth: int) -> Problem | None:
-        if allowed is not None and not any(type(value) is type(one) and value == one for one in allowed):
+        if allowed is not None and not any(_same(value, one) for one in allowed):
             return (), "has another form"
         if isinstance(value, str):
             if longest is not None and len(value) > longest:

@@ -122,11 +122,17 @@ class ErrorLaw:
 
     def to_json(self) -> dict[str, object]:
         """The fields that are not at their defaults."""
-        one = self.sampling
-        sampling = None if one is None else {name: getattr(one, name) for name in FIELDS}
-        noise = {"scales": list(self.scales), "normal": self.normal, "step": self.step, "slack": self.slack}
-        found = {**noise, "sampling": sampling, "size": self.size}
-        return {"value": self.value, **{name: value for name, value in found.items() if value}}
+        found: dict[str, object] = {"value": self.value}
+        if self.scales:
+            found["scales"] = list(self.scales)
+        for name in ("normal", "step", "slack"):
+            if value := getattr(self, name):
+                found[name] = value
+        if self.sampling is not None:
+            found["sampling"] = {name: getattr(self.sampling, name) for name in FIELDS}
+        if self.size:
+            found["size"] = self.size
+        return found
 
 
 def law_from_json(found: Mapping[str, Any]) -> ErrorLaw:

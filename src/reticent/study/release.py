@@ -310,8 +310,7 @@ def run(
         prepared = _as_chosen(prepared, table, entropy)
         answers, caveats = draw(prepared, table, entropy, on_stage)
         on_stage("commit")
-        document = certified(prepared, answers, caveats, schema, about, receipt, ledger)
-        certificate = Certificate.of(document)
+        certificate = Certificate.of(certified(prepared, answers, caveats, schema, about, receipt, ledger))
         if signer is not None:
             certificate = certificate.sign(signer)
         release = Release(answers, caveats, certificate)

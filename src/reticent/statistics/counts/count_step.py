@@ -101,14 +101,12 @@ class CountStep:
         numbers = noisy(result.vectors, self.mechanism, entropy)
         flat = [number for vector in numbers for number in vector]
         radius = self._radius()
-        unit, law = self.unit, self._error(0)
+        law = self._error(0)
+        values = [_product(number, self.unit) for number in flat]
+        laws = [None if law is None else ErrorLaw(value, law.scales, law.normal, law.step) for value in values]
+        estimates = self._estimates(flat, radius)
         cells = tuple(
-            Cell(
-                label,
-                Reply(self._estimate(number, radius)),
-                None if law is None else ErrorLaw(_product(number, unit), law.scales, law.normal, law.step),
-            )
-            for label, number in zip(self.labels, flat, strict=True)
+            Cell(label, Reply(estimate), one) for label, estimate, one in zip(self.labels, estimates, laws, strict=True)
         )
         clipped = (CLIPPED,) if self.positive and any(number < radius for number in flat) else ()
         return Answer(self.name, (*cells, *self._totals(numbers)), (*self.caveats, *clipped), discrete=self.unit == 1)
@@ -118,9 +116,9 @@ class CountStep:
         for label, places in self.margins:
             several = summed(numbers, places)
             radius = self._radius_of(len(places))
-            for (*_, own), number in zip(self.labels, several, strict=False):
+            for (*_, own), estimate in zip(self.labels, self._estimates(several, radius), strict=False):
                 inner = (own,) if len(several) > 1 else ()
-                yield Cell((*label, *inner), Reply(self._estimate(number, radius)))
+                yield Cell((*label, *inner), Reply(estimate))
 
     def _radius_of(self, count: int) -> int:
         """Half-width of the sum of the noises of ``count`` cells, in integers."""
@@ -129,10 +127,16 @@ class CountStep:
             return 0
         return math.ceil(combined((1.0,) * count, (law,) * count, {}).half_width() / float(self.unit) - SLIP)
 
-    def _estimate(self, number: int, radius: int) -> Estimate:
-        ends = not_below_zero(number, radius) if self.positive else (number, number - radius, number + radius)
-        value, low, high = (_product(x, self.unit) for x in ends)
-        return Estimate(value, low, high, _product(radius, self.unit), 0.0)
+    def _estimates(self, numbers: Sequence[int], radius: int) -> list[Estimate]:
+        unit, noise = self.unit, _product(radius, self.unit)
+        ends = (
+            not_below_zero(number, radius) if self.positive else (number, number - radius, number + radius)
+            for number in numbers
+        )
+        return [
+            Estimate(_product(value, unit), _product(low, unit), _product(high, unit), noise, 0.0)
+            for value, low, high in ends
+        ]
 
     def _error(self, number: int) -> ErrorLaw | None:
         """The law of the error of one noisy integer; None for a mechanism whose noises may go together."""
