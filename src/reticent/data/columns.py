@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never
 
 from reticent.calendar import DAY, Calendar
+from reticent.data.arrow_arrays import numbers, texts, values_of
 from reticent.data.format import section
 from reticent.data.schema import Category, Column, Integer, Schema
 from reticent.errors import SpecError
@@ -228,18 +229,17 @@ def arrow_type(storage: Storage) -> pa.DataType:
 
 def _seconds(array: pa.Array) -> pa.Array:
     """Whole seconds of dates or times of any unit; a part of a second is cut off. No cell overflows."""
-    import numpy as np
     import pyarrow as pa
 
     kind = array.type
     if pa.types.is_date32(kind):
-        numbers, per, seconds = array.view(pa.int32()), 1, DAY
+        found, per, seconds = array.view(pa.int32()), 1, DAY
     else:
         unit = "ms" if pa.types.is_date64(kind) else kind.unit
-        numbers, per, seconds = array.view(pa.int64()), {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit], 1
-    missing = np.asarray(array.is_null())
-    whole = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64) // per * seconds
-    return pa.array(whole, mask=missing)
+        found, per, seconds = array.view(pa.int64()), {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit], 1
+    missing = values_of(array.is_null().cast(pa.int64())) > 0
+    whole = values_of(found.fill_null(0).cast(pa.int64())) // per * seconds
+    return numbers(whole, missing)
 
 
 def _utf8(array: pa.Array) -> pa.Array:
@@ -248,7 +248,7 @@ def _utf8(array: pa.Array) -> pa.Array:
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
-        return pa.array([_decoded(cell) for cell in array.cast(pa.large_binary()).to_pylist()], pa.string())
+        return texts([_decoded(cell) for cell in array.cast(pa.large_binary()).to_pylist()])
     return array
 
 
@@ -269,13 +269,10 @@ def empty_batches(size: int) -> Iterator[pa.RecordBatch]:
 
 def texts_of(cells: Sequence[str]) -> pa.Array:
     """A column of texts; one that is empty, or not text, is a missing cell."""
-    import pyarrow as pa
-
     try:
-        "".join(cells).encode()
-        return pa.array([cell or None for cell in cells], pa.string())
+        return texts([cell or None for cell in cells])
     except UnicodeEncodeError:
-        return pa.array([cell if cell and is_utf8(cell) else None for cell in cells], pa.string())
+        return texts([cell if cell and is_utf8(cell) else None for cell in cells])
 
 
 def is_utf8(cell: str) -> bool:

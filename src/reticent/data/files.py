@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote
 
+from reticent.data.arrow_arrays import texts
 from reticent.data.columns import (
     BATCH,
     MOST_COLUMNS,
@@ -300,9 +301,7 @@ class ParquetFiles:
                     self.reading.share = (place + done / whole) / len(self.files)
                     arrays = [
                         normal(
-                            batch.column(name)
-                            if name in own
-                            else pa.array([named[name]] * batch.num_rows, pa.string()),
+                            batch.column(name) if name in own else texts([named[name]] * batch.num_rows),
                             self.storage[name],
                         )
                         for name in names

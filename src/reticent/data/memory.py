@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from reticent.data.arrow_arrays import numbers, texts, truths
 from reticent.data.columns import (
     BATCH,
     Reading,
@@ -125,27 +126,27 @@ def _from_array(column: Any, storage: Storage) -> pa.Array:
     dtype = getattr(column, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
         with np.errstate(all="ignore"):  # a warning that a long double is too large would be about a row
-            return pa.array(np.asarray(column, dtype=np.float64))
+            return numbers(np.asarray(column, dtype=np.float64))
     if isinstance(dtype, np.dtype) and dtype.kind in "biu":
-        return pa.array(np.asarray(column))
+        if dtype.kind == "b":
+            return truths(np.asarray(column))
+        return pa.array(np.asarray(column)) if storage == "text" else numbers(np.asarray(column))
     if isinstance(dtype, np.dtype) and dtype.kind == "M" and storage in ("seconds", "instants"):
         moments = np.asarray(column).astype("datetime64[s]")
-        return pa.array(moments.astype(np.int64), mask=np.isnat(moments))
+        return numbers(moments.astype(np.int64), np.isnat(moments))
     cells = column.tolist() if isinstance(dtype, np.dtype) and dtype.kind == "U" else list(column)
     if isinstance(dtype, np.dtype) and dtype.kind in "Mm":
         cells = [None if cell == "NaT" else cell for cell in np.asarray(column).astype(str).tolist()]
-    texts = _texts(cells)
-    return texts if storage == "text" else normal(texts, storage)
+    found = _texts(cells)
+    return found if storage == "text" else normal(found, storage)
 
 
 def _texts(cells: Sequence[object]) -> pa.Array:
     """The texts of cells: all at once where they are texts, one by one where a cell is something else or has none."""
-    import pyarrow as pa
-
     if set(map(type, cells)) <= {str, type(None)}:
-        with suppress(UnicodeError, pa.ArrowInvalid):
-            return pa.array(cells, pa.string())
-    return pa.array([_cell_text(cell) for cell in cells], pa.string())
+        with suppress(UnicodeError):
+            return texts(cells)  # type: ignore[arg-type]  # all are texts or None
+    return texts([_cell_text(cell) for cell in cells])
 
 
 def _cell_text(cell: object) -> str | None:

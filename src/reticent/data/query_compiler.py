@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, as
 
 import ibis
 
+from reticent.data.arrow_arrays import texts
 from reticent.data.columns import Storage
 from reticent.data.engines.casts import (
     DTYPES,
@@ -969,7 +970,7 @@ def _category_lists(schema: Schema, used: Sequence[str]) -> dict[str, pa.Table]:
 
     names, declared = Names(schema, used), schema.cells
     return {
-        f"list_{names[name]}": pa.table({f"in_{names[name]}": pa.array(map(key_text, column.among), pa.string())})
+        f"list_{names[name]}": pa.table({f"in_{names[name]}": texts([key_text(key) for key in column.among])})
         for name in read_columns(schema, used)
         if isinstance(column := declared[name], Category) and _long(column)
     }

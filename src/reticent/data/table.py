@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.calendar import Calendar
+from reticent.data.arrow_arrays import values_of
 from reticent.data.candidates import cells_on
 from reticent.data.columns import arrow_type
 from reticent.data.engine_settings import check_engine_settings
@@ -662,7 +663,7 @@ def _read_weights(found: pa.Table, query: WeightedTally, groups: int) -> tuple[t
 
     if query.edges:
         inner = [float(edge) for edge in query.edges[1:-1]]
-        where = np.searchsorted(inner, found.column("bin").to_numpy().astype(np.float64), side="right").tolist()
+        where = np.searchsorted(inner, values_of(found.column("bin")).astype(np.float64), side="right").tolist()
     else:
         bins = {key_text(key): place for place, key in enumerate(query.among)}
         where = [bins[key] for key in found.column("bin").to_pylist()]
@@ -682,13 +683,13 @@ def _read_ranks(found: pa.Table, query: Ranks, schema: Schema, groups: int) -> t
 
 def _values_of(found: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """Values, how often each occurs, and the place of its group."""
-    values, counts = found.column("bin").to_numpy().astype(np.float64), found.column("n").to_numpy().astype(np.int64)
-    return values, counts, _places_of(found)
+    values, counts = (values_of(found.column(name)) for name in ("bin", "n"))
+    return values.astype(np.float64), counts.astype(np.int64), _places_of(found)
 
 
 def _places_of(found: pa.Table) -> NDArray[np.int64]:
     if "place" in found.column_names:
-        return np.asarray(found.column("place").to_numpy(), np.int64)
+        return values_of(found.column("place")).astype(np.int64)
     return np.zeros(found.num_rows, np.int64)
 
 
@@ -738,7 +739,7 @@ def _read_holders(found: pa.Table, query: KeyHolders) -> QueryResult:
 
 def _read_records(found: pa.Table, query: Records) -> QueryResult:
     """Records in lexicographic order, and whose they are where that is asked for."""
-    columns = [column.to_numpy().astype(np.int64) for column in found.columns]
+    columns = [values_of(column).astype(np.int64) for column in found.columns]
     order = np.lexsort(columns[::-1])
     records = np.column_stack(columns[: len(query.columns)])[order]
     if query.owners == "untold":
@@ -752,7 +753,7 @@ def _read_runs(found: pa.Table, groups: int) -> tuple[RunLength, ...]:
 
 
 def _steps_of(found: pa.Table) -> tuple[Integers, Integers]:
-    return found.column("bin").to_numpy().astype(np.int64), found.column("n").to_numpy().astype(np.int64)
+    return values_of(found.column("bin")).astype(np.int64), values_of(found.column("n")).astype(np.int64)
 
 
 def _ascending(steps: Integers, counts: Integers) -> tuple[Integers, Integers]:
@@ -774,8 +775,7 @@ class _Column:
         return _integer(self.engine.rows(self._text("size"))[0][0])
 
     def sample(self, share: float) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self.engine.arrow(self._text("sample", share)).column("x").to_numpy()
-        return found
+        return values_of(self.engine.arrow(self._text("sample", share)).column("x")).astype(np.float64)
 
     def below(self, end: float) -> int:
         return _integer(self.engine.rows(self._text("below", end))[0][0])

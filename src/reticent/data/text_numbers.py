@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from reticent.data.arrow_arrays import numbers
 from reticent.data.format import Format
 from reticent.data.schema import Category, Column, Integer, Real, Schema
 
@@ -39,6 +40,7 @@ def _is_number(column: Column) -> bool:
 
 def numbers_of(texts: pa.Array, form: Format) -> pa.Array:
     """Cells as doubles: the number that each text is, else missing. No text makes it fail, and none is -0."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -50,7 +52,8 @@ def numbers_of(texts: pa.Array, form: Format) -> pa.Array:
         return _doubles(_spelled(texts, form))
     except pa.ArrowInvalid:
         known = {cell: form.number(cell) for cell in pc.unique(texts).to_pylist() if cell is not None}
-        return pa.array([known.get(cell) for cell in texts.to_pylist()], pa.float64())
+        found = [known.get(cell) for cell in texts.to_pylist()]
+        return numbers(np.array(found, np.float64), np.array([cell is None for cell in found], np.bool_))
 
 
 def _spelled(texts: pa.Array, form: Format) -> pa.Array:
@@ -58,7 +61,7 @@ def _spelled(texts: pa.Array, form: Format) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = pc.if_else(pc.match_substring_regex(texts, form.pattern), texts, pa.scalar(None, pa.string()))
+    texts = pc.if_else(pc.match_substring_regex(texts, form.pattern), texts, pa.nulls(1, pa.string())[0])
     for sign in form.separators:
         texts = pc.replace_substring(texts, sign, "")
     texts = texts if form.decimal == "." else pc.replace_substring(texts, form.decimal, ".")
@@ -67,8 +70,9 @@ def _spelled(texts: pa.Array, form: Format) -> pa.Array:
 
 def _doubles(texts: pa.Array) -> pa.Array:
     """Texts cast to doubles, where "nan" is missing."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    numbers = pc.add(pc.cast(texts, pa.float64()), 0.0)
-    return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
+    found = pc.add(pc.cast(texts, pa.float64()), numbers(np.zeros(1))[0])
+    return pc.if_else(pc.is_nan(found), pa.nulls(1, pa.float64())[0], found)

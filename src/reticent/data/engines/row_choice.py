@@ -25,7 +25,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import ibis
+import numpy as np
 
+from reticent.data.arrow_arrays import numbers, texts
 from reticent.data.engines.casts import key_text, with_stand_in
 from reticent.data.engines.engine import Names
 from reticent.data.engines.numbers import clamp, double
@@ -390,8 +392,11 @@ def keys_table(keys: Keys, schema: Schema) -> pa.Table:
     import pyarrow as pa
 
     whole = isinstance(schema.columns[keys.column], Integer)
-    listed = pa.array([int(key) for key in keys.among]) if whole else pa.array([key_text(key) for key in keys.among])
-    return pa.table({"listed": listed, "place": pa.array(range(len(keys.among)), pa.int64())})
+    if whole:
+        listed = numbers(np.array([int(key) for key in keys.among], np.int64))
+    else:
+        listed = texts([key_text(key) for key in keys.among])
+    return pa.table({"listed": listed, "place": numbers(np.arange(len(keys.among)))})
 
 
 def who_of(storage: str) -> Who:
