@@ -42,9 +42,18 @@ class Recorded:
         self.told.append(name)
         self.engine.put(name, table)
 
-    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
+    def store(
+        self,
+        name: str,
+        statement: str,
+        rows: Adopted,
+        *,
+        steps: Mapping[str, str],
+        light: bool,
+        by_rows: bool = False,
+    ) -> None:
         self.told += [name, statement, *steps.values()]
-        self.engine.store(name, statement, rows, steps=steps, light=light)
+        self.engine.store(name, statement, rows, steps=steps, light=light, by_rows=by_rows)
 
     def view(self, name: str, statement: str) -> None:
         self.told += [name, statement]
