@@ -222,7 +222,7 @@ def test_ticks_on_a_scale_of_shades_stand_apart() -> None:
     assert _apart([0.0, 0.5, 1.0], 1.0) == [0.0, 0.5, 1.0]
 
 
-def test_a_map_leaves_the_others_their_width_and_has_a_scale_only_where_its_numbers_are_not_written() -> None:
+def test_a_map_leaves_the_others_their_width_and_has_a_scale_of_its_shades() -> None:
     """The scale of shades stood beyond the figures of the strips, and took a quarter of the width from all."""
     strip = one("mean(age)", reply(40))
     few, many = table("fm", "abc", "ward"), table("fm", "abcdefghijklmnopqr", "ward")
@@ -230,9 +230,53 @@ def test_a_map_leaves_the_others_their_width_and_has_a_scale_only_where_its_numb
     for drawn in (alone, beside):
         drawn.draw_without_rendering()
     assert beside.axes[0].get_position().width > 0.97 * alone.axes[0].get_position().width
-    assert [len(figure(made(asked)).axes[0].child_axes) for asked in (few, many)] == [0, 1]
+    assert [len(figure(made(asked)).axes[0].child_axes) for asked in (few, many)] == [1, 1]
     (scale,) = beside.axes[1].child_axes
     assert scale.get_ylabel() == "rows"
+
+
+def two_way(rows: str, columns: str) -> Answer:
+    cells = [
+        Cell((("sex", row), ("ward", column)), reply(10 * at + place))
+        for at, row in enumerate(rows)
+        for place, column in enumerate(columns)
+    ]
+    return Answer("mean(age) by sex, ward", tuple(cells))
+
+
+def test_means_by_two_columns_of_many_keys_are_a_map_with_their_intervals_and_a_scale() -> None:
+    release = made(two_way("fmxyz", "abcd"))
+    (panel,) = panels(release)
+    assert (panel.form, panel.names, panel.columns) == ("map", tuple("fmxyz"), tuple("abcd"))
+    assert (panel.up, panel.across, panel.down) == ("age (years)", "ward", "sex")
+    axes = figure(release).axes[0]
+    written = [text.get_text() for text in axes.texts]
+    assert len(written) == 20
+    assert all(" ± " in text for text in written)
+    (scale,) = axes.child_axes
+    assert scale.get_ylabel() == "age (years)"
+    assert "<image" not in svg(release)
+    wide = made(two_way("fmxyz", "abcdefghi"))
+    assert panels(wide)[0].note.startswith("each ± ")
+    assert " ± " not in "".join(text.get_text() for text in figure(wide).axes[0].texts)
+
+
+def test_shades_are_in_the_order_of_the_numbers_in_grey_too() -> None:
+    from matplotlib.collections import QuadMesh
+
+    (found,) = [one for one in figure(made(two_way("fmxyz", "abcd"))).axes[0].collections if isinstance(one, QuadMesh)]
+    values = np.asarray(found.get_array()).ravel()
+    grey = (np.asarray(found.cmap(found.norm(np.sort(values)))) @ (0.299, 0.587, 0.114, 0.0)).tolist()
+    assert grey == sorted(grey, reverse=True)
+    assert grey[0] - grey[-1] > 0.7
+
+
+def test_means_by_two_columns_one_of_few_keys_are_a_strip_each_in_one_order() -> None:
+    found = panels(made(two_way("fm", "abcd")))
+    assert [panel.form for panel in found] == ["strip", "strip"]
+    assert [panel.title for panel in found] == ["mean(age) by sex, ward · sex f", "mean(age) by sex, ward · sex m"]
+    assert [panel.names for panel in found] == [("d", "c", "b", "a")] * 2
+    assert len({panel.scale.key for panel in found}) == 1
 
 
 def test_bars_of_a_scale_have_the_edges_between_them_in_place_of_names() -> None:

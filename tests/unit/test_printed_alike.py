@@ -24,6 +24,7 @@ from reticent.certificate.render.workbook import workbook
 from reticent.cli import layout
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.statistics.answer import NO_ENDS, Answer, Cell
+from reticent.statistics.comparison import title
 from tests.unit.test_certificate_example import document
 
 DAY = 86_400
@@ -167,3 +168,45 @@ def test_a_workbook_prints_the_same_numbers(answers: list[Answer]) -> None:
             whole = value if interval in ("", "–") else f"{value} (95 % {interval})"
             assert row["printed"] == (whole if isinstance(cell.outcome, Reply) else None)
             assert (row["low"] is None) == (interval in ("", "–"))
+
+
+def test_keys_of_two_columns_are_written_alike_wherever_they_stand() -> None:
+    sexes, places = ("f", "m"), ("Innere, m", "Nord")
+    cells = tuple(
+        Cell((("ward", ward), ("old", old), ("sex", sex)), Reply(Estimate(4.0, 3.0, 5.0, 1.0, 0.0)))
+        for ward in places
+        for old in (True, False)
+        for sex in sexes
+    )
+    answer = Answer("mean(age) by ward, old, sex", cells)
+    made, keys, named = certificate([answer]), "Innere, m · true · f", "ward Innere, m · old true · sex f"
+    assert cells[0].where == keys
+    assert title(answer, cells[0]) == f"{answer.name} · {keys}"
+    assert str(answer).startswith(f"{answer.name} · {named}: ")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reticent.certificate.render.page.svg", lambda _: "")
+        texts = page(made), fragment(made), listing(made)
+    assert all(named in text for text in texts)
+    assert keys in panels.panels(made)[0].names
+    for spelling in (keys, named, "Innere, m, True, f"):
+        assert answer[spelling].cells == (cells[0],)
+
+
+def test_a_table_by_two_columns_stands_once_on_a_page() -> None:
+    cells = tuple(
+        Cell(
+            (("ward", ward), ("sex", sex)), Reply(Estimate(value := 100.0 * at + place, value - 3, value + 3, 3.0, 0.0))
+        )
+        for at, ward in enumerate("abcdefghi", 1)
+        for place, sex in enumerate("fmx", 1)
+    )
+    single = [Answer(name, (Cell((), Reply(Estimate(7.0, 3.0, 9.0, 1.0, 0.0))),)) for name in ("count", "persons")]
+    for names in (("ward", "sex"), ("sex", "ward")):
+        turned = tuple(Cell(tuple((name, dict(cell.label)[name]) for name in names), cell.outcome) for cell in cells)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("reticent.certificate.render.page.svg", lambda _: "")
+            shown = page(certificate([single[0], Answer(f"count by {', '.join(names)}", turned), single[1]]))
+        assert all(shown.count(f">{int(100 * at + place)} ± 3</td>") == 1 for at in range(1, 10) for place in (1, 2, 3))
+        assert (shown.count('<table class="numbers">'), shown.count('<table class="cross">')) == (2, 1)
+        assert "ward down, sex across" in shown  # the longer side goes down
+        assert ">101</td>" not in shown

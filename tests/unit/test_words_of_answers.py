@@ -84,7 +84,7 @@ def test_the_parts_of_a_test_are_named_without_the_name_of_their_axis(made: Rele
         "p-value",
     ]
     assert "test p-value" not in page(made.certificate)
-    assert "[statistic]" in str(made["test(age ~ sex)"])
+    assert "test(age ~ sex) · statistic:" in str(made["test(age ~ sex)"])
 
 
 def test_a_caveat_names_its_answers_and_stands_once(made: Release) -> None:
@@ -111,7 +111,7 @@ def test_a_p_value_that_no_simulated_table_reached_is_at_most_its_floor(
         ),
     )
     of = Certificate.of({**document(), "answers": [answer_to_json(answer)]})
-    assert str(answer).splitlines()[-1] == f"test(age ~ sex) [p-value]: {said}"
+    assert str(answer).splitlines()[-1] == f"test(age ~ sex) · p-value: {said}"
     assert f"p-value {said}" in " ".join(listing(of).split())
     assert f"p-value {said}" in svg(of)
     for text in (page(of), fragment(of), sheet(of)):

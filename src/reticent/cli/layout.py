@@ -114,7 +114,7 @@ def selection(found: Selection) -> TextTable:
 
 def label(cell: Cell, called: Mapping[str, str] | None = None) -> str:
     """``site 3``, ``[0, 5)``: which group and bin a cell is."""
-    from reticent.certificate.render.tables import label_words
+    from reticent.statistics.answer import label_words
 
     return label_words(cell, called or {})
 

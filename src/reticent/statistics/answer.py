@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias
 
 from reticent.data.format import plain
@@ -65,6 +66,8 @@ Label: TypeAlias = tuple[tuple[str, Key], ...]
 P_VALUE: Final[Label] = (("test", "p-value"),)
 NO_INTERVAL: Final = "coefficient without interval"  # the label of one: its ends stand at the value
 SEPARATOR: Final = " · "  # between an answer and the keys of its cell, where both are named
+NAMELESS: Final = ("bin", "test", "coefficient", NO_INTERVAL)  # kinds of label whose key says what it is
+UNCALLED: Final[Mapping[str, str]] = MappingProxyType({})
 CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
 NO_ENDS: Final = "no interval was bought: the ends are those of the possible values"  # a caveat of quantiles
 
@@ -92,14 +95,30 @@ class Cell:
     @property
     def where(self) -> str:
         """Its keys as tables show them: ``north · f``."""
-        return SEPARATOR.join(str(key) for _, key in self.label)
+        return SEPARATOR.join(key_words(key) for _, key in self.label)
 
     @property
     def spellings(self) -> tuple[str, ...]:
         """The texts that name the cell within its answer: ``north, f``, ``north · f`` and ``ward north · sex f``."""
         keys = [str(key) for _, key in self.label]
         named = [str(key) if column == "test" else f"{column} {key}" for column, key in self.label]
-        return ", ".join(keys), SEPARATOR.join(keys), SEPARATOR.join(named)
+        return ", ".join(keys), SEPARATOR.join(keys), SEPARATOR.join(named), self.where, label_words(self)
+
+
+def key_words(key: Key) -> str:
+    """A key as people write it."""
+    return plain(str(key)) if not isinstance(key, bool) else str(key).lower()
+
+
+def label_words(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
+    """``site 1 · sex f``; empty for one number. Bins, coefficients and parts of a test need no name.
+
+    ``called`` has the labels of columns, which stand in place of their names.
+    """
+    return SEPARATOR.join(
+        key_words(key) if name in NAMELESS else f"{plain(called.get(name, name))} {key_words(key)}"
+        for name, key in cell.label
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +400,5 @@ def _bounded(cell: Cell, estimate: Estimate, text: str) -> str:
 
 
 def _line(name: str, cell: Cell, *, bare: bool) -> str:
-    where = " · ".join(str(key) if column == "test" else f"{column} {key}" for column, key in cell.label)
-    title = plain(f"{name} [{where}]" if where else name)
+    title = SEPARATOR.join(filter(None, (plain(name), label_words(cell))))
     return f"{title}: {on_a_line(cell, bare=bare)}"

@@ -24,7 +24,7 @@ from reticent.data.format import nearest
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
-from reticent.statistics.answer import CLIPPED, P_VALUE, SEPARATOR, Answer, Cell
+from reticent.statistics.answer import CLIPPED, P_VALUE, SEPARATOR, Answer, Cell, key_words, label_words
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.total import Sum
@@ -73,20 +73,19 @@ class ReleasedCell:
     @property
     def estimand(self) -> str:
         """The quantity that the cell estimates, with its group or bin."""
-        text, left = self.answer.estimand or self.answer.name, []
+        text, left = self.answer.estimand or self.answer.name, list[tuple[str, Key]]()
         for column, key in self.cell.label:
-            general, own = f", in each group of {column}", f", in {column} {key}"
+            general, own = f", in each group of {column}", f", in {column} {key_words(key)}"
             if general in text:
                 text = text.replace(general, own)
             else:
-                left.append(f"{column} {key}")
-        return f"{text} ({', '.join(left)})" if left else text
+                left.append((column, key))
+        return f"{text} ({label_words(replace(self.cell, label=tuple(left)))})" if left else text
 
 
 def title(answer: Answer, cell: Cell) -> str:
-    """The name of a cell: ``mean(cost) by ward · north``."""
-    where = ", ".join(str(key) for _, key in cell.label)
-    return f"{answer.name}{SEPARATOR}{where}" if where else answer.name
+    """The name of a cell: ``mean(cost) by ward, sex · north · f``."""
+    return SEPARATOR.join(filter(None, (answer.name, cell.where)))
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 
-from reticent.certificate.render.tables import UNCALLED, key_words
 from reticent.data.expression_text import divided
 from reticent.data.format import plain
 from reticent.outcome import Reply, decimals, number
-from reticent.statistics.answer import Answer, Cell, printed
+from reticent.statistics.answer import UNCALLED, Answer, Cell, key_words, printed
 from reticent.statistics.intervals import LEVEL
 from reticent.statistics.statistic import TOTALS
 
@@ -104,14 +103,14 @@ def crossed(answer: Answer, called: Mapping[str, str] = UNCALLED, *, most: int |
         tuple(
             (
                 "total" if row is None else key_words(row),
-                *(_half_width(found[row, column], bare=answer.bare) for column in columns),
+                *(half_width(found[row, column], bare=answer.bare) for column in columns),
             )
             for row in rows
         ),
     )
 
 
-def _half_width(cell: Cell, *, bare: bool) -> str:
+def half_width(cell: Cell, *, bare: bool) -> str:
     """``6.67 ± 0.91``: a number with the longer arm of its interval, to two digits of it."""
     text = printed(cell, bare=bare)
     if text is None or not isinstance(cell.outcome, Reply):

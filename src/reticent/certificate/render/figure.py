@@ -20,7 +20,18 @@ from typing import TYPE_CHECKING, Final
 
 from reticent import calendar
 from reticent.certificate.record import CertificateRecord
-from reticent.certificate.render.panels import Panel, PanelScale, cut, drawable, edges_of, noise_ends, panels
+from reticent.certificate.render.cross import half_width
+from reticent.certificate.render.panels import (
+    COUNTED,
+    MOST_ARMS,
+    Panel,
+    PanelScale,
+    cut,
+    drawable,
+    edges_of,
+    noise_ends,
+    panels,
+)
 from reticent.certificate.render.tables import number, signed
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.statistics.answer import Cell, printed
@@ -28,6 +39,7 @@ from reticent.statistics.answer import Cell, printed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
+    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
     from matplotlib.ticker import MaxNLocator
@@ -338,27 +350,25 @@ def _map(axes: Axes, panel: Panel) -> None:
     """A two-way table as shades of one colour, the darker the more, with its numbers where they fit."""
     import numpy as np
     from matplotlib import colormaps
-    from matplotlib.colors import PowerNorm
 
     rows, bins = len(panel.names), len(panel.columns)
     values = np.full((rows, bins), np.nan)
     for place, estimate in _estimates(panel.cells):
         values[divmod(place, bins)] = estimate.value
-    most = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
-    norm = PowerNorm(0.5, 0.0, most or 1.0, clip=True)
-    shades = colormaps["Blues"].resampled(SHADES)
-    drawn = axes.pcolormesh(values, cmap=shades, norm=norm, edgecolors="white", linewidth=0.6)
-    if bins > WRITTEN:  # else every number is written
-        _shades(axes, drawn, most or 1.0, panel.up)
+    norm = _norm(panel)
+    drawn = axes.pcolormesh(
+        values, cmap=colormaps["Blues"].resampled(SHADES), norm=norm, edgecolors="white", linewidth=0.6
+    )
+    _shades(axes, drawn, panel)
     for place, cell in enumerate(panel.cells):
         row, column = divmod(place, bins)
         value = values[row, column]
         if isinstance(cell.outcome, NoReply):
             axes.text(column + 0.5, row + 0.5, "×", ha="center", va="center", fontsize=8, color=GREY)
         elif bins <= WRITTEN and math.isfinite(value):
-            ink = "white" if norm(max(float(value), 0.0)) > 0.55 else INK
-            size = 7 if bins <= 10 else 5.5
-            axes.text(column + 0.5, row + 0.5, number(value), ha="center", va="center", fontsize=size, color=ink)
+            ink = "white" if norm(float(value)) > 0.55 else INK
+            told, size = _written(cell, panel)
+            axes.text(column + 0.5, row + 0.5, told, ha="center", va="center", fontsize=size, color=ink)
     axes.invert_yaxis()
     _titled(axes, panel)
     axes.set_yticks([row + 0.5 for row in range(rows)], panel.names, parse_math=False)
@@ -369,17 +379,48 @@ def _map(axes: Axes, panel: Panel) -> None:
     _slanted(axes, [panel.columns[place] for place in places])
     if panel.across:
         axes.set_xlabel(panel.across, fontsize=8, color=INK, labelpad=2, parse_math=False)
+    if panel.down:
+        axes.set_ylabel(panel.down, fontsize=8, color=INK, parse_math=False)
     for side in axes.spines.values():
         side.set_visible(False)
 
 
-def _shades(axes: Axes, drawn: QuadMesh, most: float, words: str) -> None:
+def _written(cell: Cell, panel: Panel) -> tuple[str, float]:
+    """The number of a cell of a map, with the arm of its interval where that fits and others differ; and its size."""
+    bins = len(panel.columns)
+    value = number(cell.outcome.value.value) if isinstance(cell.outcome, Reply) else ""
+    if panel.scale.key[0] == COUNTED:
+        return value, 7 if bins <= 10 else 5.5
+    told = signed(half_width(cell, bare=bool(panel.bare)))
+    return (told, 7 if bins <= 6 else 5.5) if bins <= MOST_ARMS else (told.partition(" ")[0], 5.5)
+
+
+def _norm(panel: Panel) -> Normalize:
+    """Shades of counts by their roots, from zero; of other numbers evenly, over no less than an interval is wide."""
+    from matplotlib.colors import Normalize, PowerNorm
+
+    seen = [estimate for _, estimate in _estimates(panel.cells)]
+    most = max((e.value for e in seen), default=0.0)
+    if panel.scale.key[0] == COUNTED:
+        return PowerNorm(0.5, 0.0, max(most, 0.0) or 1.0, clip=True)
+    least = min((e.value for e in seen), default=0.0)
+    if panel.scale.zero:
+        least, most = min(least, 0.0), max(most, 0.0)
+    lack = max(sorted(e.high - e.low for e in seen)[len(seen) // 2] if seen else 1.0, 0.0) - (most - least)
+    room = lack / 2 if lack > 0 else 0.0 if most > least else 0.5
+    return Normalize(least - room, most + room, clip=True)
+
+
+def _shades(axes: Axes, drawn: QuadMesh, panel: Panel) -> None:
     """The scale of the shades of a map, in the margin where other panels have their figures."""
     beside = axes.inset_axes((1.015, 0.05, 0.02, 0.9))
     bar = axes.figure.colorbar(drawn, cax=beside)
-    bar.set_label(words, fontsize=8)
-    beside.tick_params(labelsize=7, length=2)
-    told = _apart(_few().tick_values(0.0, most), most)
+    bar.set_label(panel.up, fontsize=8, color=INK, parse_math=False)
+    beside.tick_params(labelsize=7, length=2, color=GREY, labelcolor=INK)
+    bar.outline.set_linewidth(0.6)
+    low, high = drawn.get_clim()
+    ticks = [float(tick) for tick in _few().tick_values(low, high) if low <= tick <= high]
+    told = _apart(ticks, high) if panel.scale.key[0] == COUNTED else ticks
     bar.set_ticks(told)
     beside.yaxis.set_major_formatter(_formatter(told))
 
@@ -501,7 +542,9 @@ def _legend(shown: Sequence[Panel], left_out: int) -> str:
     if any(panel.reference is not None for panel in shown):
         told.append("dashed: all groups together")
     if any(panel.form == "map" for panel in drawn):
-        told.append("shade: number of rows")
+        maps = [panel for panel in drawn if panel.form == "map" and panel.scale.key[0] != COUNTED]
+        arms = any(len(panel.columns) <= MOST_ARMS for panel in maps)
+        told.append(f"shade: as the bar beside it says{f', ± at {level}' if arms else ''}")
     if any(panel.density is not None for panel in shown):
         told.append("line: density or distribution · band: privacy noise, lighter: noise and sampling, 95 %")
     if left_out:

@@ -8,17 +8,17 @@ outline of the proof. This module says what stands on the page; the templates
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from reticent.certificate.record import NOT_DURABLE, CertificateRecord
 from reticent.certificate.render.card import card
-from reticent.certificate.render.cross import crossed
+from reticent.certificate.render.cross import CrossTable, crossed
 from reticent.certificate.render.figure import IntervalBar, alternative, bar, svg
 from reticent.certificate.render.no_replies import likelier
 from reticent.certificate.render.notes import lines_of, notes
-from reticent.certificate.render.tables import column_words, label_words, labels_of, row_words, signed
+from reticent.certificate.render.tables import column_words, labels_of, row_words, signed
 from reticent.certificate.summary import found, methods, parameters, subject
 from reticent.certificate.verify import audit_words, source_of
 from reticent.outcome import Reply
@@ -26,7 +26,7 @@ from reticent.pages.markup import render, trusted
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import words
-from reticent.statistics.answer import Answer, Cell, printed
+from reticent.statistics.answer import SEPARATOR, Answer, Cell, label_words, printed
 from reticent.statistics.estimand import listed
 
 NO_REPLY_WORDS: Final = (
@@ -36,6 +36,7 @@ NO_REPLY_WORDS: Final = (
     "release and is charged again. A reply is likelier with"
 )
 
+FEW_ACROSS: Final = 6  # columns of a cross table that fit on a page: of more the shorter side is across
 MOST_ACROSS: Final = 40  # columns of a cross table on a page
 MOST_SHOWN: Final = 10_000  # numbers of one answer on a page: a browser lays out no table of many more
 
@@ -51,13 +52,14 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The rows of one answer and its notes; ``single`` where it is one number, and its row has its name."""
+    """The rows of one answer, or its cross table, and its notes; of a ``single`` number the row has its name."""
 
     name: str
     estimand: str
     single: bool
     rows: tuple[AnswerRow, ...]
     notes: tuple[str, ...] = ()
+    cross: CrossTable | None = None  # in place of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +91,9 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
             "let_out": _let_out(certificate),
             "card": card(certificate),
             "level": _level(certificate),
-            "answers": [
+            "tables": _tables(
                 _block(answer, own, labels_of(certificate)) for answer, own in zip(answers, told.each, strict=True)
-            ],
-            "crosses": [
-                (answer.name, cross)
-                for answer in answers
-                if len(answer.cells) <= MOST_SHOWN
-                and (cross := crossed(answer, labels_of(certificate))) is not None
-                and len(cross.heads) <= MOST_ACROSS
-            ],
+            ),
             "columns": column_words(certificate),
             "silent": f"{NO_REPLY_WORDS} {listed(helps, 'or')}." if helps else "",
             "figure": trusted(svg(certificate)) if answers else "",
@@ -177,8 +172,24 @@ def _worded(value: object) -> str:
             return str(value)
 
 
+def _tables(blocks: Iterable[Block]) -> list[list[Block]]:
+    """Answers that share a table: a cross table stands alone."""
+    found: list[list[Block]] = []
+    for block in blocks:
+        if found and block.cross is None and found[-1][0].cross is None:
+            found[-1].append(block)
+        else:
+            found.append([block])
+    return found
+
+
 def _block(answer: Answer, own: tuple[str, ...], called: Mapping[str, str]) -> Block:
     single = len(answer.cells) == 1 and not answer.cells[0].label
+    cross = crossed(answer, called) if len(answer.cells) <= MOST_SHOWN else None
+    if cross is not None and len(cross.heads) > max(len(cross.rows), FEW_ACROSS):
+        cross = cross.turned()
+    if cross is not None and len(cross.heads) <= MOST_ACROSS:
+        return Block(answer.name, answer.estimand, single, (), own, cross)
     rows = (AnswerRow(row_words(answer, cell, called), _numbers(answer, cell)) for cell in answer.shown[:MOST_SHOWN])
     more = _more(answer, "the files .csv and .json have all")
     return Block(answer.name, answer.estimand, single, tuple(rows), (*own, *more))
@@ -201,7 +212,7 @@ def _bar_rows(answer: Answer, called: Mapping[str, str]) -> Sequence[AnswerRow]:
     if answer.name.startswith("test("):
         replies = replies[:1]
     span = (min(e.low for e in replies), max(e.high for e in replies)) if replies else None
-    names = (" · ".join(part for part in (answer.name, label_words(cell, called)) if part) for cell in cells)
+    names = (SEPARATOR.join(part for part in (answer.name, label_words(cell, called)) if part) for cell in cells)
     return [
         AnswerRow(name, _numbers(answer, cell), _drawn(cell, span)) for name, cell in zip(names, cells, strict=True)
     ]

@@ -6,7 +6,7 @@ Answers of one kind and unit share an axis: a statistic states its kind, and the
 numbers of one kind and unit share a panel. Groups of an answer have one of their own on the same scale, sorted by their
 values. A line shows the answer for all rows where the release has it. Counts and sums of groups add up to that, so they
 have a scale of their own, from zero. Groups of counts are a heat map where both sides are lists, and small multiples
-where one side is a scale.
+where one side is a scale. Other numbers by two columns are small multiples where one has few keys, else a heat map.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from reticent.certificate.record import CertificateRecord
-from reticent.certificate.render.tables import UNCALLED, key_words, label_words, number, signed
+from reticent.certificate.render.cross import half_width
+from reticent.certificate.render.tables import number, signed
+from reticent.data.expression_text import divided
 from reticent.data.format import plain
 from reticent.errors import Refusal
 from reticent.outcome import Estimate, NoReply, Reply
-from reticent.statistics.answer import Answer, Cell, printed
+from reticent.statistics.answer import SEPARATOR, UNCALLED, Answer, Cell, key_words, label_words, printed
+from reticent.statistics.statistic import TOTALS
 
 if TYPE_CHECKING:
     from reticent.statistics.statistic import Statistic
@@ -34,6 +37,8 @@ Form: TypeAlias = Literal["strip", "bars", "multiples", "map", "density"]
 MOST_ROWS: Final = 60
 MOST_BARS: Final = 1000
 MOST_MULTIPLES: Final = 12
+MOST_ARMS: Final = 8  # columns of a map whose intervals are written into it
+FEW: Final = 3  # keys of a column for which numbers by two columns are a strip each; of more they are a map
 LARGEST: Final = 1e100  # beyond it a number is in the table only
 UNITS_OF: Final = {"share": "share", "rows": "rows", "persons": "persons"}
 BIN: Final = re.compile(r"\[(\S+), (\S+)[)\]]")
@@ -44,6 +49,7 @@ PLURALS: Final = (
 ABOUT_ZERO: Final = "effect"
 ADDITIVE: Final = ("count", "persons", "sum")  # the answer for all rows is the sum of groups: their reference is zero
 GROUPS: Final = "groups"
+COUNTED: Final = "bars"  # kind of a scale of numbers of rows by bins
 ROW_NAME: Final = 28  # characters
 LINE: Final = 36
 SCALE_OF_GROUPS: Final = re.compile(r"(cut|year|quarter|month|week|day|weekday|hour|minute)\(")
@@ -72,6 +78,7 @@ class Panel:
     columns: tuple[str, ...] = ()  # of a map, and of the bars of small multiples; ``cells`` lie row by row
     across: str = ""  # words at the horizontal axis of bars, and of a map
     up: str = ""
+    down: str = ""  # words at the vertical axis of a map
     density: Density | None = None
     bare: frozenset[int] = frozenset()  # places of cells without an interval, whose ends say nothing
 
@@ -91,7 +98,7 @@ class Panel:
             case "multiples":
                 return 0.55 + 1.5 * -(-len(self.names) // 3)
             case "map":
-                return 0.95 + 0.24 * max(len(self.names), 3)
+                return 0.95 + 0.24 * max(len(self.names), 4)
             case "density":
                 return 3.1 if self.density is None or len(self.density.axes) == 1 else 4.2
 
@@ -148,8 +155,10 @@ def row_name(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
         return "total"
     if len(cell.label) == 1:
         return cut(label_words(cell, called), ROW_NAME)
+    if len(cell.where) <= 34:
+        return cell.where
     each = max(34 // len(cell.label) - 3, 6)
-    return " · ".join(cut(key_words(key), each) for _, key in cell.label)
+    return SEPARATOR.join(cut(key_words(key), each) for _, key in cell.label)
 
 
 def in_lines(name: str) -> str:
@@ -206,7 +215,7 @@ def _panels(answer: Answer, declared: Mapping[str, Any], overall: Mapping[str, f
         scale = _scale(answer.name, asked, declared)
         if asked is not None and asked.verb in ADDITIVE and answer.cells[0].label:
             scale, overall = replace(scale, key=(*scale.key, GROUPS), zero=True), {}
-        yield _strip(answer, scale, overall, declared)
+        yield from _two_way(answer, scale, declared) or [_strip(answer, scale, overall, declared)]
 
 
 def _asked(name: str) -> Statistic | None:
@@ -280,6 +289,57 @@ def _strip(answer: Answer, scale: PanelScale, overall: Mapping[str, float], decl
     note = f"{len(cells) - MOST_ROWS} more in the table" if len(cells) > MOST_ROWS else ""
     names = _row_names(cells[:MOST_ROWS], called)
     return Panel("strip", cut(name, 60), scale, names, cells[:MOST_ROWS], note, overall.get(every), bare=bare)
+
+
+def _two_way(answer: Answer, scale: PanelScale, declared: Mapping[str, Any]) -> list[Panel]:
+    """Numbers by two columns: a strip for each of few keys, in one order, else a map; empty for others."""
+    labels = [dict(cell.label) for cell in answer.cells]
+    columns = [*labels[0]] if labels else []
+    groups = divided(answer.name.rpartition(" by ")[2].removesuffix(TOTALS))
+    if len(columns) != 2 or groups != columns or any(label.keys() != labels[0].keys() for label in labels):
+        return []
+    at = {tuple(label.values()): cell for label, cell in zip(labels, answer.cells, strict=True)}
+    sides = [[*dict.fromkeys(label[column] for label in labels)] for column in columns]
+    dated = any(isinstance(cell.outcome, Reply) and cell.outcome.value.step for cell in answer.cells)
+    if len(at) < len(sides[0]) * len(sides[1]) or min(map(len, sides)) < 2:
+        return []
+    few = min((0, 1), key=lambda side: len(sides[side]))
+    title, called = plain(answer.name), _called(declared)
+    if len(sides[few]) <= FEW or dated or max(map(len, sides)) > MOST_ROWS:
+        rows = [[at[(one, key) if few == 0 else (key, one)] for one in sides[few]] for key in sides[1 - few]]
+        if not _ordered(columns[1 - few], declared):
+            rows.sort(key=_by_sum)
+        names = tuple(cut(key_words(row[0].label[1 - few][1]), ROW_NAME) for row in rows[:MOST_ROWS])
+        bare = frozenset(range(len(rows))) if answer.bare else frozenset[int]()
+        note = f"{len(rows) - MOST_ROWS} more in the table" if len(rows) > MOST_ROWS else ""
+        return [
+            Panel(
+                "strip",
+                f"{cut(title, 60)} · {cut(f'{called.get(columns[few], columns[few])} {key_words(one)}', 28)}",
+                scale,
+                names,
+                tuple(row[place] for row in rows[:MOST_ROWS]),
+                note,
+                bare=bare,
+            )
+            for place, one in enumerate(sides[few])
+        ]
+    names, across = (tuple(cut(key_words(key), 24) for key in side) for side in sides)
+    cells = tuple(at[row, column] for row in sides[0] for column in sides[1])
+    down, along = (_named(column, declared) for column in columns)
+    silent = any(isinstance(cell.outcome, NoReply) for cell in cells)
+    known = [(e.high - e.low, half_width(cell, bare=answer.bare)) for cell in cells if (e := drawable(cell))]
+    told = [text.rpartition("± ")[2] for _, text in (min(known), max(known))] if known and not answer.bare else []
+    arms = [f"each ± {' to '.join(dict.fromkeys(told))} at 95 %"] if told and len(across) > MOST_ARMS else []
+    note = "; ".join([*arms, *(["× is no reply"] if silent else [])])
+    words = scale.label or (answer.name.partition("(")[0] if scale.key[0] == "" else scale.key[0])
+    return [Panel("map", cut(title, 60), scale, names, cells, note, None, across, along, words, down)]
+
+
+def _by_sum(row: Sequence[Cell]) -> tuple[bool, float]:
+    """Order of rows of several numbers: by their sum, the largest first, and those without a number last."""
+    found = [estimate.value for cell in row if (estimate := drawable(cell)) is not None]
+    return not found, -sum(found) / max(len(found), 1)
 
 
 def _row_names(cells: Sequence[Cell], called: Mapping[str, str]) -> tuple[str, ...]:
@@ -358,7 +418,7 @@ def _counts(answer: Answer, asked: Statistic | None, declared: Mapping[str, Any]
     rows = tuple(groups)
     bins = tuple(_bin(cell) for cell in groups[rows[0]])
     cells = tuple(cell for found in groups.values() for cell in found)
-    scale = PanelScale(("bars", answer.name))
+    scale = PanelScale((COUNTED, answer.name))
     even = len(cells) == len(rows) * len(bins)
     if len(rows) == 1 or not even:
         for where, found in groups.items():
@@ -371,7 +431,11 @@ def _counts(answer: Answer, asked: Statistic | None, declared: Mapping[str, Any]
         kept = cells[: MOST_ROWS * len(bins)]
         more = f"{len(rows) - MOST_ROWS} more in the table" if len(rows) > MOST_ROWS else ""
         note = "; ".join(part for part in (_same_noise(kept), more) if part)
-        yield Panel("map", title, scale, names[:MOST_ROWS], kept, note, None, bins, across)
+        first, down = [cell.label[:-1] for cell in answer.cells[:: len(bins)]], ""
+        if len(first[0]) == 1:  # said at the axis, and not on every row
+            down = _named(first[0][0][0], declared)
+            names = tuple(cut(key_words(label[0][1]), 24) for label in first)
+        yield Panel("map", title, scale, names[:MOST_ROWS], kept, note, None, bins, across, down=down)
     elif len(rows) <= MOST_MULTIPLES:
         yield Panel("multiples", title, scale, names, cells, _crossed(cells, bins), None, bins, across)
     else:

@@ -11,7 +11,6 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from types import MappingProxyType
 from typing import Final
 
 from reticent import outcome
@@ -19,12 +18,10 @@ from reticent.certificate.record import CertificateRecord
 from reticent.data.format import plain
 from reticent.data.schema import Key
 from reticent.outcome import Estimate, EstimateText, NoReply, Reply
-from reticent.statistics.answer import NO_INTERVAL, Answer, Cell, on_a_line
+from reticent.statistics.answer import UNCALLED, Answer, Cell, key_words, label_words, on_a_line
 
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 INCOMPLETE: Final = ("incomplete", "incomplete_low", "incomplete_high")
-NAMELESS: Final = ("bin", "test", "coefficient", NO_INTERVAL)  # kinds of label whose key says what it is
-UNCALLED: Final[Mapping[str, str]] = MappingProxyType({})
 FORMULA: Final = "=+-@＝＋－＠\t\r\n"
 
 
@@ -42,22 +39,6 @@ def number(value: float, places: int | None = None) -> str:
 def signed(text: str) -> str:
     """Text of one number, or of an interval, with minus signs in place of hyphens: ``−2.9 to −1.1``."""
     return " to ".join(f"−{part[1:]}" if part.startswith("-") else part for part in text.split(" to "))
-
-
-def key_words(key: Key) -> str:
-    """A key as people write it."""
-    return plain(str(key)) if not isinstance(key, bool) else str(key).lower()
-
-
-def label_words(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
-    """``site 1 · sex f``; empty for one number. Bins, coefficients and parts of a test need no name.
-
-    ``called`` has the labels of columns, which stand in place of their names.
-    """
-    return " · ".join(
-        key_words(key) if name in NAMELESS else f"{plain(called.get(name, name))} {key_words(key)}"
-        for name, key in cell.label
-    )
 
 
 def row_words(answer: Answer, cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:

@@ -21,7 +21,7 @@ from reticent.privacy.convert import as_approx, rho_within
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough, show
 from reticent.statistics import public_facts, ranks
-from reticent.statistics.answer import NO_ENDS, Answer, Label
+from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label, label_words
 from reticent.statistics.column_step import GroupResult, PlannedStep
 from reticent.statistics.context import ExpectedAccuracy, Setting, ShapeWidths, Step
 from reticent.statistics.estimand import kept, subject
@@ -275,7 +275,7 @@ class Groups:
     def __call__(self, result: QueryResult) -> Sequence[Group]:
         if self.keys is None:
             return [Group("", counts) for counts in result.ranks]
-        named = [", ".join(f"{name} {key}" for name, key in label) for label in self.keys.labels]
+        named = [label_words(Cell(label, NO_REPLY)) for label in self.keys.labels]
         return [Group(name, c) for name, c in zip(named, result.ranks, strict=True)]
 
 
