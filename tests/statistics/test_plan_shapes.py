@@ -17,6 +17,7 @@ import reticent as rt
 from reticent.data.schema import Column
 from reticent.outcome import Reply
 from reticent.statistics.context import ExpectedAccuracy
+from reticent.statistics.quantiles import shapes
 from tests.support.same_noise import same_noise as same_noise
 
 CLOSE = 1.2
@@ -131,6 +132,31 @@ def test_no_column_of_few_values_has_more_noise_than_its_plan_tells(name: str, q
         widths = [one.value.noise for one in found if isinstance(one, Reply)]
         every = [noise for _, noise, _ in planned.others if noise is not None]
         assert fmean(widths) <= max(every) * CLOSE, (epsilon, fmean(widths), every)
+
+
+@pytest.mark.parametrize("question", ["quantiles(x, 0.25 0.5 0.75)", "iqr(x)"])
+@pytest.mark.parametrize("name", ["even", "many at one bound", "rounded values"])
+def test_levels_drawn_together_are_planned_as_wide_as_their_ends_reach_among_ties(name: str, question: str) -> None:
+    """Ends that aim beyond the next quantile reach to its end, or to the bounds: four times as far as was told."""
+    rows, whole = 1_000, name != "rounded values"
+    shape = next(one for one in (*shapes.OTHERS, shapes.rounded(0.25, shapes.ROUNDED)) if one.name == name)
+    values = 100.0 * np.clip([shape.at(level) for level in np.random.default_rng(5).random(rows)], 0, 1)
+    study = rt.study(
+        {"x": np.round(values) if whole else values},
+        adjacency="add_remove",
+        columns={"x": rt.integer(0, 100) if whole else rt.real(0, 100)},
+        budget=1000,
+        override="a test",
+    )
+    planned = study.plan([question], epsilon="0.65", people=rows).lines[0].expected
+    others = {shape: noise for shape, noise, _ in planned.others}
+    expected = others.get(name) or planned.noise
+    found = [study.release([question], epsilon="0.65")[question] for _ in range(RUNS)]
+    seen = fmean(
+        max(cell.outcome.value.noise for cell in one.cells if isinstance(cell.outcome, Reply)) for one in found
+    )
+    assert expected is not None
+    assert expected / 1.4 <= seen <= expected * 1.4, (expected, seen)
 
 
 def test_the_planned_number_is_still_that_of_the_usual_shape() -> None:

@@ -21,13 +21,28 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.candidates import FINE, FINEST, LEAST, MOST, REACH, USUAL, Cells, Segment, coarser, even, numbered
+from reticent.data.candidates import (
+    FINE,
+    FINEST,
+    LEAST,
+    MOST,
+    REACH,
+    USUAL,
+    Cells,
+    Segment,
+    coarser,
+    even,
+    moved,
+    numbered,
+)
 from reticent.data.table import Counts
 from reticent.privacy.numbers import rough
 from reticent.statistics.ranks import Runs, cell_share, runs
 
 WIDER: Final = 4  # binades that the candidates reach beyond the magnitude
 SPREADS: Final = 10**6  # values this many times their spread away from 0, or within bounds as wide, are told
+NEAR: Final = 10**3  # the same of values that a wide interval shall say something of
+AT_BOUNDS: Final = 64
 UNKNOWN: Final = 24  # bits of the candidates where ties were not asked for; FINE where there are, else FINEST
 DOUBLES: Final = 57  # bits of the range of whole numbers: doubles hold them up to 2^53
 
@@ -129,11 +144,39 @@ def candidates(base: Cells, binade: int | None, *, tied: bool | None, most: int 
     return numbered(made, most)
 
 
-def share(base: Cells, among: Cells, *, tied: bool | None) -> float:
+def with_ends(base: Cells, among: Cells) -> Cells:
+    """Even candidates within bounds, of which the two of the bounds weigh an ``AT_BOUNDS``-th of all.
+
+    An end that leaves the data at a bound at which many values lie is that bound then, and not a cell beside it. What
+    else is drawn there lies outwards of all values.
+
+    Parameters
+    ----------
+    base : Cells
+        Candidates of the column.
+    among : Cells
+        Candidates of the draw.
+
+    Returns
+    -------
+    Cells
+    """
+    if base.free or len(among.segments) > 1:
+        return among
+    first, last = (int(at) for at in moved(base, among, np.array([base.lowest, base.highest], dtype=np.int64)))
+    weight = (among.highest - among.lowest + 1) // AT_BOUNDS
+    if weight <= 1 or not among.lowest <= first < last <= among.highest:
+        return among
+    parts = [(among.lowest, first, 1), (first, first + 1, weight), (first + 1, last, 1), (last, last + 1, weight)]
+    parts.append((last + 1, among.highest + 1, 1))
+    return replace(among, segments=tuple(Segment(*part) for part in parts if part[0] < part[1]))
+
+
+def share(base: Cells, among: Cells, *, tied: bool | None, spreads: int = SPREADS) -> float:
     """The least share of the candidates that the values a draw aims at are taken to have.
 
     For tied values it is the share of one cell. For others it is the share of a column's spread. That column lies
-    ``SPREADS`` times its spread away from 0, or in the middle of bounds so far apart. Under the prior it is the share
+    ``spreads`` times its spread away from 0, or in the middle of bounds so far apart. Under the prior it is the share
     of a cell of 2^-20 of a binade.
 
     Parameters
@@ -144,6 +187,8 @@ def share(base: Cells, among: Cells, *, tied: bool | None) -> float:
         Candidates of the draw.
     tied : bool or None
         True if values are tied, False if not, None if it is not known.
+    spreads : int
+        How many of its spreads the column lies away from 0.
 
     Returns
     -------
@@ -155,7 +200,7 @@ def share(base: Cells, among: Cells, *, tied: bool | None) -> float:
     single = 1.0 / sum((s.stop - s.first) * s.weight for s in among.segments)
     if tied is not False:
         return single
-    return max(single, 1.0 / ((2 << (WIDER if base.free else 0)) * SPREADS))
+    return max(single, 1.0 / ((2 << (WIDER if base.free else 0)) * spreads))
 
 
 def rarest(base: Cells) -> float:

@@ -58,6 +58,7 @@ from reticent.statistics.intervals import (
     two_laplace_tail,
 )
 from reticent.statistics.magnitude import (
+    NEAR,
     at_the_end,
     between,
     by_binade,
@@ -68,6 +69,7 @@ from reticent.statistics.magnitude import (
     share,
     usual_binade,
     usual_share,
+    with_ends,
 )
 from reticent.statistics.possible import Ends, nearest, possible
 from reticent.statistics.quantiles import shapes
@@ -88,6 +90,10 @@ SQUARE_SHARE: Final = Fraction(1, 20)  # of a quantile's epsilon, for the square
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
 GUESSED: Final = 1e-2  # the same of a draw here, where values are as few, and as far from 0, as a reply is given for
 FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
+TOLD: Final = 2e-2  # noise alone is as many ties, up or down, with this probability
+PERHAPS: Final = 3e-1  # the same where values are few: one atom of many of them would not be told
+LUCKY: Final = 5e-2  # the same of values too few to be told from the candidates, where an interval is wide and holds
+LESS: Final = two_laplace_tail(LUCKY) / two_laplace_tail(FLATTERED)
 CROWD: Final = 8  # values equal to fewer others than this are no ties: an end may well stop within so many ranks
 TIES: Final = "many values are equal: the interval allows for gaps beside them, and covers more than 95 %"
 UNWEIGHTED: Final = WeightShape("", (1.0, 1.0, 1.0))
@@ -135,12 +141,19 @@ class GroupSize:
 
     ``surely`` is a lower confidence bound of the number of values. ``tied`` is None where ties were not counted. Values
     of weighted rows count as their weights. ``variance`` is that of the sampling error of a rank, where it was bought.
+    ``perhaps`` tells of ties that may be noise: where values are few, they are taken for ties.
     """
 
     values: float
     tied: bool | None
     surely: float
     variance: float | None = None
+    perhaps: bool = False
+
+    @property
+    def likely(self) -> float:
+        """Number of values that noise makes of fewer with probability ``LUCKY`` at most."""
+        return max(self.values - LESS * (self.values - self.surely), 0.0)
 
 
 def values_and_ties(data: Counts, crowd: int, *, replaced: bool) -> tuple[int, int]:
@@ -185,9 +198,8 @@ def size_of(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool) -> G
     """
     first, ties = pair
     values = (first + ties) / (2.0 if replaced else 1.0)
-    return GroupSize(
-        values, ties > max(mechanism.radius(0.02), TIED * values), values - unsure(mechanism, replaced=replaced)
-    )
+    tied, perhaps = (ties > max(mechanism.radius(beta), TIED * values) for beta in (TOLD, PERHAPS))
+    return GroupSize(values, tied, values - unsure(mechanism, replaced=replaced), perhaps=perhaps)
 
 
 def unsure(mechanism: Geometric, *, replaced: bool) -> float:
@@ -352,12 +364,12 @@ class QuantileStep:
             return [GroupSize(float(self.units or 0), None, float(self.units or 0)) for _ in result.ranks]
         held = [values_and_ties(data, self.pricing.crowd, replaced=replaced) for data in result.ranks]
         if self.units is not None:
-            beyond = mechanism.radius(0.02)
-            drawn = noisy([(more,) for _, more in held], mechanism, entropy)
-            units = float(self.units)
-            return [GroupSize(units, more > max(beyond, TIED * units), units) for (more,) in drawn]
+            drawn, units = noisy([(more,) for _, more in held], mechanism, entropy), float(self.units)
+            told, perhaps = (max(mechanism.radius(beta), TIED * units) for beta in (TOLD, PERHAPS))
+            return [GroupSize(units, more > told, units, perhaps=more > perhaps) for (more,) in drawn]
         found = (size_of(pair, mechanism, replaced=replaced) for pair in noisy(held, mechanism, entropy))
-        return [GroupSize(one.values / self._unit, one.tied, one.surely / self._unit) for one in found]
+        unit = self._unit
+        return [replace(one, values=one.values / unit, surely=one.surely / unit) for one in found]
 
     @property
     def _replaced(self) -> bool:
@@ -369,9 +381,13 @@ class QuantileStep:
     ) -> tuple[list[Outcome[Estimate]], list[str]]:
         """The outcomes of one group, and what its released numbers say of them; ``squared`` are squares of weights."""
         declined: list[Outcome[Estimate]] = [NO_REPLY] * (1 if self.spread else len(self.levels))
+        few = self._few(size)
+        if few and size.perhaps and not self._value_first(self.pricing.plain):
+            size = replace(size, tied=True)
         if not self._all_feasible(size):
             return declined, []
         among = self._among(data, size, entropy)
+        among = with_ends(self.cells, among) if few and size.tied is False else among
         if not self._all_feasible(size, among):
             return declined, []
         drawn = self._quantiles(data, squared, size, among, entropy)
@@ -531,7 +547,7 @@ class QuantileStep:
     # --- the rule of refusal ------------------------------------------------------------------------------------------
 
     def feasible(self, level: Fraction, size: GroupSize, among: Cells | None = None) -> bool:
-        """Tell if every draw falls among the data, but for probability GUESSED.
+        """Tell if the interval holds as often as it says, and is likely to say something.
 
         A cell beyond all the data scores b times its distance in ranks. So all such cells together are drawn with
         probability at most exp(-rate ranks) / share. ``share`` is the part of the candidates near the wanted quantile.
@@ -551,31 +567,62 @@ class QuantileStep:
         bool
             False where the answer would be no reply.
         """
-        if among is None:
-            among = candidates(self.cells, 1 if self.cells.free else None, tied=size.tied)
+        if self._among_data(level, size, among):
+            return True
+        return not self._value_first(self.pricing.way(size)) and self._holds(level, size, among)
+
+    def _supposed_cells(self, size: GroupSize, among: Cells | None) -> Cells:
+        """The candidates, or those of a usual magnitude before it is known."""
+        return among or candidates(self.cells, 1 if self.cells.free else None, tied=size.tied)
+
+    def _among_data(self, level: Fraction, size: GroupSize, among: Cells | None = None) -> bool:
+        """Tell if every draw falls among the data, but for probability GUESSED."""
+        among = self._supposed_cells(size, among)
         way, surely, outside = self.pricing.way(size), max(size.surely, 0.0), float(min(level, 1 - level))
         part = share(self.cells, among, tied=size.tied)
 
-        def among_data(mechanism: Exponential, ranks: float) -> bool:
+        def enough(mechanism: Exponential, ranks: float) -> bool:
             rate = self.rate(mechanism, level)
             return rate * ranks >= _needed(part, rate * surely, size)
 
-        def among_binades(mechanism: Exponential) -> bool:
-            ranks = surely * float(1 - self._far)
-            return self.rate(mechanism, self._far) * ranks >= math.log(1.0 / (GUESSED * usual_share(self.cells)))
-
-        if not all(among_binades(one) for one in self._magnitude()):
+        if not self._among_binades(surely):
             return False
-        if self._value_first(way) and not among_data(self._value(level, way)[0], surely * outside):
+        if self._value_first(way) and not enough(self._value(level, way)[0], surely * outside):
             return False
         if not self._interval:
             return True
-        ranks = surely * outside - float(self._shift(level, size, among))
-        return among_data(self._ends(level, way)[0], ranks)
+        return enough(self._ends(level, way)[0], surely * outside - float(self._shift(level, size, among)))
+
+    def _among_binades(self, values: float) -> bool:
+        """Tell if the magnitude is one of the data, but for probability GUESSED."""
+        least = math.log(1.0 / (GUESSED * usual_share(self.cells)))
+        return all(self.rate(one, self._far) * values * float(1 - self._far) >= least for one in self._magnitude())
+
+    def _holds(self, level: Fraction, size: GroupSize, among: Cells | None) -> bool:
+        """Tell if the ends fall on their own sides of the quantile, and among values of a usual spread.
+
+        An end aims D ranks away from the level. Beyond the data on its own side it makes the interval wide. It misses
+        on the other side alone, and all the data and D more ranks lie before that. Ties have a D that misses seldom
+        wherever it ends, if it ends among the data.
+        """
+        among = self._supposed_cells(size, among)
+        end, outside = self._ends(level, self.pricing.way(size))[0], float(min(level, 1 - level))
+        rate, shift = self.rate(end, level), float(self._shift(level, size, among))
+        far = _needed(share(self.cells, among, tied=size.tied), rate * size.likely, size)
+        near = _needed(share(self.cells, among, tied=False, spreads=NEAR), rate * max(size.values, 0.0), size)
+        return (
+            self._among_binades(size.likely)
+            and rate * (size.likely * outside + shift) >= far
+            and rate * (max(size.values, 0.0) * outside - shift) >= near
+        )
 
     def _all_feasible(self, size: GroupSize, among: Cells | None = None) -> bool:
         """Tell if every quantile gives a reply."""
         return all(self.feasible(level, size, among) for level in self.levels)
+
+    def _few(self, size: GroupSize) -> bool:
+        """Tell if some draw may leave the data."""
+        return not all(self._among_data(level, size) for level in self.levels)
 
     def gives_a_reply(self, most: int) -> bool:
         """Tell if so many values would be enough."""
@@ -672,6 +719,8 @@ class QuantileStep:
             shift = float(self._shift(level, supposed, among)) if self._interval else max(away + ranks, 1.0)
             if tied and self._interval:
                 away = shift - ranks
+            if shape is None and tied and not self.cells.free:
+                shape = shapes.NORMAL  # ends among ties are so far apart that its density at the level does not tell
             if shape is None:
                 slope = (1.0 if self.cells.free else self._width / 6.0) / (size * shapes.normal_density(q))
             else:

@@ -7,6 +7,7 @@ those of the intervals, with the population in place of what was drawn.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Final, TypeAlias, assert_never
@@ -14,7 +15,7 @@ from typing import Final, TypeAlias, assert_never
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.magnitude import candidates, usual_binade
 from reticent.statistics.quantiles.quantile_step import GroupSize
-from reticent.statistics.quantiles.shapes import OTHERS, TIED, ColumnShape, ties_expected
+from reticent.statistics.quantiles.shapes import OTHERS, ROUNDED, TIED, ColumnShape, rounded, ties_expected
 from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.tails import allowed, stretch
 from reticent.statistics.unbounded import clipped_mean, trimmed_mean
@@ -185,7 +186,8 @@ def in_other_shapes(
     asked: list[tuple[str, ColumnShape | None, bool]] = []
     if heaped and not usually_tied:
         asked.append((HEAPED, None, True))
-    for one in OTHERS:
+    values = min(ROUNDED, round(1.0 / step) + 1) if step else ROUNDED
+    for one in (*OTHERS, rounded(float(joint.levels[0]), values)):
         ties = radius is not None and n * one.tied(n, step, CROWD) > max(radius, TIED * n)
         asked += [(one.name, one, ties)] if heaped or not ties else []
     found: list[tuple[str, tuple[float, float]]] = []
@@ -269,16 +271,16 @@ def of_quantiles(
     pair of float, or None
         In standard deviations; None where there would be no reply.
     """
-    if not made.feasible(supposed(made.census, n)):
+    size = supposed(made.census, n)
+    if not made.feasible(size):
         return None
+    ends = _ends(made, n, spread, shape, ties=ties, sure=made.sure(size)) if made.wanted else None
     noise = sampling = 0.0
     for q in made.levels:
         ranks = normal_half_width(made.terms.together * n * float(q * (1 - q)))
         moved = half_width(NONE, [made.errors[q] / math.sqrt(2.0)])
         slope = _slope(float(q), n, shape, moved + ranks)
-        widths = moved * slope, ranks * slope
-        if ties and made.wanted:
-            widths = _among_ties(made, q, n, spread, shape)
+        widths = (moved * slope, ranks * slope) if ends is None else _parts(made, q, n, ends)
         noise, sampling = max(noise, widths[0]), max(sampling, widths[1])
     return noise, sampling
 
@@ -305,34 +307,91 @@ def of_spread(
     pair of float, or None
         In standard deviations; None where there would be no reply.
     """
-    joint = made.joint
-    if not joint.feasible(supposed(joint.census, n)):
+    joint, size = made.joint, supposed(made.joint.census, n)
+    if not joint.feasible(size):
         return None
+    ends = _ends(joint, n, spread, shape, ties=ties, sure=joint.sure(size)) if joint.wanted else None
+    if ends is not None:
+        return _of_both(joint, n, ends, sure=joint.sure(size))
     low, _, high = (float(q) for q in joint.levels)
     values = joint.terms.together * n
     reach = {q: normal_half_width(values * float(q * (1 - q))) + joint.own[q] for q in joint.levels}
     slopes = {q: _slope(float(q), n, shape, reach[q]) for q in joint.levels}
-    if ties and joint.wanted:
-        one, two = (_among_ties(joint, q, n, spread, shape) for q in (joint.levels[0], joint.levels[-1]))
-        return one[0] + two[0], one[1] + two[1]
     noise = half_width(NONE, [slopes[q] * joint.own[q] for q in (joint.levels[0], joint.levels[-1])])
     first, third = (math.sqrt(values * float(q * (1 - q))) * slopes[q] for q in (joint.levels[0], joint.levels[-1]))
     alike = low * (1.0 - high) / math.sqrt(low * (1.0 - low) * high * (1.0 - high))
     return noise, normal_half_width(first**2 + third**2 - 2.0 * alike * first * third)
 
 
-def _among_ties(
-    made: JointQuantiles, q: Fraction, n: float, spread: float | None, shape: ColumnShape | None
-) -> tuple[float, float]:
-    """Half-widths at a level among tied values, in standard deviations: the ends are drawn among even cells."""
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Ends and values of the levels, in standard deviations, and the ranks between ends and levels."""
+
+    at: dict[Fraction, tuple[float, float]]
+    shift: dict[Fraction, float]
+    values: dict[Fraction, float]
+
+
+def _ends(
+    made: JointQuantiles, n: float, spread: float | None, shape: ColumnShape | None, *, ties: bool, sure: bool
+) -> _Ends | None:
+    """The ends of intervals that allow for ties, or for values outwards of the data; None where neither is so."""
+    if sure and not ties:
+        return None
     apart = NORMAL.inv_cdf(float(made.levels[-1])) - NORMAL.inv_cdf(float(made.levels[0]))
     step = apart / (1.5 * FINE * math.sqrt(max(n, 16.0)))  # a step is a power of 2: from half to all of the finest
     if spread is not None and made.cells.step is not None:
         step = max(step, 2.0 ** math.ceil(math.log2(float(made.cells.step))) / spread)
-    shift = made.shift_among_ties(q, n, 1.0 / (2.0 + (1.0 + 2.0 * REACH) * max(apart / step, 1.0)))
-    half = shift * _slope(float(q), n, shape, shift) + step / 2.0  # an interval has the cells of its ends in it
-    sampling = normal_half_width(made.terms.together * n * float(q * (1 - q))) / shift
-    return half * (1.0 - sampling), half * sampling
+    part = 1.0 / (2.0 + (1.0 + 2.0 * REACH) * max(apart / step, 1.0))
+    shift = {q: made.shift_among_ties(q, n, part) if ties else made.shift_apart(q, n) for q in made.wanted}
+    away = {q: ranks / n for q, ranks in shift.items()}
+
+    def end(q: Fraction, *, upper: bool) -> float:
+        level = made.expected_end(q, away, upper=upper, sure=sure)
+        side, most = (1.0 if upper else -1.0), DEVIATIONS / 2.0 if spread is not None else math.inf
+        if level is None:
+            return side * most
+        if 0.0 < level < 1.0:
+            return _at(level, shape) + side * step / 2.0  # an interval has the cells of its ends in it
+        # beyond all values: anywhere from them to the last of the cells about the quantiles
+        outer, other = (
+            _at(float(one), shape) for one in (made.levels[-1 if upper else 0], made.levels[0 if upper else -1])
+        )
+        last = outer + REACH * (outer - other)
+        few = made.end_error / n  # as few values are no obstacle to an end
+        return side * min(side * (last + _at(min(max(level, few), 1.0 - few), shape)) / 2.0, most)
+
+    found = {q: (end(q, upper=False), end(q, upper=True)) for q in made.wanted}
+    return _Ends(found, shift, {q: _at(float(q), shape) for q in made.wanted})
+
+
+def _at(level: float, shape: ColumnShape | None) -> float:
+    """A quantile in standard deviations of the usual shape, from the middle of bounds; cut to them."""
+    level = min(max(level, 1e-9), 1.0 - 1e-9)
+    if shape is None:
+        return min(max(NORMAL.inv_cdf(level), -DEVIATIONS / 2.0), DEVIATIONS / 2.0)
+    return DEVIATIONS * (min(max(shape.at(level), 0.0), 1.0) - 0.5)
+
+
+def _parts(made: JointQuantiles, q: Fraction, n: float, ends: _Ends) -> tuple[float, float]:
+    """Noise and sampling of one level: together half of its interval, by the ranks of sampling in it."""
+    low, high = ends.at[q]
+    half, ranks = (high - low) / 2.0, normal_half_width(made.terms.together * n * float(q * (1 - q)))
+    share = min(ranks / ends.shift[q], 1.0)
+    return half * (1.0 - share), half * share
+
+
+def _of_both(made: JointQuantiles, n: float, ends: _Ends, *, sure: bool) -> tuple[float, float]:
+    """Noise and sampling of a distance, by the rule of its interval: no further than that reaches."""
+    first, last = made.levels[0], made.levels[-1]
+    (noise, sampling), (more, also) = (_parts(made, q, n, ends) for q in (first, last))
+    noise, sampling = noise + more, sampling + also
+    value, most = ends.values[last] - ends.values[first], ends.at[last][1] - ends.at[first][0]
+    least = max(ends.at[last][0] - ends.at[first][1], 0.0)
+    part = min(max(value - least, most - value) / max(noise + sampling, 1e-300), 1.0)
+    if not sure:
+        part = max(most, value) / 2.0 / max(noise + sampling, 1e-300)
+    return part * noise, part * sampling
 
 
 def of_location(made: Huber, n: float) -> Widths:

@@ -24,7 +24,7 @@ Proofs: docs/proofs/unbounded.md, sections 1 and 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -41,7 +41,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
-from reticent.statistics.magnitude import at_the_end, by_binade, candidates, rarest, share
+from reticent.statistics.magnitude import NEAR, at_the_end, by_binade, candidates, rarest, share, usual_share
 from reticent.statistics.magnitude import edges as edges_of
 from reticent.statistics.magnitude import level as level_of_size
 from reticent.statistics.quantiles.quantile_step import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, TIES, GroupSize
@@ -87,10 +87,12 @@ class QuantileLeaf:
 class JointDraw:
     """Released draws: slices of values by level, ends by level, and candidates derived from them.
 
-    ``shift`` has the ranks between a level and its ends, ``among`` are the candidates of the values.
+    ``shift`` has the ranks between a level and its ends, ``among`` are the candidates of the values. ``sure`` tells
+    that every value is among the data; else the root's is, and the others lie outwards of it.
     """
 
     size: GroupSize
+    sure: bool = True
     values: dict[Fraction, int] = field(default_factory=dict)
     shift: dict[Fraction, float] = field(default_factory=dict)
     ends: dict[tuple[Fraction, bool], int] = field(default_factory=dict)  # by level, and whether it is the upper end
@@ -217,7 +219,8 @@ class JointQuantiles:
         among = self._among(data, size, entropy)
         if not self.feasible(size, among):
             return NO_REPLY
-        cells, drawn = reachable(among), JointDraw(size, among=among)
+        sure = self.sure(size) and self.sure(size, among)
+        cells, drawn = reachable(among), JointDraw(size, sure, among=among)
         held = whole(cells, placed(self.cells, among, data))
         leaves = [QuantileLeaf(held, Fraction(0), Fraction(1), tuple((q, (q, False)) for q in self.levels))]
         found: dict[tuple[Fraction, bool], int] = {}
@@ -274,10 +277,14 @@ class JointQuantiles:
 
         An end is drawn beside the value, so the value's error moves both.
         """
-        n, end = max(drawn.size.values, 1.0), self.end_error
+        n = max(drawn.size.values, 1.0)
         if drawn.size.tied is not False:
             return self.shift_among_ties(q, n, 0.0 if drawn.around is None else cell_share(drawn.around.cells))
-        spread = self.terms.together * n * float(q * (1 - q))
+        return self.shift_apart(q, n)
+
+    def shift_apart(self, q: Fraction, n: float) -> float:
+        """D of a level of n values that are not tied, in ranks."""
+        spread, end = self.terms.together * n * float(q * (1 - q)), self.end_error
         return math.ceil(max(half_width(known(spread), [end, self.errors[q] / math.sqrt(2.0)]), self.apart * end))
 
     def shift_among_ties(self, q: Fraction, n: float, part: float) -> float:
@@ -333,28 +340,55 @@ class JointQuantiles:
     @cached_property
     def passed(self) -> dict[Fraction, float]:
         """The scales of what the root's rank error moves each value by."""
-        root = self.levels[len(self.levels) // 2]
-        cut = self.errors[root] / math.sqrt(2.0)
-        return {q: float(q / root if q < root else (1 - q) / (1 - root)) * cut for q in self.levels}
+        cut = self.errors[self.root] / math.sqrt(2.0)
+        return {q: float(q / self.root if q < self.root else (1 - q) / (1 - self.root)) * cut for q in self.levels}
 
     def feasible(self, size: GroupSize, among: Cells | None = None) -> bool:
+        """Tell if the intervals hold as often as they say, and the values are likely to be among the data."""
+        return self.sure(size, among) or (bool(self.wanted) and self._holds(size, among))
+
+    def sure(self, size: GroupSize, among: Cells | None = None) -> bool:
         """Tell if the data outweigh the other candidates wherever a value could leave the data.
 
         A draw between two cuts stays between them. The root and the outermost draws of each side can leave: they need
         as many ranks outwards as the candidates weigh. Of a tied value no more than the slices in reach count. Before
         the magnitude is known the one of fewest candidates is supposed.
         """
-        n, choice = max(size.surely, 0.0), self.magnitude
-        if choice is not None and choice.rate(self._far) * n * float(1 - self._far) < against_prior(
-            rarest(self.cells), 1.0 / GUESSED
-        ):
-            return False
-        if among is None:
-            among = candidates(self.cells, None if choice is None else 1, tied=size.tied, most=NUMBERED)
-        needed = against_prior(share(self.cells, among, tied=size.tied), 1.0 / GUESSED)
+        n = max(size.surely, 0.0)
+        part = share(self.cells, self._supposed(size, among), tied=size.tied)
+        return self._of_size(n, rarest(self.cells)) and self._outweigh(n, part)
+
+    def _holds(self, size: GroupSize, among: Cells | None) -> bool:
+        """Tell if the root is surely among the data, and the others are where values have a usual spread.
+
+        The interval of another level then reaches to the root's farther end. What is drawn outwards makes it wide. A
+        root without an interval may leave the data: few ranks lie between it and the outer ends of both sides.
+        """
+        among, n = self._supposed(size, among), max(size.values, 0.0)
+        part = share(self.cells, among, tied=size.tied)
+        near = share(self.cells, among, tied=False, spreads=NEAR)
+        return (
+            self._of_size(size.likely, usual_share(self.cells))
+            and (self.root not in self.wanted or self._outweigh(size.likely, part, depths=1))
+            and self._outweigh(n, near)
+        )
+
+    def _supposed(self, size: GroupSize, among: Cells | None) -> Cells:
+        """The candidates of the values, or those of the magnitude of fewest before it is known."""
+        binade = None if self.magnitude is None else 1
+        return among or candidates(self.cells, binade, tied=size.tied, most=NUMBERED)
+
+    def _of_size(self, n: float, part: float) -> bool:
+        """Tell if n values outweigh all magnitudes, of which the wanted one is a share ``part``."""
+        choice, ranks = self.magnitude, n * float(1 - self._far)
+        return choice is None or choice.rate(self._far) * ranks >= against_prior(part, 1.0 / GUESSED)
+
+    def _outweigh(self, n: float, part: float, *, depths: int | None = None) -> bool:
+        """Tell if n values outweigh the candidates, of which they have a share, in every draw of the first depths."""
+        needed = against_prior(part, 1.0 / GUESSED)
         for levels, most in ((self.levels, Fraction(1)), ([1 - q for q in reversed(self.levels)], Fraction(1))):
             inside, span = list(levels), most
-            for epsilon in self.depths:
+            for epsilon in self.depths[:depths]:
                 if not inside:
                     break
                 # the middle of an even number differs on the two sides: the deeper half is the harder
@@ -389,8 +423,24 @@ class JointQuantiles:
         low, high = self.edges(q, drawn)
         return min(low, self._end(q, False, drawn)), max(high, self._end(q, True, drawn))
 
+    @property
+    def root(self) -> Fraction:
+        """The level that is drawn first."""
+        return self.levels[len(self.levels) // 2]
+
+    def within(self, q: Fraction, drawn: JointDraw) -> tuple[float, float]:
+        """The interval, no further than the column reaches: the cells about values go on beyond its bounds."""
+        low, high = self.interval(q, drawn)
+        least, most = float(self.cells.edges(self.cells.lowest)[0]), float(self.cells.edges(self.cells.highest)[1])
+        return min(max(low, least), most), max(min(high, most), least)
+
     def _end(self, q: Fraction, upper: bool, drawn: JointDraw) -> float:
-        """An end; where it reaches beyond the next value, that value's end, which reaches further."""
+        """An end; where it reaches beyond the next value, that value's end, which reaches further.
+
+        Towards the root it is the root's end where the value may lie outwards of the data.
+        """
+        if not drawn.sure and (q < self.root if upper else q > self.root):
+            q = self.root
         place, step = self.levels.index(q), 1 if upper else -1
         key = (q, upper)
         while key not in drawn.ends:
@@ -400,6 +450,34 @@ class JointQuantiles:
             key = (self.levels[place], upper)
         assert drawn.around is not None
         return drawn.around.edges(drawn.ends[key] // SLICES)[upper]
+
+    def expected_end(self, q: Fraction, away: Mapping[Fraction, float], *, upper: bool, sure: bool) -> float | None:
+        """The level of an end in a plan, by the rule of ``_end``.
+
+        Parameters
+        ----------
+        q : Fraction
+            Level of the quantile.
+        away : mapping of Fraction to float
+            Distance of the ends of each level from it, as shares of the values.
+        upper : bool
+            True for the upper end.
+        sure : bool
+            True where every value is among the data.
+
+        Returns
+        -------
+        float or None
+            At most 0, or at least 1, beyond all values; None at the end of the column.
+        """
+        start = self.root if not sure and (q < self.root if upper else q > self.root) else q
+        place, step = self.levels.index(start), 1 if upper else -1
+        while 0 <= place < len(self.levels) and self.levels[place] in self.wanted:
+            found, beside = float(self.levels[place]) + step * away[self.levels[place]], place + step
+            if not 0 <= beside < len(self.levels) or step * found < step * self.levels[beside]:
+                return found
+            place = beside
+        return None
 
     def estimates(self, drawn: JointDraw) -> tuple[Estimate, ...]:
         """One estimate for each level, in order; they rise with the level."""
@@ -415,13 +493,13 @@ class JointQuantiles:
     def estimate(self, q: Fraction, drawn: JointDraw) -> Estimate:
         """The estimate of one level."""
         value = self.values_of(drawn)[self.levels.index(q)]
-        low, high = self.interval(q, drawn)
+        low, high = self.within(q, drawn)
         if q not in drawn.shift:
             return Estimate(value, low, high, high - low, 0.0)
         shift = max(drawn.shift[q], 1.0)
         spread = self.terms.together * max(drawn.size.values, 0.0) * float(q * (1 - q))
         sampling = normal_half_width(spread)
-        if drawn.size.tied is not False:  # the two parts add up to half of what the interval allows for
+        if drawn.size.tied is not False or not drawn.sure:  # the two parts add up to half of the interval
             noise = max(shift - sampling, 0.0)
         else:
             noise = half_width(NONE, [self.errors[q] / math.sqrt(2.0)])

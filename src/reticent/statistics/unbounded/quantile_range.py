@@ -70,6 +70,8 @@ class QuantileRange:
         if not joint.wanted:
             far = joint.interval(high, drawn)[1] - joint.interval(low, drawn)[0]
             return Estimate(value, 0.0, far, far, 0.0)
+        if not drawn.sure:
+            return self._of_outer_ends(value, drawn)
         n = joint.terms.together * max(drawn.size.values, 0.0)
         sides = self._side(low, drawn), self._side(high, drawn)
         if drawn.size.tied is not False or math.isinf(sum(side.apart for side in sides)):
@@ -82,11 +84,21 @@ class QuantileRange:
         apart = b - a if joint.inside(q, drawn) else math.inf
         return Side(q, apart, drawn.shift[q], joint.own[q], joint.end_error, most - least, joint.passed[q])
 
+    def _of_outer_ends(self, value: float, drawn: JointDraw) -> Estimate:
+        """From 0 to the distance of the outer ends: where a value may lie outwards of the data."""
+        low, _, high = self.joint.levels
+        most = self.joint.within(high, drawn)[1] - self.joint.within(low, drawn)[0]
+        one, two = (self.joint.estimate(q, drawn) for q in (low, high))
+        part = max(most, value) / 2.0 / max(one.noise + two.noise + one.sampling + two.sampling, 1e-300)
+        return Estimate(
+            value, 0.0, max(most, value), part * (one.noise + two.noise), part * (one.sampling + two.sampling)
+        )
+
     def _of_ends(self, value: float, drawn: JointDraw) -> Estimate:
         """From the ends of both: where values are tied, or an end was drawn beyond all candidates."""
         joint = self.joint
         low, _, high = joint.levels
-        (a, b), (c, d) = joint.interval(low, drawn), joint.interval(high, drawn)
+        (a, b), (c, d) = joint.within(low, drawn), joint.within(high, drawn)
         one, two = (joint.estimate(q, drawn) for q in (low, high))
         noise, sampling = one.noise + two.noise, one.sampling + two.sampling  # as the intervals are
         least, most = max(c - b, 0.0), max(d - a, 0.0)
