@@ -78,6 +78,7 @@ PLACED = (
 )  # fmt: skip
 SIZES = (("10", 50), ("3", 200), ("1", 1_000), ("0.3", 5_000), ("0.1", 10_000), ("1", 10_000), ("0.1", 100_000))
 OTHERS = ("quantile(x, 0.1)", "quantile(x, 0.9)")
+FEW = {"add_remove": (("median(x)", 250), ("iqr(x)", 420)), "substitute": (("median(x)", 340), ("iqr(x)", 720))}
 IQR = (("3", 500), ("1", 1_000), ("0.3", 5_000), ("1", 10_000))
 
 
@@ -197,6 +198,9 @@ def cells() -> Iterator[Cell]:
                 ("t3", 0.3),
             ):
                 yield Cell("iqr(x)", law, place, "no bounds", kind, epsilon, size)
+        for question, size in FEW[kind]:  # with about as few values as have a reply
+            for law, place in (("normal", 0.02), ("uniform", 0.3), ("lognormal", 0.3), ("t3", 0.3), ("mixture", 10.0)):
+                yield Cell(question, law, place, "bounds", kind, "0.65", size)
     for law, place in (("normal", 0.02), ("lognormal", 1e3)):
         for question in ("median(x)", "iqr(x)"):
             yield Cell(question, law, place, "n public", "substitute", "1", 2_000)

@@ -197,7 +197,6 @@ def test_where_an_interval_would_miss_there_is_no_reply(
     with pytest.raises(QuestionError):
         told(text, law, n, 1, kind="substitute", epsilon="1.3")
     monkeypatch.setattr(QuantileStep, "feasible", lambda *_: True)
-    monkeypatch.setattr(quantiles, "with_ends", lambda _, among: among)
     for rule in ("feasible", "sure"):
         monkeypatch.setattr(JointQuantiles, rule, lambda *_: True)
     found = told(text, law, n, 60, kind="substitute", epsilon="1.3")

@@ -32,7 +32,6 @@ from reticent.data.candidates import (
     Segment,
     coarser,
     even,
-    moved,
     numbered,
 )
 from reticent.data.table import Counts
@@ -42,7 +41,6 @@ from reticent.statistics.ranks import Runs, cell_share, runs
 WIDER: Final = 4  # binades that the candidates reach beyond the magnitude
 SPREADS: Final = 10**6  # values this many times their spread away from 0, or within bounds as wide, are told
 NEAR: Final = 10**3  # the same of values that a wide interval shall say something of
-AT_BOUNDS: Final = 64
 UNKNOWN: Final = 24  # bits of the candidates where ties were not asked for; FINE where there are, else FINEST
 DOUBLES: Final = 57  # bits of the range of whole numbers: doubles hold them up to 2^53
 
@@ -142,34 +140,6 @@ def candidates(base: Cells, binade: int | None, *, tied: bool | None, most: int 
     else:
         made = coarser(base, bits)
     return numbered(made, most)
-
-
-def with_ends(base: Cells, among: Cells) -> Cells:
-    """Even candidates within bounds, of which the two of the bounds weigh an ``AT_BOUNDS``-th of all.
-
-    An end that leaves the data at a bound at which many values lie is that bound then, and not a cell beside it. What
-    else is drawn there lies outwards of all values.
-
-    Parameters
-    ----------
-    base : Cells
-        Candidates of the column.
-    among : Cells
-        Candidates of the draw.
-
-    Returns
-    -------
-    Cells
-    """
-    if base.free or len(among.segments) > 1:
-        return among
-    first, last = (int(at) for at in moved(base, among, np.array([base.lowest, base.highest], dtype=np.int64)))
-    weight = (among.highest - among.lowest + 1) // AT_BOUNDS
-    if weight <= 1 or not among.lowest <= first < last <= among.highest:
-        return among
-    parts = [(among.lowest, first, 1), (first, first + 1, weight), (first + 1, last, 1), (last, last + 1, weight)]
-    parts.append((last + 1, among.highest + 1, 1))
-    return replace(among, segments=tuple(Segment(*part) for part in parts if part[0] < part[1]))
 
 
 def share(base: Cells, among: Cells, *, tied: bool | None, spreads: int = SPREADS) -> float:

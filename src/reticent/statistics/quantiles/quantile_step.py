@@ -69,7 +69,6 @@ from reticent.statistics.magnitude import (
     share,
     usual_binade,
     usual_share,
-    with_ends,
 )
 from reticent.statistics.possible import Ends, nearest, possible
 from reticent.statistics.quantiles import shapes
@@ -381,13 +380,11 @@ class QuantileStep:
     ) -> tuple[list[Outcome[Estimate]], list[str]]:
         """The outcomes of one group, and what its released numbers say of them; ``squared`` are squares of weights."""
         declined: list[Outcome[Estimate]] = [NO_REPLY] * (1 if self.spread else len(self.levels))
-        few = self._few(size)
-        if few and size.perhaps and not self._value_first(self.pricing.plain):
+        if size.perhaps and self._few(size) and not self._value_first(self.pricing.plain):
             size = replace(size, tied=True)
         if not self._all_feasible(size):
             return declined, []
         among = self._among(data, size, entropy)
-        among = with_ends(self.cells, among) if few and size.tied is False else among
         if not self._all_feasible(size, among):
             return declined, []
         drawn = self._quantiles(data, squared, size, among, entropy)
