@@ -128,7 +128,8 @@ def test_a_share_that_passes_widens_filtered_answers_alone() -> None:
     assert some[1].expected.noise is not None
     assert every[1].expected.noise is not None
     assert some[1].expected.noise == pytest.approx(10 * every[1].expected.noise, rel=0.05)
-    assert "as if every row passed" in every[1].expected.note
+    tenth = {shape: noise for shape, noise, _ in every[1].expected.others}["if a tenth of rows pass"]
+    assert tenth == pytest.approx(some[1].expected.headline[0], rel=0.05)
     assert "as if 0.1 of the rows passed" in some[1].expected.note
     (whole,) = study.where("k >= 2667").passing("0.1").plan(["mean(y)"], epsilon=1, people=5_000).lines[:1]
     assert whole.expected.noise == pytest.approx(some[1].expected.noise, rel=0.05)
@@ -138,7 +139,7 @@ def test_a_share_that_passes_widens_filtered_answers_alone() -> None:
     assert {name.split(", ")[-1] for name in replies} == {"if every row passes", "if a tenth does"}
     assert max(replies.values()) == max(chance for _, chance in known.expected.replies) > 0.9
     assert min(replies.values()) < 0.5  # a plan once said .999 of cells of which none was answered
-    assert "no reply if a tenth does" in unknown.expected.note
+    assert ("if a tenth of rows pass", None, None) in unknown.expected.others
     for wrong in ("0", "1.5", "-1"):
         with pytest.raises(PublicParameterError, match="above 0 and at most 1"):
             study.passing(wrong)

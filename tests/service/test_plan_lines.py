@@ -80,14 +80,14 @@ def test_no_line_of_a_printed_plan_is_longer_than_80_columns() -> None:
 
 def shapes(study: Study, *questions: str) -> str:
     """The sentence of a plan's footnote that names the shapes of its ranges; empty if there is none."""
-    _, _, told = study.plan(questions, epsilon=2).footnote().partition("A range is over public shapes: ")
+    _, _, told = study.plan(questions, epsilon=2).footnote().partition("the range over public shapes: ")
     return told.partition(". ")[0]
 
 
 def test_a_footnote_names_the_shapes_of_its_own_lines_alone() -> None:
     """It listed groups, weights, models and caps under every plan: eight lines below a table of two."""
     study = made()
-    assert shapes(study, "mean(x)") == "usual, at one end, narrow near one end, even"
+    assert shapes(study, "mean(x)") == "usual, off the middle, at one end, narrow near one end, even"
     assert shapes(study, "test(k ~ g, kind=proportions, value=1)") == "usual, shares of 0.05, one group of a tenth"
     assert "heaped" in shapes(study, "median(x)")
     for question in ("count", "histogram(g)"):
@@ -100,7 +100,7 @@ def test_a_footnote_names_the_shapes_of_its_own_lines_alone() -> None:
 
 
 def test_a_footnote_says_that_a_number_of_people_is_public() -> None:
-    said = "Their number is public here: people=… plans for it."
+    said = "The number of people is public here: people=… plans for it."
     assert said in made("substitute").plan(["count"], epsilon=1).footnote()
     assert said not in made("substitute").plan(["count"], epsilon=1, people=PEOPLE).footnote()
     assert said not in made("add_remove").plan(["count"], epsilon=1).footnote()
@@ -274,7 +274,7 @@ def test_each_coefficient_of_a_regression_has_its_line_and_unit() -> None:
     assert x.sampling is not None
     assert wide.noise is not None
     assert wide.sampling is not None
-    assert (x.noise, x.sampling) == (plan.lines[0].expected.noise, plan.lines[0].expected.sampling)
+    assert (x.noise, x.sampling) == plan.lines[0].expected.headline
     assert 500 < x.noise / wide.noise < 2000
     assert 500 < x.sampling / wide.sampling < 2000
     assert [name for name, *_ in plan.rows()][1:5] == [
@@ -297,6 +297,6 @@ def test_slopes_have_lines_where_only_columns_far_apart_tell_them() -> None:
     assert "columns of this shape: at both ends beside a narrow y" in expected.note
     intercept, x, wide = expected.numbers
     assert intercept.noise is None
-    assert (x.noise, x.sampling) == (expected.noise, expected.sampling)
+    assert (x.noise, x.sampling) == expected.headline
     assert x.noise is not None
     assert wide.noise == pytest.approx(x.noise / 1000)

@@ -195,7 +195,7 @@ def test_heaped_values_are_a_shape_of_their_own() -> None:
 
 def test_the_plan_has_the_probability_in_its_table_its_notes_and_its_json() -> None:
     plan = study().plan(["median(y)", "count"], epsilon="2", people=8_000)
-    assert "P(reply)*" in str(plan).splitlines()[1]
+    assert "P(reply)*" in str(plan).splitlines()[2]
     assert plan.rows()[1][4] == "1"
     statistics = plan.to_json()["statistics"]
     assert isinstance(statistics, list)

@@ -120,9 +120,9 @@ def test_every_line_supposes_the_same_rows(question: str, adjacency: Any) -> Non
         assert one.expected.figures == other.expected.figures
     widths = [plan.lines[0].expected for plan in (told, most)]
     assert (widths[0] == widths[1]) == (question in OF_PERSONS)
-    assert "with 3 rows each" in plain.footnote()
-    assert "half-way from one to the most" in plain.footnote()
-    assert "half-way" not in told.footnote()
+    assert "3 rows each, half-way from one to the most" in plain.supposition()
+    assert told.supposition().startswith("for 4,000 people, 3 rows each")
+    assert "rows=…" not in told.supposition()
     assert plain.to_json()["rows_each_assumed"] is True
 
 
@@ -137,7 +137,7 @@ def test_a_session_and_a_model_suppose_the_same_rows(kind: Any) -> None:
     fits = [study.model_plan(LinearRegression(epsilon=4), ["x"], "y", people=4_000, rows=rows) for rows in (None, 3, 5)]
     assert fits[0].lines[0].expected == fits[1].lines[0].expected
     assert (fits[2].lines[0].expected.noise or 0) < (fits[1].lines[0].expected.noise or 0)
-    assert all("rows each" in one.footnote() for one in (plain, most, *fits))
+    assert all("rows each" in one.supposition() for one in (plain, most, *fits))
 
 
 def test_what_a_fit_buys_follows_the_declared_rows_and_no_plan() -> None:

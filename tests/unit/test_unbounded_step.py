@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -277,7 +278,7 @@ def test_more_epsilon_and_more_people_give_less_noise(text: str, kind: Kind) -> 
     assert many.noise < 0.5 * few.noise  # type: ignore[operator]
     assert many.sampling == pytest.approx(few.sampling / 2, rel=0.01)  # type: ignore[operator]
     bounded = "low=0" in text or "(x" in text
-    assert ("1/6 of the range" in few.note) == bounded
+    assert (re.search("1/[68] of the range", few.note) is not None) == bounded
 
 
 def test_a_plan_that_would_decline_says_so() -> None:
@@ -314,5 +315,6 @@ def test_the_least_epsilon_for_a_width_is_found() -> None:
     study = rt.study({"x": [0.0]}, adjacency="add_remove", columns={"x": rt.real()}, budget=10, people=20_000)
     for text, width in (("iqr(x)", 0.02), ("mean(x, method=clipped)", 0.01), ("location(x)", 0.01)):
         line = study.plan(want={text: width}).lines[0]
-        assert line.expected.noise is not None
-        assert 0.9 * width < line.expected.noise <= width
+        found = line.expected.headline[0]
+        assert found is not None
+        assert 0.9 * width < found <= width

@@ -218,7 +218,7 @@ SAME: Final = {
 }
 
 
-ARGUMENT: Final = re.compile(r'\b(epsilon|delta|rho|people|rows)=(?:"([^"]*)"|…|\.\.\.)')
+ARGUMENT: Final = re.compile(r'\b(epsilon|delta|rho|people|rows|passing)=(?:"([^"]*)"|…|\.\.\.)')
 
 
 def typed(text: str) -> str:

@@ -80,7 +80,30 @@ def _average(context: click.Context, option: click.Parameter, typed: str | None)
 rows = click.option(
     "--rows", metavar="NUMBER", callback=_average, help="Rows of a person that a plan assumes, on average."
 )
-passing = click.option("--passing", metavar="SHARE", help="Share of rows that a plan lets pass a filter, such as 0.3.")
+passing = click.option("--passing", metavar="SHARE", help="Share of rows that a plan lets pass a filter.")
+
+
+@dataclass(frozen=True, slots=True)
+class Supposed:
+    """The options by which a verb is told the public numbers that its plan supposes, as typed."""
+
+    people: int | None = None
+    rows: str | None = None
+    passing: str | None = None
+
+
+def supposed(verb: Callable[..., None]) -> Callable[..., None]:
+    """Declare the options of a ``Supposed``, which the verb takes as one parameter of that name."""
+
+    @functools.wraps(verb)
+    def called(*given: Any, **typed: Any) -> None:
+        verb(*given, supposed=Supposed(*(typed.pop(field.name) for field in fields(Supposed))), **typed)
+
+    for option in (passing, rows, people):
+        called = option(called)
+    return called
+
+
 extensions = click.option(
     "--with",
     "extensions",

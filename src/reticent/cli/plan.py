@@ -5,12 +5,12 @@ from __future__ import annotations
 import glob
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
 from reticent.cli import exit_codes, layout, options
-from reticent.cli.options import Request, study_of, widths
+from reticent.cli.options import Request, Supposed, study_of, widths
 from reticent.cli.parser import AT_LEAST_ONE, Verb
 from reticent.data.format import in_database, sign_words
 from reticent.data.schema import Integer
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from reticent.study.plan import Plan
     from reticent.study.study import Study
 
-Supposed: TypeAlias = "tuple[int | None, str | None]"  # people and rows of each
 MANY: Final = 10**8  # people of a study that is larger than any question needs
 
 
@@ -124,7 +123,7 @@ def _askable(opened: Study) -> tuple[list[str], list[str]]:
 def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> list[str]:
     """Why a release would be refused: for each question that is refused alone, else for the whole; empty if not."""
     try:
-        _planned(opened, item, people, None, None)
+        planned(opened, item, Supposed(people))
     except Refusal as problem:
         whole = str(problem)
     else:
@@ -132,28 +131,40 @@ def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> list[str]
     alone: list[str] = []
     for question in item.ask if len(item.ask) > 1 and not item.want else ():
         try:
-            _planned(opened, replace(item, ask=(question,)), people, None, None)
+            planned(opened, replace(item, ask=(question,)), Supposed(people))
         except Refusal as problem:
             alone.append(str(problem))
     return alone or [whole]
 
 
-def _planned(
-    opened: Study,
-    item: ReleaseSpec,
-    people: int | None,
-    rows: str | None,
-    want: dict[str, float] | None,
-    passing: str | None = None,
-) -> Plan:
+def planned(opened: Study, item: ReleaseSpec, supposed: Supposed, want: dict[str, float] | None = None) -> Plan:
+    """The plan of a release, with the public numbers and the half-widths that were typed besides.
+
+    Parameters
+    ----------
+    opened : Study
+    item : ReleaseSpec
+    supposed : Supposed
+    want : dict of name to half-width, optional
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    Refusal
+        As the release would be refused.
+    """
     wanted = {**item.want, **(want or {})}
-    return opened.passing(item.passing if passing is None else passing).plan(
+    passing = item.passing if supposed.passing is None else supposed.passing
+    return (opened if passing is None else opened.passing(passing)).plan(
         list(item.ask),
         epsilon=item.epsilon,
         rho=item.rho,
         delta=item.delta,
-        people=people,
-        rows=rows,
+        people=supposed.people,
+        rows=supposed.rows,
         want=wanted or None,
         override=item.override or opened.spec.budget.override,
     )
@@ -200,9 +211,7 @@ def _layout(spec: Spec) -> tuple[str, ...]:
 @click.command("plan", cls=Verb)
 @options.study
 @options.request
-@options.people
-@options.rows
-@options.passing
+@options.supposed
 @click.option(
     "--want",
     multiple=True,
@@ -236,9 +245,7 @@ def plan(
     voice: Voice,
     study: Path,
     request: Request,
-    people: int | None,
-    rows: str | None,
-    passing: str | None,
+    supposed: Supposed,
     want: tuple[str, ...],
     model: str | None,
     session: str | None,
@@ -263,18 +270,23 @@ def plan(
             )
         names = [name.strip() for name in columns.split(",")]
         if model is not None:
-            single = _of_model(opened, model, names, y, request, (people, rows))
+            single = _of_model(opened, model, names, y, request, supposed)
         elif synth:
             single = opened.synthesis_plan(
-                names, epsilon=request.epsilon, rho=request.rho, delta=request.delta, people=people, rows=rows
+                names,
+                epsilon=request.epsilon,
+                rho=request.rho,
+                delta=request.delta,
+                people=supposed.people,
+                rows=supposed.rows,
             )
         else:
-            single = _of_session(opened, str(session), names, answers, request, (people, rows))
+            single = _of_session(opened, str(session), names, answers, request, supposed)
         _show(voice, opened, single, "")
         return
     alone = wanted is not None and not request.ask and request.named is None
     item = request.at_cost(ReleaseSpec("", ())) if alone else request.release(opened)
-    made = _planned(opened, item, people, rows, wanted, passing)
+    made = planned(opened, item, supposed, wanted)
     _show(voice, opened, made, item.name)
 
 
@@ -334,8 +346,7 @@ def _of_model(
     if request.epsilon is None:
         raise click.BadParameter("A fit needs --epsilon.")
     model = known[name](epsilon=request.epsilon, delta=request.delta or 0)
-    people, rows = supposed
-    return opened.model_plan(model, columns, y, people=people, rows=rows)
+    return opened.model_plan(model, columns, y, people=supposed.people, rows=supposed.rows)
 
 
 def _of_session(
@@ -343,7 +354,6 @@ def _of_session(
 ) -> Plan:
     if answers is None:
         raise click.BadParameter("A session needs --answers: its rounds, answers above, improvements or answers.")
-    people, rows = supposed
     return opened.session_plan(
         cast("SessionKind", kind),  # checked there
         columns,
@@ -351,24 +361,38 @@ def _of_session(
         epsilon=request.epsilon,
         rho=request.rho,
         delta=request.delta,
-        people=people,
-        rows=rows,
+        people=supposed.people,
+        rows=supposed.rows,
     )
 
 
-def plan_parts(made: Plan, name: str) -> list[Passage]:
-    """A plan as a heading, a table, its notes and estimands, each said once."""
+def plan_parts(made: Plan, name: str, *, estimands: bool = True) -> list[Passage]:
+    """A plan as a heading, a table, its notes and estimands, each said once.
+
+    Parameters
+    ----------
+    made : Plan
+    name : str
+        Of the release; empty where it has none.
+    estimands : bool
+        False where a release will print them with its answers.
+
+    Returns
+    -------
+    list of Passage
+    """
     from reticent.cli.glossary import typed
     from reticent.study.plan_text import HEADS
 
     title = f"{name} · " if name else ""
-    estimands = [f"{names}: {text}" for names, text in made.estimands()]
+    told = [f"{names}: {text}" for names, text in made.estimands()] if estimands else []
     rows, notes = made.marked()
     return [
         f"{title}{words(made.guarantee.loss)} · {made.guarantee.adjacency.words()}",
+        typed(made.supposition()),
         layout.columns(HEADS, rows, right=(1, 2, 3, 4), wrap=[0]),
         layout.fields([*notes, ("*", typed(made.footnote().removeprefix("* ")))]),
-        layout.fields(layout.under("estimates", estimands)),
+        *([layout.fields(layout.under("estimates", told))] if told else []),
     ]
 
 

@@ -15,9 +15,9 @@ import click
 from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.exit_codes import UserAbort
-from reticent.cli.options import Request, confirm, stem_of, study_of
+from reticent.cli.options import Request, Supposed, confirm, stem_of, study_of
 from reticent.cli.parser import NUMBER, PATH, PLACE, Verb
-from reticent.cli.plan import plan_parts, say_doubts
+from reticent.cli.plan import plan_parts, planned, say_doubts
 from reticent.errors import LedgerError, QuestionError, SpecError
 from reticent.privacy.cost import Cost
 from reticent.privacy.loss import words
@@ -38,12 +38,13 @@ RECEIPT = "{receipt}"
 @click.command("release", cls=Verb)
 @options.study
 @options.request
+@options.supposed
 @options.out_stem
 @click.option("--xlsx", is_flag=True, help="Write STEM.xlsx too, an Excel workbook.")
 @click.option("--pdf", is_flag=True, help="Write STEM.pdf too, the figure in vectors.")
 @click.option("--key", type=PATH, metavar="FILE", help="Sign the certificate with this private key.")
 @click.option("--purpose", default="", show_default=False, metavar="TEXT", help="What for; printed in the certificate.")
-@click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed in the certificate.")
+@click.option("--who", default="curator", metavar="TEXT", help="Who releases; printed.")
 @click.option("--override", default="", show_default=False, metavar="REASON", help="Why ε may be above 10; printed.")
 @options.try_anyway
 @options.request_id
@@ -67,6 +68,7 @@ def release(
     voice: Voice,
     study: Path,
     request: Request,
+    supposed: Supposed,
     out: Path | None,
     xlsx: bool,
     pdf: bool,
@@ -85,9 +87,9 @@ def release(
     extensions: tuple[str, ...],
     yes: bool,
 ) -> None:
-    """Publish: charge the ledger, read the rows, draw the noise, write answers and certificate.
+    """Publish: charge, read the rows, draw the noise, write answers and certificate.
 
-    At a terminal it shows the price and asks first. Exit code 3: released, with at least one no reply.
+    A terminal is asked first. Exit code 3: released, with at least one no reply.
     """
     voice.spends = True
     opened = with_ledger(study_of(study, extensions, engine), study, ledger)
@@ -97,7 +99,7 @@ def release(
     stem, suffixes = files_for(out, item, (*([".xlsx"] if xlsx else []), *([".pdf"] if pdf else [])))
     ready(opened, item, stem, force=force, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
-    refuse_too_large(voice, opened, planned := planner(voice, opened, item, reason))
+    refuse_too_large(voice, opened, plan := planner(voice, opened, replace(item, override=reason), supposed))
     about = Record(
         item.name,
         who,
@@ -108,7 +110,7 @@ def release(
         request_id=request_id or item.request_id,
     )
     if not yes:
-        ask_first(voice, opened, item, about, planned)
+        ask_first(voice, opened, item, about, plan)
 
     with voice.warning(), spending(voice, opened):
         made = watched(opened, voice).release(
@@ -276,15 +278,7 @@ def ready(
     study._refuse_changed("--same-people")
 
 
-def planner(
-    voice: Voice,
-    study: Study,
-    item: ReleaseSpec,
-    reason: str = "",
-    *,
-    people: int | None = None,
-    rows: str | None = None,
-) -> Callable[[], Plan]:
+def planner(voice: Voice, study: Study, item: ReleaseSpec, supposed: Supposed) -> Callable[[], Plan]:
     """A function that plans the release where it is first called, and gives that plan ever after.
 
     Parameters
@@ -292,12 +286,8 @@ def planner(
     voice : Voice
     study : Study
     item : ReleaseSpec
-    reason : str
-        Why epsilon may be above 10.
-    people : int, optional
-        How many people the plan assumes.
-    rows : str, optional
-        How many rows of a person it assumes.
+    supposed : Supposed
+        The public numbers of the plan.
 
     Returns
     -------
@@ -305,19 +295,11 @@ def planner(
     """
 
     @cache
-    def planned() -> Plan:
+    def made() -> Plan:
         with voice.waiting("planning"):
-            return (study if item.passing is None else study.passing(item.passing)).plan(
-                list(item.ask),
-                epsilon=item.epsilon,
-                rho=item.rho,
-                delta=item.delta,
-                override=reason,
-                people=people,
-                rows=rows,
-            )
+            return planned(study, item, supposed)
 
-    return planned
+    return made
 
 
 def refuse_too_large(voice: Voice, study: Study, planned: Callable[[], Plan]) -> None:
@@ -408,7 +390,7 @@ def ask_first(
         return
     made = planned()
     say_doubts(voice, study, made)
-    voice.say(*plan_parts(made, item.name))
+    voice.say(*plan_parts(made, item.name, estimands=False))
     confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)
 
 

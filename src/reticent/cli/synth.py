@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -9,7 +10,7 @@ import click
 
 from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout, options
-from reticent.cli.options import study_of
+from reticent.cli.options import Supposed, study_of
 from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, Verb
 from reticent.cli.release import (
     RECEIPT,
@@ -120,11 +121,12 @@ def synth(
     with named_as(asked, None if columns is None else f"--columns {columns}"):
         ready(opened, item, stem, force=force, suffixes=(out.suffix, *BESIDE))
         reason = override or opened.spec.budget.override
-        refuse_too_large(voice, opened, planned := planner(voice, opened, item, reason))
+        plan = planner(voice, opened, replace(item, override=reason), Supposed())
+        refuse_too_large(voice, opened, plan)
         name = f"made-up rows: {', '.join(asked.statistic.arguments)}"
         about = Record(name, who, key, reason, try_anyway, request_id=request_id)
         if not yes:
-            ask_first(voice, opened, item, about, planned)
+            ask_first(voice, opened, item, about, plan)
         with voice.warning(), spending(voice, opened):
             made = watched(opened, voice).release(
                 [asked],

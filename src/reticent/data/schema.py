@@ -303,6 +303,11 @@ class Person:
         return self.column if self.household is None else self.household
 
     @property
+    def nobodys(self) -> str:
+        """Words about rows without a person, which are the same whatever the rows hold; none if every row is one."""
+        return "" if self.column is None else f"a row whose {self.column} is empty belongs to nobody and is not counted"
+
+    @property
     def household_words(self) -> str:
         """The line of a certificate that says who is kept of a household: ``home, at most 5 persons of each``."""
         persons = "1 person" if self.moved == 1 else f"{self.moved} persons"

@@ -22,11 +22,20 @@ from reticent.learning.array_check import plain
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.handles import Handle
-from reticent.learning.linear import NONE_BOUGHT, WHOLE, LossModel, bias_words, enough, enough_words, refined
+from reticent.learning.linear import (
+    NARROWER,
+    NONE_BOUGHT,
+    WHOLE,
+    LossModel,
+    bias_words,
+    enough,
+    enough_words,
+    refined,
+)
 from reticent.learning.odd_rows import FitOddShare
 from reticent.learning.scoring import ScoreQuestion, Scoring, accuracy, of_labels
 from reticent.learning.weights import ClassWeight, RowWeights
-from reticent.privacy.numbers import Number, read
+from reticent.privacy.numbers import Number, read, two_digits
 from reticent.statistics.convex import losses
 from reticent.statistics.convex.descent import UNWEIGHED
 from reticent.statistics.convex.objective_perturbation import Fit, Solver, planned
@@ -310,6 +319,27 @@ class LogisticRegression(LinearClassifier):
                 return classes == 2 and width <= FEW and likely and self.solver in ("auto", "descent")
             case other:
                 raise PublicParameterError(f'intervals is "auto", "yes" or "no", got {other!r}')
+
+    def interval_rows(self, here: Circumstances, y: object) -> int | None:
+        """Rows from which noise hides no interval, where the deviations of columns are 1/8 of their bounds.
+
+        Parameters
+        ----------
+        here : Circumstances
+            Public ones of the fit.
+        y : handle or array
+            Its labels are read from the declaration alone.
+
+        Returns
+        -------
+        int or None
+            None where intervals are not to be had, however many rows there are.
+        """
+        width, classes = Scaling(here.bounds, self.fit_intercept).width, len(self._labels(y))
+        if self._weighed or classes > 2 or not self._bought(classes, width, likely=True):
+            return None
+        price = price_of(self.epsilon, self.delta, here)
+        return two_digits(int(NARROWER * enough(width, price) / price.epsilon))
 
     def _tell(self, plan: Fit) -> None:
         super()._tell(plan)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Replayed, Simulation, simulated
-from reticent.learning.classifiers import Classifier
+from reticent.learning.classifiers import Classifier, LogisticRegression
 from reticent.learning.clusters import KMeans, nearest
 from reticent.learning.estimator import Estimator, same_as
 from reticent.learning.fit_release import Circumstances
@@ -24,6 +25,7 @@ from reticent.learning.linear import WEIGHED, Regressor
 from reticent.learning.moments import PCA
 from reticent.outcome import NO_REPLY
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import two_digits
 from reticent.statistics.context import ExpectedAccuracy
 from reticent.statistics.replies import ALWAYS, USUAL, of_tables
 from reticent.statistics.scaling import Floats
@@ -34,6 +36,7 @@ MOST: Final = 20_000  # rows of a made-up table: more only make the noise smalle
 FRESH: Final = 4_000  # rows that a fit is judged by
 SLOPE: Final = 2.0  # of the log odds, for a deviation along the line
 SPREAD: Final = 1 / 6  # of a column's range
+INTERVALS: Final = "are most likely hidden by noise", "of coefficients are likely"
 NARROW: Final = 1 / 20  # that of a cluster
 
 
@@ -95,6 +98,11 @@ def expected(
     else:
         found = _forecast(model, here, y, rows) or ExpectedAccuracy(None, None, NO_RULE, ALWAYS)
     bare = f"no intervals: {WEIGHED}" if getattr(model, "class_weight", None) is not None else ""
+    if isinstance(model, LogisticRegression) and (needed := model.interval_rows(here, y)) is not None:
+        each = Fraction(rows, max(people, 1))
+        persons = two_digits(round(needed / each))
+        bare = f"intervals {INTERVALS[rows >= needed]}: they need about {persons:,} people at this ε"
+        bare += ", more where columns go together, or have deviations below 1/8 of their bounds"
     told = (
         found.note,
         bare,

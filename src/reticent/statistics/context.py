@@ -114,12 +114,14 @@ class NumberWidths:
 class ExpectedAccuracy:
     """Expected half-widths at 95 % that a plan shows, for an assumed shape and a public n.
 
-    ``noise`` and ``sampling`` are in the unit of the answer, for the usual shape. ``others`` has both for other public
-    shapes. ``replies`` has the probability of a reply for each public shape, of one group where there are several;
-    empty where it is not stated. ``figures`` has numbers of the note by name: the effect that a test sees, the score
-    of a model, the distance of a density from its law. ``unit`` is that of the half-widths where no public number
-    gives the answer's own: "sd", standard deviations of the column, or "of it", a share of the answer. No field is
-    taken from the file. ``numbers`` has the half-widths of each coefficient of a model, for the usual shape.
+    ``noise`` and ``sampling`` are in the unit of the answer, for the usual shape, which rehearsals have. ``others`` has
+    both for other public shapes. ``typical`` names the one that real columns come nearest to, whose half-widths a plan
+    prints first; empty where that is the usual one. ``replies`` has the probability of a reply for each public shape,
+    of one group where there are several; empty where it is not stated. ``figures`` has numbers of the note by name: the
+    effect that a test sees, the score of a model, the distance of a density from its law. ``unit`` is that of the
+    half-widths where no public number gives the answer's own: "sd", standard deviations of the column, or "of it", a
+    share of the answer. No field is taken from the file. ``numbers`` has the half-widths of each coefficient of a
+    model, for the shape that is printed.
     """
 
     noise: float | None
@@ -130,6 +132,13 @@ class ExpectedAccuracy:
     figures: Figures = ()
     unit: str = ""
     numbers: tuple[NumberWidths, ...] = ()
+    typical: str = ""
+
+    @property
+    def headline(self) -> tuple[float | None, float | None]:
+        """Half-widths of noise and sampling that a release reaches about as often as not."""
+        found = ((noise, sampling) for shape, noise, sampling in self.others if shape == self.typical)
+        return next(found, (self.noise, self.sampling))
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)

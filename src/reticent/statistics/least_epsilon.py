@@ -94,7 +94,7 @@ def _noise(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> floa
     """The expected noise half-width; None where the question would be refused or unanswered at this epsilon."""
     prepare(asked, setting, Fraction(MOST))  # what is wrong at every epsilon is said at once
     try:
-        return prepare(asked, setting, epsilon).expected(people).noise
+        return prepare(asked, setting, epsilon).expected(people).headline[0]
     except QuestionError:
         return None
 

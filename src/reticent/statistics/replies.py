@@ -1,8 +1,9 @@
 """Probability of a reply for public shapes of the columns, which a plan tells before any row is read.
 
 ``SHAPES`` are those of numbers between bounds, by which a plan tells ranges of half-widths. The first is that of
-rehearsals. The others are what tables of people often look like: values that crowd at one end of wide bounds, as
-incomes and counts do, and values from one bound to the other.
+rehearsals. ``OFF_MIDDLE`` is nearest to real columns. Of 50 columns of public tables half had a deviation below .12 of
+the range. Half had a mean more than .15 of it off the middle. Their bounds were known without them. The others are
+extremes: values that crowd at one end of wide bounds, as incomes and counts do, and values from bound to bound.
 
 The chance of a reply for the file itself would be an answer of its own. A statistic states it for shapes that are
 public: from the law of its noise where a released number decides, else from made-up tables of each shape.
@@ -20,10 +21,12 @@ Replies: TypeAlias = tuple[tuple[str, float], ...]  # shapes, and the probabilit
 ANY: Final = "any shape"
 USUAL: Final = "usual"  # normal, as plans and rehearsals assume
 HEAPED: Final = "heaped"  # many values are equal
+OFF_MIDDLE: Final = "off the middle"  # by .15 of the range, with a deviation of an eighth of it
 RARE: Final = 0.05  # share of a rare value
 SMALLER: Final = 0.1  # share of the rows that one of two groups has, where they are not equal
 SMALL: Final = "one group of a tenth"
 TENTH: Final = "a group a tenth as large"
+TENTH_PASSES: Final = "if a tenth of rows pass"
 HUNDREDTH: Final = "a group a hundredth as large"
 ALWAYS: Final[Replies] = ((ANY, 1.0),)
 NEVER: Final[Replies] = ((ANY, 0.0),)
@@ -45,6 +48,7 @@ class AssumedShape:
 
 SHAPES: Final = (
     AssumedShape(USUAL, 0.0, 1 / 3, 3.0),  # normal, a sixth of the range as deviation
+    AssumedShape(OFF_MIDDLE, -0.3, 1 / 4, 3.0),
     AssumedShape("at one end", -0.9, 0.1, 9.0),  # exponential, a twentieth of the range as its mean
     AssumedShape("narrow near one end", -0.8, 0.04, 3.0),  # normal, a fiftieth of the range as deviation
     AssumedShape("even", 0.0, 1 / math.sqrt(3.0), 1.8),

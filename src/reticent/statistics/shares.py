@@ -33,6 +33,8 @@ from reticent.statistics.intervals import NONE, half_width, noise_half_width, to
 
 SHARE: Final = Fraction(1, 20)  # of the loss of what a share stands beside
 IDLE: Final = 0.01  # a share that may be none, and is at most this, changes nothing that a reader must know
+VAGUE: Final = 0.1  # a share that may be none, and may be more than this, is told as what it is: hardly known
+FEW: Final = "too few people for this ε to tell better"
 MOST: Final = 0.75  # rows of which so many are odd are likely written otherwise than declared
 WIDEST: Final = 0.1  # a share that would be known less well than this is not bought
 _LEFT_OUT: Final = re.compile(
@@ -173,6 +175,11 @@ def idle(found: Outcome[Estimate] | None) -> bool:
     return isinstance(found, Reply) and found.value.low <= 0.0 and found.value.high <= IDLE
 
 
+def unclear(found: Outcome[Estimate] | None) -> bool:
+    """Tell if a released share leaves open whether few or many rows are odd; of none that is told, too."""
+    return not isinstance(found, Reply) or (found.value.low <= 0.0 and found.value.high > VAGUE)
+
+
 def most(found: Outcome[Estimate] | None) -> bool:
     """Tell if a released share is surely above three quarters."""
     return isinstance(found, Reply) and found.value.low > MOST
@@ -195,7 +202,7 @@ def words(found: Outcome[Estimate] | None, which: str, then: str) -> str:
     match found:
         case None:
             return f"how many rows {which} is not told, as it would be known to no better than ± 10 %: {then}"
-        case Reply(estimate):
+        case Reply(estimate) if estimate.low > 0.0 or estimate.high <= MOST:
             return f"{percent(estimate)} of rows {which}: {then}"
         case _:
             return f"how many rows {which} could not be told: {then}"
@@ -215,7 +222,10 @@ def again(origin: str) -> str:
 
 
 def percent(estimate: Estimate) -> str:
-    """``1.2 % ± 0.4 %``, to the digits that the half-width is worth; ``at most 0.4 %`` where none may be there."""
+    """``1.2 % ± 0.4 %``, to the digits that the half-width is worth; ``at most 0.4 %`` where none may be there.
+
+    Where none may be there, or many, ``0 % to 22 %``, and why: "at most" would sound as if there were many.
+    """
     radius = 100 * estimate.noise
     digits = 0 if radius >= 0.95 else min(max(1, -math.floor(math.log10(radius))), 6) if radius > 0 else 1
 
@@ -223,6 +233,8 @@ def percent(estimate: Estimate) -> str:
         step = 10.0**-digits
         return f"{math.ceil(number / step - 1e-9) * step:.{digits}f} %"
 
+    if estimate.low <= 0.0 and estimate.high > VAGUE:
+        return f"0 % to {upwards(100 * estimate.high)} ({FEW})"
     if estimate.low <= 0.0:
         return f"at most {upwards(100 * estimate.high)}"
     return f"{100 * estimate.value:.{digits}f} % ± {upwards(radius)}"
@@ -240,5 +252,6 @@ __all__ = [
     "percent",
     "share_of",
     "share_of_both",
+    "unclear",
     "words",
 ]

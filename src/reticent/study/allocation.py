@@ -31,13 +31,13 @@ from reticent.privacy.cost import Cost, refuse_exposure
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
-from reticent.privacy.numbers import about, rough, show
+from reticent.privacy.numbers import about, show
 from reticent.statistics.context import ExpectedAccuracy, Setting, Step
 from reticent.statistics.counts.incomplete_share import IncompleteStep
 from reticent.statistics.dates import calendar_told
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.replies import HUNDREDTH, TENTH, joined
+from reticent.statistics.replies import HUNDREDTH, TENTH, TENTH_PASSES, joined
 from reticent.statistics.statistic import Ask, Statistic, ask, ours
 from reticent.study.formulas import extended, resolved
 from reticent.study.incomplete_shares import NO_SHARES, ReleaseShares, beside, place_of_count
@@ -178,15 +178,16 @@ class PreparedRelease:
         if view is None:
             return found
         found = view.beside.expected(nth, found)
-        told = f"as if {show(passing or 1)} of the rows passed the filter"
-        if passing is None:
-            fewer = view.beside.expected(nth, step.expected(max(people // FEWER, 1)))
-            found = replace(
-                found, replies=joined(("if every row passes", found.replies), ("if a tenth does", fewer.replies))
-            )
-            tenth = "no reply" if fewer.noise is None else f"noise ± {rough(fewer.noise, 3)}"
-            told = f"as if every row passed the filter, {tenth} if a tenth does; passing states their share"
-        return replace(found, note="; ".join(text for text in (found.note, told) if text))
+        if passing is not None:
+            told = f"as if {show(passing)} of the rows passed the filter"
+            return replace(found, note="; ".join(text for text in (found.note, told) if text))
+        fewer = view.beside.expected(nth, step.expected(max(people // FEWER, 1)))
+        replies = joined(("if every row passes", found.replies), ("if a tenth does", fewer.replies))
+        return replace(found, replies=replies, others=(*found.others, (TENTH_PASSES, *fewer.headline)))
+
+    def filters(self, *, where: bool) -> bool:
+        """Tell if some answer is of rows that a condition chose; ``where`` is true if the study itself has one."""
+        return where or any(self._is_filtered(place) for place in range(len(self.steps)))
 
     def _in_groups(self, place: int, people: int) -> ExpectedAccuracy:
         """The expectation of a step; by group for groups of equal size, and for a tenth and a hundredth as large."""

@@ -242,5 +242,5 @@ def _noise(step: Step, people: int) -> ErrorLaw | None:
     if isinstance(step, CountStep) and isinstance(step.mechanism, Geometric):
         unit = float(step.unit)
         return ErrorLaw(0.0, (float(step.mechanism.scale) * unit,), step=unit)
-    noise = step.expected(people).noise
+    noise = step.expected(people).headline[0]
     return None if noise is None else ErrorLaw(0.0, normal=(noise / NORMAL) ** 2)

@@ -20,13 +20,13 @@ from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import show
 from reticent.privacy.shortfall import too_little
 from reticent.statistics.context import ExpectedAccuracy, Step, values_of
-from reticent.statistics.estimand import CommonClause
+from reticent.statistics.estimand import CommonClause, listed
 from reticent.statistics.grammar import spelt
 from reticent.statistics.replies import hopeless
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import PreparedRelease
 from reticent.study.cpu_time import of_drawing, of_release, seconds
-from reticent.study.plan_text import HEADS, cells_of, folded, half, hidden, is_in, shapes_of, table
+from reticent.study.plan_text import HEADS, cells_of, folded, half, hidden, is_in, table, widths_words
 
 if TYPE_CHECKING:
     from reticent.ledger import Ledger
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger, where there is one
 
 FREE: Final = "free, of the answers above"
+BESIDE: Final = "beside the answers"  # head of the lines that nobody asked for
 MUCH: Final = 10**9  # bytes from which a plan tells them
 
 
@@ -43,7 +44,8 @@ MUCH: Final = 10**9  # bytes from which a plan tells them
 class PlanLine:
     """One question of a plan: its share of the loss and the half-widths to expect at 95 %.
 
-    ``seconds`` is the processor time that its rows take by a rough forecast; None where there is none.
+    ``seconds`` is the processor time that its rows take by a rough forecast; None where there is none. ``beside`` is
+    true of a number that nobody asked for, which stands beside the answers.
     """
 
     name: str
@@ -51,6 +53,7 @@ class PlanLine:
     expected: ExpectedAccuracy
     estimand: str = ""
     seconds: float | None = None
+    beside: bool = False
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -80,6 +83,7 @@ class Plan:
     comparisons: tuple[tuple[str, float], ...] = ()
     memory: int | None = None
     rows_assumed: bool = False
+    passing_assumed: bool = False
 
     def prepared_for(self, schema: Schema) -> PreparedRelease:
         """The compiled steps, if they were compiled for this public schema.
@@ -148,6 +152,7 @@ class Plan:
                 if self.typical is None
                 else {"rows_each": show(self.typical), "rows_each_assumed": self.rows_assumed}
             ),
+            "passing_assumed": self.passing_assumed,
             "affordable": self.affordable,
             **({"reason": self.reason} if self.reason else {}),
             "left": None if self.left is None else losses.to_json(self.left),
@@ -162,6 +167,8 @@ class Plan:
                     "charge": losses.to_json(line.loss),
                     "noise": line.expected.noise,
                     "sampling": line.expected.sampling,
+                    **({"typical": line.expected.typical} if line.expected.typical else {}),
+                    **({"beside": True} if line.beside else {}),
                     **({"unit": line.expected.unit} if line.expected.unit else {}),
                     "other_shapes": {
                         shape: {"noise": noise, "sampling": sampling} for shape, noise, sampling in line.expected.others
@@ -182,8 +189,12 @@ class Plan:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Name, loss, noise, sampling, probability of a reply, note, as text: a cell for each of ``HEADS``."""
-        found = [row for line in self.lines for row in cells_of(line.name, line.loss, line.expected)]
-        return [*found, *((name, "", half(noise), "", "", FREE) for name, noise in self.comparisons)]
+        asked, beside = (
+            [row for line in self.lines if line.beside is one for row in cells_of(line.name, line.loss, line.expected)]
+            for one in (False, True)
+        )
+        compared = [(name, "", half(noise), "", "", FREE) for name, noise in self.comparisons]
+        return [*asked, *compared, *([(BESIDE, "", "", "", "", "")] if beside else []), *beside]
 
     def marked(self) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
         """The rows with a number for their note, and the notes with their numbers, each once."""
@@ -213,16 +224,27 @@ class Plan:
             for (name, estimand), lines in groups.items()
         ]
 
+    def supposition(self) -> str:
+        """The people that the plan is for, their rows, and those that pass a filter; what nobody told, with its key."""
+        people = f"{self.people:,} people"
+        each = "" if self.typical is None else f"{show(self.typical)} row{'' if self.typical == 1 else 's'} each"
+        half_way = f"{each}, half-way from one to the most"
+        told = [] if self.assumed else [f"for {people}", *([each] if each and not self.rows_assumed else [])]
+        untold = [people, *([each] if each and not self.rows_assumed else [])] if self.assumed else []
+        untold += [half_way] if self.rows_assumed else []
+        untold += ["every row passes the filter"] if self.passing_assumed else []
+        flags = {"people": self.assumed, "rows": self.rows_assumed, "passing": self.passing_assumed}
+        keys = [f"{name}=…" for name, supposed in flags.items() if supposed]
+        said = [", ".join(told)] if told else []
+        said += [f"supposed: {', '.join(untold)}. Say {listed(keys, 'and')} for yours"] if untold else []
+        return f"{'; '.join(said)}. Your file was not consulted."
+
     def footnote(self) -> str:
-        where = "assumes" if self.assumed else "for"
-        rows = "" if self.typical is None else f" with {show(self.typical)} rows each"
-        text = f"* {where} {self.people:,} people{rows} and a shape read off the bounds; your file was not consulted."
-        if self.rows_assumed:
-            text += (
-                " Those rows are half-way from one to the most, as nobody told them: rows=… supposes another number."
-            )
+        text = f"*{widths_words([line.expected for line in self.lines])}"
         if self.assumed and self.guarantee.adjacency.kind == "substitute":
-            text += " Their number is public here: people=… plans for it."
+            text += " The number of people is public here: people=… plans for it."
+        if self._schema is not None and (nobodys := self._schema.person.nobodys):
+            text += f" {nobodys[0].upper()}{nobodys[1:]}."
         if self._schema is not None and self._schema.person.moved > 1:
             steps = f"{self._schema.person.moved} steps, and the losses above are those of one."
             household = self._schema.person.unit if self._schema.person.household is not None else ""
@@ -232,8 +254,6 @@ class Plan:
                 text += (
                     f" Rows reach their person through {' and '.join(self._schema.owners)}: one person makes {steps}"
                 )
-        if shapes := shapes_of([line.expected for line in self.lines]):
-            text += f" A range is over public shapes: {', '.join(shapes)}."
         if self.seconds is not None:
             text += f" It takes roughly {self.seconds:.1g} s of one processor{self._room()}, beside start-up."
         if self.left is not None:
@@ -271,6 +291,7 @@ class Plan:
             self.comparisons,
             self.memory,
             self.rows_assumed,
+            self.passing_assumed,
         )
 
     def __repr__(self) -> str:
@@ -278,6 +299,7 @@ class Plan:
         return "\n".join(
             [
                 *folded("", f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}"),
+                *folded("", self.supposition()),
                 *table([HEADS, *rows]),
                 *(line for mark, note in notes for line in folded(f"{mark} ", note)),
                 *folded("* ", self.footnote().removeprefix("* ")),
@@ -294,7 +316,11 @@ class Plan:
                 "caption": f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}",
                 "heads": (*HEADS[:-1], "note"),
                 "rows": self.rows(),
-                "told": (self.footnote(), *(f"{names}: {text}" for names, text in self.estimands())),
+                "told": (
+                    self.supposition(),
+                    self.footnote(),
+                    *(f"{names}: {text}" for names, text in self.estimands()),
+                ),
             },
         )
 
@@ -357,6 +383,7 @@ def plan_of(
             ),
             prepared.estimand(place, step.estimand),
             seconds(step.queries, rows) + of_drawing(step),
+            place >= len(prepared.steps),
         )
         for place, step in enumerate(prepared.all_steps)
     )
@@ -376,6 +403,7 @@ def plan_of(
         _comparisons(want, prepared, people),
         None if source is None else _memory(prepared, read, schema, rows),
         rows_assumed,
+        passing is None and prepared.filters(where=schema.where is not None),
     )
     return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, *made)
 

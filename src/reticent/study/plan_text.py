@@ -13,9 +13,9 @@ from typing import Final, assert_never
 
 from reticent.privacy import loss as losses
 from reticent.privacy.loss import Loss, words
-from reticent.privacy.numbers import about
+from reticent.privacy.numbers import about, rough
 from reticent.statistics.context import ExpectedAccuracy
-from reticent.statistics.replies import ALIKE, USUAL, Replies, shown
+from reticent.statistics.replies import ALIKE, TENTH_PASSES, USUAL, Replies, shown
 
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 WIDTH: Final = 80  # characters of a line of a plan that is printed
@@ -37,16 +37,30 @@ def cells_of(name: str, loss: Loss, expected: ExpectedAccuracy) -> list[tuple[st
     list of tuple of str
         A cell for each of ``HEADS``.
     """
+    noises, samplings = _by_part(expected)
+    unit = expected.unit
+    noise, sampling = expected.headline
     own = (
         name,
         _loss(loss),
-        _halves(expected.noise, [noise for _, noise, _ in expected.others], expected.unit),
-        _halves(expected.sampling, [one for *_, one in expected.others], expected.unit),
+        _halves(noise, noises, unit),
+        _halves(sampling, samplings, unit),
         _reply(expected),
         _note(expected),
     )
-    each = expected.numbers
-    return [own, *((f"  {one.name}, {one.unit}", "", half(one.noise), half(one.sampling), "", "") for one in each)]
+    rows: list[tuple[str, ...]] = [own]
+    rows += [(f"  {one.name}, {one.unit}", "", half(one.noise), half(one.sampling), "", "") for one in expected.numbers]
+    for shape, noise, sampling in expected.others:
+        if shape == TENTH_PASSES and noise != expected.noise:  # noise of a count is what it is
+            widths = ("no reply", "–") if noise is None else (_halves(noise, [], unit), _halves(sampling, [], unit))
+            rows.append((f"  {shape}", "", *widths, "", ""))
+    return rows
+
+
+def _by_part(expected: ExpectedAccuracy) -> tuple[list[float | None], list[float | None]]:
+    """Half-widths of noise, and of sampling, for each public shape of columns, the usual one first."""
+    shapes = [one[1:] for one in expected.others if one[0] != TENTH_PASSES]
+    return [expected.noise, *(one for one, _ in shapes)], [expected.sampling, *(one for _, one in shapes)]
 
 
 def _loss(loss: Loss) -> str:
@@ -65,20 +79,18 @@ def _loss(loss: Loss) -> str:
             assert_never(loss)
 
 
-def _halves(usual: float | None, others: Sequence[float | None], unit: str) -> str:
-    """The usual half-width, with the least and the greatest of all public shapes where these are told apart."""
-    after = f" {unit}" if unit and usual is not None else ""
-    if usual is None or not _is_range(usual, others):
-        return half(usual) + after
-    every = [usual, *(width for width in others if width is not None)]
-    told, least, most = (f"{one:,.2g}" if one < 99.5 else f"{one:,.0f}" for one in (usual, min(every), max(every)))
+def _halves(headline: float | None, every: Sequence[float | None], unit: str) -> str:
+    """The typical half-width, with the least and the greatest of all public shapes where these are told apart."""
+    after = f" {unit}" if unit and headline is not None else ""
+    if headline is None or not _is_range(every):
+        return half(headline) + after
+    found = [width for width in every if width is not None]
+    told, least, most = (rough(one) for one in (headline, min(found), max(found)))
     return f"± {told} ({least}–{most}){after}"
 
 
 def half(width: float | None) -> str:
-    if width is None:
-        return "–"
-    return f"± {width:,.3g}" if width < 999.5 else f"± {width:,.0f}"
+    return "–" if width is None else f"± {rough(width, 3)}"
 
 
 def _reply(expected: ExpectedAccuracy) -> str:
@@ -108,23 +120,33 @@ def _span_of(chances: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def widths_words(lines: Sequence[ExpectedAccuracy]) -> str:
+    """Sentences about the half-widths of a plan, each with a space before it: unit, first number, and range."""
+    text = ""
+    if any(line.unit == "sd" for line in lines):
+        text += " sd is the column's standard deviation, which a plan cannot know: if it is 10, ± 0.04 sd is ± 0.4."
+    if shapes := shapes_of(lines):
+        typical = any(line.headline != (line.noise, line.sampling) for line in lines)
+        first = " The first width is that of a typical column." if typical else ""
+        text += f"{first} In brackets, the range over public shapes: {', '.join(shapes)}."
+    return text
+
+
 def shapes_of(lines: Sequence[ExpectedAccuracy]) -> list[str]:
     """Names of the public shapes of the lines that show a range, each once; those alike but for numbers as a span."""
     groups: dict[str, list[str]] = {}
     for usual in lines:
-        others = usual.others
-        noises, samplings = [noise for _, noise, _ in others], [sampling for *_, sampling in others]
-        if _is_range(usual.noise, noises) or _is_range(usual.sampling, samplings):
-            for name in (USUAL, *(shape for shape, *_ in others)):
+        if any(map(_is_range, _by_part(usual))):
+            for name in (USUAL, *(shape for shape, *_ in usual.others if shape != TENTH_PASSES)):
                 group = groups.setdefault(re.sub(r"[\d,./]+", "0", name), [])
                 group += [] if name in group else [name]
     return [_span(names[0], names[-1]) for names in groups.values()]
 
 
-def _is_range(usual: float | None, others: Sequence[float | None]) -> bool:
-    """True where the half-widths of public shapes are told apart."""
-    every = [width for width in (usual, *others) if width is not None]
-    return usual is not None and max(every) > ALIKE * min(every)
+def _is_range(every: Sequence[float | None]) -> bool:
+    """True where the half-widths of public shapes are told apart; the first is the usual one."""
+    found = [width for width in every if width is not None]
+    return bool(found) and every[0] is not None and max(found) > ALIKE * min(found)
 
 
 def _span(first: str, last: str) -> str:
@@ -144,6 +166,9 @@ def table(cells: Sequence[tuple[str, ...]]) -> list[str]:
         if len(row[0]) > room and place:  # above names that have lines of their own no head is needed
             lines += folded("", row[0])
         told = "" if len(row[0]) > room else row[0]
+        if not any(row[1:]):
+            lines += [] if len(row[0]) > room else [row[0]]
+            continue
         numbers = (f"{text:>{width}}" for text, width in zip(row[1:-1], wide[1:-1], strict=True))
         lines.append("  ".join([f"{told:<{name}}", *numbers, row[-1]]).rstrip())
     return lines

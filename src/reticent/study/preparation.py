@@ -183,7 +183,7 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
     PreparedRelease
         Its guarantee is derived from the steps.
     """
-    made = _of_persons(study, questions, within, units)
+    made = _noting(_of_persons(study, questions, within, units), study.schema.person.nobodys)
     if not (unit := study.schema.person.unit):
         return made
     note = f"one person of the guarantee, of the cap and of the caveats is one {unit}, with all who belong to it"
@@ -191,6 +191,13 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
         if study.schema.person.moved > 1:
             return made  # a note of its own says how many are kept
         note = f"the guarantee is about one {unit}, of which one person is kept"
+    return _noting(made, note)
+
+
+def _noting(made: PreparedRelease, note: str) -> PreparedRelease:
+    """The release with one more caveat of the whole; as it is where that is empty."""
+    if not note:
+        return made
     by_choice = tuple(replace(one, notes=(*one.notes, note)) for one in made.by_choice)
     return replace(made, notes=(*made.notes, note), by_choice=by_choice)
 

@@ -93,7 +93,7 @@ class CapStep:
         radius = half_width(NONE, [scale]) / people
         drawn = [] if self.units is not None else [scale, scale]
         likely = passing(lambda number: not too_few(number, drawn), people, drawn)
-        return ExpectedAccuracy(radius, None, "share of people with more rows than are kept", of_any(likely))
+        return ExpectedAccuracy(radius, None, replies=of_any(likely))
 
 
 def prepare(setting: Setting, epsilon: Fraction) -> CapStep:

@@ -23,6 +23,7 @@ from reticent.data.expression_tree import key_text
 from reticent.data.formula import Expression
 from reticent.data.query import Incomplete, Query, Rows
 from reticent.data.schema import Category, Integer, Key, Real, Schema
+from reticent.data.transformations import needed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NO_REPLY
 from reticent.privacy.guarantee import Guarantee
@@ -300,7 +301,19 @@ def words(beside: IncompleteRows, schema: Schema) -> str:
     columns = beside.columns
     which, then = f"have {odd_cells(columns, schema)}", instead(columns, schema)
     advice = f"; {DECLARED}{', '.join(_ways(columns, schema))}" if shares.most(beside.outcome) else ""
-    return f"{shares.words(beside.outcome, which, then)}{advice}{shares.again(beside.origin)}"
+    dates = _date_words(columns, schema) if shares.unclear(beside.outcome) else ""
+    return f"{shares.words(beside.outcome, which, then)}{advice}{dates}{shares.again(beside.origin)}"
+
+
+def _date_words(columns: tuple[str, ...], schema: Schema) -> str:
+    """The form in which dates of these columns are read: others are all missing, and few people hide that."""
+    stored = ((name, schema.stored.get(name)) for name in needed(schema, columns))
+    forms = [
+        f"{name} is read like {column.calendar.example}"
+        for name, column in stored
+        if isinstance(column, Integer) and column.calendar is not None
+    ]
+    return f"; {', '.join(forms)} and in no other form: compare a cell of the file" if forms else ""
 
 
 def _ways(columns: tuple[str, ...], schema: Schema) -> list[str]:

@@ -36,7 +36,7 @@ from reticent.statistics.intervals import (
     too_few,
 )
 from reticent.statistics.moments.basis import UNIT, Design, Kind, design
-from reticent.statistics.replies import SHAPES, AssumedShape, of_any, passing
+from reticent.statistics.replies import OFF_MIDDLE, SHAPES, AssumedShape, of_any, passing
 
 if TYPE_CHECKING:
     from reticent.data.table import QueryResult
@@ -241,8 +241,8 @@ class MomentStep:
         if too_few(size, drawn):
             return ExpectedAccuracy(None, None, FEW, replies)
         usual, *others = ((shape.name, *self._widths(shape, size)) for shape in SHAPES)
-        note = f"assumes a standard deviation of 1/6 of the range{'' if groups == 1 else EQUAL_GROUPS}"
-        return ExpectedAccuracy(*usual[1:], note, replies, tuple(others))
+        note = f"for a standard deviation of 1/8 of the range{'' if groups == 1 else EQUAL_GROUPS}"
+        return ExpectedAccuracy(*usual[1:], note, replies, tuple(others), typical=OFF_MIDDLE)
 
     def _widths(self, shape: AssumedShape, size: float) -> tuple[float, float | None]:
         """Half-widths of noise and sampling in the unit of the answer, for ``size`` values of a shape."""

@@ -658,11 +658,12 @@ class QuantileStep:
         if replies[0][1] < LIKELY:
             return ExpectedAccuracy(None, None, FEW, (*replies, *told))
         noise, sampling = self._widths(size, squares, None, tied=tied)
-        note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
+        note = "for a standard deviation of 1/8 of the range" if bounded else "in standard deviations of the column"
         note += f", weights {weights[0].name}" if len(weights) > 1 else ""
-        note = f"{note}, normal{'' if self.groups == 1 else EQUAL_GROUPS}; may give no reply{reach(self.cells)}"
-        note += f"; {shapes.NO_SHAPE}" if bounded else ""
         heaped = self.pricing.size is not None and dict(replies)[HEAPED] >= LIKELY
+        values = "rounded" if heaped else "normal"
+        note = f"{note}, {values}{'' if self.groups == 1 else EQUAL_GROUPS}; may give no reply{reach(self.cells)}"
+        note += f"; {shapes.NO_SHAPE}" if bounded else ""
         others = self._other_columns(size, squares, tied=tied, heaped=heaped)
         of_weights = [
             (name, *self._widths(one.powers[1] * rows, one.squares, None, tied=tied))
@@ -670,7 +671,10 @@ class QuantileStep:
             if chance >= LIKELY
         ]
         unit = "" if bounded else "sd"
-        return ExpectedAccuracy(noise, sampling, note, (*replies, *told), (*others, *of_weights), unit=unit)
+        typical = shapes.TYPICAL.name if bounded else HEAPED
+        return ExpectedAccuracy(
+            noise, sampling, note, (*replies, *told), (*others, *of_weights), unit=unit, typical=typical
+        )
 
     @property
     def _width(self) -> float:
@@ -692,6 +696,8 @@ class QuantileStep:
             found.append((HEAPED, *self._widths(size, squares, None, tied=True)))
         if self.cells.free:
             return tuple(found)
+        typical = shapes.TYPICAL
+        found.append((typical.name, *self._widths(size, squares, typical, tied=heaped or self._ties_of(typical, size))))
         step = 0.0 if self.cells.step is None else float(self.cells.step) / self._width
         values = min(shapes.ROUNDED, round(1.0 / step) + 1) if step else shapes.ROUNDED
         for shape in (*shapes.OTHERS, shapes.rounded(float(self.levels[0]), values)):

@@ -120,6 +120,7 @@ OTHERS: Final = (
     ColumnShape("even", lambda level: level),
     ColumnShape(AT_A_BOUND, lambda level: max(level - 0.4, 0.0) / 0.6),
 )
+TYPICAL: Final = ColumnShape("rounded and off the middle", lambda level: 0.35 + NormalDist().inv_cdf(level) / 8.0)
 NO_SHAPE: Final = "noise is less where many values are equal, more in a gap between two groups"  # of no shape here
 ROUNDED: Final = 20  # distinct values of a column of rounded ones; whole numbers may have fewer
 LARGE: Final = 1 / 10  # mean of the weights of which few are large, exponential, in units of the largest

@@ -121,21 +121,23 @@ class Squares:
             *((one.name, one.noise, one.sampling) for one in more),
         ]
         seldom = {one.name for one in more if one.chance < LIKELY}
-        middle = usual(self.plan, people)
-        which, widths, each = "columns in the middle of their range that tell nothing of y", middle.widths, middle.each
-        if widths is None:
+        widths, typical = usual(self.plan, people).widths, f"a deviation of {MIDDLE}"
+        if widths is None or shapes[MIDDLE].widths is None:
             told_of = [shape for shape in others if shape[0] not in seldom]
-            if not told_of:
+            if not told_of and widths is None:
                 return ExpectedAccuracy(None, None, note, replies)
-            which, widths = f"columns of this shape: {told_of[0][0]}", told_of[0][1:]
-            by_shape = {f"a deviation of {name}": shape.each for name, shape in shapes.items()}
-            each = (by_shape | {one.name: one.each for one in more})[told_of[0][0]]
+            typical = told_of[0][0] if told_of else ""
+            widths = widths or told_of[0][1:]
+        by_shape = {f"a deviation of {name}": shape.each for name, shape in shapes.items()}
+        each = (by_shape | {one.name: one.each for one in more} | {"": usual(self.plan, people).each})[typical]
         told_each = tuple(
             NumberWidths(name, one and one[0], one and one[1], unit)
             for (name, unit), one in zip(self.coefficients, each, strict=False)
         )
+        middle = "columns in the middle of their range that tell nothing of y"
+        which = f"columns of this shape: {typical}" if typical else middle
         note = f"of the first slope, for {which}; {note}"
-        return ExpectedAccuracy(*widths, note, replies, tuple(others), numbers=told_each)
+        return ExpectedAccuracy(*widths, note, replies, tuple(others), numbers=told_each, typical=typical)
 
 
 def is_bounded(asked: Regression, setting: Setting) -> bool:

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, assert_never
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.magnitude import candidates, usual_binade
 from reticent.statistics.quantiles.quantile_step import GroupSize
-from reticent.statistics.quantiles.shapes import OTHERS, ROUNDED, TIED, ColumnShape, rounded, ties_expected
+from reticent.statistics.quantiles.shapes import OTHERS, ROUNDED, TIED, TYPICAL, ColumnShape, rounded, ties_expected
 from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.tails import allowed, stretch
 from reticent.statistics.unbounded import clipped_mean, trimmed_mean
@@ -187,9 +187,9 @@ def in_other_shapes(
     if heaped and not usually_tied:
         asked.append((HEAPED, None, True))
     values = min(ROUNDED, round(1.0 / step) + 1) if step else ROUNDED
-    for one in (*OTHERS, rounded(float(joint.levels[0]), values)):
+    for one in (TYPICAL, *OTHERS, rounded(float(joint.levels[0]), values)):
         ties = radius is not None and n * one.tied(n, step, CROWD) > max(radius, TIED * n)
-        asked += [(one.name, one, ties)] if heaped or not ties else []
+        asked += [(one.name, one, ties or (heaped and one == TYPICAL))] if heaped or not ties else []
     found: list[tuple[str, tuple[float, float]]] = []
     for name, shape, ties in asked:
         if isinstance(made, QuantileRange):

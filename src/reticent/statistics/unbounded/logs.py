@@ -184,7 +184,7 @@ class LogPlan:
             noise, sampling = (width / self._size(usual_place) for width in self._widths(usual_place, 1.0, n))
             return ExpectedAccuracy(noise, sampling, note, replies, unit="of it" if self.back else "")
         usual, *others = ((shape.name, *self._widths(*self._logarithms(shape), n)) for shape in SHAPES)
-        note = "assumes a standard deviation of 1/6 of the range, normal"
+        note = "for a standard deviation of 1/6 of the range, normal"
         return ExpectedAccuracy(*usual[1:], note, replies, tuple(others))
 
     def _logarithms(self, shape: ColumnShape) -> tuple[float, float]:

@@ -32,7 +32,7 @@ from reticent.statistics.options import CoinPress as CoinPressOptions
 from reticent.statistics.possible import possible
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
-from reticent.statistics.quantiles.shapes import NO_SHAPE
+from reticent.statistics.quantiles.shapes import NO_SHAPE, TYPICAL
 from reticent.statistics.replies import HEAPED, LIKELY, Replies, of_any
 from reticent.statistics.robust.location import Location
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
@@ -182,13 +182,15 @@ class ColumnPlan:
         if self.bounds is None:
             allowed = f"; \u00b1 {rough(more)} more for the declared tail" if more else ""
             note = f"in standard deviations of the column, normal; may give no reply{reach(self.made_cells)}{allowed}"
-            return ExpectedAccuracy(noise, sampling, note, replies, _others(heaped, 1.0), unit="sd")
+            return ExpectedAccuracy(noise, sampling, note, replies, _others(heaped, 1.0), unit="sd", typical=HEAPED)
         unit = float(self.bounds[1] - self.bounds[0]) / 6.0
         allowed = f"; \u00b1 {rough(more * unit)} more for the declared tail" if more else ""
-        note = f"assumes a standard deviation of 1/6 of the range, normal; may give no reply{allowed}"
+        which = "1/6" if self._joint is None else "1/8"
+        note = f"for a standard deviation of {which} of the range, normal; may give no reply{allowed}"
         note += "" if self._joint is None else f"; {NO_SHAPE}"
         others = self._other_shapes(float(people), replies, unit, tied=usual)
-        return ExpectedAccuracy(noise * unit, sampling * unit, note, replies, others or _others(heaped, unit))
+        found = others or _others(heaped, unit)
+        return ExpectedAccuracy(noise * unit, sampling * unit, note, replies, found, typical=TYPICAL.name)
 
     def _other_shapes(self, n: float, replies: Replies, unit: float, *, tied: bool) -> tuple[ShapeWidths, ...]:
         """Half-widths between bounds for the other public shapes; none of CoinPress, which is told a deviation."""

@@ -1,0 +1,145 @@
+"""First lines and first numbers of a plan: what it supposes, what was asked, and widths that releases reach."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean, median
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.data.schema import Real
+from reticent.study.plan import BESIDE
+from reticent.study.study import Study
+from tests.service.test_plans_of_real_tables import TABLES, opened, widths
+from tests.support.cli_kit import clinic, run, spawn
+
+
+def visits(**person: int) -> Study:
+    """A study of persons with rows that no plan reads."""
+    rows = {"who": np.arange(200), "y": np.zeros(200), "x": np.zeros(200)}
+    columns = {"y": rt.real(0, 100), "x": rt.real()}
+    return rt.study(rows, adjacency="add_remove", columns=columns, budget=9, person="who", rows_each=5, **person)
+
+
+# --- what is supposed -------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_says_beside_its_heading_what_nobody_told_it() -> None:
+    """Ten thousand people stood in a footnote alone, and the curator had three hundred."""
+    study = visits()
+    said = (
+        "supposed: 10,000 people, 3 rows each, half-way from one to the most, every row passes the filter. Say "
+        "people=…, rows=… and passing=… for yours."
+    )
+    plan = study.where("y > 50").plan(["mean(y)"], epsilon=1)
+    printed = " ".join(repr(plan).split())
+    assert said in printed.partition("statistic")[0]
+    assert said in plan._repr_html_().partition("consulted")[0]
+    told = study.where("y > 50").passing("0.3").plan(["mean(y)"], epsilon=1, people=300, rows=2)
+    assert "supposed" not in repr(told)
+    assert repr(told).splitlines()[1] == "for 300 people, 2 rows each. Your file was not consulted."
+    assert plan.to_json()["passing_assumed"] is True
+    assert told.to_json()["passing_assumed"] is False
+
+
+def test_the_command_line_says_it_with_the_options_that_change_it(tmp_path: Path) -> None:
+    study = clinic(tmp_path)
+    said = "supposed: 10,000 people, 2 rows each, half-way from one to the most. Say --people NUMBER and --rows NUMBER"
+    assert said in run("plan", str(study), "--release", "tail").said.partition("statistic")[0]
+    told = run("plan", str(study), "--release", "table 4", "--people", "300", "--rows", "1").said
+    assert "for 300 people, 1 row each." in told.partition("statistic")[0]
+
+
+@pytest.mark.wide
+def test_a_release_at_a_terminal_plans_for_the_numbers_that_plan_takes(tmp_path: Path) -> None:
+    """The plan before the question took no numbers. It leaves out what the answers will say."""
+    study = clinic(tmp_path)
+    master, slave = os.openpty()
+    os.write(master, b"n\n")
+    numbers = "--epsilon", "1", "--people", "300", "--rows", "1", "--passing", "0.5"
+    done = spawn("release", study.name, "--ask", "mean(age) where age > 50", *numbers, folder=tmp_path, stdin=slave)
+    os.close(slave)
+    os.close(master)
+    assert "for 300 people, 1 row each." in done.said
+    assert "as if 0.5 of the rows passed" in done.said
+    assert "population mean" not in done.said
+
+
+# --- what was asked ---------------------------------------------------------------------------------------------------
+
+
+def test_lines_that_nobody_asked_for_stand_apart() -> None:
+    plan = visits().plan(["mean(y)", "median(y)"], epsilon=1)
+    names = [name for name, *_ in plan.rows()]
+    assert names == ["mean(y)", "median(y)", BESIDE, "capped", "incomplete(y)"]
+    assert [line.beside for line in plan.lines] == [False, False, True, True]
+    assert repr(plan).count("with more rows than are kept") == 1  # by its estimand, and by no note
+
+
+def test_a_filter_whose_share_is_not_told_has_its_own_line() -> None:
+    """Widths for all rows stood alone where a fifth passed: they were four times too small."""
+    plan = visits().plan(["mean(y) where y > 50"], epsilon=4)
+    (whole, tenth, *_) = plan.rows()
+    assert tenth[0] == "  if a tenth of rows pass"
+    noise = {shape: width for shape, width, _ in plan.lines[0].expected.others}[tenth[0].strip()]
+    assert noise == pytest.approx(10 * (plan.lines[0].expected.headline[0] or 0.0), rel=0.05)
+    assert str(round(noise, 2))[:3] not in whole[2].partition("(")[2]  # no part of the range over shapes of columns
+
+
+# --- widths that are reached ------------------------------------------------------------------------------------------
+
+
+def test_the_first_width_is_that_of_the_typical_shape() -> None:
+    plan = visits().plan(["mean(y)", "median(y)", "median(x)", "iqr(x)", "count"], epsilon=2, rows=1)
+    shapes = ["off the middle", "rounded and off the middle", "heaped", "heaped", ""]
+    assert [line.expected.typical for line in plan.lines if not line.beside] == shapes
+    for line in plan.lines[:4]:
+        others = {shape: (noise, sampling) for shape, noise, sampling in line.expected.others}
+        assert line.expected.headline == others[line.expected.typical]
+        assert replace(line.expected, typical="").headline == (line.expected.noise, line.expected.sampling)
+    assert "if it is 10, ± 0.04 sd is ± 0.4" in plan.footnote()
+
+
+def test_a_wanted_width_is_the_first_that_the_plan_prints() -> None:
+    study = rt.study({"y": [0.0]}, adjacency="add_remove", columns={"y": rt.real(0, 100)}, budget=9)
+    for question in ("mean(y)", "sd(y)", "median(y)"):
+        plan = study.plan([], want={question: 2.0}, people=5_000)
+        found = plan.lines[0].expected.headline[0]
+        assert found is not None
+        assert 1.8 <= found <= 2.0
+
+
+@pytest.mark.wide
+def test_real_releases_reach_the_first_width_about_as_often_as_not() -> None:
+    """Of releases of public tables the noise was 1.7 times the first number in the median, and 27 times in a tenth."""
+    reached, before = [], []
+    for name in ("cars", "days of weather", "planes", "voters", "penguins"):
+        table = TABLES[name]
+        study, people, typical = opened(table)
+        free = rt.study(
+            table.rows()[[*table.columns]],
+            adjacency=table.adjacency,
+            columns={column: rt.real() for column, kind in table.columns.items() if isinstance(kind, Real)},
+            budget="2000",
+            override="a test",
+        )
+        asked = [(study, one) for one in table.questions if " by " not in one and not one.startswith("count")]
+        asked += [(study, f"{kind}({column})") for kind in ("sd", "iqr") for column in free.schema.columns]
+        asked += [(free, f"{kind}({column})") for kind in ("median", "iqr") for column in free.schema.columns]
+        for of, question in dict.fromkeys(asked):
+            line = of.plan([question], epsilon=table.epsilon, people=people, rows=typical).lines[0].expected
+            found = widths(of.release([question], epsilon=table.epsilon).answers[0])
+            if line.headline[0] is None or line.noise is None or not found or not fmean(one.noise for one in found):
+                continue
+            unit = 1.0 if not line.unit else float(table.rows()[question.partition("(")[2][:-1]].std())
+            noise = fmean(one.noise for one in found) / unit
+            reached.append(noise / line.headline[0])
+            before.append(noise / line.noise)
+    assert len(reached) >= 30
+    assert 0.7 <= median(reached) <= 1.3
+    assert np.quantile(reached, 0.9) <= 3
+    assert np.quantile(before, 0.9) > 6
