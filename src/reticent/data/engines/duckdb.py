@@ -151,7 +151,7 @@ class DuckDBSession:
         Tables are compressed when they are written out, and until then they take several times the memory.
         """
         stream, made = _Pieces(rows), False
-        while not stream.ended:
+        while not (stream.ended or stream.unread):
             self._connection.register("source", stream.piece())
             try:
                 if made:
@@ -210,16 +210,17 @@ class _Pieces:
 
     def __init__(self, rows: pa.RecordBatchReader) -> None:
         self._rows = rows
-        self.ended = False
+        self.ended, self.unread = False, False
 
     def piece(self) -> pa.RecordBatchReader:
-        """The next rows; the stream has ended if these were the last."""
+        """The next rows. The stream has ended if these were the last, and is unread if nobody asked for any of them."""
         import pyarrow as pa
 
+        self.unread = True
         return pa.RecordBatchReader.from_batches(self._rows.schema, self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        size = 0
+        self.unread, size = False, 0
         for batch in self._rows:
             yield batch
             size += batch.nbytes
