@@ -112,15 +112,20 @@ def test_a_weighted_row_adds_at_most_one_part_to_the_meat() -> None:
     price = Price(Fraction(10**9), Fraction(0), Adjacency("add_remove"))
     held = CompleteRows(steps, y, np.full(400, WEIGHT_ONE, np.int64))
     sums = Products(NARROW, price).draw(held, Replayed("sums"))
-    told, meat = SandwichTerms(sums, NARROW.back[1], 4.0), Meat(price, 2, Fraction(1))
+    meat = Meat(price, 2, Fraction(1))
+    told = SandwichTerms(sums, NARROW.back[1], meat, 400.0)
     for place in range(60):
-        row, caps = NARROW.featured(CompleteRows(steps[place : place + 1], y[place : place + 1])), np.array(told.caps)
-        parts = [
-            meat.draw(row, y[place : place + 1], told, Replayed("meat"), np.array([weight], np.int64)) / caps**2
-            for weight in WEIGHTS
-        ]
-        assert all((part <= 1.0 + 1e-6).all() and (part >= -1e-6).all() for part in parts)
-        assert (np.diff(np.array(parts), axis=0) >= -1e-6).all()  # a larger weight never adds less
+        row = NARROW.featured(CompleteRows(steps[place : place + 1], y[place : place + 1]))
+        parts = np.array(
+            [
+                meat.draw(row, y[place : place + 1], told, Replayed("meat"), np.array([weight], np.int64))
+                for weight in WEIGHTS
+            ]
+        )
+        assert (parts >= -1e-6).all()
+        assert (parts.sum(axis=2) <= 1.0 + 1e-6).all()
+        squares = (parts * told.squared).sum(axis=2)
+        assert (np.diff(squares, axis=0) >= -1e-5).all()  # a larger weight never adds less
     assert PART == WEIGHT_ONE
     assert WHOLE > 0
 
@@ -130,7 +135,7 @@ def test_an_interval_of_sums_that_noise_has_blown_up_ends_without_a_fault() -> N
     price = Price(Fraction(1), Fraction(0), Adjacency("add_remove"))
     held = CompleteRows(np.array([[UNIT], [-UNIT]] * 50), np.array([UNIT, -UNIT] * 50), np.full(100, WEIGHT_ONE))
     sums = Products(NARROW, price).draw(held, Replayed("sums"))
-    told = SandwichTerms(sums, NARROW.back[1], 4.0)
+    told = SandwichTerms(sums, NARROW.back[1], Meat(price, 2, Fraction(1)), 100.0)
     part, way = told.parts[1], np.ones(2)
     for size in (1.0, 1e160):
         ends = [told._end(part, way, side, size, np.full(len(sums.deviations), 1e-9)) for side in (-1.0, 1.0)]

@@ -55,8 +55,8 @@ def rows(n: int, key: int, spread: float = 1.0) -> tuple[Floats, Floats]:
 
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 def test_it_is_least_squares_with_a_sandwich(delta: Fraction) -> None:
-    """At an epsilon of 100: the noise is small beside the sampling error."""
-    plan, (x, y) = made("100", 20_000, delta=delta), rows(20_000, 1)
+    """At an epsilon of 400: the noise is small beside the sampling error, and beside its square."""
+    plan, (x, y) = made("400", 20_000, delta=delta), rows(20_000, 1)
     x[::3, 0] = np.nan
     found = plan.draw(x, y, Replayed("wide"))
     there = np.isfinite(x[:, 0])

@@ -97,18 +97,22 @@ def _by_moments(plan: LeastSquares | Point, people: int, columns: RelatedColumns
     cross = _middle(y) * means + along * y * math.sqrt(columns.told / float(along @ numbers))
     inverse = np.linalg.inv(rows * (np.outer(means, means) + about))
     model = rows * inverse @ cross
+    largest = float(np.abs(model).sum())
     if isinstance(plan, Point) and columns.spread >= SHAPES["1/16"]:  # of narrower columns a point stays far behind
         model = plan.noise * np.linalg.norm(inverse, axis=0)
     alike = plan.price.neighbours.rows * float(plan.times or 1 if isinstance(plan, LeastSquares) else 1)
-    doubt = plan.meat.deviation * plan.meat.times(rows) ** 2 / rows  # noise of the meat, in parts of it
-    errors = (1.0 - columns.told) * squares * alike * (1.0 + min(doubt, doubt**2))
+    errors = (1.0 - columns.told) * squares * y**2
 
     def slope(at: int) -> tuple[float, float, float]:
         row, part = frame.back[1][at], frame.back[1][at] @ inverse
         clear = _clear(plan.noise_of_sums, part, row)
         just = min(1.0 + clear / LEAST, 1.0)  # by how much larger X'X looks where it is told
-        noise = AT_95 * float(np.linalg.norm(plan.noise_of_sums.weights(part, np.asarray(model))))
-        return just * noise, math.sqrt(just * errors * float(part @ row)) * AT_95 * y, clear
+        noise = float(np.linalg.norm(plan.noise_of_sums.weights(part, np.asarray(model))))
+        alone = max(errors * float(part @ row), 1e-300)
+        whole, most = alone + noise**2, float(np.abs(part).sum()) * (1.0 + largest)
+        doubt = plan.meat.least * min(plan.meat.times(rows, whole / alone) ** 2 * alone / rows, most**2)  # of the meat
+        sampling = math.sqrt(just * alike * (alone + doubt**2 / max(whole, doubt)))
+        return just * noise * AT_95, sampling * AT_95, clear
 
     found = [slope(at) if one else None for at, one in enumerate(numbers)]
     noise, sampling, clear = slope(int(frame.intercept))

@@ -156,10 +156,9 @@ class Point:
         n = float(around.bent[0, 0]) if self.frame.intercept else float(self.people or len(start))
         sums = self._sums(around.bent, around.push, n, around.off, around.loud)
         whole = max(half / UNIT**2 + n / 2, deviation(self.leaving) / UNIT**2)
-        times = self.meat.times(max(n, 1.0))
-        told = SandwichTerms(sums, turn, times, self.price.neighbours.rows, around.at, whole)
+        told = SandwichTerms(sums, turn, self.meat, max(n, 1.0), self.price.neighbours.rows, around.at, whole)
         meat = self.meat.draw(rows, y, told, entropy)
-        estimates = told.estimates(meat, self.meat.deviation, start)
+        estimates = told.estimates(meat, start)
         model = told.whole if None not in estimates else around.at
         return SquaresFit(start + turn @ model, estimates, n)
 

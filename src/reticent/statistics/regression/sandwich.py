@@ -1,7 +1,7 @@
 """Intervals of least-squares coefficients from noisy sums, valid where errors spread unequally: a sandwich.
 
     sums     A = X'X + E and c = X'y + e, of known noise; coefficients b = A^-1 c
-    meat     for every coefficient u'b the sum over rows of (u'A^-1 x)^2 r^2, r = y - x'b, each cut at a public cap
+    meat     for every coefficient u'b the sum over rows of (u'A^-1 x)^2 r^2, r = y - x'b, each cut at one of some caps
     truth t  A t - c = E t - e - X' errors, so u'(t - b) = u'A^-1 (E t - e - X' errors), exactly
 
 So u't differs from u'b by two errors: noise of the sums at t, and sampling. The loads of the released numbers give the
@@ -14,8 +14,13 @@ So an end lies where 1 in 20 *of the replies* would be farther off, were the tru
 above the point at which X'X would have been too small. Truths with a reply in less than 1 of 50 tables are left out,
 as an interval for these has no end (Gleser and Hwang 1987).
 
-    cap      K s (u'A^-1 u / n)^(1/2), s^2 the noisy mean square of what is left: K deviations of a usual row's part, K
-             as great as the noise of the meat allows, by public numbers
+    caps     the lowest is K s (u'A^-1 u / n)^(1/2), s^2 the noisy mean square of what is left: K deviations of a usual
+             row's part, K as great as the noise of the meat allows; the highest is the largest possible part
+    chosen   by the noisy meat itself: the highest cap at which its noise is a share of it, else the lowest. A few rows
+             far out in leverage and error may be most of the meat. The lowest cap alone lost them: .70 covered
+
+What a row's square fills between neighbouring caps is its share of them; shares add up to one row at most. So the meat
+at every cap follows from one histogram, which costs what one number does where rows come and go.
 
 Source: Huber 1967, White 1980 (the sandwich); Fieller 1954 (what is not refuted, in place of a quotient's deviation).
 Given a reply: Lee, Sun, Sun and Taylor 2016. Proof: docs/proofs/regression.md, section 14.
@@ -42,8 +47,11 @@ from reticent.statistics.scaling import UNIT, Floats, Integers, scored
 
 AT_95: Final = 1.959963984540054
 WHOLE: Final = 1 << 20  # the greatest part of a row in the meat
+CAPS: Final = 4
+CLOSEST: Final = 1.25  # the least quotient of neighbouring caps
 LEAST_CAP: Final = 4.0  # deviations
-UNSURE: Final = 0.3  # the noise of the meat over the meat, where errors are normal, that the cap allows
+UNSURE: Final = 0.3  # the noise of the meat over the variance of the whole error, at the lowest cap
+ALLOWED: Final = 0.4  # the noise of the meat over the meat, at the cap that is chosen
 CLEAR: Final = 0.25  # the most that noise of X'X may be, in the direction of a coefficient, over X'X
 FEWEST: Final = 10.0  # rows for each coefficient
 ROUNDS: Final = 200
@@ -57,11 +65,11 @@ CHANCES: Final = 0.5 * (2 * RAREST) ** (np.arange(65) / 64)  # of a reply, from 
 
 @dataclass(frozen=True)
 class Meat:
-    """Noisy sums of squared parts of rows, one for each of ``many`` coefficients, for ``share`` of ``price``.
+    """Noisy histograms of squared parts of rows, one for each of ``many`` coefficients, for ``share`` of ``price``.
 
     Guarantee
     ---------
-    Within the share: a row has ``many`` integers in [0, WHOLE], added, taken away or replaced.
+    Within the share: for each coefficient a row has ``CAPS`` integers >= 0 that add up to at most ``WHOLE``.
     """
 
     price: Price
@@ -70,25 +78,30 @@ class Meat:
 
     @cached_property
     def noise(self) -> Noise:
-        """Replaced, a row moves a number in [0, WHOLE] by no more than it does when it comes: not by twice that."""
-        times = self.price.moves // self.price.neighbours.rows
+        """Shares of a row are not negative and add up to one row: replaced, their squares move by two at most."""
         if self.price.norm == "l2":
-            return self.price.noise(Fraction(self.many * WHOLE**2, times**2), self.share)
-        return self.price.noise(Fraction(self.many * WHOLE, times), self.share)
+            replaced = 2 if self.price.neighbours.kind == "substitute" else 1
+            return self.price.noise(Fraction(self.many * WHOLE**2, replaced), self.share)
+        return self.price.noise(Fraction(self.many * WHOLE), self.share)
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the noise of the meat, in rows at the cap."""
+        """Standard deviation of the noise of a share, in rows."""
         return deviation(self.noise) / WHOLE
 
-    def times(self, n: float) -> float:
-        """K: deviations at which parts of rows are cut."""
-        return max(LEAST_CAP, math.sqrt(UNSURE * n / self.deviation))
+    @property
+    def least(self) -> float:
+        """Standard deviation of the noise of the meat at its lowest cap, in rows at that cap."""
+        return self.deviation * math.sqrt(CAPS)
+
+    def times(self, n: float, whole: float = 1.0) -> float:
+        """K: deviations at the lowest cap; ``whole`` is the variance of the whole error over that of sampling."""
+        return max(LEAST_CAP, math.sqrt(UNSURE * n * whole / self.least))
 
     def draw(
         self, rows: Integers, y: Integers, told: SandwichTerms, entropy: Entropy, weights: Integers | None = None
     ) -> Floats:
-        """The noisy meat of every coefficient; the only step that sees rows.
+        """The noisy rows at each cap of every coefficient; the only step that sees rows.
 
         Parameters
         ----------
@@ -101,17 +114,22 @@ class Meat:
 
         Returns
         -------
-        array of shape (coefficients,)
+        array of shape (coefficients, CAPS)
         """
         parts = np.array(told.parts)
         left = np.abs(y[:, None] / UNIT - scored(rows.astype(np.float64), told.whole[None, :]))
         lever = np.abs(scored(rows.astype(np.float64), parts))
         if weights is not None:
             left = left * (weights / WEIGHT_ONE)[:, None]
-        share = np.minimum(lever * left / np.array(told.caps), 1.0) ** 2
-        exact = np.floor(np.where(np.isfinite(share), share, 0.0) * WHOLE).astype(np.int64)
-        drawn = gate.draw(self.noise, exact.sum(axis=0).tolist(), entropy)
-        return np.asarray(np.array(drawn, np.float64) / WHOLE * np.array(told.caps) ** 2)
+        squares = (lever * left / told.caps[:, 0]) ** 2
+        squares = np.where(np.isfinite(squares), squares, 0.0)
+        caps = told.squared
+        steps = np.diff(caps, axis=1, prepend=0.0)
+        filled = np.clip((squares[:, :, None] - (caps - steps)) / steps, 0.0, 1.0)  # of each step up to a cap
+        reached = np.minimum.accumulate(np.floor(filled * WHOLE).astype(np.int64), axis=2)
+        exact = -np.diff(reached.sum(axis=0), axis=1, append=0)
+        drawn = gate.draw(self.noise, exact.ravel().tolist(), entropy)
+        return np.array(drawn, np.float64).reshape(caps.shape) / WHOLE
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +140,10 @@ class SandwichTerms:
     ----------
     sums : Sums
     turn : array of shape (coefficients, features)
-    times : float
-        K.
+    meat : Meat
+        Whose noise says where parts are cut.
+    rows : float
+        Their number, public or noisy, for that cap.
     alike : float
         Most rows of one person, whose errors may be the same, times the factor of a sample's design.
     origin : array of shape (features,) or None
@@ -134,7 +154,8 @@ class SandwichTerms:
 
     sums: NoisySums
     turn: Floats
-    times: float
+    meat: Meat
+    rows: float
     alike: float = 1
     origin: Floats | None = None
     left: float | None = None
@@ -171,8 +192,11 @@ class SandwichTerms:
         return tuple(np.asarray(row @ inverse) for row in self.turn)
 
     @cached_property
-    def caps(self) -> tuple[float, ...]:
-        """Clipping bounds of a row's part of each coefficient, > 0; at most the largest possible part."""
+    def caps(self) -> Floats:
+        """Rising caps of a row's part of each coefficient, shape (coefficients, CAPS), > 0.
+
+        The lowest is what the noise allows where errors are alike, the highest at least the largest possible part.
+        """
         doubt = self.sums.of_rest(self.model) if self.left is None else 0.0
         left = self.sums.rest(self.model) if self.left is None else self.left
         mean = max(left, doubt, SMALLEST * self.n) / self.n
@@ -180,19 +204,29 @@ class SandwichTerms:
         for part, row in zip(self.parts, self.turn, strict=True):
             usual = math.sqrt(max(float(part @ row), 0.0) / self.n)
             most = float(np.abs(part).sum()) * (1.0 + float(np.abs(self.whole).sum()))
-            cap = min(self.times * math.sqrt(mean) * usual, most)
-            found.append(cap if cap > SMALLEST * most else max(most, 1.0))  # of what is not told, anything
-        return tuple(found)
+            alone = mean * usual**2 * self.n  # the variance of sampling, were errors alike at every x
+            whole = 1.0 + self._noisy(part) / max(alone, 1e-300)
+            cap = min(self.meat.times(self.rows, whole) * math.sqrt(mean) * usual, most)
+            low, most = (cap, most) if cap > SMALLEST * most else (1.0, max(most, 1.0))  # of what is not told, anything
+            found.append(low * max((most / low) ** (1 / (CAPS - 1)), CLOSEST) ** np.arange(CAPS))
+        return np.array(found)
 
-    def estimates(self, meat: Floats, deviation: float, start: Floats) -> tuple[Estimate | None, ...]:
+    @cached_property
+    def squared(self) -> Floats:
+        """Squared caps, in units of the lowest."""
+        return np.asarray((self.caps / self.caps[:, :1]) ** 2)
+
+    def _noisy(self, part: Floats) -> float:
+        """Variance of the noise of the sums in a coefficient, at the released model."""
+        return float((self.sums.weights(part, self.model) ** 2).sum())
+
+    def estimates(self, meat: Floats, start: Floats) -> tuple[Estimate | None, ...]:
         """Every coefficient with its interval; None where the noise hides it.
 
         Parameters
         ----------
         meat : array of float
-            Noisy meat, shape (columns,).
-        deviation : float
-            Standard deviation of the noise of the meat, in rows.
+            Noisy rows at each cap, shape (columns, CAPS).
         start : array of float
             Coefficients before the turn, shape (columns,).
 
@@ -203,10 +237,23 @@ class SandwichTerms:
         """
         found = []
         for at, row in enumerate(self.turn):
-            ends = self._interval(at, float(meat[at]), deviation * self.caps[at] ** 2)
+            ends = self._interval(at, *self._told(at, meat[at]))
             value = float(start[at] + row @ self.whole)
             found.append(None if ends is None else _estimate(value, *ends))
         return tuple(found)
+
+    def _told(self, at: int, shares: Floats) -> tuple[float, float]:
+        """The meat at the highest cap at which its noise is a share of it and of the noise of the sums; that noise.
+
+        Where the last step up to that cap added more than noise, the next one is taken to add as much.
+        """
+        caps, unit = self.squared[at], float(self.caps[at, 0]) ** 2
+        weights = np.minimum(caps[None, :], caps[:, None])
+        meats, doubts = weights @ shares * unit, self.meat.deviation * np.linalg.norm(weights, axis=1) * unit
+        fit = doubts <= ALLOWED * np.maximum(meats, 0.0) + UNSURE * self._noisy(self.parts[at])
+        last = int(np.flatnonzero(fit).max(initial=0))
+        beyond = meats[last] - meats[last - 1] - 2.0 * doubts[last] if 0 < last < CAPS - 1 else 0.0
+        return float(meats[last] + max(beyond, 0.0)), float(doubts[last])
 
     def _interval(self, at: int, meat: float, doubt: float) -> tuple[float, float, float, float] | None:
         """Distances from the coefficient to the ends of its 95 % interval, and the variances of noise and sampling."""
@@ -217,12 +264,11 @@ class SandwichTerms:
         apart = self.sums.weights(part, self.model + way) - self.sums.weights(part, self.model)
         if not AT_95 * float(np.linalg.norm(apart)) < math.sqrt(CLEAR):
             return None
-        sampled = max(meat, 0.0)
-        sampled = (sampled + doubt**2 / max(sampled, doubt, 1e-300)) * self.n / spare * self.alike
+        sampled, noisy = max(meat, 0.0), self._noisy(part)
+        sampled = (sampled + doubt**2 / max(sampled + noisy, doubt, 1e-300)) * self.n / spare * self.alike
         low, high = (self._end(part, way, side, sampled, apart) for side in (-1.0, 1.0))
         if low is None or high is None:
             return None
-        noisy = float((self.sums.weights(part, self.model) ** 2).sum())
         return low, high, noisy, sampled
 
     def _end(self, part: Floats, way: Floats, side: float, sampled: float, apart: Floats) -> float | None:

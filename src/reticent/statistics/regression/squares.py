@@ -169,9 +169,9 @@ class LeastSquares:
         sums = self.products.draw(held, entropy)
         n = max(sums.n, 1.0) if self.people is None or self.weighted else float(self.people)
         alike = self.price.neighbours.rows * float(1 if self.times is None else self.times)
-        told = SandwichTerms(sums, turn, self.meat.times(n), alike)
+        told = SandwichTerms(sums, turn, self.meat, n, alike)
         meat = self.meat.draw(self.frame.featured(held), held.y, told, entropy, held.weights)
-        estimates = told.estimates(meat, self.meat.deviation, start)
+        estimates = told.estimates(meat, start)
         model = told.model if None not in estimates else solved(sums, intercept=self.frame.intercept)
         return SquaresFit(start + turn @ model, estimates, sums.n)
 
