@@ -243,4 +243,7 @@ def test_a_check_that_holds_no_share_close_says_so() -> None:
         return Discrepancy(("x", "y"), Estimate(high / 2, 0.0, high, high / 2, 0.0), "x 1").words
 
     assert words(0.19).startswith("the table of x × y: every share within 19 points")
-    assert words(0.63) == "of the table of x × y too little was told: a share may be off by 63 points (checked, 95 %)"
+    assert words(0.63) == (
+        "the table of x × y could not be checked: a share may be off by 63 points for noise (95 %). "
+        "4 times as much ε for checks would do: a larger ε, or a larger share, at most checks=0.5"
+    )

@@ -42,7 +42,7 @@ Growth: TypeAlias = Literal["root", "two_thirds", "auto"]
 
 MISSING: Final = "missing"  # among atoms: the records without a value
 SOUGHT: Final = "auto"  # among atoms: those that are found privately, too
-MOST_SOUGHT: Final = 3  # columns in which atoms are found
+MOST_SOUGHT: Final = 4  # columns in which atoms are found
 HOW: Final[Mapping[str, str]] = {  # the words of an estimand for each method
     "auto": ", smoothed",
     "histogram": ", by the shares of its cells",

@@ -4,6 +4,7 @@ Columns are independent and normal about the middle of their bounds, with a devi
 is the largest error of the distribution function, noise, sampling and smoothing together, on a grid of points. It can
 be compared between methods, as half-widths of their different parts cannot. Rows and noise are the same each time.
 Half-widths of shares are told for further public shapes, too: those of quantiles, and values heaped at round numbers.
+Of several columns it is also told what is left of a strong relation, on rows whose columns hang together.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from reticent.statistics.context import Figures, ShapeWidths
 from reticent.statistics.quantiles.shapes import NORMAL, OTHERS, ColumnShape
 from reticent.statistics.replies import HEAPED
 from reticent.statistics.scaling import Floats
-from reticent.synthesis.density import Density
+from reticent.synthesis.density import Density, sampled
 from reticent.synthesis.options import DensityMechanism
 from reticent.synthesis.partition import PartitionDensity
 
@@ -38,6 +39,9 @@ MOST: Final = 60_000  # rows of a made-up table: more only make the distance sma
 DEAREST: Final = 2.0  # epsilon of such a table: above it the noise of an integer falls faster than the price rises
 POINTS: Final = (400, 40, 14, 8)  # along each column
 SPREAD: Final = 1 / 6  # of a column's range
+RELATED: Final = 0.9  # correlation of normals behind columns that hang together
+SKEWED: Final = "at one end"  # the name of a shape
+LEAST: Final = 10_000  # rows drawn of a density, so that their own chance is small
 FAR: Final = "largest error of the distribution function"
 
 
@@ -105,6 +109,7 @@ def distance(
     points, law = _law(columns)
     mean = float(np.mean([_farthest(density, points, law) for density in usual]))
     words = f"{FAR}, sampling included, about {mean:.2g} on {tables} tables of {size:,} made-up normal rows"
+    words += "".join(f"; {told}" for told in _relations(mechanism, columns, size))
     others = []
     heaps = tuple(HEAPS)[: None if isinstance(mechanism, PartitionDensity) else 1]  # for the others heaps are alike
     for shape in (*OTHERS, *heaps) if len(columns) <= 2 else ():
@@ -123,6 +128,25 @@ def _drawn(
         match mechanism.draw(results, Replayed(f"made-up density {place}")):
             case Reply(density):
                 yield density
+            case _:
+                pass
+
+
+def _relations(mechanism: DensityMechanism, columns: Sequence[Ends], size: int) -> Iterator[str]:
+    """Rank correlations that are left of a strong one between the first two columns, in rows drawn of joint counts."""
+    from scipy.stats import rankdata
+
+    for shape in (NORMAL, *(one for one in OTHERS if one.name == SKEWED)) if len(columns) > 1 else ():
+        values = _rows(columns, size, simulated(f"related rows {size}"), shape, RELATED)
+        results = [_result(query, columns, values) for query in mechanism.queries]
+        match mechanism.draw(results, Replayed("related rows")):
+            case Reply(density) if density.counts is not None:
+                made = sampled(density, max(size, LEAST), Replayed("rows of related rows"))
+                truth, left = (
+                    float(np.corrcoef(*(rankdata(column) for column in rows.T[:2]))[0, 1]) for rows in (values, made)
+                )
+                of = "" if shape is NORMAL else " of columns whose records are at one end; one of values may lose more"
+                yield f"a rank correlation of {truth:.2f} comes out as about {left:.2f} in rows{of}"
             case _:
                 pass
 
@@ -160,10 +184,14 @@ def _law(columns: Sequence[Ends]) -> tuple[Floats, Floats]:
     return points, np.asarray(law, np.float64)
 
 
-def _rows(columns: Sequence[Ends], size: int, stream: Simulation, shape: ColumnShape) -> Floats:
+def _rows(columns: Sequence[Ends], size: int, stream: Simulation, shape: ColumnShape, related: float = 0.0) -> Floats:
+    """Made-up rows of a shape, whose normals have a common part: ``related`` of their variance."""
     from scipy.special import ndtr
 
     shares = stream.standard_normal((size, len(columns)))
+    if related:
+        common = stream.standard_normal((size, 1))
+        shares = math.sqrt(1.0 - related) * shares + math.sqrt(related) * common
     if shape.at is NORMAL.at:
         shares = np.clip(0.5 + SPREAD * shares, 0.0, 1.0)
     else:

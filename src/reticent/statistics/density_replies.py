@@ -14,6 +14,7 @@ from reticent.statistics.replies import ALWAYS, Replies, normally, of_any
 from reticent.synthesis import bar_smoothing
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.fidelity import FidelityRelease
+from reticent.synthesis.joint_grid import JointDensity
 from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.ks import KSRelease
 from reticent.synthesis.linear import LinearDensity, shares_of
@@ -34,6 +35,12 @@ def replies_of(plan: DensityMechanism, records: int) -> Replies:
             return replies_of(inner, records)
         case PartitionDensity():
             return of_any(_of_bars(plan.after(len(plan.searches(records))), records))
+        case JointDensity():
+            each = (
+                one.after(len(one.searches(records))) if isinstance(one, PartitionDensity) else one
+                for one in plan.margins
+            )
+            return of_any(math.prod(_of_bars(one, records) for one in each))
         case Auto():
             return of_any(_of_bars(plan, records))
         case LinearDensity():

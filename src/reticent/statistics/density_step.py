@@ -32,6 +32,7 @@ from reticent.synthesis.axis import Axis
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.fidelity import FidelityRelease, checked, split
+from reticent.synthesis.joint_grid import JointDensity, joint
 from reticent.synthesis.linear import PLAIN
 from reticent.synthesis.linear import DensityAccuracy as InHeights
 from reticent.synthesis.linear_queries import DensityTerms
@@ -73,7 +74,7 @@ class DensityStep:
     def is_slow(self) -> bool:
         """True if the method searches for its detail, or solves for its heights: seconds where others count."""
         plan = self.plan.plan if isinstance(self.plan, FidelityRelease) else self.plan
-        return isinstance(plan, Auto | PartitionDensity | Bernstein)
+        return isinstance(plan, Auto | PartitionDensity | JointDensity | Bernstein)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -200,7 +201,9 @@ def _mechanism(
     records = setting.units if near.kind == "substitute" and person.rows == 1 else None
     epsilon, checking = split(epsilon, asked.checks)
     plan: DensityMechanism
-    if asked.seeks:
+    if asked.method == "auto" and len(columns) > 1:
+        plan = joint(columns, terms, epsilon, seek=asked.seeks, missing=missing, steps=steps)
+    elif asked.seeks:
         plan = parted(columns, terms, epsilon, listed=atoms, missing=missing, steps=steps)
     elif (atoms or missing) and not options.counts_itself:
         plan = mixed(options, columns, terms, epsilon, delta, atoms=atoms, missing=missing)

@@ -30,14 +30,18 @@ from reticent.statistics.density_step import smooths
 from reticent.statistics.estimand import listed
 from reticent.statistics.options import whole
 from reticent.statistics.statistic import Ask, ask
+from reticent.synthesis.association import associations
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.check import Discrepancy
 from reticent.synthesis.density import KEY, Density, sampled
+from reticent.synthesis.joint_grid import NOTHING
 from reticent.synthesis.remarks import sentence
 
 Floats = NDArray[np.float64]
 
 MOST_ROWS: Final = 1 << 30
+KEPT: Final = 0.1  # of a rank correlation: rows that may be farther off keep it roughly
+ROUGH: Final = 0.3  # and beyond this they do not
 CHECKING: Final = Fraction(1, 10)  # of epsilon, for the checks of made-up rows
 
 
@@ -185,22 +189,54 @@ class Synthetic:
         """
         density, said = self.density, [self._beyond] if self._beyond else []
         single, odd = tuple(self._single(one) for one in density.axes), (self._odd,) if self._odd else ()
+        known = (*self._relations(), *self._columns())
         if density.checks:
-            last = "not for: rare cells, other tables than these, intervals that take the rows for real ones"
-            return (*said, *(fit.words for fit in self.fits()), *single, *odd, last)
+            last = "not for: rare cells, the largest and smallest values, intervals that take the rows for real ones"
+            return (*said, *(fit.words for fit in self.fits()), *known, *single, *odd, last)
         drawing = (np.log(2.0 / 0.025) / (2.0 * len(self))) ** 0.5  # Dvoretzky, Kiefer, Wolfowitz, Massart
         for one in density.axes:
-            if density.wander is None:
+            if density.wander is None or known:
                 continue
             most = 100 * min(density.wander + float(drawing), 1.0)
             said.append(
                 f"shares of {one.column} up to any edge: moved by noise and drawing by {rough(most)} points at most"
             )
-        if len(density.axes) > 1:
+        said += known
+        if len(density.axes) > 1 and not known:
             said.append(f"relations of {' and '.join(self.columns)}, cell by cell: as wide as the band says")
         said.append("not checked against the records: checks=0.1 would spend a tenth of ε on that")
         last = "not for: what the method smooths away, rare cells, intervals that take the rows for real ones"
         return (*said, *single, *odd, last)
+
+    def _relations(self) -> Iterator[str]:
+        """Sentences on the rank correlation of every two columns: of the rows, and where that of the records is."""
+        from scipy.stats import rankdata
+
+        present = self._rows[~np.isnan(self._rows).any(axis=1)]
+        for (first, second), told in associations(self.density):
+            ranks = [rankdata(present[:, self.columns.index(name)]) for name in (first, second)]
+            flat = len(present) < 2 or min(float(np.ptp(one)) for one in ranks) == 0.0
+            here = 0.0 if flat else float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+            off = max(told.high - here, here - told.low)
+            verdict = "kept" if off <= KEPT else "kept roughly" if off <= ROUGH else "not kept"
+            yield (
+                f"relation of {first} and {second} {verdict}: rank correlation {here:.2f} in these rows, that of the "
+                f"records between {down(told.low)} and {up(told.high)} (95 %, by noise and width of cells)"
+            )
+
+    def _columns(self) -> Iterator[str]:
+        """Sentences on the distribution of each column, where it was released by itself, and on ends without rows."""
+        for margin, one, values in zip(self.density.margins, self.density.axes, self._rows.T, strict=False):
+            drawn = np.sort(values[~np.isnan(values)])
+            ends = one.cuts[1:-1] - one.whole  # the last value before each edge
+            apart = np.abs(np.searchsorted(drawn, ends, side="right") / max(len(drawn), 1) - margin.cdf(ends))
+            most = 100 * min(float(apart.max(initial=0.0)) + (margin.wander or 0.0), 1.0)
+            seen = np.flatnonzero(one.sizes > 2.0 * NOTHING * one.steps[-1])
+            told = f"values of {one.column}: shares up to any value within {rough(most)} points of the records' (95 %)"
+            low, high = one.cuts[seen[0]], one.cuts[seen[-1] + 1] - one.whole
+            if low > one.low or high < one.high:
+                told += f"; all rows lie from {one.words(low)} to {one.words(high)}, since noise hides the few beyond"
+            yield told
 
     def _single(self, one: Axis) -> str:
         """Sentence on the use of the rows for single values of a column."""
@@ -211,6 +247,16 @@ class Synthetic:
         counted = [value for check in density.checks if check.columns == (one.column,) for value in check.atoms]
         named = [] if density.noticed else [one.words(value) for value in counted]
         return f"{told}; {' and '.join(named)} were counted by themselves" if named else told
+
+
+def down(value: float) -> str:
+    """Two digits after the point, rounded down."""
+    return f"{np.floor(100.0 * value) / 100.0:.2f}"
+
+
+def up(value: float) -> str:
+    """Two digits after the point, rounded up."""
+    return f"{np.ceil(100.0 * value) / 100.0:.2f}"
 
 
 def _most_rows(certificate: Certificate) -> int | None:

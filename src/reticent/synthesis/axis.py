@@ -1,11 +1,12 @@
 """One column of a released density: public edges, and how much of the column lies up to a value.
 
-A *measure* along an axis is length for a real column and a number of integers for a whole-number one. Mass is spread
-evenly over it in both cases: ``upto(x)`` is the measure of what is <= x, ``at(t)`` the value where it is t.
+A *measure* along an axis is length for a real column and a number of integers for a whole-number one. With ``weights``
+it is that of a released density of the column. Mass is spread evenly over it: ``upto(x)`` measures what is <= x.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -44,6 +45,8 @@ class Axis:
         there, or the last one for the largest value. All that is in such a cell has that one value.
     step : int
         Of a column of dates or times the seconds that one unit stands for, from 1970 on; 0 of numbers.
+    weights : tuple of float
+        Measure of each cell, > 0, evenly spread inside it; empty where its length is its measure.
     """
 
     column: str
@@ -51,6 +54,7 @@ class Axis:
     whole: bool = False
     atoms: tuple[Fraction, ...] = ()
     step: int = 0
+    weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not all(isinstance(edge, Fraction) for edge in self.edges):
@@ -63,6 +67,11 @@ class Axis:
             raise PublicParameterError("edges of a whole-number axis are integers")
         if self.step and not (self.whole and self.step in calendar.STEPS.values()):
             raise PublicParameterError("dates and times are whole numbers of seconds, minutes, hours or days")
+        if self.weights and (
+            len(self.weights) != self.cells
+            or not all(type(weight) is float and 0.0 < weight < math.inf for weight in self.weights)
+        ):
+            raise PublicParameterError("weights of an axis are one number above 0 for each cell")
         if self.atoms:
             self._check_atoms()
 
@@ -71,7 +80,7 @@ class Axis:
             raise PublicParameterError("atoms of an axis are fractions that ascend")
         if not {*self.atoms} <= {*(self.edges[:-1] if self.whole else self.edges)}:
             raise PublicParameterError("an atom of an axis has a cell of its own, which begins there")
-        if len({*self.lone.tolist()}) < len(self.atoms) or (self.whole and (self.sizes[self.lone] != 1.0).any()):
+        if len({*self.lone.tolist()}) < len(self.atoms) or (self.whole and (self.lengths[self.lone] != 1.0).any()):
             raise PublicParameterError("an atom of an axis has a cell to itself")
 
     @property
@@ -95,12 +104,22 @@ class Axis:
     @cached_property
     def steps(self) -> Floats:
         """The measure up to each edge, from 0."""
-        return _fixed(np.array([float(edge - self.edges[0]) for edge in self.edges]))
+        return _fixed(np.concatenate([[0.0], np.cumsum(self.weights)])) if self.weights else self._ruler
 
     @cached_property
     def sizes(self) -> Floats:
         """The measure of each cell."""
+        return _fixed(np.array(self.weights)) if self.weights else self.lengths
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """Length of each cell, or how many whole numbers it has."""
         return _fixed(np.array([float(high - low) for low, high in pairwise(self.edges)]))
+
+    @cached_property
+    def _ruler(self) -> Floats:
+        """Length up to each edge, from 0."""
+        return _fixed(np.array([float(edge - self.edges[0]) for edge in self.edges]))
 
     @cached_property
     def shape(self) -> Axis:
@@ -122,9 +141,9 @@ class Axis:
         run = np.floor(values) - self.low + 1.0 if self.whole else values - self.low
         found: Floats = np.clip(run, 0.0, float(self.edges[-1] - self.edges[0]))
         for place, atom in self._real_atoms:
-            start, stop = self.steps[place], self.steps[place + 1]
+            start, stop = self._ruler[place], self._ruler[place + 1]
             found = np.where(values >= atom, np.maximum(found, stop), np.minimum(found, start))
-        return found
+        return self._measure(found)
 
     def under(self, points: ArrayLike) -> Floats:
         """Measure of the values < each point; of an atom all of its cell."""
@@ -132,8 +151,15 @@ class Axis:
         run = np.ceil(values) - self.low if self.whole else values - self.low
         found: Floats = np.clip(run, 0.0, float(self.edges[-1] - self.edges[0]))
         for place, atom in self._real_atoms:
-            start, stop = self.steps[place], self.steps[place + 1]
+            start, stop = self._ruler[place], self._ruler[place + 1]
             found = np.where(values > atom, np.maximum(found, stop), np.minimum(found, start))
+        return self._measure(found)
+
+    def _measure(self, lengths: Floats) -> Floats:
+        """The measure up to so much length."""
+        if not self.weights:
+            return lengths
+        found: Floats = np.interp(lengths, self._ruler, self.steps)
         return found
 
     @property
@@ -163,7 +189,7 @@ class Axis:
 
     def within(self, place: NDArray[np.int64], share: Floats) -> Floats:
         """The value a share in [0, 1) of the way through each cell."""
-        steps = share * self.sizes[place]
+        steps = share * self.lengths[place]
         found: Floats = self.cuts[place] + (np.floor(steps) if self.whole else steps)
         for lone, atom in self._real_atoms:
             found = np.where(place == lone, atom, found)
@@ -212,6 +238,8 @@ class Axis:
         }
         if self.step:
             told["step"] = self.step
+        if self.weights:
+            told["weights"] = list(self.weights)
         return {**told, "atoms": [show(atom) for atom in self.atoms]} if self.atoms else told
 
 
@@ -252,7 +280,8 @@ def from_json(fields: Mapping[str, Any]) -> Axis:
     step = fields.get("step", 0)
     if type(step) is not int:
         raise ValueError("a step is a number of seconds")
-    return axis(str(fields["column"]), edges, whole=bool(fields["whole"]), atoms=atoms, step=step)
+    found = axis(str(fields["column"]), edges, whole=bool(fields["whole"]), atoms=atoms, step=step)
+    return replace(found, weights=tuple(fields.get("weights", ())))
 
 
 def shapes(axes: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -8,9 +8,9 @@ one record's value alone. A share of made-up rows and a share of records therefo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -56,7 +56,11 @@ class Discrepancy:
     def words(self) -> str:
         name, most = " × ".join(self.columns), rough(100.0 * self.apart.high)
         if self.reproduced and self.apart.high > VAGUE:
-            return f"of the table of {name} too little was told: a share may be off by {most} points (checked, 95 %)"
+            times = math.ceil(self.apart.high / VAGUE)
+            return (
+                f"the table of {name} could not be checked: a share may be off by {most} points for noise (95 %). "
+                f"{times} times as much ε for checks would do: a larger ε, or a larger share, at most checks=0.5"
+            )
         if self.reproduced:
             return f"the table of {name}: every share within {most} points of the real one (checked, 95 %)"
         return (
@@ -100,7 +104,7 @@ class TableCheck:
 
     @property
     def cells(self) -> int:
-        return prod(one.cells for one in self.axes)
+        return math.prod(one.cells for one in self.axes)
 
     @property
     def columns(self) -> tuple[str, ...]:

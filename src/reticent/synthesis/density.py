@@ -24,7 +24,7 @@ from reticent.errors import CheckError, PublicParameterError
 from reticent.outcome import Estimate, restore
 from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee
-from reticent.synthesis import axis, check, drawing
+from reticent.synthesis import axis, check, density_validity, drawing
 from reticent.synthesis import remarks as noticed
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.check import TableCheck
@@ -39,8 +39,6 @@ Corner: TypeAlias = float | Moment | Sequence[float | Moment]
 
 NORMAL: Final = 1.959963984540054  # 97.5 % point
 LEFT_OUT: Final = 0.025  # of all data sets, or of all noise: both together leave out 5 %
-OFF: Final = 1e-9  # by which masses may fail to add up to 1
-MOST_AXES: Final = 4
 KEY: Final = 32  # bytes of the key of a stream of sampled rows
 CHUNK: Final = 1 << 22  # comparisons of points with boxes at a time
 
@@ -84,6 +82,10 @@ class Density:
         Which values of which column would have been found to have a mass of their own, where such were looked for.
     checks : tuple of Check
         Noisy counts of tables of the real records, where they were bought: made-up rows are compared with them.
+    margins : tuple of Density
+        Of several columns the density of each, where these were released by themselves.
+    counts : array like masses, or None
+        Noisy counts of records beside ``margins``, as they were drawn: below 0, too. ``masses`` are made of them.
     """
 
     axes: tuple[Axis, ...]
@@ -101,18 +103,20 @@ class Density:
     beside: float | None = None
     grain: Floats | None = None
     noticed: tuple[NoticedAtoms, ...] = ()
+    margins: tuple[Density, ...] = ()
+    counts: Floats | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
 
     def __post_init__(self) -> None:
-        for name in ("masses", "band", "grain"):
+        for name in ("masses", "band", "grain", "counts"):
             found = getattr(self, name)
             if found is not None:
                 object.__setattr__(self, name, _fixed(np.array(found, np.float64)))
         if self.boxes is not None:
             object.__setattr__(self, "boxes", _fixed(np.array(self.boxes, np.int64)))
-        _check(self)
+        density_validity.check(self)
 
     # --- one record ---------------------------------------------------------------------------------------------------
 
@@ -137,13 +141,15 @@ class Density:
             held: Floats = np.where((cells >= 0).all(axis=1) & ~single, found, 0.0)
             return held
         heights = self.masses / np.prod(self._spans(), axis=1)
+        places = np.maximum(cells, 0).T
+        steep = [one.sizes[at] / one.lengths[at] for one, at in zip(self.axes, places, strict=True)]
         found = np.empty(len(cells))
         size = max(CHUNK // max(len(heights), 1), 1)
         for first in range(0, len(cells), size):
             part = cells[first : first + size, None]
             inside = (self.boxes[None, :, :, 0] <= part) & (part < self.boxes[None, :, :, 1])
             found[first : first + size] = inside.all(axis=2).astype(np.float64) @ heights
-        return np.where(single, 0.0, found)
+        return np.where(single, 0.0, found * np.prod(steep, axis=0))
 
     def cdf(self, points: Points) -> Floats:
         """The probability that every column is at most the point's; atoms counted.
@@ -253,17 +259,21 @@ class Density:
 
     def mean(self) -> NDArray[Any]:
         """The mean of each column, atoms counted: shape (columns,). Of dates it is a date; see ``sample``."""
-        found = [self._mean(place) for place in range(len(self.axes))]
-        found[0] += sum(value * mass for value, mass in self.atoms)
+        alone = self.margins or (self,)
+        found = [one._mean(place) for one in alone for place in range(len(one.axes))]
+        for place, one in enumerate(alone):
+            found[place] += sum(value * mass for value, mass in one.atoms)
         told: NDArray[Any] = axis.told(self.axes, np.array([found]))[0]
         return told
 
     def marginal(self, column: str) -> Density:
-        """The density of one of the columns."""
+        """The density of one of the columns: the released one of ``margins``, where there is one."""
         names = [one.column for one in self.axes]
         if column not in names:
             raise PublicParameterError(f"the density has the columns {', '.join(names)}")
         place = names.index(column)
+        if self.margins:
+            return replace(self.margins[place], missing=self.missing, guarantee=self.guarantee)
         masses, band = self._along(place, self.masses).copy(), None
         one, atoms, beside = self.axes[place], self.atoms, self.beside
         if one.atoms:
@@ -316,7 +326,8 @@ class Density:
         if not any(steps.values()):
             return self
         checks = tuple(replace(one, axes=axis.dated(one.axes, steps)) for one in self.checks)
-        return replace(self, axes=axis.dated(self.axes, steps), checks=checks)
+        margins = tuple(one.dated(steps) for one in self.margins)
+        return replace(self, axes=axis.dated(self.axes, steps), checks=checks, margins=margins)
 
     def plot(self) -> Figure:
         """The density with its band as a matplotlib figure; it belongs to no window and no pyplot state."""
@@ -346,6 +357,10 @@ class Density:
             fields["grain"] = self.grain.tolist()
         if self.noticed:
             fields["noticed"] = [one.to_json() for one in self.noticed]
+        if self.margins:
+            fields["margins"] = [json.loads(one.to_json()) for one in self.margins]
+        if self.counts is not None:
+            fields["counts"] = self.counts.tolist()
         return json.dumps(fields, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
@@ -555,6 +570,8 @@ def from_json(text: str) -> Density:
             None if fields.get("beside") is None else float(fields["beside"]),
             None if fields.get("grain") is None else np.array(fields["grain"], np.float64),
             tuple(map(noticed.from_json, fields.get("noticed", []))),
+            tuple(from_json(json.dumps(one)) for one in fields.get("margins", [])),
+            None if fields.get("counts") is None else np.array(fields["counts"], np.float64),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError):
         raise CheckError("this is not a density that was written by to_json") from None
@@ -568,40 +585,3 @@ def _uniforms(count: int, entropy: Entropy) -> Floats:
 def _fixed(values: NDArray[Any]) -> NDArray[Any]:
     values.setflags(write=False)
     return values
-
-
-def _widths(found: Floats | float) -> bool:
-    if isinstance(found, str | bool):
-        return False
-    values = np.asarray(found, np.float64)
-    return bool(np.isfinite(values).all() and (values >= 0).all())
-
-
-def _check(found: Density) -> None:
-    if not 1 <= len(found.axes) <= MOST_AXES or len({one.column for one in found.axes}) != len(found.axes):
-        raise PublicParameterError(f"a density has 1 to {MOST_AXES} different columns")
-    shape = tuple(one.cells for one in found.axes) if found.boxes is None else (len(found.boxes),)
-    if found.masses.shape != shape or any(one is not None and one.shape != shape for one in (found.band, found.grain)):
-        raise PublicParameterError(f"masses have shape {shape}, got {found.masses.shape}")
-    if found.boxes is not None:
-        cells = np.array([one.cells for one in found.axes])
-        if found.boxes.shape != (len(found.masses), len(found.axes), 2) or not np.all(
-            (found.boxes[:, :, 0] >= 0)
-            & (found.boxes[:, :, 0] < found.boxes[:, :, 1])
-            & (found.boxes[:, :, 1] <= cells)
-        ):
-            raise PublicParameterError("boxes are blocks of cells inside the grid")
-    if found.atoms and len(found.axes) > 1:
-        raise PublicParameterError("atoms belong to a density of one column")
-    if any(not found.axes[0].low <= value <= found.axes[0].high for value, _ in found.atoms):
-        raise PublicParameterError("atoms lie within the bounds")
-    shares = np.concatenate([found.masses.ravel(), [mass for _, mass in found.atoms]])
-    if not (np.isfinite(shares).all() and (shares >= 0).all() and abs(shares.sum() - 1.0) <= OFF):
-        raise PublicParameterError("masses must be >= 0 and add up to 1, atoms included")
-    if found.missing is not None and not 0.0 <= found.missing <= 1.0:
-        raise PublicParameterError("the share that is missing must be in [0, 1]")
-    widths = [found.band, found.grain, found.wander, found.beside]
-    if not all(_widths(one) for one in widths if one is not None):
-        raise PublicParameterError("half-widths are finite numbers >= 0")
-    if isinstance(found.n, bool) or not isinstance(found.n, int) or found.n < 1:
-        raise PublicParameterError(f"n must be an integer >= 1, got {found.n}")

@@ -165,6 +165,26 @@ def margin(of: Density, places: Sequence[int]) -> Density:
     )
 
 
+def laid_out(masses: Floats, one: Axis, fine: Axis) -> Floats:
+    """Masses of the cells of a column in the finer ones, none of them in those that are atoms.
+
+    Parameters
+    ----------
+    masses : array of float, one for each cell of ``one``
+    one, fine : Axis
+
+    Returns
+    -------
+    array of float, one for each cell of ``fine``
+    """
+    of = np.minimum(np.searchsorted(one.cuts, fine.cuts[:-1], side="right") - 1, one.cells - 1)
+    size = fine.lengths.copy()
+    size[fine.lone] = 0.0
+    whole = np.bincount(of, weights=size, minlength=one.cells)
+    found: Floats = masses[of] * np.divide(size, whole[of], out=np.zeros_like(size), where=whole[of] > 0.0)
+    return found
+
+
 def _shares(one: Axis, fine: Axis) -> Floats:
     """The share of each cell in each of the finer ones, none of it in those that are atoms: shape (cells, finer)."""
     found = np.zeros((one.cells, fine.cells))
