@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-
-if TYPE_CHECKING:
-    from reticent.synthesis.density import Density
+from reticent.synthesis.axis import Axis
 
 Floats = NDArray[np.float64]
 
 OFF: Final = 1e-9  # by which masses may fail to add up to 1
 MOST_AXES: Final = 4
+
+
+class CheckedDensity(Protocol):
+    """The parts of a ``Density`` that are checked. ``density`` imports this file and not the other way."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]: ...
+    @property
+    def masses(self) -> Floats: ...
+    @property
+    def boxes(self) -> NDArray[np.int64] | None: ...
+    @property
+    def atoms(self) -> tuple[tuple[float, float], ...]: ...
+    @property
+    def missing(self) -> float | None: ...
+    @property
+    def band(self) -> Floats | None: ...
+    @property
+    def wander(self) -> float | None: ...
+    @property
+    def beside(self) -> float | None: ...
+    @property
+    def grain(self) -> Floats | None: ...
+    @property
+    def counts(self) -> Floats | None: ...
+    @property
+    def margins(self) -> Sequence[CheckedDensity]: ...
+    @property
+    def n(self) -> int: ...
 
 
 def _widths(found: Floats | float) -> bool:
@@ -25,7 +53,7 @@ def _widths(found: Floats | float) -> bool:
     return bool(np.isfinite(values).all() and (values >= 0).all())
 
 
-def check(found: Density) -> None:
+def check(found: CheckedDensity) -> None:
     """Refuse fields that make no density, with the reason."""
     if not 1 <= len(found.axes) <= MOST_AXES or len({one.column for one in found.axes}) != len(found.axes):
         raise PublicParameterError(f"a density has 1 to {MOST_AXES} different columns")
