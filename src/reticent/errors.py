@@ -124,7 +124,7 @@ def door(call: Callable[P, T], word: Wording | None = None) -> Callable[P, T]:
             return call(*given, **named)
         except ReticentError as told:
             if word is not None:
-                word(given[0], told)
+                word(given[0] if given else None, told)
             raise told.with_traceback(None) from told.__cause__
 
     return opened
@@ -137,8 +137,28 @@ def doors(of: type, word: Wording | None = None) -> None:
             setattr(of, name, door(found, word))
 
 
-def called_as(example: str, name: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A decorator for a ``door`` of ``rt``: arguments that are lacking or not known are refused with an example."""
+def called_as(example: str, name: str = "", word: Wording | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A decorator for a ``door`` of ``rt``: arguments that are lacking or not known are refused with an example.
+
+    Parameters
+    ----------
+    example : str
+        A call that works.
+    name : str
+        By default that of the function.
+    word : function, optional
+        As of ``door``.
+
+    Returns
+    -------
+    function
+        The decorator.
+
+    Raises
+    ------
+    PublicParameterError
+        By what it decorates, for arguments that are lacking or not known.
+    """
 
     def of(call: Callable[P, T]) -> Callable[P, T]:
         @functools.wraps(call)
@@ -149,7 +169,7 @@ def called_as(example: str, name: str = "") -> Callable[[Callable[P, T]], Callab
                 _refuse_arguments(call, f"rt.{name or call.__name__}", example, given, named)
                 raise
 
-        return door(called)
+        return door(called, word)
 
     return of
 

@@ -20,6 +20,7 @@ from reticent.data.format import Limits
 from reticent.data.query import PresentValues, Query, Ranks, Records, Rows
 from reticent.data.schema import Person, Schema, integer, real
 from reticent.data.source import engine_of, open_source
+from reticent.data.spelling_hints import in_python
 from reticent.data.table import EngineFailure, Table, open_table
 from tests.support.engine_places import EVERY, Place, placed
 from tests.support.ledger_kit import eps
@@ -56,7 +57,7 @@ def test_the_engine_that_has_the_rows_reads_them_and_no_other_does(engine: tuple
     for other in set(NAMES) - {name}:
         with pytest.raises(rt.SpecError, match="cannot read this source") as refused:
             study(source, engine=other)
-        assert BROUGHT[other] in str(refused.value)
+        assert in_python(BROUGHT[other]) in str(refused.value)
         assert "leave the name out" in str(refused.value)
         assert "Nothing was read." in str(refused.value)
 
@@ -70,7 +71,7 @@ def test_a_limit_that_an_engine_does_not_keep_is_refused_before_the_charge(engin
             assert opened.release(["count"], epsilon=1, limits={word: limit}).answers
             continue
         spent = opened.ledger.spent()
-        with pytest.raises(rt.SpecError, match=rf"\[engine\] {word} is a limit of rows that are read here"):
+        with pytest.raises(rt.SpecError, match=rf"engine: {word} is a limit of rows that are read here"):
             opened.release(["count"], epsilon=1, limits={word: limit})
         assert opened.ledger.spent() == spent
 

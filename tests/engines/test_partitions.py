@@ -222,7 +222,7 @@ def study_of(source: object, **more: Any) -> rt.Study:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"person": "g", "rows_each": 2}, r"each row to be another person.*Leave partitions out.*rows = \"one_each\""),
+        ({"person": "g", "rows_each": 2}, r"each row to be another person.*Leave partitions out.*write rows_each=1"),
         ({"engine": {"partitions": "month"}}, 'month"? needs Parquet files in folders'),
         ({"engine": {"partitions": 3}}, "partitions names a column of folders"),
         ({"tables": {"t": rt.table({"g": ["u"], "n": [1]}, public=True, key="g")}}, "no further table"),

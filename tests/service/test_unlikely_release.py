@@ -68,7 +68,7 @@ def test_a_refusal_names_the_smaller_cap_that_would_help(question: str, adjacenc
     with pytest.raises(rt.QuestionError) as told:
         capped(200).release([question], epsilon=3)
     found = re.search(
-        r"a smaller cap, rows = { at_most = (\d+), ceiling = 200 } \(P\(reply\) up to (\S+)\)", str(told.value)
+        r'a smaller cap, rows_each={"at_most": (\d+), "ceiling": 200} \(P\(reply\) up to (\S+)\)', str(told.value)
     )
     assert found is not None, str(told.value)
     assert "of 4 and at most 200 rows each" in str(told.value)

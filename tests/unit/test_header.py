@@ -276,7 +276,7 @@ def test_another_delimiter_in_the_header_is_told_wherever_a_column_is_missing(
     (tmp_path / "t.csv").write_text(f"age{sign}sex{sign}x\n44{sign}f{sign}1\n", "utf-8")
     with pytest.raises(SpecError) as refused:
         rt.study(tmp_path / "t.csv", adjacency="add_remove", columns={"age": rt.integer(0, 9)}, budget=1)
-    assert shown in str(refused.value)
+    assert shown.replace(" = ", "=") in str(refused.value)  # an argument
     (tmp_path / "t.toml").write_text(
         '[study]\nsource = "t.csv"\n[person]\nrows = "one_each"\nadjacency = "add_remove"\n[budget]\nepsilon = "1"\n'
         '[columns.age]\nkind = "integer"\nlow = 0\nhigh = 9\n[[release]]\nname = "a"\nepsilon = "1"\nask = ["count"]\n',

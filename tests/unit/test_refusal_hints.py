@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -193,12 +194,13 @@ def test_a_misspelt_source_is_said_before_the_ledger_of_another(tmp_path: Path) 
     (tmp_path / "t.toml").write_text(text, "utf-8")
     assert rt.open(tmp_path / "t.toml").left() is not None  # the ledger is made
     (tmp_path / "t.toml").write_text(text.replace('"t.csv"', '"tt.csv"'), "utf-8")
-    for ask in (
+    asks: tuple[Callable[[rt.Study], object], ...] = (
         lambda study: study.left(),
         lambda study: study.plan(["count"], epsilon=1),
         lambda study: study.release(["count"], epsilon=1),
         lambda study: study.xy(["age"]),
-    ):
+    )
+    for ask in asks:
         with pytest.raises(SpecError) as refused:
             ask(rt.open(tmp_path / "t.toml"))
         assert str(refused.value) == "There is no file tt.csv. Did you mean t.csv? Nothing was read."

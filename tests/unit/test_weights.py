@@ -112,9 +112,9 @@ def test_what_cannot_be_weighted_is_refused_and_nothing_is_charged(text: str, wo
 
 
 def test_a_weight_needs_a_word_of_how_it_was_made() -> None:
-    with pytest.raises(QuestionError, match='design = "fixed"'):
+    with pytest.raises(QuestionError, match='design="fixed"'):
         study().release(["mean(x) weight w"], epsilon=1)
-    with pytest.raises(SpecError, match='design = "fixed"'):
+    with pytest.raises(SpecError, match='design="fixed"'):
         study(weight="w")
     with pytest.raises(SpecError, match="depend on everybody's rows"):
         study(weight="w", design="calibrated")

@@ -218,11 +218,20 @@ SAME: Final = {
 }
 
 
+OPTIONS: Final = (
+    ('record=rt.Record(override="…"), and override="…" of a plan', '--override "…"'),
+    (" with extensions=[", " with --with ["),
+    ("Ledger.amend, or reticent ledger amend", "reticent ledger amend"),
+    ('Ask a list of questions: [rt.count()], or ["count", "mean(x)"]', '--ask count --ask "mean(x)"'),
+    ("For example: [rt.count()].", "For example: --ask count."),
+)
 ARGUMENT: Final = re.compile(r'\b(epsilon|delta|rho|people|rows|passing)=(?:"([^"]*)"|…|\.\.\.)')
 
 
 def typed(text: str) -> str:
     """A hint for Python as one for the command line: ``epsilon="1"`` is typed ``--epsilon 1``."""
+    for python, option in OPTIONS:
+        text = text.replace(python, option)
     return ARGUMENT.sub(lambda found: f"--{found[1]} {found[2] or 'NUMBER'}", text)
 
 

@@ -113,11 +113,13 @@ def numbers_of(types: Sequence[Type], operation: str) -> list[Numbers]:
         raise refusal(f"{operation} takes numbers. Say in what the difference of two dates counts: days(b - a).")
     if any(isinstance(one, Dates) for one in types):
         raise refusal(
-            f'{operation} takes numbers. Of a date write days(b - a), year(x) or trunc(x, "month"); days are not '
-            "added to a date: write days(b - a) > 2."
+            f"{operation} takes numbers. A date is compared with a date, x >= 2024-02-29. Of a date write days(b - a), "
+            'year(x) or trunc(x, "month"); days are not added to a date: write days(b - a) > 2.'
         )
     if len(found) < len(types):
-        raise refusal(f"{operation} takes numbers.")
+        lists = [one for one in types if not isinstance(one, Numbers | Truth)]
+        instead = ' Of a category write x = "a" or x in ("a", "b").' if lists else ""
+        raise refusal(f"{operation} takes numbers.{instead}")
     return found
 
 

@@ -323,9 +323,11 @@ class Person:
         """
         if self.ladder is not None or self.ceiling not in (None, self.rows):
             most = self.ladder.ceiling if self.ladder is not None else self.ceiling
+            now = "a number that each release chooses" if self.ladder is not None else f"{self.rows:,}"
             raise QuestionError(
-                "Sessions and models keep as many rows of a person as the ledger declares: open the study with "
-                f"rows = {{ at_most = {most} }}, rows_each={most} in Python. Nothing was charged."
+                f"Sessions and models keep as many rows of a person as the ledger counts for, {most:,}. This study "
+                f"keeps {now}. Open it for them with rows = {{ at_most = {most} }}: the ledger is the same, and the "
+                "noise grows with the rows. Nothing was charged."
             )
         return self.neighbours()
 
@@ -880,7 +882,7 @@ def _check_bounds(low: int | Fraction | None, high: int | Fraction | None) -> No
     if (low is None) != (high is None):
         raise PublicParameterError("low and high come together: give both, or neither")
     if low is not None and high is not None and not low < high:
-        raise PublicParameterError(f"low must be below high, got {show(low)} and {show(high)}")
+        raise PublicParameterError(f"low must be below high, got {show(low)} and {show(high)}. The smaller one is low.")
 
 
 def _check_moments(low: int | None, high: int | None, calendar: Calendar) -> None:

@@ -23,16 +23,53 @@ FILE_WORDS: Final = {
     "low = 0, high = …": "rt.real(0, …)",
     'kind = "category", among = [...]': "rt.category([...])",
     "missing = …": "rt.real(…, missing=…)",
+    'kind = "datetime", zone = "Europe/Berlin"': 'rt.datetime(…, zone="Europe/Berlin")',
 }
+KEYS: Final = (  # of a study file, which have arguments of the same name in Python, but for two
+    *("adjacency", "column", "rows", "people", "household", "per_household", "unit"),
+    *(
+        "source",
+        "ledger",
+        "title",
+        "snapshot",
+        "delimiter",
+        "encoding",
+        "decimal",
+        "thousands",
+        "na",
+        "sheet",
+        "weight",
+    ),
+    *("design", "margins", "strata", "override", "public", "key", "keys", "owners", "join", "at_most", "ceiling"),
+    *(
+        "low",
+        "high",
+        "kind",
+        "zone",
+        "among",
+        "missing",
+        "complete",
+        "constant",
+        "format",
+        "name",
+        "memory",
+        "spill",
+        "partitions",
+        "engine",
+    ),
+)
+IN_PYTHON: Final = {"column": "person", "rows": "rows_each"}
 SECTION: Final = re.compile(
     r'\[columns\.([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*")\](?: (' + "|".join(map(re.escape, FILE_WORDS)) + "))?"
 )
-ARGUMENTS: Final = (
-    ("[person] people = …", "people=…"),
-    ("[person] people", "people=…"),
-    ("[study] snapshot", "snapshot=…"),
-    ("[study] ledger", "ledger=…"),
-)
+TABLES: Final = re.compile(r"\[tables\.([^\]\s]+)\](\.columns)?")
+ONE_EACH: Final = 'rows = "one_each"'
+CAP: Final = re.compile(r"\brows = \{ at_most = ([^,}]+) \}")
+VALUE: Final = r'(?:"[^"]*"|…|true|false|[\d.]+|[a-z_]+(?=[.,;]? )|\[[^\]]*\]|\{ (?:[^{}]|\{[^{}]*\})* \})'
+LINE: Final = re.compile(rf"(?:\[(?:study|person|budget|engine)\] )?\b({'|'.join(KEYS)}) = ({VALUE})")
+PAIR: Final = re.compile(r'("[^"]*"|\w+) = ')
+INLINE: Final = re.compile(r"\{ \w+ = [^{}]* \}")
+NAMED: Final = re.compile(rf"\[(?:study|person|budget)\] (?:and )?({'|'.join(KEYS)})\b")
 CHARGED: Final = " Nothing was charged."
 
 
@@ -82,10 +119,27 @@ def in_python(said: str) -> str:
         name = json.loads(found[1]) if found[1].startswith('"') else found[1]
         return f"columns={{{json.dumps(name, ensure_ascii=False)}: {FILE_WORDS.get(found[2] or '', '…')}}}"
 
+    def line(found: re.Match[str]) -> str:
+        return f"{IN_PYTHON.get(found[1], found[1])}={_value(found[2])}"
+
     said = SECTION.sub(column, said)
-    for lines, argument in ARGUMENTS:
-        said = said.replace(lines, argument)
-    return said
+    said = TABLES.sub(lambda found: f"the {'columns of the ' if found[2] else ''}table {found[1]}", said)
+    said = said.replace("[engine] name = ", "engine = ")
+    said = CAP.sub(r"rows_each=\1", said.replace(ONE_EACH, "rows_each=1"))
+    said = INLINE.sub(lambda found: _value(found[0]), LINE.sub(line, said))
+    said = NAMED.sub(lambda found: f"{IN_PYTHON.get(found[1], found[1])}=…", said)
+    said = said.replace(" in [budget]", " of rt.study").replace("[engine] ", "engine: ")
+    return re.sub(r"\[(study|person|budget|columns)\] ", "", said)
+
+
+def _value(text: str) -> str:
+    """A value of TOML as Python writes it."""
+    if text in ("true", "false"):
+        return text.capitalize()
+    if not text.startswith("{"):
+        return text
+    inner = PAIR.sub(lambda found: f"{found[1] if found[1].startswith(chr(34)) else json.dumps(found[1])}: ", text)
+    return inner.replace("{ ", "{").replace(" }", "}")
 
 
 def _is_odd(name: str) -> bool:

@@ -82,7 +82,7 @@ from reticent.data.spec import (
 from reticent.data.transformations import computed, described, filtered
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.privacy.adjacency import CHOOSE
-from reticent.privacy.cost import refuse_exposure, refuse_weak
+from reticent.privacy.cost import OF_LISTED, refuse_exposure, refuse_weak
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import about, read, show
 
@@ -604,7 +604,7 @@ def _release(table: Tables, place: int, default: str, people: int | None) -> Rel
     _loss(numbers, where)
     override = text_at(table, "override", where) or ""
     if epsilon is not None:
-        refuse_weak(epsilon, override or default)
+        refuse_weak(epsilon, override or default, OF_LISTED)
     refuse_exposure(delta or Fraction(0), people)
     ask = table.get("ask")
     if not isinstance(ask, list) or not ask or not all(isinstance(text, str) for text in ask):

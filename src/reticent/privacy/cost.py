@@ -23,12 +23,15 @@ DIGITS: Final = 12  # of the delta of one step
 Written: TypeAlias = tuple[Number | None, Number | None, Number | None]  # epsilon, rho and delta of a caller
 
 OF_RELEASE: Final = (
-    'Above 10 a release needs a reason, which the certificate prints: override = "…" in its [[release]], --override, '
-    'rt.Record(override="…") or override="…" of a plan.'
+    'Above 10 a release needs a reason, which the certificate prints: record=rt.Record(override="…"), and override="…" '
+    "of a plan."
+)
+OF_LISTED: Final = (  # of a study file
+    'Above 10 a release needs a reason, which the certificate prints: override = "…" in its [[release]].'
 )
 OF_BUDGET: Final = (
-    'Above 10 a budget needs a reason, which certificates print: override = "…" in [budget], or '
-    'rt.study(…, override="…"). A budget is the total of all releases: one of 10 pays for ten releases of ε 1.'
+    'Above 10 a budget needs a reason, which certificates print: override = "…" in [budget]. A budget is the total of '
+    "all releases: one of 10 pays for ten releases of ε 1."
 )
 
 

@@ -354,7 +354,9 @@ def check_bounds(low: Fraction | None, high: Fraction | None) -> None:
     if isinstance(low, DayCount) != isinstance(high, DayCount):
         raise PublicParameterError("low and high are two numbers, or two dates")
     if low is not None and high is not None and not low < high:
-        raise PublicParameterError(f"low must be below high, got {shown(low)} and {shown(high)}")
+        raise PublicParameterError(
+            f"low must be below high, got {shown(low)} and {shown(high)}. The smaller one is low."
+        )
 
 
 def check_edges(edges: Sequence[Fraction]) -> None:

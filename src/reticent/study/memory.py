@@ -13,7 +13,7 @@ from reticent.data.format import Format, Limits, check_plain_names, exact, in_da
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Real, Schema, Text
 from reticent.data.transformations import computed
-from reticent.errors import CheckError, PublicParameterError, SpecError, called_as, door, warn
+from reticent.errors import CheckError, PublicParameterError, ReticentError, SpecError, called_as, door, warn
 from reticent.privacy.adjacency import CHOOSE, Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show
@@ -67,7 +67,17 @@ def open(path: str | Path, *, extensions: Sequence[ModuleType] = ()) -> Study:  
     return Study(spec, None, extensions=read_extensions(extensions))
 
 
-@called_as('rt.study("people.csv", adjacency="add_remove", columns={…}, budget=1, person="pid", rows_each=1)')
+def _in_python(_: object, refused: ReticentError) -> None:
+    """Say what to declare as ``rt.study`` takes it."""
+    from reticent.data.spelling_hints import in_python
+
+    refused.args = (in_python(str(refused)),)
+
+
+@called_as(
+    'rt.study("people.csv", adjacency="add_remove", columns={…}, budget=1, person="pid", rows_each=1)',
+    word=_in_python,
+)
 def study(
     rows: object,
     *,

@@ -574,6 +574,7 @@ class Study(StudyTerms):
         """Handles on columns for the models of ``reticent.learning``, as ``handles.xy`` says. Nothing is read."""
         from reticent.study.handles import Columns, xy
 
+        self.schema.person.with_one_cap()  # refused here, before a model is fitted to the handles
         return xy(Columns(self.schema, self.ledger, self._place, self._table, self._known), columns, y)
 
     def named(self, name: str | None = None) -> ReleaseSpec:
@@ -606,7 +607,7 @@ def _in_python(study: object, refused: ReticentError) -> None:
     """Say what to declare as ``rt.study`` takes it, where no study file is."""
     from reticent.data.spelling_hints import in_python
 
-    if isinstance(refused, QuestionError) and isinstance(study, StudyTerms) and not study.spec.source:
+    if isinstance(refused, Refusal) and isinstance(study, StudyTerms) and not study.spec.source:
         refused.args = (in_python(str(refused)),)
 
 
