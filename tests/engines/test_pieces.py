@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -180,19 +179,3 @@ def test_nothing_of_a_run_stays_with_the_database_that_waits(monkeypatch: pytest
     memory = "SELECT sum(memory_usage_bytes) FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'"
     assert held == [(0,)]
     assert database.connection.execute(memory).fetchall()[0][0] < 1 << 20
-
-
-def test_rows_that_the_engine_does_not_ask_for_are_not_waited_for() -> None:
-    """A filter that is false of every row is seen before the rows are read, and the stream never ends."""
-    stream = pa.table({"a": [1, 2]}).to_reader()
-    with DUCKDB.session(Limits(threads=1)) as session:
-
-        def store() -> None:
-            steps = {"cells": "SELECT a FROM source"}
-            session.store("base", "SELECT a FROM cells WHERE false", stream, steps=steps, light=False, by_rows=True)
-
-        storing = threading.Thread(target=store, daemon=True)
-        storing.start()
-        storing.join(20)
-        assert not storing.is_alive()
-        assert session.rows('SELECT count(*) FROM "base"') == [(0,)]

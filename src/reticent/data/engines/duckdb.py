@@ -151,7 +151,7 @@ class DuckDBSession:
         Tables are compressed when they are written out, and until then they take several times the memory.
         """
         stream, made = _Pieces(rows), False
-        while not (stream.ended or stream.unread):
+        while not stream.ended:
             self._connection.register("source", stream.piece())
             try:
                 if made:
@@ -210,17 +210,16 @@ class _Pieces:
 
     def __init__(self, rows: pa.RecordBatchReader) -> None:
         self._rows = rows
-        self.ended, self.unread = False, False
+        self.ended = False
 
     def piece(self) -> pa.RecordBatchReader:
-        """The next rows. The stream has ended if these were the last, and is unread if nobody asked for any of them."""
+        """The next rows; the stream has ended if these were the last."""
         import pyarrow as pa
 
-        self.unread = True
         return pa.RecordBatchReader.from_batches(self._rows.schema, self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        self.unread, size = False, 0
+        size = 0
         for batch in self._rows:
             yield batch
             size += batch.nbytes
