@@ -236,17 +236,8 @@ class _Watched:
         self.put, self.view, self.keep, self.rows = inner.put, inner.view, inner.keep, inner.rows
         self.arrow, self.interrupt = inner.arrow, inner.interrupt
 
-    def store(
-        self,
-        name: str,
-        statement: str,
-        rows: Adopted,
-        *,
-        steps: Mapping[str, str],
-        light: bool,
-        by_rows: bool = False,
-    ) -> None:
-        self._inner.store(name, statement, rows, steps=steps, light=light, by_rows=by_rows)
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
+        self._inner.store(name, statement, rows, steps=steps, light=light)
         self._seen += self._inner.rows(f'FROM "{name}"')
 
 

@@ -42,18 +42,9 @@ class Recorded:
         self.told.append(name)
         self.engine.put(name, table)
 
-    def store(
-        self,
-        name: str,
-        statement: str,
-        rows: Adopted,
-        *,
-        steps: Mapping[str, str],
-        light: bool,
-        by_rows: bool = False,
-    ) -> None:
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
         self.told += [name, statement, *steps.values()]
-        self.engine.store(name, statement, rows, steps=steps, light=light, by_rows=by_rows)
+        self.engine.store(name, statement, rows, steps=steps, light=light)
 
     def view(self, name: str, statement: str) -> None:
         self.told += [name, statement]

@@ -286,16 +286,6 @@ def read_columns(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in needed(schema, used) if name not in schema.computed and not schema.table_of(name))
 
 
-def by_rows(rows: Table) -> bool:
-    """Tell if an expression makes each row of one row alone: no join, no window, no sum, no order, no limit."""
-    import ibis.expr.operations as ops
-
-    node = rows.op()
-    plain = (ops.Project, ops.Filter, ops.UnboundTable)
-    together = (ops.WindowFunction, ops.Analytic, ops.Reduction, ops.Subquery)
-    return all(isinstance(one, plain) for one in node.find(ops.Relation)) and not node.find(together)
-
-
 # --- aggregates -------------------------------------------------------------------------------------------------------
 
 
@@ -728,8 +718,7 @@ class Statements(NamedTuple):
     ``lists`` are small public tables. The rows go through ``steps`` into the table ``first``. Each of ``further`` is
     kept as a table, or a view of those before. ``asked`` has one text for each query, and several queries may have the
     same one. ``places`` says for each where its integers begin, behind the place of the group. ``light`` is true where
-    the rows may be read again for each of these: cells are taken as they are, and few statements read them. ``by_rows``
-    is true where each row of ``first`` is made of one row of the source.
+    the rows may be read again for each of these: cells are taken as they are, and few statements read them.
     """
 
     lists: dict[str, pa.Table]
@@ -739,7 +728,6 @@ class Statements(NamedTuple):
     asked: list[str]
     places: list[int]
     light: bool
-    by_rows: bool
 
 
 def statements(
@@ -788,7 +776,6 @@ def statements(
         [_with(text, key) for text in asked],
         places,
         _few_scans(queries, asked) and _taken_as_they_are(schema, used, storage),
-        _stored_by_rows(shape),
     )
 
 
@@ -1029,11 +1016,6 @@ def _first_text(shape: _Shape, dialect: Dialect) -> str:
 
 
 @lru_cache(maxsize=256)
-def _stored_by_rows(shape: _Shape) -> bool:
-    return by_rows(chosen_rows(shape.choice.schema, shape.choice.used, shape.choice.who, shape.whole))
-
-
-@lru_cache(maxsize=256)
 def _person_texts(shape: _Shape, dialect: Dialect) -> tuple[tuple[Further, str, str], ...]:
     """The persons with many rows, and their numbered rows."""
     choice = shape.choice
@@ -1068,7 +1050,7 @@ def _query_text(query: Query, text: str, nth: int, shape: _Shape, dialect: Diale
 def forget() -> None:
     """Drop the texts that are kept, so that the next run compiles anew."""
     rows = (_cells_text, _level_texts, _first_text, _side_texts, _person_texts, _base_text, _chosen_text, _groups_text)
-    for cache in (*rows, _stored_by_rows, _query_text, _text_together, _scan_text):
+    for cache in (*rows, _query_text, _text_together, _scan_text):
         cache.cache_clear()
 
 

@@ -291,9 +291,7 @@ class Table:
             self._store_further(engine, view, used, key)
             for name, table in told.lists.items():
                 engine.put(name, table)
-            engine.store(
-                *told.first, self._adopted(source, view, used), steps=told.steps, light=told.light, by_rows=told.by_rows
-            )
+            engine.store(*told.first, self._adopted(source, view, used), steps=told.steps, light=told.light)
             for how, name, text in told.further:
                 (engine.keep if how == "keep" else engine.view)(name, text)
             reading = _Reading(engine, self._engine.dialect, view)

@@ -34,8 +34,6 @@ LOCKED: Final = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
 }
-COMPRESSED: Final = "kept"  # a database in memory whose tables are compressed
-PIECE: Final = 1 << 24  # bytes of rows that are stored at a time
 INTERRUPTED: Final = "Query interrupted"  # its words when Ctrl-C struck inside it
 
 
@@ -93,16 +91,7 @@ class DuckDBSession:
         finally:
             self._connection.unregister("put")
 
-    def store(
-        self,
-        name: str,
-        statement: str,
-        rows: Adopted,
-        *,
-        steps: Mapping[str, str],
-        light: bool,
-        by_rows: bool = False,
-    ) -> None:
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
         """Keep the outcome of ``statement`` as a table: the first step is a view of the stream, the others are tables.
 
         Each of those is there until the next is: inlined, the columns that it uses several times would double at each.
@@ -119,8 +108,6 @@ class DuckDBSession:
             In order.
         light : bool
             Makes no difference here.
-        by_rows : bool
-            True if the table may be filled a piece at a time. Each piece is compressed before the next one is read.
 
         Raises
         ------
@@ -130,9 +117,6 @@ class DuckDBSession:
         if isinstance(rows, ColumnsInPlace):
             raise TypeError("this engine opens nothing: rows come to it as a stream")
         (first, text), *later = steps.items()
-        if by_rows and not later:
-            self._store_in_pieces(name, statement, rows, first, text)
-            return
         self._connection.register("source", rows)
         try:
             self._make("VIEW", first, text)
@@ -144,26 +128,6 @@ class DuckDBSession:
                 before = step
         finally:
             self._connection.unregister("source")
-
-    def _store_in_pieces(self, name: str, statement: str, rows: pa.RecordBatchReader, first: str, text: str) -> None:
-        """Keep the outcome of ``statement``, one piece of the rows after the other, in the tables that are compressed.
-
-        Tables are compressed when they are written out, and until then they take several times the memory.
-        """
-        stream, made = _Pieces(rows), False
-        while not stream.ended:
-            self._connection.register("source", stream.piece())
-            try:
-                if made:
-                    self._connection.execute(f'INSERT INTO {COMPRESSED}."{name}" {statement}')
-                else:
-                    self._make("VIEW", first, text)
-                    self._make("TABLE", name, statement, f"{COMPRESSED}.")
-            finally:
-                self._connection.unregister("source")
-            if made or not stream.ended:
-                self._connection.execute(f"CHECKPOINT {COMPRESSED}")
-            made = True
 
     def view(self, name: str, statement: str) -> None:
         """Name a statement over what is stored; it runs whenever it is read."""
@@ -195,37 +159,14 @@ class DuckDBSession:
         for name in [*reversed(self._made)]:
             self._drop(name)
 
-    def _make(self, kind: str, name: str, statement: str, schema: str = "") -> None:
+    def _make(self, kind: str, name: str, statement: str) -> None:
         if name in self._made:
             self._drop(name)
-        self._connection.execute(f'CREATE {"" if schema else "TEMP "}{kind} {schema}"{name}" AS {statement}')
-        self._made[name] = f'{kind} {schema}"{name}"'
+        self._connection.execute(f'CREATE TEMP {kind} "{name}" AS {statement}')
+        self._made[name] = kind
 
     def _drop(self, name: str) -> None:
-        self._connection.execute(f"DROP {self._made.pop(name)}")
-
-
-class _Pieces:
-    """A stream of rows that is read a piece at a time, each of about the same size in memory."""
-
-    def __init__(self, rows: pa.RecordBatchReader) -> None:
-        self._rows = rows
-        self.ended = False
-
-    def piece(self) -> pa.RecordBatchReader:
-        """The next rows; the stream has ended if these were the last."""
-        import pyarrow as pa
-
-        return pa.RecordBatchReader.from_batches(self._rows.schema, self._batches())
-
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        size = 0
-        for batch in self._rows:
-            yield batch
-            size += batch.nbytes
-            if size >= PIECE:
-                return
-        self.ended = True
+        self._connection.execute(f'DROP {self._made.pop(name)} "{name}"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +228,6 @@ class _Database:
                 config["threads"] = str(limits.threads)
             self.connection = duckdb.connect(":memory:", config=config)
             self.connection.execute("SET enable_progress_bar = false")
-            self.connection.execute(f"ATTACH ':memory:' AS {COMPRESSED} (COMPRESS)")
-            self.connection.execute(f"SET search_path = 'memory.main,{COMPRESSED}.main'")
             self.connection.execute("SET lock_configuration = true")
         except BaseException:
             self._remove()

@@ -56,16 +56,7 @@ class EngineSession(Protocol):
         """Keep a small public table of integers and texts, such as a list of keys."""
         ...
 
-    def store(
-        self,
-        name: str,
-        statement: str,
-        rows: Adopted,
-        *,
-        steps: Mapping[str, str],
-        light: bool,
-        by_rows: bool = False,
-    ) -> None:
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
         """Keep the outcome of ``statement`` as a table. It reads the last step, and each step reads the one before.
 
         What is ``light`` may be a view of a source in place, where every statement of the run finds the same rows.
@@ -82,8 +73,6 @@ class EngineSession(Protocol):
             In order.
         light : bool
             True if cells are taken as they are, and few statements read them.
-        by_rows : bool
-            True if each row of the outcome is made of one row of the source, so that a part may be stored at a time.
         """
         ...
 

@@ -86,16 +86,7 @@ class PostgresSession:
         self._copy(name, table.to_reader())
         self._read(f'ANALYZE "{name}"')
 
-    def store(
-        self,
-        name: str,
-        statement: str,
-        rows: Adopted,
-        *,
-        steps: Mapping[str, str],
-        light: bool,
-        by_rows: bool = False,
-    ) -> None:
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
         """Keep the outcome of ``statement`` as a table: the first step is a view of the source, the others are tables.
 
         What is ``light`` is a view, where the source is steady: no row is copied.
@@ -112,8 +103,6 @@ class PostgresSession:
             In order.
         light : bool
             True if cells are taken as they are, and few statements read them.
-        by_rows : bool
-            Makes no difference here.
         """
         for kind in self._source:
             self._connection.execute(f'DROP {kind} "source" CASCADE')

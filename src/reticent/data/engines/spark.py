@@ -48,16 +48,7 @@ class SparkTables:
         self._kept: dict[str, Any] = {}
         self._stored: dict[str, tuple[Any, ...]] = {}
 
-    def store(
-        self,
-        name: str,
-        statement: str,
-        rows: Adopted,
-        *,
-        steps: Mapping[str, str],
-        light: bool,
-        by_rows: bool = False,
-    ) -> None:
+    def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
         """Keep the outcome of ``statement``: the first step is a view, each later one is kept until the next is there.
 
         Spark would inline them, and what a step uses several times would double at each.
@@ -72,8 +63,8 @@ class SparkTables:
             The rows; a stream is small, since it goes through the driver.
         steps : mapping of name to SQL
             In order.
-        light, by_rows : bool
-            They make no difference here.
+        light : bool
+            Makes no difference here.
         """
         (first, text), *later = steps.items()
         self._name("source", self._adopted(rows))
