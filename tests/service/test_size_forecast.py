@@ -17,7 +17,7 @@ import pytest
 
 import reticent as rt
 from reticent.cli import release
-from reticent.cli.options import Supposed
+from reticent.cli.options import PublicGuess
 from reticent.cli.output import Voice
 from reticent.cli.plan import _say_size
 from reticent.cli.release import ask_first, planner, refuse_too_large
@@ -114,13 +114,13 @@ def test_a_release_that_cannot_fit_is_refused_at_a_terminal_before_the_charge_an
     (item,) = study.spec.releases
     monkeypatch.setattr("sys.stderr", Terminal())
     with pytest.raises(SpecError, match=r"spill=1GB\. Nothing was charged") as refused:
-        refuse_too_large(Voice(), study, planner(Voice(), study, item, Supposed()))
+        refuse_too_large(Voice(), study, planner(Voice(), study, item, PublicGuess()))
     assert "100,000 rows" in str(refused.value)
     assert not (tmp_path / "visits.ledger").exists()
     quiet = Voice(as_json=True)  # a document is kept, and would tell the size
-    refuse_too_large(quiet, study, planner(quiet, study, item, Supposed()))
+    refuse_too_large(quiet, study, planner(quiet, study, item, PublicGuess()))
     larger = opened(tmp_path, memory="20MB")
-    refuse_too_large(Voice(), larger, planner(Voice(), larger, item, Supposed()))
+    refuse_too_large(Voice(), larger, planner(Voice(), larger, item, PublicGuess()))
 
 
 def test_a_release_of_a_large_file_at_a_terminal_is_planned_once(
@@ -139,7 +139,7 @@ def test_a_release_of_a_large_file_at_a_terminal_is_planned_once(
         monkeypatch.setattr(f"sys.{stream}", Terminal())
     monkeypatch.setattr(release, "confirm", lambda question, *, yes: None)
     monkeypatch.setattr(sys.modules["reticent.study.size_forecast"], "is_small", lambda study: False)
-    planned = planner(Voice(), study, item, Supposed())
+    planned = planner(Voice(), study, item, PublicGuess())
     refuse_too_large(Voice(), study, planned)
     ask_first(Voice(), study, item, rt.Record(), planned)
     assert len(plans) == 1
@@ -156,7 +156,7 @@ def test_nobody_but_the_terminal_of_the_curator_is_told_or_refused(
         _say_size(Voice(), study, made)
         assert ("100,000 rows" in " ".join(stream.getvalue().split())) == told
         if not told:
-            refuse_too_large(Voice(), study, planner(Voice(), study, item, Supposed()))
+            refuse_too_large(Voice(), study, planner(Voice(), study, item, PublicGuess()))
     (tmp_path / "more").mkdir()
     fewer = opened(tmp_path / "more")
     assert made.to_json() == fewer.plan(list(item.ask), epsilon=item.epsilon).to_json()

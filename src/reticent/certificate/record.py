@@ -181,7 +181,7 @@ class CertificateRecord:
         if self._answers is None:
             found = tuple(answer_from_json(answer) for answer in self.document["answers"])
             object.__setattr__(self, "_answers", found)
-        return cast(tuple[Answer, ...], self._answers)
+        return cast(tuple[Answer, ...], self._answers)  # it is there now
 
     @property
     def document(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from reticent.cli.output import clean
 from reticent.cli.table import TextTable
 from reticent.data.format import plain
 from reticent.outcome import NoReply, Reply, decimals, number
-from reticent.statistics.answer import printed
+from reticent.statistics.answer import label_words, printed
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer, Cell
@@ -114,8 +114,6 @@ def selection(found: Selection) -> TextTable:
 
 def label(cell: Cell, called: Mapping[str, str] | None = None) -> str:
     """``site 3``, ``[0, 5)``: which group and bin a cell is."""
-    from reticent.statistics.answer import label_words
-
     return label_words(cell, called or {})
 
 

@@ -84,7 +84,7 @@ passing = click.option("--passing", metavar="SHARE", help="Share of rows that a 
 
 
 @dataclass(frozen=True, slots=True)
-class Supposed:
+class PublicGuess:
     """The options by which a verb is told the public numbers that its plan supposes, as typed."""
 
     people: int | None = None
@@ -93,11 +93,11 @@ class Supposed:
 
 
 def supposed(verb: Callable[..., None]) -> Callable[..., None]:
-    """Declare the options of a ``Supposed``, which the verb takes as one parameter of that name."""
+    """Declare the options of a ``PublicGuess``, which the verb takes as one parameter of that name."""
 
     @functools.wraps(verb)
     def called(*given: Any, **typed: Any) -> None:
-        verb(*given, supposed=Supposed(*(typed.pop(field.name) for field in fields(Supposed))), **typed)
+        verb(*given, supposed=PublicGuess(*(typed.pop(field.name) for field in fields(PublicGuess))), **typed)
 
     for option in (passing, rows, people):
         called = option(called)

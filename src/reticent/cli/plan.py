@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 import click
 
 from reticent.cli import exit_codes, layout, options
-from reticent.cli.options import Request, Supposed, study_of, widths
+from reticent.cli.options import PublicGuess, Request, study_of, widths
 from reticent.cli.parser import AT_LEAST_ONE, Verb
 from reticent.data.format import in_database, sign_words
 from reticent.data.schema import Integer
@@ -123,7 +123,7 @@ def _askable(opened: Study) -> tuple[list[str], list[str]]:
 def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> list[str]:
     """Why a release would be refused: for each question that is refused alone, else for the whole; empty if not."""
     try:
-        planned(opened, item, Supposed(people))
+        planned(opened, item, PublicGuess(people))
     except Refusal as problem:
         whole = str(problem)
     else:
@@ -131,20 +131,20 @@ def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> list[str]
     alone: list[str] = []
     for question in item.ask if len(item.ask) > 1 and not item.want else ():
         try:
-            planned(opened, replace(item, ask=(question,)), Supposed(people))
+            planned(opened, replace(item, ask=(question,)), PublicGuess(people))
         except Refusal as problem:
             alone.append(str(problem))
     return alone or [whole]
 
 
-def planned(opened: Study, item: ReleaseSpec, supposed: Supposed, want: dict[str, float] | None = None) -> Plan:
+def planned(opened: Study, item: ReleaseSpec, supposed: PublicGuess, want: dict[str, float] | None = None) -> Plan:
     """The plan of a release, with the public numbers and the half-widths that were typed besides.
 
     Parameters
     ----------
     opened : Study
     item : ReleaseSpec
-    supposed : Supposed
+    supposed : PublicGuess
     want : dict of name to half-width, optional
 
     Returns
@@ -245,7 +245,7 @@ def plan(
     voice: Voice,
     study: Path,
     request: Request,
-    supposed: Supposed,
+    supposed: PublicGuess,
     want: tuple[str, ...],
     model: str | None,
     session: str | None,
@@ -333,7 +333,7 @@ def say_doubts(voice: Voice, opened: Study, made: Plan) -> None:
 
 
 def _of_model(
-    opened: Study, name: str, columns: list[str], y: str | None, request: Request, supposed: Supposed
+    opened: Study, name: str, columns: list[str], y: str | None, request: Request, supposed: PublicGuess
 ) -> Plan:
     from reticent import learning
     from reticent.learning.estimator import Estimator
@@ -350,7 +350,7 @@ def _of_model(
 
 
 def _of_session(
-    opened: Study, kind: str, columns: list[str], answers: int | None, request: Request, supposed: Supposed
+    opened: Study, kind: str, columns: list[str], answers: int | None, request: Request, supposed: PublicGuess
 ) -> Plan:
     if answers is None:
         raise click.BadParameter("A session needs --answers: its rounds, answers above, improvements or answers.")

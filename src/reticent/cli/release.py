@@ -15,7 +15,7 @@ import click
 from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.exit_codes import UserAbort
-from reticent.cli.options import Request, Supposed, confirm, stem_of, study_of
+from reticent.cli.options import PublicGuess, Request, confirm, stem_of, study_of
 from reticent.cli.parser import NUMBER, PATH, PLACE, Verb
 from reticent.cli.plan import plan_parts, planned, say_doubts
 from reticent.errors import LedgerError, QuestionError, SpecError
@@ -68,7 +68,7 @@ def release(
     voice: Voice,
     study: Path,
     request: Request,
-    supposed: Supposed,
+    supposed: PublicGuess,
     out: Path | None,
     xlsx: bool,
     pdf: bool,
@@ -278,7 +278,7 @@ def ready(
     study._refuse_changed("--same-people")
 
 
-def planner(voice: Voice, study: Study, item: ReleaseSpec, supposed: Supposed) -> Callable[[], Plan]:
+def planner(voice: Voice, study: Study, item: ReleaseSpec, supposed: PublicGuess) -> Callable[[], Plan]:
     """A function that plans the release where it is first called, and gives that plan ever after.
 
     Parameters
@@ -286,7 +286,7 @@ def planner(voice: Voice, study: Study, item: ReleaseSpec, supposed: Supposed) -
     voice : Voice
     study : Study
     item : ReleaseSpec
-    supposed : Supposed
+    supposed : PublicGuess
         The public numbers of the plan.
 
     Returns

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.particulars import Record
-from reticent.cli.options import Supposed
+from reticent.cli.options import PublicGuess
 from reticent.cli.plan import plan_parts
 from reticent.cli.release import (
     ask_first,
@@ -89,7 +89,7 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
     opened = with_ledger(opened.same_people() if typed.same_people else opened, path, None)
     stem, suffixes = files_for(typed.out, item)
     ready(opened, item, stem, force=typed.force, suffixes=suffixes)
-    planned = planner(voice, opened, item, Supposed(typed.people, typed.rows, typed.passing))
+    planned = planner(voice, opened, item, PublicGuess(typed.people, typed.rows, typed.passing))
     refuse_too_large(voice, opened, planned)
     about = Record(item.name, typed.who, try_anyway=typed.try_anyway, request_id=typed.request_id)
     if not typed.yes:

@@ -10,7 +10,7 @@ import click
 
 from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout, options
-from reticent.cli.options import Supposed, study_of
+from reticent.cli.options import PublicGuess, study_of
 from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, Verb
 from reticent.cli.release import (
     RECEIPT,
@@ -121,7 +121,7 @@ def synth(
     with named_as(asked, None if columns is None else f"--columns {columns}"):
         ready(opened, item, stem, force=force, suffixes=(out.suffix, *BESIDE))
         reason = override or opened.spec.budget.override
-        plan = planner(voice, opened, replace(item, override=reason), Supposed())
+        plan = planner(voice, opened, replace(item, override=reason), PublicGuess())
         refuse_too_large(voice, opened, plan)
         name = f"made-up rows: {', '.join(asked.statistic.arguments)}"
         about = Record(name, who, key, reason, try_anyway, request_id=request_id)

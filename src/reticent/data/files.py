@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote
 
-from reticent.data.arrow_arrays import texts
 from reticent.data.columns import (
     BATCH,
     MOST_COLUMNS,
@@ -32,6 +31,7 @@ from reticent.data.columns import (
     empty_batches,
     normal,
     storage_of,
+    texts,
     texts_of,
     wanted,
 )

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from reticent.data.arrow_arrays import numbers, texts, truths
 from reticent.data.columns import (
     BATCH,
     Reading,
@@ -22,8 +21,11 @@ from reticent.data.columns import (
     is_utf8,
     moments_storage,
     normal,
+    numbers,
     storage_of,
     takes_text,
+    texts,
+    truths,
     unfit,
     wanted,
 )

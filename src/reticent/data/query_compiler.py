@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, as
 
 import ibis
 
-from reticent.data.arrow_arrays import texts
-from reticent.data.columns import Storage
+from reticent.data.columns import Storage, texts
 from reticent.data.engines.casts import (
     DTYPES,
     clamp,

@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.calendar import Calendar
-from reticent.data.arrow_arrays import values_of
 from reticent.data.candidates import cells_on
-from reticent.data.columns import arrow_type
+from reticent.data.columns import arrow_type, values_of
 from reticent.data.engine_settings import check_engine_settings
 from reticent.data.engines.engine import (
     Adopted,

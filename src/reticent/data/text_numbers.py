@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from reticent.data.arrow_arrays import numbers
+from reticent.data.columns import numbers
 from reticent.data.format import Format
 from reticent.data.schema import Category, Column, Integer, Real, Schema
 

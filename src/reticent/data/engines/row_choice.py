@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 import ibis
 import numpy as np
 
-from reticent.data.arrow_arrays import numbers, texts
+from reticent.data.columns import numbers, texts
 from reticent.data.engines.casts import key_text, with_stand_in
 from reticent.data.engines.engine import Names
 from reticent.data.engines.numbers import clamp, double

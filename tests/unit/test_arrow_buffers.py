@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.data.arrow_arrays import numbers, texts, truths, values_of
+from reticent.data.columns import numbers, texts, truths, values_of
 
 FINITE = st.integers(-(2**63), 2**63 - 1)
 RELEASE = """
