@@ -15,7 +15,7 @@ import pytest
 
 from reticent.cli import glossary
 from reticent.cli.app import FILES, GROUPS, Commands, app
-from reticent.cli.options import Request, Supposed
+from reticent.cli.options import PublicGuess, Request
 from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, STEM
 from tests.support.cli_kit import run
 from tests.support.cli_reference import PAGE, VERBS, renewed
@@ -79,7 +79,7 @@ def test_a_verb_takes_the_parameters_that_it_declares() -> None:
         if taken.pop("request", None) is not None:  # the options of a request, taken together
             taken |= {field.name: str(field.type) for field in fields(Request)}
         if taken.pop("supposed", None) is not None:
-            taken |= {field.name: str(field.type) for field in fields(Supposed)}
+            taken |= {field.name: str(field.type) for field in fields(PublicGuess)}
         assert set(taken) == set(declared), verb
         for name, one in declared.items():
             kind = {PATH: "Path", STEM: "Path", AT_LEAST_ONE: "int", NUMBER: "float"}.get(one.type, "str")

@@ -364,13 +364,13 @@ def test_the_verb_plans_made_up_rows(tmp_path: Path) -> None:
 def test_a_plan_says_from_how_many_people_on_a_logistic_model_has_intervals(people: int, told: bool) -> None:
     """A fit of 2,000 people had none at epsilon 1, and said that epsilon times rows of 300 were enough."""
     made = np.random.default_rng(1)
-    study_of = {"adjacency": "add_remove", "columns": {"x": rt.real(0, 100), "y": rt.integer(0, 1)}, "budget": 99}
+    columns: dict[str, Any] = {"x": rt.real(0, 100), "y": rt.integer(0, 1)}
     model = LogisticRegression(epsilon=1)
     needed = 10 * 50 * 2 * 3
     for _ in range(4):
         x = np.clip(made.normal(40, 12.5, people), 0, 100)
         y = (made.random(people) < 1 / (1 + np.exp(-(x - 40) / 10))).astype(int)
-        study = rt.study({"x": x, "y": y}, override="a test", **study_of)
+        study = rt.study({"x": x, "y": y}, adjacency="add_remove", columns=columns, budget=99, override="a test")
         words = "of coefficients are likely" if told else "are most likely hidden by noise"
         note = study.model_plan(model, ["x"], "y", people=people).lines[0].expected.note
         assert f"intervals {words}: they need about {needed:,} people at this ε" in note

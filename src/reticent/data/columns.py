@@ -285,8 +285,8 @@ def is_utf8(cell: str) -> bool:
     return True
 
 
-# --- Arrow arrays by their buffers: ``pa.array`` and ``to_numpy`` import pandas where it is installed, to ask whose a value
-# is. That takes a fifth of a second and 35 MB of the first release of a process. ---------------------------------------
+# --- Arrow arrays by their buffers: ``pa.array`` and ``to_numpy`` import pandas where it is installed, to ask whose a
+# value is. That takes a fifth of a second and 35 MB of the first release of a process.
 
 
 def numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:
