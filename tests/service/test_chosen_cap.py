@@ -154,5 +154,5 @@ def test_a_refusal_at_one_candidate_names_its_cap_before_the_charge() -> None:
 def test_a_wanted_width_and_sessions_need_a_known_cap() -> None:
     with pytest.raises(QuestionError, match="cap"):
         study(people=600).release(want={"mean(x)": 0.5})
-    with pytest.raises(QuestionError, match="at_most = 6"):
+    with pytest.raises(QuestionError, match="rows_each=6"):
         study().noisy_answers(["x"], rho="1/10", answers=3)

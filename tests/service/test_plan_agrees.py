@@ -134,7 +134,7 @@ def test_a_share_that_passes_widens_filtered_answers_alone() -> None:
     (whole,) = study.where("k >= 2667").passing("0.1").plan(["mean(y)"], epsilon=1, people=5_000).lines[:1]
     assert whole.expected.noise == pytest.approx(some[1].expected.noise, rel=0.05)
     medians = ["median(y) where k >= 2667"]
-    (unknown, known) = (study.passing(share).plan(medians, epsilon=1, people=2_000).lines[0] for share in (None, 1))
+    (unknown, known) = (study.passing(share).plan(medians, epsilon=1, people=800).lines[0] for share in (None, 1))
     replies = dict(unknown.expected.replies)
     assert {name.split(", ")[-1] for name in replies} == {"if every row passes", "if a tenth does"}
     assert max(replies.values()) == max(chance for _, chance in known.expected.replies) > 0.9

@@ -907,7 +907,7 @@ def test_a_table_that_a_database_file_has_not_is_refused_in_words(study: Path, k
     with pytest.raises(rt.SpecError, match="no table called people"):
         rt.table(url + "people", public=True, key="patient")
     people = rt.table(url + "patients", columns={"weight": rt.integer(0, 110)})
-    with pytest.raises(rt.SpecError, match=r"\[tables.patients\] .*weight"):
+    with pytest.raises(rt.SpecError, match=r"^The table patients: .*weight"):
         rt.study(
             {"patient": ["a"]},
             person="patient",

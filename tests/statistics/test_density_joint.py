@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 import reticent as rt
 from reticent.data.table import QueryResult
@@ -65,6 +64,8 @@ def drawn(plan: JointDensity, rows: Floats, stream: str) -> Density:
 
 def correlations(rows: Floats) -> tuple[float, float]:
     """Of values, and of ranks."""
+    from scipy.stats import rankdata
+
     first, second = rows.T
     ranks = rankdata(first), rankdata(second)
     return float(np.corrcoef(first, second)[0, 1]), float(np.corrcoef(*ranks)[0, 1])

@@ -277,7 +277,7 @@ def test_a_robust_regression_takes_the_method_that_its_columns_allow() -> None:
 
 def test_two_columns_of_a_density_are_a_list() -> None:
     assert rt.density("disea", method="bernstein").columns == ("disea",)
-    with pytest.raises(TypeError):
+    with pytest.raises(Refusal, match="too many positional arguments"):
         rt.density("disea", "age")  # type: ignore[call-arg, arg-type]
     with pytest.raises(QuestionError):
         rt.density(study())

@@ -112,8 +112,9 @@ def numbers_of(types: Sequence[Type], operation: str) -> list[Numbers]:
     if any(isinstance(one, Spans) for one in types):
         raise refusal(f"{operation} takes numbers. Say in what the difference of two dates counts: days(b - a).")
     if any(isinstance(one, Dates) for one in types):
+        compared = " A date is compared with a date, x >= 2024-02-29." if operation[0] in "<>=!" else ""
         raise refusal(
-            f"{operation} takes numbers. A date is compared with a date, x >= 2024-02-29. Of a date write days(b - a), "
+            f"{operation} takes numbers.{compared} Of a date write days(b - a), "
             'year(x) or trunc(x, "month"); days are not added to a date: write days(b - a) > 2.'
         )
     if len(found) < len(types):

@@ -63,6 +63,7 @@ SECTION: Final = re.compile(
     r'\[columns\.([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*")\](?: (' + "|".join(map(re.escape, FILE_WORDS)) + "))?"
 )
 TABLES: Final = re.compile(r"\[tables\.([^\]\s]+)\](\.columns)?")
+OPENING: Final = re.compile(r"^\[tables\.([^\]\s]+)\] ", re.MULTILINE)
 ONE_EACH: Final = 'rows = "one_each"'
 CAP: Final = re.compile(r"\brows = \{ at_most = ([^,}]+) \}")
 VALUE: Final = r'(?:"[^"]*"|…|true|false|[\d.]+|[a-z_]+(?=[.,;]? )|\[[^\]]*\]|\{ (?:[^{}]|\{[^{}]*\})* \})'
@@ -123,6 +124,7 @@ def in_python(said: str) -> str:
         return f"{IN_PYTHON.get(found[1], found[1])}={_value(found[2])}"
 
     said = SECTION.sub(column, said)
+    said = OPENING.sub(r"The table \1: ", said)
     said = TABLES.sub(lambda found: f"the {'columns of the ' if found[2] else ''}table {found[1]}", said)
     said = said.replace("[engine] name = ", "engine = ")
     said = CAP.sub(r"rows_each=\1", said.replace(ONE_EACH, "rows_each=1"))
