@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -17,7 +18,7 @@ from reticent.entropy import Replayed
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.study.synthetic import Synthetic
-from reticent.synthesis.association import associations
+from reticent.synthesis.association import ColumnRanks, associations
 from reticent.synthesis.density import Density, sampled
 from reticent.synthesis.histogram import unit_of
 from reticent.synthesis.joint_grid import JointDensity, joint
@@ -93,7 +94,7 @@ def test_rows_keep_the_relation_of_skewed_columns_and_cells_of_equal_width_do_no
         flat = sampled(outcome.value, len(rows), Replayed(f"equal rows {seed}"))
         even.append(np.abs(np.array(correlations(flat)) - truth))
     values, ranks = np.mean(apart, axis=0)
-    assert values < 0.2, np.mean(apart, axis=0)
+    assert values < (0.2 if kind == "add_remove" else 0.3), np.mean(apart, axis=0)  # twice the noise
     assert ranks < 0.06
     assert np.mean(even, axis=0).sum() > 1.5 * (values + ranks)
 
@@ -117,6 +118,36 @@ def test_the_interval_of_a_rank_correlation_holds_that_of_the_records(
     """95 % is promised: fewer than 34 of 40 has a chance of 1 in 1,000; a fifth of the interval is refuted."""
     assert covered(law, n, most, kind) >= 34
     assert covered(law, n, most, kind, 0.2) < 34
+
+
+def three_alike(n: int, seed: int) -> Floats:
+    """Three normal columns, every two of correlation .9: ranks inside their few cells go on with the other columns."""
+    draw = np.random.default_rng([seed, 3])
+    common, own = draw.normal(size=(n, 1)), draw.normal(size=(n, 3))
+    return np.clip(50 + 15 * (math.sqrt(0.9) * common + math.sqrt(0.1) * own), 0, 100)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(("n", "epsilon"), [(400, "1.8"), (5_000, "1")])
+def test_intervals_of_rank_correlations_of_three_columns_hold(
+    n: int, epsilon: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20 tables: the mutant takes ranks inside cells for unrelated to the other column, and held 2 and 3 in 4."""
+
+    def held() -> int:
+        found = 0
+        for seed in range(20):
+            rows = three_alike(n, seed)
+            columns = [(name, Fraction(0), Fraction(100), False) for name in "xyz"]
+            plan = joint(columns, DensityTerms(Adjacency("add_remove"), None), Fraction(epsilon))
+            for (first, second), told in associations(drawn(plan, rows, f"three {seed}")):
+                truth = correlations(rows[:, ["xyz".index(first), "xyz".index(second)]])[1]
+                found += told.low <= truth <= told.high
+        return found
+
+    assert held() >= 54  # of 60
+    monkeypatch.setattr(ColumnRanks, "beside", lambda self, shares, other: 0.0)
+    assert held() < 54
 
 
 @pytest.mark.wide
@@ -154,7 +185,7 @@ def test_what_rows_are_good_for_tells_a_kept_relation_from_a_lost_one() -> None:
     (kept,) = [line for line in made_up(rows, "2").good_for() if line.startswith("relation of x and y")]
     assert kept.startswith("relation of x and y kept: rank correlation 0.8")
     poor = made_up(rows[:1_000], "1/4").good_for()
-    assert any(line.startswith("relation of x and y not kept") for line in poor), poor
+    assert any(line.startswith(("relation of x and y not kept", "relation of x and y kept roughly")) for line in poor)
     assert sum(line.startswith("values of x: shares up to any value within") for line in poor) == 1
     assert not any("too little was told" in line for line in poor)
     assert any("could not be checked" in line and "times as much ε for checks" in line for line in poor)

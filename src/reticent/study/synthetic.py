@@ -232,7 +232,10 @@ class Synthetic:
             apart = np.abs(np.searchsorted(drawn, ends, side="right") / max(len(drawn), 1) - margin.cdf(ends))
             most = 100 * min(float(apart.max(initial=0.0)) + (margin.wander or 0.0), 1.0)
             seen = np.flatnonzero(one.sizes > 2.0 * NOTHING * one.steps[-1])
-            told = f"values of {one.column}: shares up to any value within {rough(most)} points of the records' (95 %)"
+            told = (
+                f"values of {one.column}: shares up to any value within {rough(most)} points of the records', by noise "
+                "(95 %), and farther where values heap inside a cell"
+            )
             low, high = one.cuts[seen[0]], one.cuts[seen[-1] + 1] - one.whole
             if low > one.low or high < one.high:
                 told += f"; all rows lie from {one.words(low)} to {one.words(high)}, since noise hides the few beyond"

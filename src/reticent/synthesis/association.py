@@ -2,11 +2,12 @@
 
     associations(density) -> ((("x", "y"), Estimate), ...)
 
-Counts of cells say how many records are below a cell, so they tell the mean rank of its records. Inside a cell nothing
-is known: with shares p and q of two columns' cells a record can add up to p q / 12 to the covariance, or take it off.
-The interval allows for that, and for the noise of the counts at 95 %. It takes the counts as they were drawn, since
-what makes them a density has bias. It is about these records, so there is no sampling in it. No value of a column
-enters it: it holds where the density says little of a tail, too.
+Counts of cells say how many records are below a cell, so they tell the mean rank of its records. Inside a cell ranks
+deviate by p / sqrt(12), p the share of a column's cell. They go with the other column's mean ranks: as these go on from
+cell to cell, which is added, and half of it is allowed for. With the ranks inside the other column's cells they add up
+to p q / 12 to the covariance, or take it off, which is allowed for. So is the noise of the counts at 95 %. It takes the
+counts as they were drawn, since what makes them a density has bias. It is about these records, so there is no sampling
+in it. No value of a column enters it: it holds where the density says little of a tail, too.
 """
 
 from __future__ import annotations
@@ -38,6 +39,16 @@ class ColumnRanks:
         found: Floats = (along.sum() - np.cumsum(along) + along / 2.0)[self.cell]
         return found
 
+    def beside(self, shares: Floats, other: Floats) -> float:
+        """Covariance of ranks inside cells and the other column's mean ranks, which go on as from cell to cell."""
+        held = np.bincount(self.cell, weights=shares)
+        if len(held) < 2:
+            return 0.0
+        first = np.unique(self.cell, return_index=True)[1]
+        mean = np.bincount(self.cell, weights=shares * other) / np.maximum(held, 1e-12)
+        slope = np.gradient(mean) / np.maximum(np.gradient(self.middle[first]), 1e-12)
+        return float(held @ (self.inside[first] ** 2 * np.clip(slope, -1.0, 1.0)))
+
 
 def associations(density: Density) -> tuple[tuple[tuple[str, str], Estimate], ...]:
     """The rank correlation of every two columns, where a density has joint counts; else none."""
@@ -60,7 +71,10 @@ def _correlation(shares: Floats, noise: Floats, ranks: Sequence[ColumnRanks]) ->
         return Estimate(0.0, -1.0, 1.0, 1.0, 0.0)
     root = math.sqrt(spread[0] * spread[1])
     value = float(np.clip(shares @ (x.middle * y.middle) / root, -1.0, 1.0))
-    hidden = max(float(shares @ (x.inside * y.inside)) / root, 0.0)
+    known = np.maximum(shares, 0.0) / float(np.maximum(shares, 0.0).sum())
+    along = (x.beside(known, y.middle), y.beside(known, x.middle))
+    value = float(np.clip(value + sum(along) / root, -1.0, 1.0))
+    hidden = (float(known @ (x.inside * y.inside)) + sum(map(abs, along)) / 2.0) / root
     pull = x.middle * y.middle + x.later(shares * y.middle) + y.later(shares * x.middle)
     pull = (pull - float(shares @ pull)) / root
     apart = min(float(np.linalg.norm(noise * pull)), 2.0)
