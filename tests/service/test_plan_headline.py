@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from statistics import fmean, median
 
@@ -16,6 +17,20 @@ from reticent.study.plan import BESIDE
 from reticent.study.study import Study
 from tests.service.test_plans_of_real_tables import TABLES, opened, widths
 from tests.support.cli_kit import clinic, run, spawn
+
+FEW = """
+[study]
+title = "few"
+source = "few.csv"
+ledger = "few.ledger"
+[person]
+adjacency = "add_remove"
+rows = "one_each"
+[budget]
+epsilon = "1"
+[columns]
+x = { kind = "integer", low = 0, high = 9 }
+"""
 
 
 def visits(people: int | None = None) -> Study:
@@ -70,6 +85,19 @@ def test_a_release_at_a_terminal_plans_for_the_numbers_that_plan_takes(tmp_path:
 
 
 # --- what was asked ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("typed", [("--passing", "2"), ("--passing", "nan"), ("--rows", "0"), ("--rows", "3")])
+def test_numbers_of_a_plan_that_are_typed_wrong_are_refused_before_the_charge(
+    typed: tuple[str, str], tmp_path: Path
+) -> None:
+    """Without a terminal nothing had been planned, so nothing had looked at them: the release was charged."""
+    study = tmp_path / "study.toml"
+    study.write_text(FEW, "utf-8")
+    (tmp_path / "few.csv").write_text("x\n" + "1\n2\n" * 100, "utf-8")
+    refused = run("release", str(study), "--ask", "mean(x)", "--epsilon", "0.5", "--yes", *typed)
+    assert refused.code == 5, refused.said  # a refusal
+    assert rt.open(study).ledger.spent() == rt.PureDP(Fraction(0))
 
 
 def test_lines_that_nobody_asked_for_stand_apart() -> None:

@@ -260,6 +260,21 @@ def test_bounds_that_exclude_every_value_say_nothing_of_the_rows() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.parametrize("bound", ["4/5", "99.9", "0.3"])
+def test_many_values_at_a_bound_that_is_no_double_are_rows_there(bound: str) -> None:
+    """The float of the atom lay beside the bound: two edges were one double, a fault after the charge."""
+    draw = np.random.default_rng(0)
+    most = float(Fraction(bound))
+    held = {
+        "a": draw.uniform(0, 100, 2_000),
+        "b": np.where(draw.random(2_000) < 0.3, most, draw.uniform(0, most, 2_000)),
+    }
+    columns = {"a": rt.real(0, 100), "b": rt.real(0, bound)}
+    study = rt.study(held, adjacency="add_remove", columns=columns, budget=4)
+    made = study.synthesize(["a", "b"], epsilon=4)._rows
+    assert 0.2 < float((made[:, 1] == most).mean()) < 0.4
+
+
 def test_all_rows_on_an_atom_leave_nothing_for_the_rest() -> None:
     made = one([0.0] * 2_000).release([rt.density("x", method="series", atoms=[0])], epsilon=2)
     ((_, mass),) = density_of(made).atoms

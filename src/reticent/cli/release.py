@@ -109,6 +109,8 @@ def release(
         audit="quick" if audit else None,
         request_id=request_id or item.request_id,
     )
+    if supposed != PublicGuess():
+        plan()  # refuses what was typed wrong, before the charge
     if not yes:
         ask_first(voice, opened, item, about, plan)
 

@@ -4,10 +4,11 @@
 
 Counts of cells say how many records are below a cell, so they tell the mean rank of its records. Inside a cell ranks
 deviate by p / sqrt(12), p the share of a column's cell. They go with the other column's mean ranks: as these go on from
-cell to cell, which is added, and half of it is allowed for. With the ranks inside the other column's cells they add up
-to p q / 12 to the covariance, or take it off, which is allowed for. So is the noise of the counts at 95 %. It takes the
-counts as they were drawn, since what makes them a density has bias. It is about these records, so there is no sampling
-in it. No value of a column enters it: it holds where the density says little of a tail, too.
+cell to cell, which is added, and half of it is allowed for. In a cell of most records nothing goes on, and as much as
+may be is allowed for (Cauchy and Schwarz). So it is for ranks inside both columns' cells, and for the noise of the
+counts at 95 %. It takes the counts as they were drawn, since what makes them a density has bias. It is about these
+records, so there is no sampling in it. No value of a column enters it: it holds where the density says little of a
+tail, too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 
@@ -23,6 +25,8 @@ from reticent.outcome import Estimate
 from reticent.synthesis.axis import Floats
 from reticent.synthesis.density import Density
 from reticent.synthesis.linear_queries import Integers
+
+LARGE: Final = 0.4  # share of the records in one cell of a column
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,15 @@ class ColumnRanks:
         slope = np.gradient(mean) / np.maximum(np.gradient(self.middle[first]), 1e-12)
         return float(held @ (self.inside[first] ** 2 * np.clip(slope, -1.0, 1.0)))
 
+    def unknown(self, shares: Floats, other: Floats) -> float:
+        """The most that this covariance may be in cells of more than ``LARGE`` of the records."""
+        held = np.bincount(self.cell, weights=shares)
+        known = np.maximum(held, 1e-12)
+        mean = np.bincount(self.cell, weights=shares * other) / known
+        spread = np.bincount(self.cell, weights=shares * (other - mean[self.cell]) ** 2) / known
+        large = (held > LARGE)[self.cell]
+        return float(shares @ (large * self.inside * np.sqrt(np.maximum(spread, 0.0))[self.cell]))
+
 
 def associations(density: Density) -> tuple[tuple[tuple[str, str], Estimate], ...]:
     """The rank correlation of every two columns, where a density has joint counts; else none."""
@@ -74,7 +87,9 @@ def _correlation(shares: Floats, noise: Floats, ranks: Sequence[ColumnRanks]) ->
     known = np.maximum(shares, 0.0) / float(np.maximum(shares, 0.0).sum())
     along = (x.beside(known, y.middle), y.beside(known, x.middle))
     value = float(np.clip(value + sum(along) / root, -1.0, 1.0))
-    hidden = (float(known @ (x.inside * y.inside)) + sum(map(abs, along)) / 2.0) / root
+    inside = math.sqrt(float(known @ x.inside**2) * float(known @ y.inside**2))
+    large = x.unknown(known, y.middle) + y.unknown(known, x.middle)
+    hidden = (inside + sum(map(abs, along)) / 2.0 + large) / root
     pull = x.middle * y.middle + x.later(shares * y.middle) + y.later(shares * x.middle)
     pull = (pull - float(shares @ pull)) / root
     apart = min(float(np.linalg.norm(noise * pull)), 2.0)

@@ -268,9 +268,16 @@ def joint_counts(cells: Sequence[JointCells], records: Integers) -> Integers:
 def of(margin: Density) -> Axis:
     """Fine cells of a released column, weighted by what it says, without tails of noise."""
     (one,) = margin.axes
-    fine = with_atoms(one, [Fraction(value) for value, _ in margin.atoms]) if margin.atoms else one
+    bounds = {float(edge): edge for edge in (one.edges[0], one.edges[-1])}  # 4/5 is no double
+    atoms = [bounds.get(value, Fraction(value)) for value, _ in margin.atoms]
+    try:
+        fine = with_atoms(one, atoms) if atoms else one
+    except PublicParameterError:  # too close for cells of their own
+        fine = one
     weights = laid_out(trimmed(margin), one, fine)
-    weights[fine.lone] += [mass for _, mass in margin.atoms]
+    np.add.at(
+        weights, fine.lone if fine.atoms else fine.cell(list(map(float, atoms))), [mass for _, mass in margin.atoms]
+    )
     floor = max(float(weights.sum()), NOTHING) * NOTHING
     return replace(fine, weights=tuple((weights + floor).tolist()))
 

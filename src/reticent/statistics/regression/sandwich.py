@@ -126,7 +126,8 @@ class Meat:
         caps = told.squared
         steps = np.diff(caps, axis=1, prepend=0.0)
         filled = np.clip((squares[:, :, None] - (caps - steps)) / steps, 0.0, 1.0)  # of each step up to a cap
-        reached = np.minimum.accumulate(np.floor(filled * WHOLE).astype(np.int64), axis=2)
+        whole = np.floor(np.nan_to_num(filled) * WHOLE).astype(np.int64)
+        reached = np.minimum.accumulate(np.clip(whole, 0, WHOLE), axis=2)
         exact = -np.diff(reached.sum(axis=0), axis=1, append=0)
         drawn = gate.draw(self.noise, exact.ravel().tolist(), entropy)
         return np.array(drawn, np.float64).reshape(caps.shape) / WHOLE
