@@ -6,8 +6,10 @@ is replayed, so that the comparison is the same each time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
@@ -202,6 +204,22 @@ def test_a_weighted_median_has_a_range_over_public_shapes_of_weights() -> None:
     assert found > 2 * planned.noise
     assert of_weights["weights few of them large"] / CLOSE <= found <= of_weights["weights few of them large"] * CLOSE
     assert of_weights["weights all alike"] < planned.noise
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+@pytest.mark.parametrize("column", [rt.real(), rt.real(0, 100), rt.integer(0, 100)], ids=["free", "real", "whole"])
+def test_no_plan_of_ranks_prints_what_is_no_number(column: Any, kind: Any) -> None:
+    """An end that is open without bounds had made the width of a quartile distance nan."""
+    study = rt.study({"x": [1.0]}, adjacency=kind, columns={"x": column}, budget=100, override="a test")
+    for people in (60, 200, 350, 600, 900, 2_500):
+        for epsilon in ("0.5", "2"):
+            for asked in ("median(x)", "iqr(x)", "quantiles(x, 0.25 0.5 0.75)", "quantile(x, 0.9)"):
+                try:
+                    expected = study.plan([asked], epsilon=epsilon, people=people).lines[0].expected
+                except rt.QuestionError:  # refused in words
+                    continue
+                widths = [expected.noise, expected.sampling, *(width for _, *two in expected.others for width in two)]
+                assert all(width is None or math.isfinite(width) for width in widths), (people, epsilon, asked)
 
 
 def test_a_line_has_the_typical_width_and_the_range() -> None:

@@ -140,6 +140,23 @@ def test_the_summary_of_three_classes_lists_the_coefficients_of_each() -> None:
     assert "intercept" not in bare.summary()
 
 
+def test_a_summary_of_two_classes_says_which_one_a_coefficient_makes_likelier() -> None:
+    made = LogisticRegression(epsilon=5).fit(*study().xy(["age"], "old"))
+    assert "A positive coefficient makes 1 likelier, a negative one 0." in made.summary()
+    draw = np.random.default_rng(0)
+    held = {"x": draw.uniform(0, 1, 2_000), "y": draw.choice(["yes", "no"], 2_000)}
+    columns: dict[str, Any] = {"x": rt.real(0, 1), "y": rt.category(["yes", "no"])}
+    words = rt.study(held, adjacency="add_remove", columns=columns, budget=5)
+    fitted_words = LogisticRegression(epsilon=5).fit(*words.xy(["x"], "y"))
+    assert f"makes {fitted_words.classes_[1]} likelier" in fitted_words.summary()
+
+
+def test_a_plan_of_a_model_takes_the_handles_that_a_fit_takes() -> None:
+    opened, model = study(), LogisticRegression(epsilon=1)
+    planned = opened.model_plan(model, *opened.xy(["age", "grade"], "old"), people=500)
+    assert str(planned) == str(opened.model_plan(model, ["age", "grade"], "old", people=500))
+
+
 @pytest.mark.wide
 def test_a_summary_says_why_there_are_no_intervals() -> None:
     assert "the noise hides" in fitted(clip=100, intervals="yes")[0].summary()

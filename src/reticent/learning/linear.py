@@ -97,8 +97,10 @@ class LinearModel(Estimator):
         if getattr(self, "outcome_", None) is NO_REPLY:
             return f"no reply\n{promised}"
         lines = coefficient_table(self._listed())
-        note = getattr(self, "note_", "")
+        note, classes = getattr(self, "note_", ""), [str(label) for label in getattr(self, "classes_", ())]
         said = [f"{note}."] if note else []
+        if len(classes) == 2:
+            said = [f"A positive coefficient makes {classes[1]} likelier, a negative one {classes[0]}.", *said]
         return "\n".join([*lines, *said, promised])
 
     def _listed(self) -> list[tuple[str, Estimate]]:

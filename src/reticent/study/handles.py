@@ -257,6 +257,13 @@ def _in_order(column: Category) -> tuple[Key, ...]:
     return tuple(sorted(column.among, key=lambda key: (str(key) if isinstance(key, str) else "", key)))
 
 
+def named(handle: Handle) -> tuple[str, ...]:
+    """The declared columns behind a handle: of the keys of a category its name, once."""
+    shelf = handle.shelf
+    assert isinstance(shelf, Columns)
+    return tuple(dict.fromkeys(shelf.keys[one][0] if one in shelf.keys else one for one in handle.columns))
+
+
 def xy(whole: Columns, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
     """Handles on some columns as X and on one as y, for the estimators of ``reticent.learning``. Nothing is read.
 

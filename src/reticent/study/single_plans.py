@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from reticent.privacy.numbers import Number
 
 if TYPE_CHECKING:
+    from reticent.learning.handles import Handle
     from reticent.sessions.outlook import SessionKind
     from reticent.sessions.payer import Payer
     from reticent.statistics.density import DensityOf
@@ -112,8 +113,8 @@ def session_plan(
 def model_plan(
     study: Planner,
     model: object,
-    columns: Sequence[str],
-    y: str | None = None,
+    columns: Sequence[str] | Handle,
+    y: str | Handle | None = None,
     *,
     people: int | None = None,
     rows: Number | None = None,
@@ -127,7 +128,7 @@ def model_plan(
     model : estimator of ``reticent.learning``, ``GridSearchCV`` of it, or a pipeline of ``Clip`` and it
         It is not changed.
     columns, y
-        As for ``xy``.
+        As for ``xy``, or what it gave.
     people : int, optional
         How many to assume; by default the declared number, else 10,000.
     rows : number, optional
@@ -144,7 +145,7 @@ def model_plan(
     Refusal
         As the fit would be refused.
     """
-    from reticent.learning import made_up_fits
+    from reticent.learning import handles, made_up_fits
     from reticent.learning.estimator import Estimator
     from reticent.learning.search import GridSearchCV
     from reticent.learning.transformers import unpacked
@@ -152,7 +153,7 @@ def model_plan(
     from reticent.privacy import compose
     from reticent.statistics.context import values_of
     from reticent.study.cpu_time import FITTED, SUMMED, of_records
-    from reticent.study.handles import Columns, xy
+    from reticent.study.handles import Columns, named, xy
     from reticent.study.plan import plan_of_one
 
     study = study._supposing(rows)
@@ -160,7 +161,9 @@ def model_plan(
     left, existing = study._left_of_plan()
     ledger = existing or Ledger.create(None, title=study.title, adjacency=study.schema.person.protected, budget=left)
     shelf = Columns(study.schema, ledger, study._place, study._table, study._known, assumed=size)
-    x, target = xy(shelf, columns, y)
+    features = named(columns) if isinstance(columns, handles.Handle) else columns
+    label = named(y)[0] if isinstance(y, handles.Handle) else y
+    x, target = xy(shelf, features, label)
     if isinstance(model, GridSearchCV):
         guarantee, expected = model.expect(x, target, people=size)
         fits, last = model.fits, model._last
@@ -173,10 +176,10 @@ def model_plan(
     each = FITTED if isinstance(last, Estimator) and last._minimises else SUMMED
     if study._currency == "zcdp":
         guarantee = compose.in_zcdp(guarantee)
-    name = f"{name}({', '.join(columns)}{'' if y is None else f'; {y}'})"
+    name = f"{name}({', '.join(features)}{'' if label is None else f'; {label}'})"
     person = study.schema.person
     read = values_of(size, person.rows, person)
-    takes = of_records(study._file(), len(columns) + (y is not None), read, fits, each)
+    takes = of_records(study._file(), len(features) + (label is not None), read, fits, each)
     return plan_of_one(name, guarantee, expected, size, person, assumed=assumed, budget=(left, existing), takes=takes)
 
 

@@ -349,15 +349,15 @@ def _ends(
     def end(q: Fraction, *, upper: bool) -> float:
         level = made.expected_end(q, away, upper=upper, sure=sure)
         side, most = (1.0 if upper else -1.0), DEVIATIONS / 2.0 if spread is not None else math.inf
-        if level is None:
-            return side * most
-        if 0.0 < level < 1.0:
-            return _at(level, shape) + side * step / 2.0  # an interval has the cells of its ends in it
-        # beyond all values: anywhere from them to the last of the cells about the quantiles
         outer, other = (
             _at(float(one), shape) for one in (made.levels[-1 if upper else 0], made.levels[0 if upper else -1])
         )
-        last = outer + REACH * (outer - other)
+        last = outer + REACH * (outer - other)  # of the cells about the quantiles
+        if level is None:
+            return side * min(most, side * last)
+        if 0.0 < level < 1.0:
+            return _at(level, shape) + side * step / 2.0  # an interval has the cells of its ends in it
+        # beyond all values: anywhere from them to the last cell
         few = made.end_error / n  # as few values are no obstacle to an end
         return side * min(side * (last + _at(min(max(level, few), 1.0 - few), shape)) / 2.0, most)
 
