@@ -58,7 +58,7 @@ def test_init_takes_the_delimiter_from_the_header_line_and_says_what_it_assumed(
     done = run("init", "y.csv", "--dates", "day", "--decimal", ",")
     assert done.code == 0
     assert "with ';' between them" in done.said
-    assert "Assumed: encoding utf-8, numbers like 1234,5; dates in day." in done.said
+    assert "Assumed: encoding utf-8, numbers like 1234,5; dates in day, like 2024-12-31." in done.said
     assert "A column without a name is left out" in done.said
     assert "wrote y.toml: 2 columns" in done.said
     assert "often 1234,5" not in done.said
@@ -66,6 +66,23 @@ def test_init_takes_the_delimiter_from_the_header_line_and_says_what_it_assumed(
     assert 'delimiter = ";"\ndecimal = ","' in text
     assert '[columns.day]\nkind = "date"' in text
     assert "HIV" not in done.said + text
+
+
+@pytest.mark.parametrize(
+    ("spelling", "kind", "example"),
+    [("dd.mm.yyyy", "date", "31.12.2024"), ("%d/%m/%Y %H:%M", "datetime", "31/12/2024 13:45")],
+)
+def test_init_writes_how_dates_are_written(spelling: str, kind: str, example: str, study: Path) -> None:
+    """A format that was only in a comment left every date unread, and counts by date at 0."""
+    (study.parent / "y.csv").write_text("age;day\n", encoding="utf-8")
+    done = run("init", "y.csv", "--dates", "day", "--date-format", spelling)
+    assert f"dates in day, like {example}." in done.said
+    text = (study.parent / "y.toml").read_text("utf-8")
+    assert f'[columns.day]\nkind = "{kind}"\nformat = "{spelling}"\n' in text
+    for odd in (("--dates", "day", "--date-format", "dd.mm"), ("--date-format", "dd.mm.yyyy")):
+        (study.parent / "y.toml").unlink(missing_ok=True)
+        assert run("init", "y.csv", *odd).code in (2, 5)
+        assert not (study.parent / "y.toml").exists()
 
 
 @pytest.mark.parametrize(("given", "doubted"), [((), True), (("--decimal", "."), False)])

@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
@@ -20,6 +20,8 @@ from reticent.data.format import Format, in_database, in_database_file
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
+
+ISO: Final = "2024-12-31"
 
 
 @click.command("init", cls=Verb)
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--encoding", metavar="NAME", help="Of a CSV file, such as windows-1252.  [default: utf-8]")
 @click.option("--decimal", metavar="SIGN", help="The decimal sign of numbers.  [default: .]")
 @click.option("--dates", multiple=True, metavar="COLUMN", help="A column of dates or times. May be repeated.")
+@click.option("--date-format", metavar="FORMAT", help="How they are written, such as dd.mm.yyyy.  [default: ISO]")
 @click.option(
     "--thousands", default="", show_default=False, metavar="SIGN", help="The sign between groups of three digits."
 )
@@ -53,6 +56,7 @@ def init(
     encoding: str | None,
     decimal: str | None,
     dates: tuple[str, ...],
+    date_format: str | None,
     thousands: str,
     na: tuple[str, ...],
 ) -> None:
@@ -70,7 +74,21 @@ def init(
     if place := _in_database(file, table):
         _of_database(voice, place, out, more)
         return
-    _of_file(voice, Path(file), more, out, header_is_names, sheet, delimiter, encoding, decimal, dates, thousands, na)
+    _of_file(
+        voice,
+        Path(file),
+        more,
+        out,
+        header_is_names,
+        sheet,
+        delimiter,
+        encoding,
+        decimal,
+        dates,
+        date_format,
+        thousands,
+        na,
+    )
 
 
 def _in_database(typed: str, table: str) -> str:
@@ -126,6 +144,7 @@ def _of_file(
     encoding: str | None,
     decimal: str | None,
     dates: tuple[str, ...],
+    date_format: str | None,
     thousands: str,
     na: tuple[str, ...],
 ) -> None:
@@ -133,7 +152,7 @@ def _of_file(
     from reticent.data.file_kinds import kind_of
     from reticent.data.files import delimiter_in
     from reticent.data.source import names_of
-    from reticent.data.template import further_skeletons, skeleton, skeleton_words
+    from reticent.data.template import further_skeletons, like, skeleton, skeleton_words
 
     if out is None and glob.has_magic(file.name):
         raise click.BadParameter("Several files have no one name: say --out STUDY.toml.")
@@ -149,9 +168,16 @@ def _of_file(
     if not dates and seen is not None:
         listed = _told(None, "Columns of dates, with commas between", "none", asked=True) or ""
         dates = () if listed == "none" else tuple(filter(None, map(str.strip, listed.split(","))))
+    if dates:
+        date_format = _told(date_format, "How these dates are written, such as dd.mm.yyyy", ISO, asked=seen is not None)
+    elif date_format is not None:
+        raise click.BadParameter("--date-format goes with --dates COLUMN.")
+    spelling = "" if date_format in (None, ISO) else str(date_format)
     form = Format(encoding or "utf-8", decimal, thousands, na, sheet)
     header: Literal["names", "unsure"] = "names" if header_is_names else "unsure"
-    text = skeleton(file, delimiter=sign, form=form, header=header, dates=dates, has_decimal=not doubt)
+    text = skeleton(
+        file, delimiter=sign, form=form, header=header, dates=dates, spelling=spelling, has_decimal=not doubt
+    )
     if more:
         body, mark, rest = text.rpartition("\n[[release]]")
         text = body + further_skeletons(file, more, delimiter=sign, form=form) + mark + rest
@@ -161,7 +187,8 @@ def _of_file(
             path = os.path.relpath(one.resolve(), target.resolve().parent)
             text = text.replace(f"source = {_quoted(one.name)}", f"source = {_quoted(path)}", 1)
     write_new(target, text, hint="Name another file: --out STUDY.toml")
-    words = skeleton_words(names, str(target), kind=kind_of(file), delimiter=sign, form=form, dates=dates, doubt=doubt)
+    told = [f"{name}, like {like(spelling)}" for name in dates]
+    words = skeleton_words(names, str(target), kind=kind_of(file), delimiter=sign, form=form, dates=told, doubt=doubt)
     voice.result(
         {"verb": "init", "wrote": str(target), "columns": list(names), "delimiter": sign},
         *words.split("\n"),

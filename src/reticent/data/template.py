@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
+from reticent.calendar import DAY, Calendar
 from reticent.data.compression import bare, stem_of
 from reticent.data.file_kinds import FileKind, kind_of
 from reticent.data.format import PLAIN, Format, in_database, sign_words, toml_key
@@ -27,6 +28,7 @@ def skeleton(
     form: Format = PLAIN,
     header: Literal["names", "unsure"] = "unsure",
     dates: Sequence[str] = (),
+    spelling: str = "",
     has_decimal: bool = False,
 ) -> str:
     """A study file to fill in, from the header or the schema of the file alone; bounds are left out on purpose.
@@ -40,6 +42,8 @@ def skeleton(
         "names": the curator has looked, and the first line holds names although one looks like a value.
     dates : sequence of str
         Columns of text that hold dates; their kind is "date".
+    spelling : str
+        How these are written, such as "dd.mm.yyyy"; empty for ISO 8601.
     has_decimal : bool
         True where somebody said the decimal sign: it is written into the study file where ``check`` would doubt it.
 
@@ -62,6 +66,8 @@ def skeleton(
     for name in dates:
         if not name or name not in names:
             raise SpecError(f"No column is called '{name}': --dates names columns letter by letter. No row was read.")
+    like(spelling)  # refused before anything is written
+    dated = f"{DATED} {spelling}".rstrip()
     stem, labels = stem_of(place), dict[str, str]()
     if kind_of(path) == "statistical":
         from reticent.data.statistical_files import label_lines
@@ -85,7 +91,7 @@ def skeleton(
         '# delta    = "1e-8"\n'
         '# approved = "…"              # who approved it\n'
     )
-    told = {name: DATED if name in dates and not kind else kind for name, kind in names.items() if name}
+    told = {name: dated if name in dates and not kind else kind for name, kind in names.items() if name}
     body = _once("".join(_skeleton_column(name, kind, labels.get(name, "")) for name, kind in told.items()))
     return (
         head
@@ -209,15 +215,29 @@ def _skeleton_column(name: str, kind: str, labels: str, where: str = "columns") 
     if kind.startswith(("float", "double", "half", "decimal")):
         return f'{title}kind = "real"\n{bounds}'
     if kind.startswith(("date", "timestamp")):
-        word = "date" if kind.startswith("date") else "datetime"
         days = bounds.replace("low  = …         ", "low  = 2020-01-01")
-        return f'{title}kind = "{word}"{SPELT if kind == DATED else ""}\n{days}'
+        spelling = kind.removeprefix(DATED).strip() if kind.startswith(DATED) else ""
+        timed = kind.startswith("timestamp") or "%H" in Calendar(DAY, format=spelling).format
+        word = "datetime" if timed else "date"
+        spelt = f"\nformat = {_quoted(spelling)}" if spelling else SPELT if kind == DATED else ""
+        return f'{title}kind = "{word}"{spelt}\n{days}'
     if kind.startswith(("time", "duration")):
         return f"{title}# holds times of a day: write them as text or as a number first, or delete these lines\n"
     if kind:
         return f'{title}kind = "category"\n# among = […]                # the public list of values\n'
     kinds = '"real", "integer", "date", "datetime", "text", or "category" with among = […]'
     return f"{title}# kind = …                   # {kinds}\n{bounds}"
+
+
+def like(spelling: str) -> str:
+    """A date as such a format has it, ``"31.12.2024"`` of ``"dd.mm.yyyy"``.
+
+    Raises
+    ------
+    PublicParameterError
+        For a format that spells no date.
+    """
+    return Calendar(DAY, format=spelling).example
 
 
 def skeleton_words(
@@ -244,7 +264,7 @@ def skeleton_words(
     form : Format
         Way in which the file writes numbers.
     dates : sequence of str
-        Columns of dates.
+        Columns of dates, with how they are written.
     doubt : bool
         True where nobody said the decimal sign.
 
@@ -284,7 +304,7 @@ def skeleton_words(
             f"wrote {wrote}: {columns}, names from the first line of the file, with {sign} between them. No row was "
             "read.",
             f"Assumed: {form.words()}; dates in {', '.join(dates) or 'no column'}.{often} "
-            "To say otherwise: --decimal, --encoding, --dates.",
+            "To say otherwise: --decimal, --encoding, --dates, --date-format.",
         ]
     if "" in names:
         said.append(NAMELESS)
