@@ -72,8 +72,8 @@ def density(**options: Any) -> rt.Ask:
 @pytest.mark.parametrize(("wrong", "said"), WRONG, ids=repr)
 def test_a_wrong_option_is_named_and_costs_nothing(wrong: dict[str, Any], said: str) -> None:
     study = clinic()
-    release = {name: wrong[name] for name in wrong.keys() & {"epsilon", "rho", "audit", "purpose"}}
-    record = {name: wrong[name] for name in wrong.keys() & {"name", "who", "key", "override"}}
+    release = {name: wrong[name] for name in wrong.keys() & {"epsilon", "rho", "purpose"}}
+    record = {name: wrong[name] for name in wrong.keys() & {"name", "who", "key", "override", "audit"}}
     options = {name: wrong[name] for name in wrong.keys() - release.keys() - record.keys()}
     given = {"epsilon": 1, **release}
     with pytest.raises(Refusal, match=said) as caught:

@@ -205,12 +205,12 @@ def test_a_million_different_values_are_drawn_from_in_seconds() -> None:
 def test_the_least_epsilon_reaches_the_width_and_no_smaller_one_does(text: str) -> None:
     schema = schema_of(real(0, 100), Person("add_remove"), groups=category([1, 2]))
     setting, asked = Setting(schema, None), parse(text)
-    width = prepare(asked, setting, Fraction(1, 2)).expected(20_000).noise
+    width = prepare(asked, setting, Fraction(1, 2)).expected(20_000).headline[0]
     assert width is not None
     epsilon = least_epsilon(asked, setting, width, 20_000)
     assert epsilon.denominator <= 1000
     assert Fraction(2, 5) < epsilon <= Fraction(1, 2)
-    less = prepare(asked, setting, epsilon - Fraction(1, 1000)).expected(20_000).noise
+    less = prepare(asked, setting, epsilon - Fraction(1, 1000)).expected(20_000).headline[0]
     assert less is None or less > width
 
 

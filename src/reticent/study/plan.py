@@ -59,6 +59,20 @@ class PlanLine:
         restore(self, state)
 
 
+def _of_persons(schema: Schema) -> str:
+    """Sentences on rows that belong to nobody, and on the steps that one person makes."""
+    text, person = "", schema.person
+    if nobodys := person.nobodys:
+        text += f" {nobodys[0].upper()}{nobodys[1:]}."
+    if person.moved > 1:
+        steps = f"{person.moved} steps, and the losses above are those of one."
+        if person.household is not None and person.unit:
+            text += f" The guarantee is about one {person.unit}: its persons are {steps}"
+        else:
+            text += f" Rows reach their person through {' and '.join(schema.owners)}: one person makes {steps}"
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Plan of a release: its cost and its expected accuracy, for ``people`` persons of an assumed shape.
@@ -84,6 +98,11 @@ class Plan:
     memory: int | None = None
     rows_assumed: bool = False
     passing_assumed: bool = False
+    of_persons: str = ""  # sentences of the footnote, which a plan that is read again has, too
+
+    def __post_init__(self) -> None:
+        if self._schema is not None:
+            object.__setattr__(self, "of_persons", _of_persons(self._schema))
 
     def prepared_for(self, schema: Schema) -> PreparedRelease:
         """The compiled steps, if they were compiled for this public schema.
@@ -243,17 +262,7 @@ class Plan:
         text = f"*{widths_words([line.expected for line in self.lines])}"
         if self.assumed and self.guarantee.adjacency.kind == "substitute":
             text += " The number of people is public here: people=… plans for it."
-        if self._schema is not None and (nobodys := self._schema.person.nobodys):
-            text += f" {nobodys[0].upper()}{nobodys[1:]}."
-        if self._schema is not None and self._schema.person.moved > 1:
-            steps = f"{self._schema.person.moved} steps, and the losses above are those of one."
-            household = self._schema.person.unit if self._schema.person.household is not None else ""
-            if household:
-                text += f" The guarantee is about one {household}: its persons are {steps}"
-            else:
-                text += (
-                    f" Rows reach their person through {' and '.join(self._schema.owners)}: one person makes {steps}"
-                )
+        text += self.of_persons
         if self.seconds is not None:
             text += f" It takes roughly {self.seconds:.1g} s of one processor{self._room()}, beside start-up."
         if self.left is not None:
@@ -292,6 +301,7 @@ class Plan:
             self.memory,
             self.rows_assumed,
             self.passing_assumed,
+            self.of_persons,
         )
 
     def __repr__(self) -> str:
