@@ -245,5 +245,5 @@ def test_a_check_that_holds_no_share_close_says_so() -> None:
     assert words(0.19).startswith("the table of x × y: every share within 19 points")
     assert words(0.63) == (
         "the table of x × y could not be checked: a share may be off by 63 points for noise (95 %). "
-        "4 times as much ε for checks would do: a larger ε, or a larger share, at most checks=0.5"
+        "4 times as much ε for checks would do: a larger ε, or a larger share, at most rt.density([…], checks=0.5)"
     )

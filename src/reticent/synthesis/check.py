@@ -59,8 +59,8 @@ class Discrepancy:
             times = math.ceil(self.apart.high / VAGUE)
             return (
                 f"the table of {name} could not be checked: a share may be off by {most} points for noise (95 %). "
-                f"{times} times as much ε for checks would do: a larger ε, or a larger share of it, as in "
-                f"rt.density({list(self.columns)!r}, checks=0.5), the most"
+                f"{times} times as much ε for checks would do: a larger ε, or a larger share, at most "
+                "rt.density([…], checks=0.5)"
             )
         if self.reproduced:
             return f"the table of {name}: every share within {most} points of the real one (checked, 95 %)"
