@@ -116,7 +116,7 @@ def test_a_printed_no_reply_says_how_to_know_beforehand(release: Any) -> None:
     rows = {"age": RNG.integers(18, 90, 50)}
     study = rt.study(rows, adjacency="add_remove", columns={"age": rt.integer(0, 110)}, budget=10)
     with pytest.warns(UserWarning, match="No reply is likely"):
-        silent = study.release(["median(age)"], epsilon="0.001")
-    assert not silent.replied
+        made = [study.release(["median(age)"], epsilon="0.001") for _ in range(4)]  # 1 in 60 has noise enough
+    silent = next(one for one in made if not one.replied)
     assert "study.plan(…, people=…) tells free how" in " ".join(repr(silent).split())
     assert "study.plan" not in repr(release)
