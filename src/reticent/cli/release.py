@@ -109,8 +109,6 @@ def release(
         audit="quick" if audit else None,
         request_id=request_id or item.request_id,
     )
-    if supposed != PublicGuess():
-        plan()  # refuses what was typed wrong, before the charge
     if not yes:
         ask_first(voice, opened, item, about, plan)
 
@@ -283,6 +281,8 @@ def ready(
 def planner(voice: Voice, study: Study, item: ReleaseSpec, supposed: PublicGuess) -> Callable[[], Plan]:
     """A function that plans the release where it is first called, and gives that plan ever after.
 
+    Where public numbers were typed it plans at once, so that a wrong one is refused before the charge.
+
     Parameters
     ----------
     voice : Voice
@@ -301,6 +301,8 @@ def planner(voice: Voice, study: Study, item: ReleaseSpec, supposed: PublicGuess
         with voice.waiting("planning"):
             return planned(study, item, supposed)
 
+    if supposed != PublicGuess():
+        made()
     return made
 
 

@@ -67,7 +67,6 @@ def skeleton(
         if not name or name not in names:
             raise SpecError(f"No column is called '{name}': --dates names columns letter by letter. No row was read.")
     like(spelling)  # refused before anything is written
-    dated = f"{DATED} {spelling}".rstrip()
     stem, labels = stem_of(place), dict[str, str]()
     if kind_of(path) == "statistical":
         from reticent.data.statistical_files import label_lines
@@ -91,8 +90,10 @@ def skeleton(
         '# delta    = "1e-8"\n'
         '# approved = "…"              # who approved it\n'
     )
-    told = {name: dated if name in dates and not kind else kind for name, kind in names.items() if name}
-    body = _once("".join(_skeleton_column(name, kind, labels.get(name, "")) for name, kind in told.items()))
+    told = {name: DATED if name in dates and not kind else kind for name, kind in names.items() if name}
+    body = _once(
+        "".join(_skeleton_column(name, kind, labels.get(name, ""), spelling=spelling) for name, kind in told.items())
+    )
     return (
         head
         + COLUMNS
@@ -207,7 +208,7 @@ def _once(text: str) -> str:
     return "".join(made)
 
 
-def _skeleton_column(name: str, kind: str, labels: str, where: str = "columns") -> str:
+def _skeleton_column(name: str, kind: str, labels: str, where: str = "columns", *, spelling: str = "") -> str:
     title = f"\n[{where}.{toml_key(name)}]\n{labels}"
     bounds = '# low  = …                   # known without looking at the file\n# high = …\n# why  = "…"\n'
     if kind.startswith(("int", "uint")):
@@ -216,7 +217,7 @@ def _skeleton_column(name: str, kind: str, labels: str, where: str = "columns") 
         return f'{title}kind = "real"\n{bounds}'
     if kind.startswith(("date", "timestamp")):
         days = bounds.replace("low  = …         ", "low  = 2020-01-01")
-        spelling = kind.removeprefix(DATED).strip() if kind.startswith(DATED) else ""
+        spelling = spelling if kind == DATED else ""
         timed = kind.startswith("timestamp") or "%H" in Calendar(DAY, format=spelling).format
         word = "datetime" if timed else "date"
         spelt = f"\nformat = {_quoted(spelling)}" if spelling else SPELT if kind == DATED else ""

@@ -43,24 +43,27 @@ class ColumnRanks:
         found: Floats = (along.sum() - np.cumsum(along) + along / 2.0)[self.cell]
         return found
 
+    def by_cell(self, shares: Floats, other: Floats) -> tuple[Floats, Floats, Floats]:
+        """Share of each cell, and the mean and the variance of the other column's mean ranks in it."""
+        held = np.asarray(np.bincount(self.cell, weights=shares), np.float64)
+        known = np.maximum(held, 1e-12)
+        mean = np.bincount(self.cell, weights=shares * other) / known
+        spread = np.bincount(self.cell, weights=shares * (other - mean[self.cell]) ** 2) / known
+        return held, mean, spread
+
     def beside(self, shares: Floats, other: Floats) -> float:
         """Covariance of ranks inside cells and the other column's mean ranks, which go on as from cell to cell."""
-        held = np.bincount(self.cell, weights=shares)
+        held, mean, _ = self.by_cell(shares, other)
         if len(held) < 2:
             return 0.0
         first = np.unique(self.cell, return_index=True)[1]
-        mean = np.bincount(self.cell, weights=shares * other) / np.maximum(held, 1e-12)
         slope = np.gradient(mean) / np.maximum(np.gradient(self.middle[first]), 1e-12)
         return float(held @ (self.inside[first] ** 2 * np.clip(slope, -1.0, 1.0)))
 
     def unknown(self, shares: Floats, other: Floats) -> float:
         """The most that this covariance may be in cells of more than ``LARGE`` of the records."""
-        held = np.bincount(self.cell, weights=shares)
-        known = np.maximum(held, 1e-12)
-        mean = np.bincount(self.cell, weights=shares * other) / known
-        spread = np.bincount(self.cell, weights=shares * (other - mean[self.cell]) ** 2) / known
-        large = (held > LARGE)[self.cell]
-        return float(shares @ (large * self.inside * np.sqrt(np.maximum(spread, 0.0))[self.cell]))
+        held, _, spread = self.by_cell(shares, other)
+        return float(shares @ (self.inside * np.sqrt(np.where(held > LARGE, spread, 0.0))[self.cell]))
 
 
 def associations(density: Density) -> tuple[tuple[tuple[str, str], Estimate], ...]:
