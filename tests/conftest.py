@@ -1,4 +1,4 @@
-"""The whole run: a state folder of its own, collection without garbage collection, and what `make test` leaves out."""
+"""The whole run: a state folder of its own, noise that replays, quick collection, and what `make test` leaves out."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.support.replayed_noise import SYSTEM, drawn_from, stream
+
 if TYPE_CHECKING:
     from reticent.demo.postgres_server import PostgresServer
     from tests.support.ledger_places import Places
 
-# Red means a change: the cases are the same in every run, and a busy machine fails none of them.
+# Red means a change: cases and noise are the same in every run, and a busy machine fails none of them.
 settings.load_profile("ci")
 
 
@@ -45,6 +47,25 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Places:
     from tests.support.ledger_places import Places
 
     return Places(tmp_path, request.getfixturevalue("ledger_server") if request.param == "postgres" else None)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Draw the noise of a test from a stream of its name, but for those that are about the system's bits."""
+    fresh = item.get_closest_marker("fresh") or item.get_closest_marker("audit")
+    with drawn_from(SYSTEM if fresh else stream(item.nodeid)):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Draw what several tests share from a stream of its own: the first test that asks may be any of them."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with drawn_from(stream(f"{fixturedef.baseid}::{fixturedef.argname}[{getattr(request, 'param_index', 0)}]")):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -22,6 +22,8 @@ from reticent.mechanisms.geometric import Geometric
 from tests.assurance import system_path
 from tests.assurance.system_path import LEVEL, gaussian_fit, laplace_fit, tail
 
+pytestmark = pytest.mark.fresh
+
 Lines = Callable[[], Iterator[CaseCheck]]
 
 

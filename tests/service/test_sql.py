@@ -20,7 +20,7 @@ from reticent.statistics.comparison import ReleasedCell, Terms, quotient
 from reticent.statistics.error_law import ErrorLaw
 from reticent.study.selection import Selection
 from tests.support.cli_kit import run
-from tests.support.same_noise import same_noise as same_noise
+from tests.support.replayed_noise import same_noise as same_noise
 
 WARDS = ("north", "south", "west")
 FILE = """

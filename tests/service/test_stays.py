@@ -12,7 +12,7 @@ import pytest
 import reticent as rt
 from reticent.outcome import Reply
 from tests.support.cli_kit import run
-from tests.support.same_noise import same_noise as same_noise
+from tests.support.replayed_noise import same_noise as same_noise
 
 FILE = """
 [study]

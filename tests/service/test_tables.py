@@ -25,7 +25,7 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.study.selection import Selection
 from tests.support.cli_kit import run
-from tests.support.same_noise import same_noise as same_noise
+from tests.support.replayed_noise import same_noise as same_noise
 
 FILE = """
 [study]

@@ -20,7 +20,7 @@ from reticent.data.schema import Column
 from reticent.outcome import Reply
 from reticent.statistics.context import ExpectedAccuracy
 from reticent.statistics.quantiles import shapes
-from tests.support.same_noise import same_noise as same_noise
+from tests.support.replayed_noise import same_noise as same_noise
 
 CLOSE = 1.2
 RUNS = 12  # of so many tables in all

@@ -16,6 +16,8 @@ from reticent.entropy import Replayed, SystemEntropy, system
 from reticent.errors import PublicParameterError, Refusal
 from reticent.exact.sampling import one_discrete_gaussian, one_discrete_laplace
 
+pytestmark = pytest.mark.fresh
+
 BULK = 160_000
 SMALL = 6_000
 SPAWNED = f"""
