@@ -63,9 +63,10 @@ class Real:
     """A real column. Values outside [low, high] are moved to the nearer bound; NaN and null are missing.
 
     ``missing`` is "drop" or the public value that stands in. ``resolution`` is the public step on which quantiles are
-    released; by default about a millionth of the range. ``complete``: the curator vouches that every cell can be read.
-    A cell that cannot be read takes a public value, and nothing is said of the number of such cells. ``unit`` is what
-    the numbers are measured in, "years"; axes of figures say it. ``label`` is what people call the column.
+    released, by default about a millionth of the range. Made-up values are multiples of a declared one. ``complete``:
+    the curator vouches that every cell can be read. A cell that cannot be read takes a public value, and nothing is
+    said of the number of such cells. ``unit`` is what the numbers are measured in, "years"; axes of figures say it.
+    ``label`` is what people call the column.
     With ``auto`` each release chooses the bounds privately, and elsewhere there are none.
     """
 
@@ -559,7 +560,7 @@ def real(
     missing : "drop" or number
         The public value that stands in for a cell that cannot be read.
     resolution : number, optional
-        Public step on which quantiles are released.
+        Public step on which quantiles are released, and of which made-up values are multiples.
     complete : bool
         You vouch that every cell is a number. No share of odd cells is bought then, and one takes ``missing``, else the
         middle of the range, else 0.

@@ -28,6 +28,7 @@ from reticent.statistics.context import Figures, ShapeWidths
 from reticent.statistics.quantiles.shapes import NORMAL, OTHERS, ColumnShape
 from reticent.statistics.replies import HEAPED
 from reticent.statistics.scaling import Floats
+from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density, sampled
 from reticent.synthesis.options import DensityMechanism
 from reticent.synthesis.partition import PartitionDensity
@@ -106,7 +107,7 @@ def distance(
     widths = _widths(usual, cells, scale)
     if widths is None:
         return ExpectedDensity()
-    points, law = _law(columns)
+    points, law = _law(columns, usual[0].axes)
     mean = float(np.mean([_farthest(density, points, law) for density in usual]))
     words = f"{FAR}, sampling included, about {mean:.2g} on {tables} tables of {size:,} made-up normal rows"
     words += "".join(f"; {told}" for told in _relations(mechanism, columns, size))
@@ -168,15 +169,15 @@ def _farthest(density: Density, points: Floats, law: Floats) -> float:
     return float(np.abs(density.cdf(at) - law).max())
 
 
-def _law(columns: Sequence[Ends]) -> tuple[Floats, Floats]:
-    """Points of a grid, and the distribution function there."""
+def _law(columns: Sequence[Ends], axes: Sequence[Axis]) -> tuple[Floats, Floats]:
+    """Points of a grid, and the distribution function there, of values on the declared resolutions of the axes."""
     from scipy.special import ndtr
 
     each, chances = [], []
-    for _, low, high, whole in columns:
+    for (_, low, high, whole), one in zip(columns, axes, strict=True):
         at = np.linspace(low, high, POINTS[len(columns) - 1])
         at = np.unique(np.floor(at)) if whole else at
-        share = (at + 1.0 - low) / (high + 1.0 - low) if whole else (at - low) / (high - low)
+        share = (at + 1.0 - low) / (high + 1.0 - low) if whole else (one.reach(at) - low) / (high - low)
         each.append(at)
         chances.append(np.where(at >= high, 1.0, ndtr((share - 0.5) / SPREAD)))
     points = np.stack([axis.ravel() for axis in np.meshgrid(*each, indexing="ij")], axis=1)

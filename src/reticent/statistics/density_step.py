@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.query import PresentValues, Query
-from reticent.data.schema import Category, Integer, Person
+from reticent.data.schema import Category, Integer, Person, Real
 from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
@@ -28,7 +28,7 @@ from reticent.statistics.density import DensityOf
 from reticent.statistics.density_distance import Ends, distance
 from reticent.statistics.density_replies import replies_of
 from reticent.synthesis import size
-from reticent.synthesis.axis import Axis
+from reticent.synthesis.axis import Axis, Steps
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.fidelity import FidelityRelease, checked, split
@@ -62,7 +62,7 @@ class DensityStep:
     caveats: tuple[str, ...]
     person: Person
     estimand: str = ""
-    steps: Mapping[str, int] = field(default_factory=dict)  # of columns of dates: seconds of one unit
+    steps: Steps = field(default_factory=dict)
     columns: tuple[Ends, ...] = ()
     made: Callable[[int, Fraction], DensityMechanism] | None = field(default=None, compare=False)
 
@@ -83,7 +83,7 @@ class DensityStep:
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         match self.plan.draw(results, entropy):
             case Reply(drawn):
-                found = drawn.dated(self.steps)
+                found = drawn.declared(self.steps)
                 caveats = (*self.caveats, *found.words, *hidden(found))
                 return Answer(self.name, tuple(cells(found)), caveats, law=found)
             case NoReply() as declined:
@@ -175,9 +175,16 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     )
 
 
-def _steps(asked: DensityOf, setting: Setting) -> dict[str, int]:
-    """Seconds of one unit of the columns of dates."""
-    return {name: found.step for name in asked.names if (found := calendar_of(name, setting.schema)) is not None}
+def _steps(asked: DensityOf, setting: Setting) -> dict[str, int | Fraction]:
+    """Seconds of one unit of the columns of dates, and declared resolutions of real ones."""
+    steps: dict[str, int | Fraction] = {}
+    for name in asked.names:
+        dated, declared = calendar_of(name, setting.schema), setting.schema.column(name)
+        if dated is not None:
+            steps[name] = dated.step
+        elif isinstance(declared, Real) and declared.resolution is not None:
+            steps[name] = declared.resolution
+    return steps
 
 
 def _with_rows(setting: Setting, rows: int) -> Setting:

@@ -24,7 +24,7 @@ from reticent.entropy import Replayed, system
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.privacy.explain import sentence as loss_sentence
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import Number, rough
+from reticent.privacy.numbers import Number, rough, show
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_step import smooths
 from reticent.statistics.estimand import listed
@@ -188,7 +188,7 @@ class Synthetic:
             The last line but one says what becomes of records that lack a value, where they may.
         """
         density, said = self.density, [self._beyond] if self._beyond else []
-        single, odd = tuple(self._single(one) for one in density.axes), (self._odd,) if self._odd else ()
+        single, odd = (*map(self._single, density.axes), *self._unround()), (self._odd,) if self._odd else ()
         known = (*self._relations(), *self._columns())
         if density.checks:
             last = "not for: rare cells, the largest and smallest values, intervals that take the rows for real ones"
@@ -241,12 +241,20 @@ class Synthetic:
                 told += f"; all rows lie from {one.words(low)} to {one.words(high)}, since noise hides the few beyond"
             yield told
 
+    def _unround(self) -> Iterator[str]:
+        """Sentence on the columns whose rows need not be round as those of the records are; none where all are."""
+        loose = [one.column for one in self.density.axes if not one.whole and one.resolution is None]
+        if loose:
+            yield f"{listed(loose, 'and')} of a row need not be round: a resolution that is declared is kept"
+
     def _single(self, one: Axis) -> str:
         """Sentence on the use of the rows for single values of a column."""
         density = self.density
         if all(size == 1.0 for size in one.sizes) and one.whole and not smooths(density):
             return f"single values of {one.column}: each has a cell of its own"
         told = sentence(one.column, density.noticed)
+        if one.resolution is not None:
+            told = f"{one.column} of every row is a multiple of {show(one.resolution)}, the declared resolution; {told}"
         counted = [value for check in density.checks if check.columns == (one.column,) for value in check.atoms]
         named = [] if density.noticed else [one.words(value) for value in counted]
         return f"{told}; {' and '.join(named)} were counted by themselves" if named else told

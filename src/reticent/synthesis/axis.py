@@ -7,12 +7,12 @@ it is that of a released density of the column. Mass is spread evenly over it: `
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,10 +22,12 @@ from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import read, show
 
 Floats = NDArray[np.float64]
+Steps: TypeAlias = Mapping[str, int | Fraction]  # of columns of dates the seconds of a unit, of others a resolution
 
 NARROW = Fraction(1, 1 << 40)  # of the range of a real column: the width of an atom
 MOST = 1 << 20  # cells along one axis: seconds of arithmetic with fractions
 EDGE = 200  # bytes of an edge, about
+ROUNDED = 1e-9  # of a number of steps: what rounding may put it off by
 
 
 @dataclass(frozen=True)  # no slots: the doubles below are worked out once, and there may be a million of them
@@ -47,6 +49,9 @@ class Axis:
         Of a column of dates or times the seconds that one unit stands for, from 1970 on; 0 of numbers.
     weights : tuple of float
         Measure of each cell, > 0, evenly spread inside it; empty where its length is its measure.
+    resolution : Fraction or None
+        Declared step of a real column: its values are the multiples within the bounds, and each has what is spread
+        over half a step on either side.
     """
 
     column: str
@@ -55,6 +60,7 @@ class Axis:
     atoms: tuple[Fraction, ...] = ()
     step: int = 0
     weights: tuple[float, ...] = ()
+    resolution: Fraction | None = None
 
     def __post_init__(self) -> None:
         if not all(isinstance(edge, Fraction) for edge in self.edges):
@@ -72,6 +78,10 @@ class Axis:
             or not all(type(weight) is float and 0.0 < weight < math.inf for weight in self.weights)
         ):
             raise PublicParameterError("weights of an axis are one number above 0 for each cell")
+        if self.resolution is not None and (
+            self.whole or self.resolution <= 0 or not _has_multiple(self.edges[0], self.edges[-1], self.resolution)
+        ):
+            raise PublicParameterError("a resolution is above 0, of a real column that has a multiple of it")
         if self.atoms:
             self._check_atoms()
 
@@ -138,7 +148,7 @@ class Axis:
     def upto(self, points: ArrayLike) -> Floats:
         """Measure of the values <= each point; of an atom all of its cell."""
         values = np.asarray(points, np.float64)
-        run = np.floor(values) - self.low + 1.0 if self.whole else values - self.low
+        run = np.floor(values) - self.low + 1.0 if self.whole else self.reach(values) - self.low
         found: Floats = np.clip(run, 0.0, float(self.edges[-1] - self.edges[0]))
         for place, atom in self._real_atoms:
             start, stop = self._ruler[place], self._ruler[place + 1]
@@ -148,7 +158,7 @@ class Axis:
     def under(self, points: ArrayLike) -> Floats:
         """Measure of the values < each point; of an atom all of its cell."""
         values = np.asarray(points, np.float64)
-        run = np.ceil(values) - self.low if self.whole else values - self.low
+        run = np.ceil(values) - self.low if self.whole else self.reach(values, _before) - self.low
         found: Floats = np.clip(run, 0.0, float(self.edges[-1] - self.edges[0]))
         for place, atom in self._real_atoms:
             start, stop = self._ruler[place], self._ruler[place + 1]
@@ -167,7 +177,8 @@ class Axis:
         """Cells and values of the atoms of a real column; whole numbers are as far apart as their cells anyway."""
         if self.whole:
             return ()
-        return tuple((int(place), float(atom)) for place, atom in zip(self.lone, self.atoms, strict=True))
+        values = self.snapped(np.array([float(atom) for atom in self.atoms]))
+        return tuple(zip(self.lone.tolist(), values.tolist(), strict=True))
 
     def share(self, low: float, high: float) -> Floats:
         """The share of each cell that lies in [low, high]."""
@@ -193,6 +204,67 @@ class Axis:
         found: Floats = self.cuts[place] + (np.floor(steps) if self.whole else steps)
         for lone, atom in self._real_atoms:
             found = np.where(place == lone, atom, found)
+        return found
+
+    # --- a declared resolution ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def middles(self) -> Floats:
+        """The mean of what is evenly spread over each cell."""
+        if self.resolution is None:
+            found: Floats = (self.cuts[:-1] + self.cuts[1:] - (1.0 if self.whole else 0.0)) / 2.0
+            return found
+        steps = self.cuts / float(self.resolution)
+        place = np.clip(np.ceil(steps - 0.5), *self._multiples)
+        upto = place * steps - place**2 / 2.0  # the integral of the nearest multiple
+        return _fixed(float(self.resolution) * np.diff(upto) / np.diff(steps))
+
+    def snapped(self, values: Floats) -> Floats:
+        """The nearest multiple of the resolution within the bounds; values as they are without one."""
+        if self.resolution is None:
+            return values
+        return self._multiple(np.ceil(self._in_steps(values) - 0.5))
+
+    def reach(self, values: Floats, turned: Callable[[Floats], Floats] = np.floor) -> Floats:
+        """End of what is spread around the last multiple up to each value; the value itself without a resolution.
+
+        Parameters
+        ----------
+        values : array of float
+        turned : callable
+            The number of that multiple, from the value in steps.
+
+        Returns
+        -------
+        array of float
+        """
+        if self.resolution is None:
+            return values
+        place, (first, last) = turned(self._in_steps(values)), self._multiples
+        inside = self._multiple(place + 0.5)
+        found: Floats = np.where(place < first, -math.inf, np.where(place >= last, math.inf, inside))
+        return found
+
+    @cached_property
+    def _multiples(self) -> tuple[int, int]:
+        """The numbers of the first and last multiple of the resolution within the bounds."""
+        assert self.resolution is not None
+        return math.ceil(self.edges[0] / self.resolution), math.floor(self.edges[-1] / self.resolution)
+
+    def _in_steps(self, values: Floats) -> Floats:
+        """Values in steps of the resolution; a whole number where they differ by rounding alone."""
+        assert self.resolution is not None
+        steps = values * float(1 / self.resolution)
+        near = np.rint(steps)
+        found: Floats = np.where(np.abs(steps - near) <= ROUNDED * np.maximum(np.abs(steps), 1.0), near, steps)
+        return found
+
+    def _multiple(self, place: Floats) -> Floats:
+        """So many steps of the resolution, as the double next to it, within the multiples there are."""
+        assert self.resolution is not None
+        found: Floats = (
+            np.clip(place, *self._multiples) * float(self.resolution.numerator) / float(self.resolution.denominator)
+        )
         return found
 
     # --- dates --------------------------------------------------------------------------------------------------------
@@ -240,6 +312,8 @@ class Axis:
             told["step"] = self.step
         if self.weights:
             told["weights"] = list(self.weights)
+        if self.resolution is not None:
+            told["resolution"] = show(self.resolution)
         return {**told, "atoms": [show(atom) for atom in self.atoms]} if self.atoms else told
 
 
@@ -281,7 +355,8 @@ def from_json(fields: Mapping[str, Any]) -> Axis:
     if type(step) is not int:
         raise ValueError("a step is a number of seconds")
     found = axis(str(fields["column"]), edges, whole=bool(fields["whole"]), atoms=atoms, step=step)
-    return replace(found, weights=tuple(fields.get("weights", ())))
+    resolution = None if fields.get("resolution") is None else read(fields["resolution"], "resolution")
+    return replace(found, weights=tuple(fields.get("weights", ())), resolution=resolution)
 
 
 def shapes(axes: Sequence[Axis]) -> tuple[Axis, ...]:
@@ -289,9 +364,31 @@ def shapes(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(one.shape for one in axes)
 
 
-def dated(axes: Sequence[Axis], steps: Mapping[str, int]) -> tuple[Axis, ...]:
-    """The same axes, those of columns of dates with their steps."""
-    return tuple(replace(one, step=steps.get(one.column, 0)) for one in axes)
+def declared(axes: Sequence[Axis], steps: Steps) -> tuple[Axis, ...]:
+    """The same axes, with what is declared of their columns: seconds of a date's unit, or a resolution."""
+    return tuple(_declared(one, steps.get(one.column, 0)) for one in axes)
+
+
+def resolution_of(steps: Steps, column: str) -> Fraction | None:
+    """The declared resolution of a column, None without one."""
+    found = steps.get(column)
+    return found if isinstance(found, Fraction) else None
+
+
+def _declared(one: Axis, step: int | Fraction) -> Axis:
+    if not isinstance(step, Fraction):
+        return replace(one, step=step)
+    return replace(one, resolution=step) if _has_multiple(one.edges[0], one.edges[-1], step) else one
+
+
+def _before(steps: Floats) -> Floats:
+    """The last whole number below each."""
+    found: Floats = np.ceil(steps) - 1.0
+    return found
+
+
+def _has_multiple(low: Fraction, high: Fraction, step: Fraction) -> bool:
+    return math.ceil(low / step) <= math.floor(high / step)
 
 
 def table(axes: Sequence[Axis], points: Any) -> Floats:
@@ -381,10 +478,13 @@ def with_atoms(one: Axis, atoms: Sequence[Fraction]) -> Axis:
     width = (one.edges[-1] - one.edges[0]) * NARROW
     cells = [(atom, atom + width) if atom < one.edges[-1] else (atom - width, atom) for atom in sorted(atoms)]
     kept = [edge for edge in one.edges if not any(low - width < edge < high + width for low, high in cells)]
-    return axis(one.column, sorted({*kept, *sum(cells, ()), one.edges[0], one.edges[-1]}), atoms=sorted(atoms))
+    fine = axis(one.column, sorted({*kept, *sum(cells, ()), one.edges[0], one.edges[-1]}), atoms=sorted(atoms))
+    return replace(fine, resolution=one.resolution)
 
 
-def even(column: str, low: Fraction, high: Fraction, cells: int, *, whole: bool = False) -> Axis:
+def even(
+    column: str, low: Fraction, high: Fraction, cells: int, *, whole: bool = False, resolution: Fraction | None = None
+) -> Axis:
     """An axis from the public bounds of a column, in at most ``cells`` cells as equal as its values allow.
 
     Parameters
@@ -397,6 +497,8 @@ def even(column: str, low: Fraction, high: Fraction, cells: int, *, whole: bool 
         At least 1.
     whole : bool
         True for a column of whole numbers.
+    resolution : Fraction or None
+        Declared step of a real column. Cells then end halfway between two multiples.
 
     Returns
     -------
@@ -418,9 +520,20 @@ def even(column: str, low: Fraction, high: Fraction, cells: int, *, whole: bool 
             f"{column}: {parts:,} cells along one column, about {parts * EDGE // 10**6:,} MB of edges: at most "
             f"{MOST:,}. Nothing was charged."
         )
+    if resolution is not None and _has_multiple(low, high, resolution):
+        return _halfway(column, low, high, cells, resolution)
     if not whole:
         return Axis(column, tuple(low + (high - low) * Fraction(place, cells) for place in range(cells + 1)))
     return Axis(column, tuple(Fraction(first + values * place // parts) for place in range(parts + 1)), True)
+
+
+def _halfway(column: str, low: Fraction, high: Fraction, cells: int, resolution: Fraction) -> Axis:
+    """Cells that hold as equally many multiples of the resolution as there can be."""
+    first, last = math.ceil(low / resolution), math.floor(high / resolution)
+    values = last - first + 1
+    parts = min(cells, values)
+    inner = ((first + values * place // parts - Fraction(1, 2)) * resolution for place in range(1, parts))
+    return Axis(column, (low, *inner, high), resolution=resolution)
 
 
 def _fixed(values: Floats) -> Floats:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -26,7 +26,7 @@ from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee
 from reticent.synthesis import axis, check, density_validity, drawing
 from reticent.synthesis import remarks as noticed
-from reticent.synthesis.axis import Axis
+from reticent.synthesis.axis import Axis, Steps
 from reticent.synthesis.check import TableCheck
 from reticent.synthesis.remarks import NoticedAtoms
 
@@ -194,7 +194,7 @@ class Density:
         if self.axes[0].whole:
             steps = np.clip(np.ceil(steps - 1e-9 * size[piece]) - 1.0, 0.0, None)
         found: Floats = np.clip(start[piece] + steps, self.axes[0].low, self.axes[0].high)
-        return found
+        return self.axes[0].snapped(found)
 
     def probability(self, low: Corner, high: Corner) -> Estimate:
         """The probability of low <= value <= high, in every column, with its interval at 95 %; dates are ends, too.
@@ -321,13 +321,17 @@ class Density:
         rows = sampled(self, count, Replayed(system().bits(8 * KEY).to_bytes(KEY, "little")))
         return axis.told(self.axes, rows)
 
-    def dated(self, steps: Mapping[str, int]) -> Density:
-        """The same density, whose columns of dates say so: seconds of one unit, by column."""
+    def declared(self, steps: Steps) -> Density:
+        """The same density, whose columns of dates and of a declared resolution say so."""
         if not any(steps.values()):
             return self
-        checks = tuple(replace(one, axes=axis.dated(one.axes, steps)) for one in self.checks)
-        margins = tuple(one.dated(steps) for one in self.margins)
-        return replace(self, axes=axis.dated(self.axes, steps), checks=checks, margins=margins)
+        checks = tuple(replace(one, axes=axis.declared(one.axes, steps)) for one in self.checks)
+        margins, axes = tuple(one.declared(steps) for one in self.margins), axis.declared(self.axes, steps)
+        atoms = dict[float, float]()
+        for value, mass in self.atoms:
+            (near,) = axes[0].snapped(np.array([value])).tolist()
+            atoms[near] = atoms.get(near, 0.0) + mass
+        return replace(self, axes=axes, atoms=tuple(atoms.items()), checks=checks, margins=margins)
 
     def plot(self) -> Figure:
         """The density with its band as a matplotlib figure; it belongs to no window and no pyplot state."""
@@ -474,9 +478,7 @@ class Density:
         return found
 
     def _mean(self, place: int) -> float:
-        one = self.axes[place]
-        middles = (one.cuts[:-1] + one.cuts[1:] - (1.0 if one.whole else 0.0)) / 2.0
-        return float(self._along(place, self.masses) @ middles)
+        return float(self._along(place, self.masses) @ self.axes[place].middles)
 
     def _pieces(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Starts of stretches between edges and atoms, their measures, the atom at the start, the mass spread after."""
@@ -540,6 +542,7 @@ def sampled(density: Density, count: int, entropy: Entropy) -> Floats:
     if density.atoms:
         values = np.array([value for value, _ in density.atoms])
         columns[0] = np.where(atom, values[np.where(atom, pick - len(flat), 0)], columns[0])
+    columns = [one.snapped(values) for one, values in zip(density.axes, columns, strict=True)]
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
 

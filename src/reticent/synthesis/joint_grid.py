@@ -21,7 +21,7 @@ Source: Panter and Dite 1951 for the cube root. Proof: docs/proofs/densities.md,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -43,7 +43,7 @@ from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
-from reticent.synthesis.axis import Axis, with_atoms
+from reticent.synthesis.axis import Axis, Steps, with_atoms
 from reticent.synthesis.density import NORMAL, Density, Floats
 from reticent.synthesis.histogram import projected, unit_of
 from reticent.synthesis.linear import DensityAccuracy
@@ -217,7 +217,7 @@ def joint(
     *,
     seek: bool = True,
     missing: bool = False,
-    steps: Mapping[str, int] = MappingProxyType({}),
+    steps: Steps = MappingProxyType({}),
 ) -> JointDensity:
     """The plan for two to four columns.
 
@@ -232,8 +232,8 @@ def joint(
         True if values that many records share are looked for.
     missing : bool
         True if records without a value are counted.
-    steps : mapping of column to int
-        Of columns of dates the seconds of one unit.
+    steps : mapping of column to int or Fraction
+        Of columns of dates the seconds of one unit, of real ones a declared resolution.
 
     Returns
     -------
@@ -248,7 +248,9 @@ def joint(
     if len(columns) not in MOST:
         raise PublicParameterError(f"a density has 1 to {max(MOST)} columns, got {len(columns)}")
     each, terms = epsilon * ALONE / len(columns), replace(terms, fixed=False)
-    margins = tuple(parted([one], terms, each, steps=steps) if seek else auto([one], terms, each) for one in columns)
+    margins = tuple(
+        parted([one], terms, each, steps=steps) if seek else auto([one], terms, each, steps) for one in columns
+    )
     near = terms.neighbours
     counter = Geometric(L1(Fraction(swapped(near)), near), epsilon * (1 - ALONE))
     return JointDensity(margins, counter, terms, missing)

@@ -37,6 +37,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -54,7 +55,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import about
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis import bar_smoothing
-from reticent.synthesis.axis import Axis, shapes
+from reticent.synthesis.axis import Axis, Steps, shapes
 from reticent.synthesis.density import Density
 from reticent.synthesis.linear import DensityAccuracy, LinearDensity, Settle, counted, shares_of
 from reticent.synthesis.linear_queries import DensityTerms, Floats, Integers, LinearSums, longest, widest
@@ -247,7 +248,12 @@ class Auto:
         )
 
 
-def auto(columns: Sequence[tuple[str, Fraction, Fraction, bool]], terms: DensityTerms, epsilon: Fraction) -> Auto:
+def auto(
+    columns: Sequence[tuple[str, Fraction, Fraction, bool]],
+    terms: DensityTerms,
+    epsilon: Fraction,
+    steps: Steps = MappingProxyType({}),
+) -> Auto:
     """The private choice for one to three columns.
 
     Parameters
@@ -258,6 +264,8 @@ def auto(columns: Sequence[tuple[str, Fraction, Fraction, bool]], terms: Density
         Neighbours, and the number of records if it is public.
     epsilon : Fraction
         Price of the whole release.
+    steps : mapping of column to int or Fraction
+        Of real columns a declared resolution: bars end halfway between two of its multiples.
 
     Returns
     -------
@@ -271,7 +279,7 @@ def auto(columns: Sequence[tuple[str, Fraction, Fraction, bool]], terms: Density
     """
     if len(columns) not in FINE:
         raise PublicParameterError('method="auto" is for 1 to 3 columns: name a method, such as "histogram"')
-    return Auto(grid(columns, FINE[len(columns)]), terms, epsilon)
+    return Auto(grid(columns, FINE[len(columns)], steps), terms, epsilon)
 
 
 def bars(axes: tuple[Axis, ...], count: int, terms: DensityTerms) -> LinearDensity:

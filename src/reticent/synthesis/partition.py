@@ -15,7 +15,7 @@ Proof: docs/proofs/densities.md, Proposition 6.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -38,7 +38,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis import bar_smoothing
-from reticent.synthesis.axis import NARROW, Axis, dated, even
+from reticent.synthesis.axis import NARROW, Axis, Steps, declared, even
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.histogram import unit_of
 from reticent.synthesis.linear import DensityAccuracy, LinearDensity
@@ -452,7 +452,7 @@ def parted(
     *,
     listed: Sequence[Fraction] = (),
     missing: bool = False,
-    steps: Mapping[str, int] = MappingProxyType({}),
+    steps: Steps = MappingProxyType({}),
 ) -> PartitionDensity:
     """The plan: the private choice of a grid for one to three columns, with atoms.
 
@@ -465,8 +465,8 @@ def parted(
     listed : sequence of Fraction
         Public values of one column that may have a mass of their own, beside 0 and the ends of the bounds.
     missing : bool
-    steps : mapping of column to int
-        Of columns of dates the seconds of one unit.
+    steps : mapping of column to int or Fraction
+        Of columns of dates the seconds of one unit, of real ones a declared resolution.
 
     Returns
     -------
@@ -479,7 +479,7 @@ def parted(
         For listed values outside the bounds, or of a whole-number column and no whole numbers; before rows are read.
     """
     terms = replace(terms, fixed=False)
-    made = auto(columns, terms, epsilon)
+    made = auto(columns, terms, epsilon, steps)
     for value in listed:
         _, low, high, whole = columns[0]
         if not low <= value <= high or (whole and value.denominator != 1):
@@ -487,7 +487,7 @@ def parted(
             raise PublicParameterError(
                 f"atoms are {among} within the bounds, {show(low)} to {show(high)}, got {show(value)}"
             )
-    bounds = dated([even(name, low, high, 1, whole=whole) for name, low, high, whole in columns], steps)
+    bounds = declared([even(name, low, high, 1, whole=whole) for name, low, high, whole in columns], steps)
     few = len(columns) == 1 and bounds[0].whole and bounds[0].steps[-1] <= BARS[1][-1]  # bars show every one of them
     units = tuple(one.step for one in bounds) if any(one.step for one in bounds) else ()
     return PartitionDensity(made, candidates(made.axes, listed), () if few else bounds, missing, units)

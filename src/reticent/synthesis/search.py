@@ -207,10 +207,13 @@ def first_days(bounds: Axis, period: str) -> list[int]:
 
 
 def step_of(bounds: Axis) -> Fraction:
-    """The least of 1, 2 and 5 times a power of ten of which at most ``LISTED`` multiples lie in the bounds."""
+    """The least of 1, 2 and 5 times a power of ten of which at most ``LISTED`` multiples lie in the bounds.
+
+    Of a declared resolution it is so many times that: the first one is the resolution itself.
+    """
     span = bounds.edges[-1] - bounds.edges[0]
-    power = Fraction(10) ** (len(str(span.numerator // span.denominator)) - 6)
-    while span < power * LISTED:
+    power = bounds.resolution or Fraction(10) ** (len(str(span.numerator // span.denominator)) - 6)
+    while bounds.resolution is None and span < power * LISTED:
         power /= 10
     while True:
         for factor in (1, 2, 5):

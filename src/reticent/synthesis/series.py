@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -33,7 +34,7 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import Outcome
 from reticent.privacy import convert
 from reticent.privacy.guarantee import Guarantee
-from reticent.synthesis.axis import Axis, even
+from reticent.synthesis.axis import Axis, Steps, even, resolution_of
 from reticent.synthesis.density import Density
 from reticent.synthesis.linear import DensityAccuracy, LinearDensity, Settle
 from reticent.synthesis.linear_queries import UNIT, DensityTerms, Floats, Integers, LinearSums
@@ -109,12 +110,37 @@ class Series:
         return self.plan.expected(people)
 
 
-def grid(columns: Sequence[tuple[str, Fraction, Fraction, bool]], cells: int | None = None) -> tuple[Axis, ...]:
-    """Axes from (column, low, high, whole numbers), with the number of cells that suits so many columns."""
+def grid(
+    columns: Sequence[tuple[str, Fraction, Fraction, bool]],
+    cells: int | None = None,
+    steps: Steps = MappingProxyType({}),
+) -> tuple[Axis, ...]:
+    """Axes from (column, low, high, whole numbers), with the number of cells that suits so many columns.
+
+    Parameters
+    ----------
+    columns : sequence of (name, low, high, whole numbers)
+    cells : int, optional
+        Along each column.
+    steps : mapping of column to int or Fraction
+        Of real columns a declared resolution.
+
+    Returns
+    -------
+    tuple of Axis
+
+    Raises
+    ------
+    PublicParameterError
+        For another number of columns, or too many cells.
+    """
     if not 1 <= len(columns) <= max(CELLS):
         raise PublicParameterError(f"a density is of 1 to {max(CELLS)} columns, got {len(columns)}")
     each = CELLS[len(columns)] if cells is None else cells
-    return tuple(even(name, low, high, each, whole=whole) for name, low, high, whole in columns)
+    return tuple(
+        even(name, low, high, each, whole=whole, resolution=None if whole else resolution_of(steps, name))
+        for name, low, high, whole in columns
+    )
 
 
 def cosines(
