@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.schema import Category, Schema
+from reticent.data.source import identity_of
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.serialization import LONGEST, canonical, digest_of
 from reticent.statistics.answer import IncompleteRows
@@ -49,7 +50,6 @@ class Snapshot:
         """Snapshot of a study whose rows are at ``place``, an empty text in memory; None where no word is declared."""
         if not spec.snapshot:
             return None
-        from reticent.data.source import identity_of
         from reticent.ledger.fingerprint import place_of, source_at
 
         source = place_of(source_at(identity_of(place))) if place else "in memory"

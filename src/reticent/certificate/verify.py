@@ -17,7 +17,9 @@ from typing import Any, Final
 
 from reticent.certificate import extension_check as theirs
 from reticent.certificate import schema, void
+from reticent.certificate.keys import load_public, small_order
 from reticent.certificate.record import CertificateRecord
+from reticent.data import joins
 from reticent.errors import CheckError, LedgerError, PublicParameterError, SpecError
 from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Entry, Reserved, Withdrawn
@@ -121,8 +123,6 @@ def verify(
 def _signature(certificate: CertificateRecord, key: bytes | str | Path | None, allow_unsigned: bool) -> Check:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    from reticent.certificate.keys import load_public, small_order
 
     public = load_public(key) if isinstance(key, str | Path) else key
     if public is not None and len(public) != 32:
@@ -310,7 +310,6 @@ def _joins(certificate: CertificateRecord) -> Iterator[Check]:
     stated = document["study"].get("tables", [])
     if not stated:
         return
-    from reticent.data import joins
 
     try:
         found = [joins.read(line) for line in stated]

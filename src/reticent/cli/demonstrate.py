@@ -10,6 +10,7 @@ import click
 from reticent.cli import layout, options
 from reticent.cli.ledgers import ledger_parts
 from reticent.cli.parser import PATH, Verb
+from reticent.cli.release import watched
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import show
 
@@ -32,7 +33,6 @@ OWN: tuple[tuple[str, str], ...] = (
 @click.pass_obj
 def demo(voice: Voice, out: Path | None) -> None:
     """Publish a public table as if it were private: answers, certificate, page, ledger. Takes a few seconds."""
-    from reticent.cli.release import watched
     from reticent.demo import prepare, publish
 
     voice.spends = True

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reticent.cli import exit_codes, glossary, layout, options
+from reticent.cli.extensions import modules_of
 from reticent.cli.options import confirm, ledger_place, write_new
 from reticent.cli.output import put
 from reticent.cli.parser import NUMBER, PATH, PLACE, Verb, argument
@@ -322,7 +323,6 @@ def verify(
     """Check a certificate: signature, ledger entry, chain, and the losses derived again. Exit code 6 if one fails."""
     from reticent.certificate.certificate import read_certificate
     from reticent.certificate.verify import UNSIGNED
-    from reticent.cli.extensions import modules_of
 
     found = read_certificate(certificate).verify(
         None if ledger is None else ledger_place(ledger),

@@ -23,8 +23,13 @@ from reticent.cli.exit_codes import UserAbort, ended
 from reticent.cli.sql_release import SqlOptions, answer
 from reticent.data.joined_table import own_name
 from reticent.errors import QuestionError
+from reticent.ledger import Ledger
+from reticent.ledger.account import ledger_at
+from reticent.ledger.state import state_folder
 from reticent.privacy.loss import to_json, words
 from reticent.privacy.numbers import positive, read, show
+from reticent.study.allocation import kind_words
+from reticent.study.selection import names_of_table
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -105,8 +110,6 @@ class SqlConversation:
         self._tell(told, shown[0] if shown else "No cost is set: .epsilon 0.5")
 
     def _left(self) -> Loss:
-        from reticent.ledger import Ledger
-        from reticent.ledger.account import ledger_at
 
         place = self.study.spec.ledger
         return Ledger.open(place).left() if place and ledger_at(place) else self.study.spec.budget.loss
@@ -238,8 +241,6 @@ def completer(study: Study) -> Completer:
 
 def history_place() -> Path | None:
     """The file of what was typed, for its owner alone; None where it cannot be written."""
-    from reticent.ledger.state import state_folder
-
     place = state_folder() / "sql_history"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -251,14 +252,10 @@ def history_place() -> Path | None:
 
 def tables_of(study: Study) -> list[str]:
     """The names of the table of a study, and its further tables."""
-    from reticent.study.selection import names_of_table
-
     return [*names_of_table(study.spec.source), *study.schema.tables]
 
 
 def columns_of(schema: Schema) -> dict[str, str]:
     """Each column, with what is public of it."""
-    from reticent.study.allocation import kind_words
-
     found = {name: kind_words(column) for name, column in schema.columns.items()}
     return {**found, **{name: f"text: keys({name})" for name in schema.texts}}

@@ -17,9 +17,13 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from reticent.certificate import certificate, schema
 from reticent.certificate.fields import ReleaseMetadata
+from reticent.certificate.render import page, tables
 from reticent.ledger import Ledger, Receipt
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
+from reticent.study import release
+from reticent.study.release import charge
 
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
@@ -46,8 +50,6 @@ class CertificateInputs:
     @classmethod
     def of(cls, plan: PreparedRelease, schema: Schema) -> CertificateInputs | None:
         """None where no ledger takes the loss of the plan."""
-        from reticent.study.release import charge
-
         budget = _above(plan.guarantee.loss)
         if budget is None:
             return None
@@ -72,10 +74,6 @@ class CertificateInputs:
         -------
         dict of name to text
         """
-        from reticent.certificate import certificate, schema
-        from reticent.certificate.render import page, tables
-        from reticent.study import release
-
         before = datetime.now(UTC)
         document = release.certified(self.plan, answers, caveats, self.schema, self.about, self.receipt, self.ledger)
         timeless = _timeless(document, before)

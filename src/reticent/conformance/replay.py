@@ -52,6 +52,7 @@ from reticent.privacy.compose import PROCESSED, SEQUENCE
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.statistics.answer import Answer
+from reticent.study.release import draw
 
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
@@ -195,8 +196,6 @@ class Replayer:
     # --- running ------------------------------------------------------------------------------------------------------
 
     def _run(self, rows: QueryRunner, tape: Tape, earlier: tuple[Call, ...]) -> RunRecord:
-        from reticent.study.release import draw
-
         recorder, counted = recorded(tape, earlier), RecordCounter(rows)
         published, written = None, None
         failed = None

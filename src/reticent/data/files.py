@@ -35,7 +35,9 @@ from reticent.data.columns import (
     texts_of,
     wanted,
 )
+from reticent.data.compression import bare, bytes_of, text_of
 from reticent.data.csv_blocks import CsvBlocks, plain_columns
+from reticent.data.file_kinds import kind_of, meant_file
 from reticent.data.format import PLAIN, Format
 from reticent.data.header import check_form, delimiter_hint, delimiter_of, first_line
 from reticent.data.schema import Schema
@@ -78,8 +80,6 @@ class CsvFile:
         return replace(self, storage={**self.storage, **dict.fromkeys(found, "real")}, form=schema.format)
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        from reticent.data.compression import bytes_of
-
         where, width = [self.header.index(name) for name in names], len(self.header)
         if self.encoding != "utf-8":
             yield from self._by_records(names, where)
@@ -106,8 +106,6 @@ class CsvFile:
 
     def _by_records(self, names: Sequence[str], where: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """The rows of a file in another encoding than UTF-8, record by record."""
-        from reticent.data.compression import text_of
-
         stream, below = text_of(self.path, self.encoding)
         with below, stream:
             records = _Records(stream, self.delimiter, max(where, default=0) + 1)
@@ -331,8 +329,6 @@ def open_files(
     SpecError
         A sheet of a file that is no workbook, and files that cannot be read.
     """
-    from reticent.data.file_kinds import kind_of
-
     kind = kind_of(path)
     if schema.format.sheet and kind != "workbook":
         raise SpecError(f"{path.name} is no workbook, and has no sheet: leave [study] sheet out. Nothing was read.")
@@ -363,8 +359,6 @@ def open_files(
 
 def delimiter_in(path: Path, encoding: str) -> str | None:
     """The delimiter that the header line of a CSV file shows; None for another file, which has none."""
-    from reticent.data.file_kinds import kind_of
-
     kind = kind_of(path)
     if kind == "parquet":
         return None
@@ -377,11 +371,7 @@ def check_file(path: Path) -> None:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        from reticent.data.file_kinds import meant_file
-
         if glob.has_magic(path.name) or (glob.has_magic(str(path)) and not path.parent.is_dir()):
-            from reticent.data.compression import bare
-
             raise SpecError(
                 f"{path.name} is a pattern, and several files are one table where they are Parquet: write them as "
                 f"such, {bare(path).with_suffix('.parquet').name}, or put their rows into one file. Nothing was read."

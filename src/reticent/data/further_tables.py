@@ -16,10 +16,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from reticent.data.columns import arrow_type
 from reticent.data.format import Format, exact, in_database, toml_key
 from reticent.data.joined_table import JoinedTable, before_dot, own_name, parted
 from reticent.data.joins import source_of, with_tables
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
+from reticent.data.source import identity_of, names_of, open_source, path_of
 from reticent.errors import PublicParameterError, SpecError
 
 if TYPE_CHECKING:
@@ -47,8 +49,6 @@ class TableSource:
 
     @property
     def path(self) -> str:
-        from reticent.data.source import path_of
-
         return path_of(self.rows)
 
     @property
@@ -283,8 +283,6 @@ def with_name(name: str, part: Any, *given: Any) -> Any:
 
 
 def _open(schema: Schema, name: str, one: TableSource) -> Source:
-    from reticent.data.source import open_source
-
     content = schema.tables[name].content
     rows = one.rows if content is None else content
     return open_source(rows, source_of(schema, name), delimiter=one.delimiter)
@@ -292,7 +290,6 @@ def _open(schema: Schema, name: str, one: TableSource) -> Source:
 
 def _check_unclaimed(rows: object) -> None:
     """Refuse a file that a ledger counts for, before it is read."""
-    from reticent.data.source import path_of
     from reticent.ledger.fingerprint import refuse_claimed
 
     if path := path_of(rows):
@@ -301,7 +298,6 @@ def _check_unclaimed(rows: object) -> None:
 
 def _known_as(path: str) -> LedgerSource:
     """The place by which a ledger knows a path or a URL: of a table in a database file the whole of that file."""
-    from reticent.data.source import identity_of
     from reticent.ledger.fingerprint import source_at
 
     return source_at(identity_of(path))
@@ -315,8 +311,6 @@ def _public(
 ) -> tuple[pa.Table, dict[str, Column], str]:
     """The content of a public table, its columns with bounds and lists, and its digest."""
     import pyarrow as pa
-
-    from reticent.data.source import open_source
 
     named = list(columns) or _names(rows, shape.format, delimiter)
     theirs = [name for _, name in shape.keys]
@@ -360,15 +354,11 @@ def _content(source: Source, names: Sequence[str]) -> pa.Table:
 def _schema(source: Source, names: Sequence[str]) -> pa.Schema:
     import pyarrow as pa
 
-    from reticent.data.columns import arrow_type
-
     return pa.schema([pa.field(name, arrow_type(source.storage[name])) for name in names])
 
 
 def _names(rows: Any, form: Format, delimiter: str) -> list[str]:
     """All columns of a public table."""
-    from reticent.data.source import names_of, path_of
-
     if path := path_of(rows):
         return list(names_of(path, delimiter=delimiter, encoding=form.encoding, sheet=form.sheet))
     for part in ("columns", "column_names"):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from reticent.data.columns import MOST_COLUMNS, is_utf8
+from reticent.data.compression import DAMAGED, text_of
 from reticent.data.format import check_plain_names
 from reticent.errors import SpecError
 
@@ -137,8 +138,6 @@ def _check_marks(path: Path) -> None:
 
 def first_line(path: Path, encoding: str) -> str:
     """The first line of a text file, without its end; nothing behind it is looked at."""
-    from reticent.data.compression import DAMAGED, text_of
-
     _check_marks(path)
     try:
         stream, below = text_of(path, encoding)

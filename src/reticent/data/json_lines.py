@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import BATCH, Reading, Storage, empty_batches, texts_of, wanted
+from reticent.data.compression import text_of
 from reticent.data.format import Format
 from reticent.data.schema import Schema
 
@@ -45,8 +46,6 @@ class JsonLines:
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
-
-        from reticent.data.compression import text_of
 
         read = reader_of(self.form)
         stream, below = text_of(self.path, self.form.encoding)

@@ -24,7 +24,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from reticent.data import expression_text
+from reticent.data.compression import stem_of
 from reticent.data.dates import from_table
+from reticent.data.file_kinds import kind_of, meant_file
 from reticent.data.format import (
     Format,
     Limits,
@@ -646,8 +648,6 @@ def _flag(table: Tables, key: str, where: str) -> bool:
 
 def warnings(spec: Spec) -> tuple[str, ...]:
     """Warnings of ``check`` about a study file, independent of the rows."""
-    from reticent.data.file_kinds import kind_of
-
     said = _about_the_study(spec)
     public = {name for name, table in spec.schema.tables.items() if table.public}
     asked = {name: column for name, column in spec.schema.columns.items() if spec.schema.table_of(name) not in public}
@@ -688,8 +688,6 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
 
     They are warnings of ``check``, and of a plan that asks about one of the columns.
     """
-    from reticent.data.file_kinds import kind_of
-
     typed = {name: kind_of(Path(one.path)) == "parquet" for name, one in spec.further.items()}
     typed[""] = kind_of(Path(spec.source)) in ("parquet", "database")
     dated = {
@@ -721,8 +719,6 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
 
 def absent_files(spec: Spec) -> tuple[str, ...]:
     """Words for the source and each further table that no file is of; none for a database."""
-    from reticent.data.file_kinds import meant_file
-
     named = [("the source", spec.source), *((f"[tables.{name}]", one.path) for name, one in spec.further.items())]
     return tuple(
         f"There is no file {Path(path).name} where {what} should be.{meant_file(Path(path))}"
@@ -743,8 +739,6 @@ def _instead(column: Real | Integer) -> str:
 
 def _about_the_study(spec: Spec) -> list[str]:
     """Oddities of budget, releases and files, as far as they show without opening any file."""
-    from reticent.data.compression import stem_of
-
     said: list[str] = []
     limit, delta = sizes_of(spec.budget.loss)
     if delta > LARGE_DELTA:

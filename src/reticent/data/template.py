@@ -15,6 +15,7 @@ from typing import Final, Literal
 from reticent.calendar import DAY, Calendar
 from reticent.data.compression import bare, stem_of
 from reticent.data.file_kinds import FileKind, kind_of
+from reticent.data.files import delimiter_in
 from reticent.data.format import PLAIN, Format, in_database, sign_words, toml_key
 from reticent.data.header import check_header
 from reticent.data.source import fields_of
@@ -126,8 +127,6 @@ def further_skeletons(
     SpecError
         A file that is missing or no table, or whose first line looks like a row.
     """
-    from reticent.data.files import delimiter_in
-
     first = [name for name, _ in fields_of(Path(main), delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)]
     known, made = {name: name for name in first}, list[str]()
     for path in map(Path, others):

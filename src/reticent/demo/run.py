@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from reticent.certificate.keys import make_keys
 from reticent.certificate.particulars import Record
 from reticent.demo.truth import truths
 from reticent.errors import SpecError
@@ -72,8 +73,6 @@ def publish(folder: Path, watched: Callable[[Study], Study] = lambda study: stud
 
     ``watched`` gives the study whose stages and rows are told.
     """
-    from reticent.certificate.keys import make_keys
-
     study = watched(open_study(folder / STUDY))
     asked = study.named()
     plan = study.plan(list(asked.ask), epsilon=asked.epsilon)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError, doors
+from reticent.former_names import refuse_options
 from reticent.learning.array_check import cells, table
 from reticent.learning.fit_release import (
     Between,
@@ -106,8 +107,6 @@ def refusing_options(fit: Callable[P, T]) -> Callable[P, T]:
     def called(*given: P.args, **named: P.kwargs) -> T:
         extra = [name for name in named if name not in known]
         if extra and given:
-            from reticent.former_names import refuse_options
-
             who = type(given[0]).__name__
             refuse_options(f"{who}.fit", extra, known)
             refuse_prices(who, [name for name in extra if named[name] is not None])

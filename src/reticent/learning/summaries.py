@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from reticent.certificate.summary import TREE
 from reticent.learning.odd_rows import BESIDE
 from reticent.outcome import Estimate, shown
+from reticent.pages.markup import render
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 
@@ -82,8 +83,6 @@ def promise(model: FittedModel) -> str:
 
 def page(text: str) -> str:
     """Text as a notebook shows it."""
-    from reticent.pages.markup import render
-
     return render("text", {"lines": text.split("\n")})
 
 

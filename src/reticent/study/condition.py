@@ -18,14 +18,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from reticent.data.file_kinds import kind_of
 from reticent.data.format import in_database, in_spark, spark_name
 from reticent.data.further_tables import check_further
+from reticent.data.source import absence, absent_columns, engine_of, identity_of, open_source
 from reticent.data.spec import Spec
 from reticent.data.study_file import read_spec
 from reticent.database_url import is_url
 from reticent.errors import LedgerError, Refusal, SpecError
 from reticent.ledger import Ledger
 from reticent.ledger.account import ledger_at
+from reticent.ledger.fingerprint import claimed_by, refuse_new_ledger, source_at, source_changed
+from reticent.study.file_problems import more_problems
 
 State: TypeAlias = Literal["ok", "warning", "failed"]
 
@@ -48,8 +52,6 @@ def examined(study: Path) -> tuple[Diagnosis, ...]:
     try:
         spec = read_spec(study)
     except SpecError as problem:
-        from reticent.study.file_problems import more_problems
-
         return tuple(Diagnosis("study file", "failed", one) for one in (*problem.problems, *more_problems(study)))
     found = [Diagnosis("study file", "ok", f"{study.name} can be read")]
     found += _shared(study, "study file", WRITERS, "others may change it: chmod go-w")
@@ -68,7 +70,6 @@ def _table(spec: Spec) -> Iterator[Diagnosis]:
     from reticent.data.database import DatabaseSource
     from reticent.data.database_files import DatabaseFile
     from reticent.data.engine_settings import check_engine_settings
-    from reticent.data.source import engine_of, open_source
 
     try:
         opened = open_source(spec.source, spec.schema)
@@ -113,9 +114,6 @@ def _source(source: Path, spec: Spec) -> Iterator[Diagnosis]:
 
 def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     """Findings about the names of columns: no other part of the source is read."""
-    from reticent.data.file_kinds import kind_of
-    from reticent.data.source import absence, absent_columns
-
     try:
         missing = absent_columns(source, spec.schema, spec.delimiter)
     except Refusal as problem:
@@ -161,8 +159,6 @@ def _ledger(place: str, spec: Spec) -> Iterator[Diagnosis]:
 
 
 def _new_ledger(source: str, place: str, name: str) -> Diagnosis:
-    from reticent.data.source import identity_of
-    from reticent.ledger.fingerprint import refuse_new_ledger, source_at
 
     try:
         refuse_new_ledger(source_at(identity_of(source)), place)
@@ -198,8 +194,6 @@ def _now() -> datetime:
 
 
 def _claim(place: str, ledger: Ledger) -> Iterator[Diagnosis]:
-    from reticent.data.source import identity_of
-    from reticent.ledger.fingerprint import claimed_by, source_at, source_changed
 
     try:
         source = source_at(identity_of(place))

@@ -15,7 +15,10 @@ from typing import TypeAlias
 
 from reticent.data.format import in_database
 from reticent.data.schema import unknown_column
+from reticent.data.source import absence, names_of
 from reticent.errors import Refusal
+from reticent.statistics.extensions import kinds_of, read_extensions
+from reticent.statistics.grammar import parse
 
 Tables: TypeAlias = dict[str, object]
 
@@ -49,9 +52,6 @@ def _part(tables: Tables, name: str) -> Tables:
 
 def _of_questions(tables: Tables, extensions: Sequence[ModuleType]) -> Iterator[str]:
     """Each question that cannot be read, or that names a column which no table declares."""
-    from reticent.statistics.extensions import kinds_of, read_extensions
-    from reticent.statistics.grammar import parse
-
     kinds = kinds_of(read_extensions(extensions))
     further = [_part(one, "columns") for one in _part(tables, "tables").values() if isinstance(one, dict)]
     known = [name for columns in (_part(tables, "columns"), *further) for name in columns]
@@ -76,8 +76,6 @@ def _of_questions(tables: Tables, extensions: Sequence[ModuleType]) -> Iterator[
 
 def _of_header(tables: Tables, folder: Path) -> Iterator[str]:
     """The declared columns that the names in the source lack, where it can be said how to read them."""
-    from reticent.data.source import absence, names_of
-
     study = _part(tables, "study")
     source, delimiter, encoding, sheet = (
         str(study.get(name, usual))

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Final
 from reticent.data.expression_types import MOST_CELLS
 from reticent.data.query import KeyFile
 from reticent.data.schema import Category, Integer, Key, Schema
+from reticent.data.source import identity_of
 from reticent.errors import QuestionError
+from reticent.ledger.fingerprint import refuse_public, source_at
 
 if TYPE_CHECKING:
     from reticent.ledger.fingerprint import Source as LedgerSource
@@ -78,8 +80,6 @@ class KeyFolder:
             raise QuestionError(f"{place} cannot be read. Nothing was charged.") from None
 
     def _refuse_private(self, file: Path) -> None:
-        from reticent.data.source import identity_of
-        from reticent.ledger.fingerprint import refuse_public, source_at
 
         main = [source_at(identity_of(self.place))] if self.place else []
         refuse_public({f"The file of keys {file.name}": file}, [*main, *self.further])

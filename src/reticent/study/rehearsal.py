@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from reticent.data.made_up_rows import made_up
 from reticent.data.schema import Schema
+from reticent.data.table import open_table
 from reticent.data.transformations import flat
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
@@ -18,6 +20,7 @@ from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer
 from reticent.study.allocation import PreparedRelease
+from reticent.study.release import draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,10 +78,6 @@ def rehearse(prepared: PreparedRelease, schema: Schema, people: int) -> Rehearsa
     -------
     Rehearsal
     """
-    from reticent.data.made_up_rows import made_up
-    from reticent.data.table import open_table
-    from reticent.study.release import draw
-
     stream, schema = Replayed(STREAM), flat(schema)
     table = open_table(made_up(schema, people, stream, "usual"), schema)
     answers, caveats = draw(prepared, table, stream, lambda stage: None)

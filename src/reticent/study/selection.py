@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from reticent.data.compression import stem_of
+from reticent.data.joins import inner
 from reticent.outcome import Reply
 from reticent.sql.output import GroupKey
 from reticent.sql.result import CHOSEN, SelectedRow, Value, columns_of, heads_of, rows_of, texts_of
@@ -51,8 +52,6 @@ def statement_of(text: str, schema: Schema, place: str) -> SelectStatement:
 
 def joined_spec(spec: Spec, statement: SelectStatement) -> Spec:
     """The study of the rows that a statement joins: without those that its JOIN leaves out."""
-    from reticent.data.joins import inner
-
     declared = spec.schema.tables
     chosen = [name for name, how in statement.joined.items() if how == "inner" != declared[name].join]
     return replace(spec, schema=inner(spec.schema, chosen)) if chosen else spec

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from reticent.data.compression import bare
 from reticent.data.file_kinds import TEXT, kind_of
+from reticent.data.files import parquet_files
 from reticent.data.format import Limits
+from reticent.data.source import is_there, names_of
 from reticent.privacy.numbers import two_digits
 from reticent.study import cpu_time
 from reticent.study.memory_forecast import CARRIED, STARTED, UNITS, memory_of, told_bytes
@@ -117,8 +119,6 @@ def room_of(limits: Limits) -> int:
 
 
 def _size_and_rows(study: Study) -> tuple[int, int] | None:
-    from reticent.data.files import parquet_files
-    from reticent.data.source import is_there
 
     path = study._file()
     if path is None or not is_there(path) or (kind := kind_of(path)) not in (*TEXT, "parquet"):
@@ -140,7 +140,6 @@ def _characters(file: Path, kind: str, spec: Spec) -> int:
     """Characters of a row, by the number of its columns."""
     if kind == "json lines":
         return sum(len(name) + NAMED + WRITTEN for name in spec.schema.cells) or WRITTEN
-    from reticent.data.source import names_of
 
     names = names_of(file, delimiter=spec.delimiter, encoding=spec.schema.format.encoding)
     return WRITTEN * max(len(names), len(spec.schema.stored), 1)

@@ -22,6 +22,7 @@ from reticent.atomic_file import replace
 from reticent.certificate.certificate import Certificate
 from reticent.entropy import Replayed, system
 from reticent.errors import PublicParameterError, QuestionError, Refusal
+from reticent.ledger.fingerprint import refuse_replacing
 from reticent.privacy.explain import sentence as loss_sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, rough, show
@@ -277,8 +278,6 @@ def _most_rows(certificate: Certificate) -> int | None:
 
 
 def _written(path: Path, content: bytes) -> Path:
-    from reticent.ledger.fingerprint import refuse_replacing
-
     refuse_replacing(path)
     replace(path, content)
     return path
