@@ -14,9 +14,9 @@ import reticent as rt
 from reticent import learning
 from reticent.data.schema import Column
 from reticent.data.table import QueryResult
-from reticent.entropy import Replayed
+from reticent.entropy import Entropy, Replayed
 from reticent.learning.estimator import Estimator
-from reticent.outcome import Reply
+from reticent.outcome import Outcome, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.numbers import Number
 from reticent.sessions.outlook import SessionKind
@@ -25,7 +25,9 @@ from reticent.statistics.density_step import DensityStep
 from reticent.statistics.hypotheses.kinds import Kind as KindOfTest
 from reticent.study.plan import Plan
 from reticent.study.study import Study
+from reticent.synthesis.density import Density
 from reticent.synthesis.options import Method
+from reticent.synthesis.partition import PartitionDensity
 
 PEOPLE: Final = 2_000
 CAPS: Final[dict[str, Number]] = {"at_most": "auto", "ceiling": 6}
@@ -300,3 +302,28 @@ def test_slopes_have_lines_where_only_columns_far_apart_tell_them() -> None:
     assert (x.noise, x.sampling) == expected.headline
     assert x.noise is not None
     assert wide.noise == pytest.approx(x.noise / 1000)
+
+
+def test_a_plan_of_made_up_rows_draws_few_tables_and_its_widths_are_those_of_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every shape was drawn of both columns and their joint cells: 24 columns, of which 14 tell the same."""
+    generator, columns = np.random.default_rng(8), {"x": rt.real(0, 10_000), "y": rt.real(0, 120)}
+    table = {"x": generator.normal(5_000, 1_667, 20_000), "y": generator.normal(60, 20, 20_000)}
+    study = rt.study(table, adjacency="add_remove", columns=columns, budget=9)
+    drawn: list[str] = []
+    draw = PartitionDensity.draw
+
+    def counted(self: PartitionDensity, results: Sequence[QueryResult], entropy: Entropy) -> Outcome[Density]:
+        drawn.append(self.axes[0].column)
+        return draw(self, results, entropy)
+
+    monkeypatch.setattr(PartitionDensity, "draw", counted)
+    (line, *_) = study.plan(["density(x, y)"], epsilon=1, people=20_000).lines
+    assert len(drawn) <= 14
+    shapes = {shape for shape, *_ in line.expected.others}
+    assert {"narrow", "at one end", "many at one bound"} <= shapes
+    (answer,) = study.release(["density(x, y)"], epsilon=1).answers
+    noise = [cell.outcome.value.noise for cell in answer.cells if isinstance(cell.outcome, Reply)]
+    assert line.expected.noise is not None
+    assert line.expected.noise == pytest.approx(float(np.mean(noise)), rel=0.5)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from statistics import fmean
 from typing import Final, TypeAlias
 
@@ -30,12 +31,14 @@ from reticent.statistics.replies import HEAPED
 from reticent.statistics.scaling import Floats
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density, sampled
+from reticent.synthesis.fidelity import FidelityRelease
+from reticent.synthesis.joint_grid import JointDensity
 from reticent.synthesis.options import DensityMechanism
 from reticent.synthesis.partition import PartitionDensity
 
 Ends: TypeAlias = tuple[str, float, float, bool]  # a column, its bounds, and if it has whole numbers
 
-TABLES: Final = (8, 4, 2, 2)  # by the number of columns
+TABLES: Final = (8, 2, 2, 2)  # by the number of columns
 MOST: Final = 60_000  # rows of a made-up table: more only make the distance smaller
 DEAREST: Final = 2.0  # epsilon of such a table: above it the noise of an integer falls faster than the price rises
 POINTS: Final = (400, 40, 14, 8)  # along each column
@@ -113,10 +116,30 @@ def distance(
     words += "".join(f"; {told}" for told in _relations(mechanism, columns, size))
     others = []
     heaps = tuple(HEAPS)[: None if isinstance(mechanism, PartitionDensity) else 1]  # for the others heaps are alike
-    for shape in (*OTHERS, *heaps) if len(columns) <= 2 else ():
-        found = _widths(_drawn(mechanism, columns, size, FEWER, shape), cells, scale)
+    parts = _parts(mechanism, columns) if len(columns) <= 2 else ()
+    for shape in (*OTHERS, *heaps) if parts else ():
+        each = (_drawn(part, own, size, FEWER, shape) for part, own in parts)
+        found = _widths(chain.from_iterable(each), cells, scale)
         others += [] if found is None else [(shape.name, *found)]
     return ExpectedDensity(words, ((FAR, mean),), *widths, tuple(others))
+
+
+def _parts(mechanism: DensityMechanism, columns: Sequence[Ends]) -> tuple[tuple[DensityMechanism, Sequence[Ends]], ...]:
+    """Releases that stand for all shares an answer prints: of joint cells one of each kind of column by itself.
+
+    Such shares are those of the released columns, and columns of one kind differ in their bounds alone.
+    """
+    plan = mechanism.plan if isinstance(mechanism, FidelityRelease) else mechanism
+    if not isinstance(plan, JointDensity):
+        return ((mechanism, columns),)
+    kinds = {_kind(one, margin.axes[0]): (margin, (one,)) for one, margin in zip(columns, plan.margins, strict=True)}
+    return tuple(kinds.values())
+
+
+def _kind(column: Ends, one: Axis) -> tuple[object, ...]:
+    """Columns of the same cells between 0 and 1 are of one kind; whole numbers where they are as many."""
+    _, low, high, whole = column
+    return (whole, high - low) if whole else (whole, one.shape)
 
 
 def _drawn(
@@ -135,8 +158,6 @@ def _drawn(
 
 def _relations(mechanism: DensityMechanism, columns: Sequence[Ends], size: int) -> Iterator[str]:
     """Rank correlations that are left of a strong one between the first two columns, in rows drawn of joint counts."""
-    from scipy.stats import rankdata
-
     for shape in (NORMAL, *(one for one in OTHERS if one.name == SKEWED)) if len(columns) > 1 else ():
         values = _rows(columns, size, simulated(f"related rows {size}"), shape, RELATED)
         results = [_result(query, columns, values) for query in mechanism.queries]
@@ -144,12 +165,19 @@ def _relations(mechanism: DensityMechanism, columns: Sequence[Ends], size: int) 
             case Reply(density) if density.counts is not None:
                 made = sampled(density, max(size, LEAST), Replayed("rows of related rows"))
                 truth, left = (
-                    float(np.corrcoef(*(rankdata(column) for column in rows.T[:2]))[0, 1]) for rows in (values, made)
+                    float(np.corrcoef(_ranks(rows[:, 0]), _ranks(rows[:, 1]))[0, 1]) for rows in (values, made)
                 )
                 of = "" if shape is NORMAL else " of columns whose records are at one end; one of values may lose more"
                 yield f"a rank correlation of {truth:.2f} comes out as about {left:.2f} in rows{of}"
             case _:
                 pass
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks, of equal values the middle one."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    found: Floats = (np.cumsum(counts) - (counts - 1) / 2.0)[place]
+    return found
 
 
 def _widths(

@@ -106,7 +106,8 @@ class DensityStep:
         if self.made is None or found.noise is None:
             return found
         rows, (epsilon, _) = values_of(people, self.person.rows, self.person), epsilon_delta(self.guarantee.loss)
-        drawn = distance(self.columns, self.made, rows, cells, epsilon)
+        printed = cells if len(self.columns) == 1 else stretches
+        drawn = distance(self.columns, self.made, rows, printed, epsilon)
         told = f"noise ± {rough(found.noise)} {found.note}"
         if drawn.noise is None:
             return replace(found, note=told)
@@ -281,14 +282,7 @@ def smooths(density: Density) -> bool:
 
 def cells(density: Density) -> Iterator[Cell]:
     """Shares of up to ten equal stretches of each column, of atoms, and of missing values, with their intervals."""
-    for one in density.axes:
-        part = density if len(density.axes) == 1 else density.marginal(one.column)
-        for low, high, last in _stretches(one):
-            inner = high if last or one.whole else float(np.nextafter(high, low))
-            ends = f"{one.words(low)} to {one.words(high)}"
-            text = ends if one.whole else f"[{low:g}, {high:g}{']' if last else ')'}"
-            label = ((one.column, text),)
-            yield Cell(label, Reply(part.probability(low, inner)))
+    yield from stretches(density)
     for value, _ in density.atoms:
         yield Cell(
             ((density.axes[0].column, f"= {density.axes[0].words(value)}"),), Reply(density.probability(value, value))
@@ -299,6 +293,18 @@ def cells(density: Density) -> Iterator[Cell]:
         radius = math.hypot(noise, half)
         found = Estimate(share, max(share - radius, 0.0), min(share + radius, 1.0), noise, half)
         yield Cell((("missing", "yes"),), Reply(found))
+
+
+def stretches(density: Density) -> Iterator[Cell]:
+    """Shares of up to ten equal stretches of each column, with their intervals."""
+    for one in density.axes:
+        part = density if len(density.axes) == 1 else density.marginal(one.column)
+        for low, high, last in _stretches(one):
+            inner = high if last or one.whole else float(np.nextafter(high, low))
+            ends = f"{one.words(low)} to {one.words(high)}"
+            text = ends if one.whole else f"[{low:g}, {high:g}{']' if last else ')'}"
+            label = ((one.column, text),)
+            yield Cell(label, Reply(part.probability(low, inner)))
 
 
 def _stretches(one: Axis) -> Iterator[tuple[float, float, bool]]:

@@ -264,7 +264,8 @@ class Plan:
             text += " The number of people is public here: people=… plans for it."
         text += self.of_persons
         if self.seconds is not None:
-            text += f" It takes roughly {self.seconds:.1g} s of one processor{self._room()}, beside start-up."
+            text += f" Once asked for, it takes roughly {self.seconds:.1g} s of one processor"
+            text += f"{self._room()}, beside start-up."
         if self.left is not None:
             text += f" {words(self.left)} is left."
         if not self.affordable:

@@ -7,6 +7,7 @@ it is that of a released density of the column. Mass is spread evenly over it: `
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -477,7 +478,12 @@ def with_atoms(one: Axis, atoms: Sequence[Fraction]) -> Axis:
         return axis(one.column, sorted({*one.edges, *ends}), whole=True, atoms=sorted(atoms), step=one.step)
     width = (one.edges[-1] - one.edges[0]) * NARROW
     cells = [(atom, atom + width) if atom < one.edges[-1] else (atom - width, atom) for atom in sorted(atoms)]
-    kept = [edge for edge in one.edges if not any(low - width < edge < high + width for low, high in cells)]
+    near = {
+        edge
+        for low, high in cells
+        for edge in one.edges[bisect_right(one.edges, low - width) : bisect_left(one.edges, high + width)]
+    }
+    kept = [edge for edge in one.edges if edge not in near] if near else one.edges
     fine = axis(one.column, sorted({*kept, *sum(cells, ()), one.edges[0], one.edges[-1]}), atoms=sorted(atoms))
     return replace(fine, resolution=one.resolution)
 
