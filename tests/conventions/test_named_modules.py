@@ -1,4 +1,8 @@
-"""Modules that documentation names: each ``room.module`` and ``room/module`` in words is there."""
+"""Modules and classes that documentation names: each is there.
+
+``room.module`` and ``room/module`` are looked up in words. So are the list of a room in the docstring of its package,
+and the names of classes on a page.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,10 @@ from tests.conventions.tree import ROOT, SRC, Module, modules, parsed
 ROOMS = frozenset(folder.name for folder in SRC.iterdir() if (folder / "__init__.py").is_file())
 OBJECTS = frozenset({"certificate", "study", "survey"})  # variables have these names: only paths are looked up
 NAMED = re.compile(r"(?<!`)``?(?:src/)?(?:reticent[./])?([a-z_]+)([./])([a-z_][a-z_0-9]*)(?:\.py)?[^`\n]*``?(?!`)")
+
+
+LISTED = re.compile(r"(?:^|\s{2,})([a-z]\w*)\s{2,}(?=\S)", re.MULTILINE)
+CLASS = re.compile(r"(?<!`)`([A-Z]+[a-z]\w*[A-Z]\w*)[^`\n]*`(?!`)")
 
 
 @cache
@@ -54,3 +62,42 @@ def test_a_module_that_was_renamed_is_found() -> None:
     text = "`learning.sparse.comparison_radius`, ``statistics/soft``, `privacy.profiles`, ``study.release``"
     assert missing(text) == ["learning.sparse", "statistics/soft"]
     assert in_docstrings(parsed("made_up.py", '"""See ``conformance.gated``."""')) == ["conformance.gated"]
+
+
+def unlisted(room: Path, text: str) -> list[str]:
+    """Entries in the list of a room, ``name   what it has``, that are no module and no folder of it."""
+    beside = {entry.stem for entry in room.iterdir()}
+    return [name for line in text.splitlines() for name in LISTED.findall(line) if name not in beside]
+
+
+def test_the_list_of_a_room_names_its_modules() -> None:
+    rooms = {path.parent: ast.get_docstring(ast.parse(path.read_text("utf-8"))) for path in SRC.rglob("__init__.py")}
+    found = {room.name: names for room, text in rooms.items() if text and (names := unlisted(room, text))}
+    assert found == {}
+
+
+def test_an_entry_whose_module_was_renamed_is_found() -> None:
+    text = "Ledgers.\n\n    account   one ledger\n    purse     another    book  its entries\n"
+    assert unlisted(SRC / "ledger", text) == ["purse"]
+
+
+@cache
+def words() -> frozenset[str]:
+    """Every word of the sources, the tests and the benchmarks."""
+    files = [path for room in (SRC, ROOT / "tests", ROOT / "benchmarks") for path in room.rglob("*.py")]
+    return frozenset(
+        word for path in files if path != Path(__file__) for word in re.findall(r"\w+", path.read_text("utf-8"))
+    )
+
+
+def gone(text: str) -> list[str]:
+    """Names of classes in back-quotes that nothing bears."""
+    return [name for name in CLASS.findall(text) if name not in words()]
+
+
+def test_every_class_that_a_page_names_is_there() -> None:
+    assert {str(page): found for page in pages() if (found := gone(page.read_text("utf-8")))} == {}
+
+
+def test_a_class_that_was_renamed_is_found() -> None:
+    assert gone("`PureDP`, `HuberLocation` and `NoisyValue.scale`") == ["HuberLocation", "NoisyValue"]

@@ -6,13 +6,18 @@ declared in a file of its own, which is loaded when its verb is first used and n
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+
+from tests.conventions.test_circles import names_algorithm
+from tests.conventions.tree import Module, dotted, functions, modules, parsed
 
 STUDY = """
 import reticent as rt
@@ -78,16 +83,55 @@ def within(loaded: list[str], *rooms: str) -> list[str]:
     return [name for name in loaded if name.startswith(tuple(f"reticent.{room}" for room in rooms))]
 
 
-def test_the_package_loads_few_modules() -> None:
-    loaded = told(f"import reticent\n{LOADED}")
+VERBS: Final = ("check", "plan")
+
+# Files whose imports inside functions keep nothing away from a start, since no start loads them: each has its reason.
+APART: Final[Mapping[str, str]] = {
+    "certificate/render/figure.py": "densities alone are drawn by a file of their room",
+    "certificate/render/panels.py": "a summary of a model has no question to read",
+    "conformance/couplings.py": "a plan of a regression alone needs its family",
+    "data/partitions.py": "the compiler loads Ibis",
+    "data/table.py": "the compiler loads Ibis",
+    "data/template.py": "a file of another program has a reader of its own",
+    "learning/estimator.py": "a card of a fit is made only when it is asked for",
+    "learning/linear.py": "a method of a model has an algorithm of its own",
+    "privacy/profiles.py": "a grid of losses is needed where no formula is",
+    "statistics/hypotheses/power.py": "one of the tests is of a density",
+    "statistics/weighted/preparation.py": "a family of weighted statistics has its own step",
+    "study/condition.py": "a table in a database has a reader of its own",
+    "study/plan.py": "memory is forecast only when it is asked for",
+    "study/rehearsal.py": "only a drawing needs figures",
+    "study/release_files.py": "a data frame needs no page and no figure",
+    "study/selection.py": "a page, a figure and a listing are made only when they are asked for",
+    "study/synthetic.py": "the words of an unknown name are looked up on its error alone",
+}
+
+
+@pytest.fixture(scope="module")
+def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """Modules and heavy packages that each start has loaded at its end."""
+    place = tmp_path_factory.mktemp("start")
+    (place / "study.toml").write_text(FILE, "utf-8")
+    (place / "made_up.csv").write_text("x\n" + "1\n" * 50, "utf-8")
+    programs = {
+        "import": "import reticent",
+        "open": STUDY,
+        "mean": f"{STUDY}\nstudy.release(['mean(x)'], epsilon=1)",
+        **{verb: VERB.format(verb=verb) for verb in VERBS},
+    }
+    return {name: told(f"{program}\n{LOADED}", place) for name, program in programs.items()}
+
+
+def test_the_package_loads_few_modules(starts: dict[str, list[str]]) -> None:
+    loaded = starts["import"]
     # with dates, and expressions, which choose the rows of a question
     assert len(ours(loaded)) <= 39
     families = ("counts", "moments", "quantiles", "robust", "regression", "hypotheses", "density", "registry")
     assert within(loaded, *(f"statistics.{family}" for family in families)) == []
 
 
-def test_a_cold_mean_loads_no_algorithm_of_another_family() -> None:
-    loaded = told(f"{STUDY}\nstudy.release(['mean(x)'], epsilon=1)\n{LOADED}")
+def test_a_cold_mean_loads_no_algorithm_of_another_family(starts: dict[str, list[str]]) -> None:
+    loaded = starts["mean"]
     # with the check of the engine, which asks one query of each kind, and what stands beside answers
     assert len(ours(loaded)) <= 107
     assert within(loaded, "synthesis.", "learning", "survey", "certificate.render", "conformance") == []
@@ -97,11 +141,9 @@ def test_a_cold_mean_loads_no_algorithm_of_another_family() -> None:
     assert within(loaded, "mechanisms.ks", "mechanisms.privtree", "mechanisms.objective") == []
 
 
-@pytest.mark.parametrize("verb", ["check", "plan"])
-def test_a_verb_that_reads_no_row_loads_no_heavy_package(verb: str, tmp_path: Path) -> None:
-    (tmp_path / "study.toml").write_text(FILE, "utf-8")
-    (tmp_path / "made_up.csv").write_text("x\n" + "1\n" * 50, "utf-8")
-    loaded = told(VERB.format(verb=verb) + LOADED, tmp_path)
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_that_reads_no_row_loads_no_heavy_package(verb: str, starts: dict[str, list[str]]) -> None:
+    loaded = starts[verb]
     assert len(ours(loaded)) <= 105
     assert [name for name in loaded if not name.startswith("reticent")] == []
     assert within(loaded, "synthesis.", "learning", "survey", "cli.survey", "cli.release") == []
@@ -109,3 +151,37 @@ def test_a_verb_that_reads_no_row_loads_no_heavy_package(verb: str, tmp_path: Pa
 
 def test_a_warm_release_of_a_mean_passes_few_files() -> None:
     assert len(told(STUDY + PASSED)) <= 70
+
+
+def late(module: Module, names: frozenset[str]) -> Iterator[tuple[int, frozenset[str]]]:
+    """Imports of ours inside functions: their lines, and what they load. The algorithm of a statistic is left out."""
+    for function in functions(module):
+        for node in ast.walk(function) if not names_algorithm(function) else ():
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reticent"):
+                whole = [f"{node.module}.{alias.name}" for alias in node.names]
+                yield node.lineno, frozenset(name if name in names else name.rpartition(".")[0] for name in whole)
+
+
+def needless(listed: tuple[Module, ...], starts: Mapping[str, list[str]]) -> dict[str, list[int]]:
+    """Lines of imports inside functions that keep nothing away from any start."""
+    names, found = frozenset(dotted(module.path) for module in listed), {}
+    loaded = [frozenset(every) for every in starts.values()]
+    for module in listed:
+        here = [every for every in loaded if dotted(module.path) in every]
+        lines = [line for line, loads in late(module, names) if all(loads <= every for every in here)]
+        found[module.path] = sorted(set(lines))
+    return {path: lines for path, lines in found.items() if lines}
+
+
+def test_an_import_inside_a_function_keeps_a_module_away_from_a_start(starts: dict[str, list[str]]) -> None:
+    """A verb of the command line loads what it does, and a statistic its algorithm; all else keeps a start light."""
+    found = {path: lines for path, lines in needless(modules(), starts).items() if not path.startswith("cli/")}
+    assert {path: lines for path, lines in found.items() if path not in APART} == {}
+    assert set(APART) == set(found)  # every exception is still one
+
+
+def test_the_search_for_needless_imports_finds() -> None:
+    files = (parsed("b.py", "def f():\n    from reticent.a import x"), parsed("a.py", ""))
+    both, one = ["reticent.a", "reticent.b"], ["reticent.b"]
+    assert needless(files, {"start": both}) == {"b.py": [2]}
+    assert needless(files, {"start": both, "light": one}) == {}

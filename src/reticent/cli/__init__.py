@@ -1,8 +1,8 @@
 """The command line: parse, call one function of the study, print. Nothing is decided here.
 
-app       the verbs, put together               voice     what is printed where, once, safely
-boundary  every ending to words and a code      layout    answers and tables as a terminal shows them
-options   options that several verbs share      words     the texts of ``reticent explain WORD``
+app         the verbs, put together             output    what is printed where, once, safely
+exit_codes  every ending to words and a code    layout    answers and tables as a terminal shows them
+options     options that several verbs share    glossary  the texts of ``reticent explain WORD``
 """
 
 import sys

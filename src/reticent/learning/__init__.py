@@ -1,4 +1,4 @@
-"""Learning from private rows: questions that may depend on the answers before them, and models.
+"""Learning from private rows: models whose fits, searches and scores a study's ledger pays for.
 
 The models follow scikit-learn's conventions and work without it installed.
 """
