@@ -327,3 +327,25 @@ def test_a_plan_of_made_up_rows_draws_few_tables_and_its_widths_are_those_of_an_
     noise = [cell.outcome.value.noise for cell in answer.cells if isinstance(cell.outcome, Reply)]
     assert line.expected.noise is not None
     assert line.expected.noise == pytest.approx(float(np.mean(noise)), rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("asked", "typical"),
+    [
+        ("mean(x)", "off the middle"),
+        ("test(x ~ h)", "off the middle"),
+        ("test(x ~ y)", "off the middle"),
+        ("density(x)", "heaped"),
+        ("density(x, y)", "heaped"),
+        ("density(x, method=histogram, cells=64)", "heaped"),
+    ],
+)
+def test_a_line_begins_with_the_width_of_a_typical_column(asked: str, typical: str) -> None:
+    columns: dict[str, Column] = {"x": rt.real(0, 100), "y": rt.real(0, 100), "h": rt.category(["a", "b"])}
+    table = {"x": [1.0], "y": [1.0], "h": ["a"]}
+    plan = rt.study(table, adjacency="add_remove", columns=columns, budget=9).plan([asked], epsilon=1, people=4_000)
+    line = plan.lines[0].expected
+    widths = {name: (noise, sampling) for name, noise, sampling in line.others}
+    assert line.typical == typical
+    assert line.headline == widths[typical] != (line.noise, line.sampling)
+    assert "The first width is that of a typical column." in plan.footnote()

@@ -27,6 +27,7 @@ from reticent.statistics.dates import calendar_of
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_distance import Ends, distance
 from reticent.statistics.density_replies import replies_of
+from reticent.statistics.replies import HEAPED
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis, Steps
 from reticent.synthesis.bernstein import Bernstein
@@ -119,6 +120,7 @@ class DensityStep:
             note=note,
             figures=drawn.figures,
             others=drawn.others,
+            typical=HEAPED if drawn.others else "",
         )
 
 

@@ -139,7 +139,7 @@ class Correlation:
         least = null.least_seen(lambda effect: self.power(effect, people, null.LEVEL), 1.0)
         # where noise hides the spread of a shape, an answer lies anywhere between -1 and 1
         told = [(name, noise or 1.0, sampled) for name, noise, sampled in others]
-        return seeing(*usual[1:], least, "correlation", "deviations 1/6 of the ranges", others=told, most=1.0)
+        return seeing(*usual[1:], least, "correlation", "deviations 1/8 of the ranges", others=told, most=1.0)
 
     def _widths(self, shape: AssumedShape, people: int) -> tuple[float | None, float | None]:
         """Half-widths of noise and sampling for two columns of one shape; None where noise hides their spread."""

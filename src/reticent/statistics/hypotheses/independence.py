@@ -40,7 +40,7 @@ from reticent.statistics.hypotheses.null import (
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import too_few
-from reticent.statistics.replies import ALIKE
+from reticent.statistics.replies import ALIKE, OFF_MIDDLE
 
 ENDS: Final = 499  # simulated tables for each strength that an end of the interval is tried at
 HALVINGS: Final = 7
@@ -168,7 +168,8 @@ def seeing(
 ) -> ExpectedAccuracy:
     """The line of a plan: half-widths, and the effect that is seen with power .8, in words and as figures.
 
-    For other shapes the effect goes with the half-width of noise and sampling together.
+    For other shapes the effect goes with the half-width of noise and sampling together. Widths and effect of a typical
+    column, ``OFF_MIDDLE``, are printed first where they are known.
 
     Parameters
     ----------
@@ -190,16 +191,18 @@ def seeing(
     ExpectedAccuracy
     """
     seen = f"seen with power {SEEN:g} at level {LEVEL:g}"
+    typical = OFF_MIDDLE if any(name == OFF_MIDDLE for name, *_ in others) else ""
     if effect is None:
         told = f"assumes {shape}; no {what} is {seen}"
-        return ExpectedAccuracy(noise, sampling, told, others=tuple(others))
+        return ExpectedAccuracy(noise, sampling, told, others=tuple(others), typical=typical)
     usual = math.hypot(noise or 0.0, sampling or 0.0)
     each = {name: effect * math.hypot(one or 0.0, other or 0.0) / usual for name, one, other in others}
-    every = [effect, *each.values()]
+    every, first = [effect, *each.values()], each.get(OFF_MIDDLE, effect)
     ends = f" ({rough(min(every))}–{rough(max(every))})" if max(every) <= most else f" ({rough(min(every))} and more)"
-    note = f"assumes {shape}; a {what} of {rough(effect)}{ends if max(every) > ALIKE * min(every) else ''} is {seen}"
+    note = f"assumes {shape}; a {what} of {rough(first)}{ends if max(every) > ALIKE * min(every) else ''} is {seen}"
     further = ((f"{what} {seen}, {name}", one) for name, one in each.items() if one <= most)
-    return ExpectedAccuracy(noise, sampling, note, others=tuple(others), figures=((f"{what} {seen}", effect), *further))
+    figures = ((f"{what} {seen}", effect), *further)
+    return ExpectedAccuracy(noise, sampling, note, others=tuple(others), figures=figures, typical=typical)
 
 
 def aligned(shape: tuple[int, int], strength: float) -> Floats:

@@ -151,7 +151,7 @@ class Means:
         if not too_few(people * SMALLER, [self.scale] * 3):
             others.append((SMALL, *self._widths(SHAPES[0], (people * SMALLER, people * (1.0 - SMALLER)))))
         seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 2.0 * self.half)
-        assumed = "equal groups, deviations 1/6 of the range"
+        assumed = "equal groups, deviations 1/8 of the range"
         return seeing(*usual[1:], seen, "difference", assumed, others=others, most=2.0 * self.half)
 
     def _widths(self, shape: AssumedShape, sizes: tuple[float, float]) -> tuple[float, float]:
