@@ -17,6 +17,7 @@ from reticent.statistics.context import Setting
 from reticent.statistics.estimand import listed
 from reticent.statistics.statistic import TOTALS, Statistic
 
+SEPARATELY: Final = "by separate exponential mechanisms"
 FARTHEST: Final = Fraction(10**100)
 
 

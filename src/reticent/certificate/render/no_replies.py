@@ -10,7 +10,7 @@ from reticent.certificate.record import CertificateRecord
 from reticent.outcome import NoReply
 from reticent.statistics.answer import Answer
 from reticent.statistics.estimand import CLAUSES
-from reticent.statistics.public_facts import remedies_of
+from reticent.statistics.public_facts import SEPARATELY, remedies_of
 
 _RANKS: Final = re.compile(r"(median|quantiles?|iqr)\((?!.*(interval|method)=)")  # whose ends have most of the price
 
@@ -28,7 +28,8 @@ def likelier(certificate: CertificateRecord) -> list[str]:
         rows=certificate.guarantee.adjacency.rows,
     )
     alone = ["interval=no"] if any(_RANKS.match(_clauses(one)[0]) for one in silent) else []
-    return [larger, *alone, *helps]
+    jointly = ["method=joint"] if any(SEPARATELY in one.caveats for one in silent) else []
+    return [larger, *alone, *jointly, *helps]
 
 
 def _clauses(answer: Answer) -> Sequence[str]:

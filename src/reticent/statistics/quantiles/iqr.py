@@ -84,13 +84,11 @@ class Iqr(OfColumn):
 
             return robust.scale(self, setting, epsilon)
         refuse_options(self.name, self.ptr, smooth=False)
-        if self.method == "separate":
-            from reticent.statistics.quantiles import quantile_step
-
-            return quantile_step.prepare(self, setting, epsilon)
+        from reticent.statistics.quantiles import quantile_step
         from reticent.statistics.unbounded import unbounded_step as unbounded
 
-        return unbounded.iqr(self, setting, epsilon)
+        joint = self.method == "joint" or (self.method == "auto" and unbounded.joint_wins(self, setting, epsilon))
+        return (unbounded.iqr if joint else quantile_step.prepare)(self, setting, epsilon)
 
     @classmethod
     def made_up(cls, dice: Dice) -> Iqr:

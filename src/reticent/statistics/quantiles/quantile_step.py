@@ -93,6 +93,7 @@ TOLD: Final = 2e-2  # noise alone is as many ties, up or down, with this probabi
 PERHAPS: Final = 3e-1  # the same where values are few: one atom of many of them would not be told
 LUCKY: Final = 5e-2  # the same of values too few to be told from the candidates, where an interval is wide and holds
 LESS: Final = two_laplace_tail(LUCKY) / two_laplace_tail(FLATTERED)
+SURE: Final = 0.95  # chance of a reply from which on more values would hardly help
 CROWD: Final = 8  # values equal to fewer others than this are no ties: an end may well stop within so many ranks
 TIES: Final = "many values are equal: the interval allows for gaps beside them, and covers more than 95 %"
 UNWEIGHTED: Final = WeightShape("", (1.0, 1.0, 1.0))
@@ -625,6 +626,22 @@ class QuantileStep:
         """Tell if so many values would be enough."""
         return self._all_feasible(self._supposed(float(most)))
 
+    def replies_almost_surely(self, *, among_ties: bool) -> bool:
+        """Tell if a public number of values has a reply of every usual shape, with ``among_ties`` of ties alone.
+
+        Parameters
+        ----------
+        among_ties : bool
+            True where values that are mostly apart do not count as enough.
+
+        Returns
+        -------
+        bool
+        """
+        values = float(self.setting.units or 0)
+        tied = not self.cells.free and self._ties_expected(values, self._width / 6.0)
+        return (tied or not among_ties) and all(chance >= SURE for _, chance in self._replies(values, tied=tied))
+
     def refuse_if_hopeless(self, most: int) -> None:
         """Refuse before rows are read where not even ``most`` values could outweigh the prior.
 
@@ -842,7 +859,7 @@ def prepare(
 
     caveats = list(public_facts.caveats_of(asked.column, bounds, setting, setting.per))
     if asked.method == "auto" and len(levels) > 1:
-        caveats.append("by separate exponential mechanisms")
+        caveats.append(public_facts.SEPARATELY)
     if not asked.interval:
         caveats.append(NO_ENDS)
     inner: tuple[Label, ...] = ((),)

@@ -24,7 +24,7 @@ class Quantiles(RankStatistic):
     levels : sequence of number
         Each strictly between 0 and 1, of at most six decimals.
     method : "auto", "separate" or "joint"
-        "joint" draws them together, "separate" shares epsilon equally; "auto" takes the better.
+        "joint" draws them together, "separate" shares epsilon equally; "auto" takes the better by public facts.
     low, high : number, optional
         Bounds for this question, in the unit of the column and known without the file; by default those of the study.
     interval : bool

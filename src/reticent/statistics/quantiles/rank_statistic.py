@@ -106,6 +106,5 @@ class RankStatistic(OfColumn, ABC):
         from reticent.statistics.quantiles import quantile_step
         from reticent.statistics.unbounded import unbounded_step as unbounded
 
-        wins = unbounded.joint_wins(len(self.levels), interval=self.interval)
-        joint = self.method == "joint" or (self.method == "auto" and wins)
+        joint = self.method == "joint" or (self.method == "auto" and unbounded.joint_wins(self, setting, epsilon))
         return (unbounded.quantiles if joint else quantile_step.prepare)(self, setting, epsilon)

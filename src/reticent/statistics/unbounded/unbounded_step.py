@@ -30,6 +30,7 @@ from reticent.statistics.magnitude import reach
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.options import CoinPress as CoinPressOptions
 from reticent.statistics.possible import possible
+from reticent.statistics.quantiles import quantile_step
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.quantiles.shapes import NO_SHAPE, TYPICAL
@@ -51,7 +52,8 @@ from reticent.statistics.unbounded.trimmed_mean import UnboundedTrimmedMean as I
 Made: TypeAlias = ClippedMean | CoinPressMean | JointQuantiles | QuantileRange | Huber | Inverse
 Asked: TypeAlias = Mean | RankStatistic | Iqr | TrimmedMean | Location
 
-MANY: Final = 3  # levels from which on joint quantiles win without intervals, too
+COARSE: Final = 1_000  # steps between the bounds of a column whose values are likely tied
+MANY: Final = 3  # levels from which on joint quantiles win without intervals, and need fewer values with them
 JOINTLY: Final = "by joint exponential mechanisms"
 BEYOND: Final = "no reply where the values cannot outweigh the public candidates at this ε"
 EMPTY: Final = "no reply where the noisy number of values is too small to divide by"
@@ -369,9 +371,44 @@ def _coinpress(asked: Mean, near: CoinPressOptions, setting: Setting, epsilon: F
     return NamedDelta(_step(asked, plan, setting), setting.delta)
 
 
-def joint_wins(levels: int, *, interval: bool) -> bool:
-    """Tell if "auto" draws quantiles together: their intervals are then two draws and not two for each level."""
-    return levels > 1 and (interval or levels >= MANY)
+def joint_wins(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> bool:
+    """Tell if "auto" draws quantiles together: they have a reply of fewer values, and wider intervals.
+
+    Two separate quantiles have both. More have shorter intervals, but need more values: they are drawn separately where
+    a public number of values is almost surely enough. A separate distance is shorter among ties alone. Of an unknown
+    number of values those of a coarse grid are likely tied: joint intervals are as wide as the bounds among few, and
+    twice as wide among many.
+
+    Parameters
+    ----------
+    asked : RankStatistic or Iqr
+        The question.
+    setting : Setting
+        Public circumstances: schema, number of persons, groups and delta.
+    epsilon : Fraction
+        Price of the question.
+
+    Returns
+    -------
+    bool
+    """
+    distance = isinstance(asked, Iqr)
+    levels = MANY if isinstance(asked, Iqr) else len(asked.levels)
+    if not asked.interval:
+        return levels >= MANY
+    if levels < MANY:
+        return False
+    if setting.keys is not None:
+        return True
+    if setting.units is None:
+        cells, _ = ranks.candidates(asked.column, asked.low, asked.high, setting)
+        coarse = cells.step is not None and not cells.free and cells.highest - cells.lowest <= COARSE
+        return distance or levels > MANY or not coarse
+    try:
+        separate = quantile_step.prepare(asked, setting, epsilon)
+    except public_facts.TooFewValues:
+        return True
+    return not separate.replies_almost_surely(among_ties=distance)
 
 
 def quantiles(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
