@@ -59,6 +59,7 @@ def test_init_takes_the_delimiter_from_the_header_line_and_says_what_it_assumed(
     assert done.code == 0
     assert "with ';' between them" in done.said
     assert "Assumed: encoding utf-8, numbers like 1234,5; dates in day, like 2024-12-31." in done.said
+    assert "Dates that are written otherwise count as missing." in done.said
     assert "A column without a name is left out" in done.said
     assert "wrote y.toml: 2 columns" in done.said
     assert "often 1234,5" not in done.said
@@ -152,6 +153,22 @@ def test_check_says_how_dates_are_spelt(study: Path, declared: str, example: str
     study.write_text(text.replace("[columns.age]", f"{day}[columns.age]"), "utf-8")
     (study.parent / "clinic.csv").write_text("pid,age,cost,town,diagnosis,day\n", "utf-8")
     assert f"numbers like 1234.5, day like {example}" in run("check", str(study)).said
+
+
+@pytest.mark.parametrize(("written", "warned"), [("31.12.2024", True), ("2024-12-31", False)])
+def test_a_release_warns_of_dates_that_were_not_read(written: str, warned: bool, tmp_path: Path) -> None:
+    """Counts of 0 stood there, and one clause far below."""
+    (tmp_path / "s.csv").write_text("day\n" + f"{written}\n" * 4000, "utf-8")
+    (tmp_path / "s.toml").write_text(
+        '[study]\nsource = "s.csv"\nledger = "s.ledger"\n[person]\nrows = "one_each"\nadjacency = "add_remove"\n'
+        '[budget]\nepsilon = "1"\n[columns.day]\nkind = "date"\nlow = 2024-01-01\nhigh = 2024-12-31\n',
+        "utf-8",
+    )
+    asked = ("--ask", "count by month(day)", "--epsilon", "1", "--yes", "--out", str(tmp_path / "out"))
+    done = run("release", str(tmp_path / "s.toml"), *asked)
+    assert done.code == 0, done.said
+    said = " ".join(done.err.split())
+    assert ("warning" in said and "declare how they are written: na, format" in said) is warned, said
 
 
 def test_check_names_every_problem_at_once(study: Path) -> None:

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reticent.data.schema import Person, Schema, real
+from reticent.data.schema import Person, Schema, category, real
 from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Reply
+from reticent.privacy.cost import Cost
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import shares
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.incomplete_share import IncompleteStep, incomplete_step
 from reticent.statistics.group_vectors import noisy
+from reticent.study.allocation import settle, understand
 
 if TYPE_CHECKING:
     from reticent.privacy.adjacency import Kind
@@ -102,3 +104,26 @@ def test_a_share_of_nearly_nothing_or_all_stays_between_0_and_1() -> None:
     made = step("add_remove", 4)
     for odd in (0, ROWS):
         assert coverage(made, odd, f"edge {odd}") >= 0.93
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("odd", [500, 4500])
+def test_the_interval_of_a_share_by_the_sum_of_cells_covers(odd: int) -> None:
+    schema = Schema({"g": category(list("abcdef")), "x": real(0, 12)}, Person("add_remove"))
+    asked = understand(["count", "histogram(x, edges=0:12:1) by g"], schema)
+    made = settle(asked, Cost(Fraction(1)), schema, None, "approximate")
+    assert [step.name for step in made.all_steps] == ["count", "histogram(x, edges=0:12:1) by g"]
+    each = (ROWS - odd) // 72
+    entropy, covered = Replayed(f"cells {odd}"), 0
+    exact: list[list[tuple[int, ...]]] = [[(ROWS,)], [(each,) * 12 for _ in range(6)]]
+    true = (ROWS - 72 * each) / ROWS
+    for _ in range(RUNS):
+        drawn = [
+            step.answer([QueryResult(vectors=tuple(vectors))], entropy)
+            for step, vectors in zip(made.steps, exact, strict=True)
+        ]
+        share = made.beside.stand(drawn, ())[1].incomplete
+        assert share is not None
+        assert isinstance(share.outcome, Reply)
+        covered += share.outcome.value.low <= true <= share.outcome.value.high
+    assert 0.93 <= covered / RUNS <= 0.97

@@ -510,6 +510,7 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
     from reticent.certificate.render.tables import column_words, labels_of
     from reticent.certificate.verify import audit_words
     from reticent.privacy.explain import as_data, sentence
+    from reticent.statistics.counts.incomplete_share import DECLARED
     from reticent.statistics.estimand import listed
 
     document = made.certificate.document
@@ -553,6 +554,8 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
         layout.selection(selection) if selection is not None else layout.answers(made.answers, called=called),
         layout.fields(ending),
     )
+    if unread := [text for text in made.certificate.caveats if DECLARED in text]:
+        voice.say(layout.fields(layout.under("warning", unread), style="yellow"))
     if not made.replied:
         voice.say(f"{layout.AGAIN} {listed(likelier(made.certificate), 'or')}.")
     if not made.certificate.signed:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from reticent.data import expression_text
 from reticent.data.compression import stem_of
 from reticent.data.dates import from_table
-from reticent.data.file_kinds import kind_of, meant_file
+from reticent.data.file_kinds import TEXT, kind_of, meant_file
 from reticent.data.format import (
     Format,
     Limits,
@@ -651,8 +651,7 @@ def warnings(spec: Spec) -> tuple[str, ...]:
     said = _about_the_study(spec)
     public = {name for name, table in spec.schema.tables.items() if table.public}
     asked = {name: column for name, column in spec.schema.columns.items() if spec.schema.table_of(name) not in public}
-    typed = {name: kind_of(Path(one.path)) == "parquet" for name, one in spec.further.items()}
-    typed[""] = kind_of(Path(spec.source)) in ("parquet", "database")
+    typed = _typed(spec)
     listed = [name for name, column in asked.items() if isinstance(column, Category)]
     for complete in (False, True):
         names = [name for name in listed if spec.schema.columns[name].complete is complete]
@@ -688,8 +687,7 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
 
     They are warnings of ``check``, and of a plan that asks about one of the columns.
     """
-    typed = {name: kind_of(Path(one.path)) == "parquet" for name, one in spec.further.items()}
-    typed[""] = kind_of(Path(spec.source)) in ("parquet", "database")
+    typed = _typed(spec)
     dated = {
         name: column.calendar
         for name, column in spec.schema.columns.items()
@@ -699,12 +697,17 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
     }
     doubts: list[tuple[tuple[str, ...], str]] = []
     spelt = [name for name, calendar in dated.items() if calendar.format]
-    bare = tuple(name for name, calendar in dated.items() if not calendar.format)
-    if spelt and bare:
-        format_ = dated[spelt[0]].format
+    text = {name: _is_text(one.path) for name, one in spec.further.items()} | {"": _is_text(spec.source)}
+    bare = tuple(
+        name
+        for name, calendar in dated.items()
+        if not (calendar.format or calendar.zone) and (spelt or text[spec.schema.table_of(name)])
+    )
+    if bare:
         words = (
-            f"{', '.join(bare)} {'have' if len(bare) > 1 else 'has'} no format, so cells are read as 2024-02-29; "
-            f"{spelt[0]} has {shown_cell(format_)}. Where they are spelt alike, say format in each."
+            f"{', '.join(bare)} {'have' if len(bare) > 1 else 'has'} no format, so cells are read as 2024-02-29 and in "
+            'no other form: others are missing. Say how they are written, such as format = "dd.mm.yyyy" or '
+            f'"yyyy-mm-dd"{f"; {spelt[0]} has {shown_cell(dated[spelt[0]].format)}" if spelt else ""}.'
         )
         doubts.append((bare, words))
     for name, calendar in dated.items():
@@ -715,6 +718,18 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
             )
             doubts.append(((name,), words))
     return doubts
+
+
+def _typed(spec: Spec) -> dict[str, bool]:
+    """True of each table whose cells have types of their own; the empty name is that of the main one."""
+    found = {name: one.path for name, one in spec.further.items()} | {"": spec.source}
+    kinds = {name: kind_of(Path(path)) for name, path in found.items()}
+    return {name: kinds[name] in ("parquet", "database") and not _is_text(path) for name, path in found.items()}
+
+
+def _is_text(source: str) -> bool:
+    """True of files whose cells are texts: their dates have no type."""
+    return kind_of(Path(source)) in TEXT or source.lower().startswith("sqlite:")
 
 
 def absent_files(spec: Spec) -> tuple[str, ...]:

@@ -306,6 +306,11 @@ def skeleton_words(
             f"Assumed: {form.words()}; dates in {', '.join(dates) or 'no column'}.{often} "
             "To say otherwise: --decimal, --encoding, --dates, --date-format.",
         ]
+        if dates:
+            said.append(
+                "Dates that are written otherwise count as missing. Look at a cell, and say how it is written: "
+                '--date-format dd.mm.yyyy, or format = "dd.mm.yyyy" in the study file.'
+            )
     if "" in names:
         said.append(NAMELESS)
     said.append(

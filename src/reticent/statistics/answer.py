@@ -141,9 +141,8 @@ class IncompleteRows:
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """The noisy number of rows with a value of ``column``, with the scales of its independent noises."""
+    """The noisy number of rows that lack nothing the answer is of, with the scales of its independent noises."""
 
-    column: str
     number: float
     scales: tuple[float, ...]
 

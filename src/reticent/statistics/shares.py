@@ -181,8 +181,11 @@ def unclear(found: Outcome[Estimate] | None) -> bool:
 
 
 def most(found: Outcome[Estimate] | None) -> bool:
-    """Tell if a released share is surely above three quarters."""
-    return isinstance(found, Reply) and found.value.low > MOST
+    """Tell if a released share is above three quarters: surely, or as far as it is known."""
+    if not isinstance(found, Reply):
+        return False
+    share = found.value
+    return share.low > MOST or (share.low > 0.0 and share.value > MOST and share.noise > VAGUE)
 
 
 def words(found: Outcome[Estimate] | None, which: str, then: str) -> str:
@@ -224,7 +227,8 @@ def again(origin: str) -> str:
 def percent(estimate: Estimate) -> str:
     """``1.2 % ± 0.4 %``, to the digits that the half-width is worth; ``at most 0.4 %`` where none may be there.
 
-    Where none may be there, or many, ``0 % to 22 %``, and why: "at most" would sound as if there were many.
+    Where none may be there, or many, ``0 % to 22 %``, and why: "at most" would sound as if there were many. Where all
+    may be there, ``at least 51 %``.
     """
     radius = 100 * estimate.noise
     digits = 0 if radius >= 0.95 else min(max(1, -math.floor(math.log10(radius))), 6) if radius > 0 else 1
@@ -233,6 +237,8 @@ def percent(estimate: Estimate) -> str:
         step = 10.0**-digits
         return f"{math.ceil(number / step - 1e-9) * step:.{digits}f} %"
 
+    if estimate.high >= 1.0 and estimate.low > 0.0:
+        return f"at least {math.floor(100 * estimate.low * 10**digits + 1e-9) / 10**digits:.{digits}f} %"
     if estimate.low <= 0.0 and estimate.high > VAGUE:
         return f"0 % to {upwards(100 * estimate.high)} ({FEW})"
     if estimate.low <= 0.0:

@@ -3,9 +3,9 @@
     settle --beside(asked, amounts)--> ReleaseShares --draw--> answers --stand(answers, told)--> answers and shares
 
 One share is bought for the same columns, of one part in twenty of the share of each answer it stands beside. None is
-bought where another number tells it: the requested share itself, an answer's noisy number of values beside the number
-of rows, or an earlier release of the same declared snapshot. It is left out if it would be known to no better than one
-row in ten. Public facts decide that, and the plan says so.
+bought where another number tells it: the requested share itself, or an earlier release of the same declared snapshot.
+Beside the number of rows, an answer's noisy number of values or the sum of its cells does. A share is left out if it
+would be known to no better than one row in ten. Public facts decide that, and the plan says so.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from reticent.certificate.snapshot import NOTHING, EarlierShares, Snapshot, reco
 from reticent.data.query import Query
 from reticent.data.schema import Person, Schema
 from reticent.outcome import Reply
-from reticent.statistics.answer import Answer, IncompleteRows
+from reticent.statistics.answer import Answer, IncompleteRows, ValueCount
 from reticent.statistics.counts.incomplete_share import (
     IncompleteShare,
     IncompleteStep,
     among,
+    counts_complete,
     odd_among,
     odd_columns,
     public_rows,
+    scant,
     share_by_count,
     told_by,
     words,
@@ -53,6 +55,11 @@ class ReleaseRowCount:
     scale: Fraction = Fraction(0)
 
     @property
+    def known(self) -> bool:
+        """True if there is such a number."""
+        return self.public is not None or self.place is not None
+
+    @property
     def noise(self) -> Fraction | None:
         """The scale of the noise of a number that is bought; None where none is."""
         return None if self.place is None or self.public is not None else self.scale
@@ -71,9 +78,9 @@ class ReleaseShares:
     """The shares beside the answers of a release.
 
     ``columns`` has, for each answer, those that can hold odd cells; ``steps`` are bought; of ``left_out`` none is told.
-    ``tellers`` are the places of answers whose number of values tells the share, by ``rows``. ``earlier`` shares are
-    shown again. ``snapshot`` names the rows of the shares, if one is declared. ``asked_for`` has the columns of each
-    answer that is itself a share.
+    ``tellers`` are the places of answers that tell a number of complete rows, and by ``rows`` the share. ``earlier``
+    shares are shown again. ``snapshot`` names the rows of the shares, if one is declared. ``asked_for`` has the columns
+    of each answer that is itself a share.
     """
 
     schema: Schema
@@ -99,7 +106,12 @@ class ReleaseShares:
         columns = self.columns[place]
         told = IncompleteRows(columns, None) if columns in self.left_out else self._earlier(columns)
         text = "" if told is None else in_short(words(told, self.schema))
-        if not text and place in self.tellers and all(step.columns != columns for step in self.steps):
+        if (
+            not text
+            and self.rows.known
+            and place in self.tellers
+            and all(step.columns != columns for step in self.steps)
+        ):
             text = f"tells the share of rows with {odd_cells(columns, self.schema)} free"
         note = "; ".join(part for part in (of_step.note, text) if part)
         return replace(of_step, note=note)
@@ -127,13 +139,13 @@ class ReleaseShares:
     def caveats(self, answers: Sequence[Answer], told: Sequence[Answer]) -> tuple[str, ...]:
         """The words of every share, each once."""
         found = (self._share(columns, answers, told) for columns in dict.fromkeys(self.columns) if columns)
-        return tuple(words(share, self.schema) for share in found if not idle(share.outcome))
+        return tuple(self._words(share, answers) for share in found if not idle(share.outcome))
 
     def stand(self, answers: Sequence[Answer], told: Sequence[Answer]) -> tuple[Answer, ...]:
         """The answers, each with the share of incomplete rows beside it; ``told`` are those of the shares."""
         return tuple(
             replace(
-                self._with(answer, self._share(columns, answers, told)) if columns else answer,
+                self._with(answer, self._share(columns, answers, told), answers) if columns else answer,
                 values=None,
             )
             for answer, columns in zip(answers, chain(self.columns, repeat(())), strict=False)
@@ -163,19 +175,25 @@ class ReleaseShares:
         if earlier is not None:
             return earlier
         rows = self.rows.of(answers)
-        counted = [answers[place].values for place in self.tellers if self.columns[place] == columns]
-        least = min(
-            (one for one in counted if one is not None), key=lambda one: sum(s * s for s in one.scales), default=None
-        )
-        if least is not None and rows is not None:
-            return share_by_count(least, rows, float(self.rows.noise or 0))
+        complete = self._complete(columns, answers)
+        if complete is not None and rows is not None:
+            return share_by_count(columns, complete, rows, float(self.rows.noise or 0))
         bought = [*zip((step.columns for step in self.steps), told, strict=True)]
         asked_for = [*zip(self.asked_for, answers, strict=False)]
         return IncompleteRows(columns, next(found.outcome for of, found in (*bought, *asked_for) if of == columns))
 
-    def _with(self, answer: Answer, share: IncompleteRows) -> Answer:
+    def _complete(self, columns: Columns, answers: Sequence[Answer]) -> ValueCount | None:
+        """The least noisy number of rows that lack nothing of these columns, where an answer tells one."""
+        found = (answers[place].values for place in self.tellers if self.columns[place] == columns)
+        told = (one for one in found if one is not None)
+        return min(told, key=lambda one: sum(scale * scale for scale in one.scales), default=None)
+
+    def _words(self, share: IncompleteRows, answers: Sequence[Answer]) -> str:
+        return words(share, self.schema) + scant(share, self._complete(share.columns, answers), self.schema)
+
+    def _with(self, answer: Answer, share: IncompleteRows, answers: Sequence[Answer]) -> Answer:
         estimand = answer.estimand + among(share.columns, self.schema) if answer.estimand else ""
-        told = () if idle(share.outcome) else (words(share, self.schema),)
+        told = () if idle(share.outcome) else (self._words(share, answers),)
         caveats = (*answer.caveats, *told)
         return replace(answer, estimand=estimand, incomplete=share, caveats=caveats)
 
@@ -277,11 +295,10 @@ def beside(
     bought = {made.columns for made in steps}
     aside = tuple(SHARE * paid if one in bought else Fraction(0) for paid, one in zip(amounts, columns, strict=True))
     place = place_of_count(asked)
-    tellers = tuple(
-        at for at, item in enumerate(asked) if columns[at] and told_by(item, schema, units, counted=place is not None)
-    )
+    number = ReleaseRowCount(public_rows(schema, units), place, rows or Fraction(0))
+    tellers = tuple(at for at, item in enumerate(asked) if columns[at] and counts_complete(item, schema))
     asked_for = _asked_for(asked, schema)
-    fresh = {*asked_for, *(columns[at] for at in tellers)}
+    fresh = {*asked_for, *(columns[at] for at in tellers if number.known)}
     shown_again = tuple(known.share(of) for of in dict.fromkeys(columns) if of and of not in fresh)
     return (
         ReleaseShares(
@@ -290,7 +307,7 @@ def beside(
             tuple(steps),
             tuple(left_out),
             tellers,
-            ReleaseRowCount(public_rows(schema, units), place, rows or Fraction(0)),
+            number,
             tuple(share for share in shown_again if share is not None),
             known.snapshot,
             asked_for,

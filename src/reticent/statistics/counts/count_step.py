@@ -28,7 +28,7 @@ from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import rough, two_digits
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics import public_facts
-from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
+from reticent.statistics.answer import CLIPPED, Answer, Cell, Label, ValueCount
 from reticent.statistics.context import ExpectedAccuracy, IntegerNoise, OnIntegers, Setting, values_of
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
@@ -109,7 +109,19 @@ class CountStep:
             Cell(label, Reply(estimate), one) for label, estimate, one in zip(self.labels, estimates, laws, strict=True)
         )
         clipped = (CLIPPED,) if self.positive and any(number < radius for number in flat) else ()
-        return Answer(self.name, (*cells, *self._totals(numbers)), (*self.caveats, *clipped), discrete=self.unit == 1)
+        return Answer(
+            self.name,
+            (*cells, *self._totals(numbers)),
+            (*self.caveats, *clipped),
+            discrete=self.unit == 1,
+            values=self._counted(flat),
+        )
+
+    def _counted(self, numbers: Sequence[int]) -> ValueCount | None:
+        """The sum of all cells, which are as many independent noises."""
+        if not (isinstance(self.query, Rows | Tally) and isinstance(self.mechanism, Geometric)):
+            return None
+        return ValueCount(float(sum(numbers)), (float(self.mechanism.scale),) * len(numbers))
 
     def _totals(self, numbers: Sequence[tuple[int, ...]]) -> Iterator[Cell]:
         """The cells of the margins. They have no law of their own in the answer: their noise is that of other cells."""

@@ -10,6 +10,7 @@ of such rows is bought: ``shares.OddShare``.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -31,9 +32,13 @@ from reticent.privacy.numbers import show
 from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
 from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
+from reticent.statistics.counts.count import Count
+from reticent.statistics.counts.count_step import binned
+from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.estimand import capped, odd_cells, whole_cells
 from reticent.statistics.group_vectors import guarantee_of
-from reticent.statistics.intervals import FEW, too_few
+from reticent.statistics.intervals import FEW, NONE, half_width, too_few
+from reticent.statistics.options import GEOMETRIC
 from reticent.statistics.public_facts import title
 from reticent.statistics.replies import of_any, passing
 from reticent.statistics.shares import OddShare, share_of
@@ -100,6 +105,7 @@ class IncompleteShare(Statistic):
 # --- step -------------------------------------------------------------------------------------------------------------
 
 
+MOST_CELLS: Final = 400  # the noise of their sum is that of a share bought for a twentieth of the price
 DECLARED: Final = "if most of those cells are filled, declare how they are written: "
 OF_NUMBERS: Final = ("decimal", "thousands", "na")  # keys of a study that say how cells of a kind are written
 OF_DATES: Final = ("na", "format")
@@ -240,8 +246,39 @@ class IncompleteStep:
         return ExpectedAccuracy(self.share.half_width(rows), None, replies=of_any(likely))
 
 
+def counts_complete(asked: Ask, schema: Schema) -> bool:
+    """Tell if the numbers of an answer come to a noisy number of the rows that lack nothing.
+
+    That is the number of values of a mean or a proportion of all rows, or the sum of all cells of a count.
+    Its groups are all keys of their columns then, and a person has one row, which is in one cell.
+    """
+    if asked.weighed_by is not None:  # a row counts by its weight, which its own number hides
+        return False
+    statistic, keys = asked.statistic, asked.keys
+    if keys is None and statistic.counts_values:
+        (column,) = statistic.columns
+        of_rows = asked.counts_rows or schema.person.rows == 1  # and not of persons, who may have several rows
+        return of_rows and schema.column(column).stand_in is None
+    columns = odd_columns(asked, schema)
+    if schema.person.rows > 1 or not columns or any(schema.column(name).stand_in is not None for name in columns):
+        return False
+    groups = 1
+    if keys is not None:
+        declared = schema.column(keys.column) if not keys.is_found and keys.column in schema.columns else None
+        if not isinstance(declared, Category) or {*declared.among} != {*keys.among}:
+            return False
+        groups = len(keys.among)
+    match statistic:
+        case Count(mechanism=word):
+            return word == GEOMETRIC and groups <= MOST_CELLS
+        case Histogram(mechanism=word):
+            return word == GEOMETRIC and groups * len(binned(statistic, Setting(schema, None))[1]) <= MOST_CELLS
+        case _:
+            return False
+
+
 def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = False) -> bool:
-    """Tell if a noisy number of values and the number of rows, both in the release anyway, determine the share.
+    """Tell if the share follows from an answer and the number of rows, both in the release anyway.
 
     Parameters
     ----------
@@ -259,14 +296,7 @@ def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = Fa
     bool
         True if the share need not be bought.
     """
-    if asked.weighed_by is not None:  # a row counts by its weight, which its own number hides
-        return False
-    if not asked.statistic.counts_values:
-        return False
-    (column,) = asked.statistic.columns
-    known = counted or public_rows(schema, units) is not None
-    of_rows = asked.counts_rows or schema.person.rows == 1  # and not of persons, who may have several rows
-    return asked.keys is None and known and of_rows and schema.column(column).stand_in is None
+    return (counted or public_rows(schema, units) is not None) and counts_complete(asked, schema)
 
 
 def public_rows(schema: Schema, units: int | None) -> int | None:
@@ -274,11 +304,12 @@ def public_rows(schema: Schema, units: int | None) -> int | None:
     return units if schema.person.size_public and schema.person.rows == 1 else None
 
 
-def share_by_count(values: ValueCount, rows: float, of_rows: float) -> IncompleteRows:
-    """The share of incomplete rows by a noisy number of values in a number of rows: post-processing.
+def share_by_count(columns: tuple[str, ...], values: ValueCount, rows: float, of_rows: float) -> IncompleteRows:
+    """The share of incomplete rows by a noisy number of complete ones in a number of rows: post-processing.
 
     Parameters
     ----------
+    columns : tuple of str
     values : ValueCount
     rows, of_rows : float
         The number of rows, and the scale of its noise: 0 where it is public.
@@ -288,7 +319,6 @@ def share_by_count(values: ValueCount, rows: float, of_rows: float) -> Incomplet
     IncompleteRows
         Estimate with its interval.
     """
-    columns = (values.column,)
     if rows < 1 or (of_rows and too_few(rows, [of_rows])):
         return IncompleteRows(columns, NO_REPLY)
     odd = rows - values.number
@@ -296,13 +326,39 @@ def share_by_count(values: ValueCount, rows: float, of_rows: float) -> Incomplet
     return IncompleteRows(columns, share_of(odd, rows, scales))
 
 
+def scant(beside: IncompleteRows, values: ValueCount | None, schema: Schema) -> str:
+    """The words about complete rows that are fewer than half of the people declared; empty where a share is clear.
+
+    Both are known: the people are public, and the number of complete rows is a sum of released ones.
+
+    Parameters
+    ----------
+    beside : IncompleteRows
+    values : ValueCount or None
+        Noisy number of complete rows, where the release has one.
+    schema : Schema
+
+    Returns
+    -------
+    str
+    """
+    person = schema.person
+    if values is None or person.people is None or person.filtered or person.household is not None:
+        return ""
+    most = max(values.number + half_width(NONE, values.scales), 0.0)
+    if not shares.unclear(beside.outcome) or most >= person.people / 2:
+        return ""
+    few = f"at most {math.ceil(most):,} rows have {whole_cells(beside.columns, schema)}"
+    return f"; {few}, of {person.people:,} people declared; {DECLARED}{', '.join(_ways(beside.columns, schema))}"
+
+
 def words(beside: IncompleteRows, schema: Schema) -> str:
     """The caveat beside an answer, such as ``1.2 % of rows have a missing or unreadable cost: they are left out``."""
     columns = beside.columns
     which, then = f"have {odd_cells(columns, schema)}", instead(columns, schema)
     advice = f"; {DECLARED}{', '.join(_ways(columns, schema))}" if shares.most(beside.outcome) else ""
-    dates = _date_words(columns, schema) if shares.unclear(beside.outcome) else ""
-    return f"{shares.words(beside.outcome, which, then)}{advice}{dates}{shares.again(beside.origin)}"
+    dates = _date_words(columns, schema) if advice or shares.unclear(beside.outcome) else ""
+    return f"{shares.words(beside.outcome, which, then)}{dates}{advice}{shares.again(beside.origin)}"
 
 
 def _date_words(columns: tuple[str, ...], schema: Schema) -> str:
@@ -317,9 +373,9 @@ def _date_words(columns: tuple[str, ...], schema: Schema) -> str:
 
 
 def _ways(columns: tuple[str, ...], schema: Schema) -> list[str]:
-    """Keys of a study that say how the cells of these columns are written; all of them for a computed column."""
+    """Keys of a study that say how the cells of these columns, or of those they are computed of, are written."""
     found: set[str] = set()
-    for name in columns:
+    for name in needed(schema, columns):
         match schema.stored.get(name):
             case Real() | Integer(calendar=None):
                 found.update(OF_NUMBERS)
@@ -328,7 +384,7 @@ def _ways(columns: tuple[str, ...], schema: Schema) -> list[str]:
             case Category():
                 found.update(OF_LISTS)
             case None:
-                found.update((*OF_NUMBERS, *OF_DATES, *OF_LISTS))
+                pass  # computed of others
     return [word for word in ("decimal", "thousands", "encoding", "na", "among", "format") if word in found]
 
 

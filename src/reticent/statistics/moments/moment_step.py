@@ -108,9 +108,7 @@ class MomentStep:
             outcome = whole.outcome_of(summed(drawn, places))
             cells = (*cells, Cell(label, outcome))
         number = moments[0][0]  # of the first group, and read where there are none
-        return Answer(
-            self.name, cells, caveats, values=ValueCount(self.query.column, number, tuple(self.noise_of([1.0])))
-        )
+        return Answer(self.name, cells, caveats, values=ValueCount(number, tuple(self.noise_of([1.0]))))
 
     def _released(self, exact: list[tuple[int, ...]], entropy: Entropy) -> list[tuple[int, ...]]:
         if self.units is None:

@@ -68,7 +68,7 @@ class ProportionStep:
             cells = (*cells, Cell(label, replace(self, merged=len(places))._outcome(chosen_ones, others)))
         first, second = drawn[0]
         counted = first if self.in_place else first + second
-        values = ValueCount(self.column, counted, tuple(self._forms(0.5)[1]))
+        values = ValueCount(counted, tuple(self._forms(0.5)[1]))
         return Answer(self.name, cells, self.caveats, values=values)
 
     @property
