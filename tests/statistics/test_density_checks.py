@@ -24,7 +24,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PureDP
 from reticent.synthesis.axis import Axis, axis, even
-from reticent.synthesis.check import Discrepancy, TableCheck
+from reticent.synthesis.check import VAGUE, Discrepancy, TableCheck
 from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.fidelity import FidelityRelease, checked, split, tables_of
 from reticent.synthesis.histogram import histogram
@@ -240,10 +240,56 @@ def test_a_share_is_split_exactly_and_tables_are_public() -> None:
 
 def test_a_check_that_holds_no_share_close_says_so() -> None:
     def words(high: float) -> str:
-        return Discrepancy(("x", "y"), Estimate(high / 2, 0.0, high, high / 2, 0.0), "x 1").words
+        return Discrepancy(("x", "y"), Estimate(high / 2, 0.0, high, high / 2, 0.0), "x 1", 4).words
 
     assert words(0.19).startswith("the table of x × y: every share within 19 points")
     assert words(0.63) == (
         "the table of x × y could not be checked: a share may be off by 63 points for noise (95 %). "
         "4 times as much ε for checks would do: a larger ε, or a larger share, at most rt.density([…], checks=0.5)"
     )
+
+
+def like(law: str, count: int, seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    drawn = np.random.default_rng(seed)
+    values = drawn.normal(0.5, 0.12, count) if law == "normal" else drawn.lognormal(-4.0, 1.0, count)
+    return np.clip(values, 0.0, 1.0)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("law", ["normal", "lognormal"])
+@pytest.mark.parametrize(("near", "people"), [(ADD, None), (SUB, 300)])
+def test_the_epsilon_that_is_named_tells_and_less_does_not(law: str, near: Adjacency, people: int | None) -> None:
+    """Rows that are like 300 records: of 120 releases more than half tell at t times the epsilon, fewer at t - 1 times.
+
+    The greatest difference, over .2, named 5 times where 4 do, and 5 where 12 do.
+    """
+    axes, records, rows = (even("x", Fraction(0), ONE, 1),), like(law, 300, 1), {"x": like(law, 300, 2)}
+
+    def told(epsilon: Fraction, name: str) -> tuple[float, int]:
+        made, stream = plan(axes, near, epsilon, people), Replayed(f"{law} {near.kind} {name}")
+        unit = int(1 / made.queries[0].units[0])  # type: ignore[union-attr]
+        whole, found = np.floor(records * unit).astype(np.int64).reshape(-1, 1), []
+        for _ in range(120):
+            (check,) = counted(made, whole, stream)
+            found.append(check.fit(rows, absent=True))
+        sure = [not one.reproduced or one.apart.high <= VAGUE for one in found]
+        return float(np.mean(sure)), sorted(one.times for one in found)[60]
+
+    once, times = told(Fraction(1, 10), "once")
+    assert once < 0.1
+    assert times > 2
+    assert told(times * Fraction(1, 10), "named")[0] > 0.5
+    assert told((times - 1) * Fraction(1, 10), "less")[0] < 0.45
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("law", ["normal", "lognormal"])
+def test_a_plan_of_checks_says_how_closely_shares_are_checked(law: str) -> None:
+    """Half of the releases are within it, by a quarter; the half-width of one count was half of it."""
+    axes, records, rows = (even("x", Fraction(0), ONE, 1),), like(law, 4_000, 1), {"x": like(law, 100_000, 2)}
+    made, stream = plan(axes, ADD, Fraction(1, 10)), Replayed(f"close {law}")
+    unit = int(1 / made.queries[0].units[0])  # type: ignore[union-attr]
+    whole = np.floor(records * unit).astype(np.int64).reshape(-1, 1)
+    highs = [counted(made, whole, stream)[0].fit(rows, absent=True).apart.high for _ in range(100)]
+    planned = float(made.expected(4_000).note.split("±")[1].split()[0]) / 100
+    assert planned / 1.3 <= np.median(highs) <= 1.3 * planned

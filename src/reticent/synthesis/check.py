@@ -27,6 +27,46 @@ Floats = NDArray[np.float64]
 MISSING: Final = "missing"
 VAGUE: Final = 0.2  # of all records: a check that holds no share closer tells nothing
 CLOSE: Final = 0.02  # of all records: a share that is farther off for sure is not reproduced
+SEEN: Final = 1.6  # half-widths of a count: its own, and what its noise is off where that is most
+LARGE: Final = 0.2  # of all records: a large share of a table, which an uncertain number of records moves most
+LEAST: Final = 2  # times as much epsilon: fewer are no advice
+
+
+def closeness(radius: float, n: float, off: float) -> float:
+    """Typical upper end of the largest difference where made-up rows are like the records, as a share of the records.
+
+    Parameters
+    ----------
+    radius, off : float
+        Half-widths of every count, and of the number of records.
+    n : float
+        Number of records.
+
+    Returns
+    -------
+    float
+        At most 1.
+    """
+    return min((SEEN * radius + LARGE * off) / (n - off), 1.0) if n > off else 1.0
+
+
+def enough(radius: float, n: float, off: float) -> int:
+    """The least whole multiple of epsilon, from 2 on, at which ``closeness`` is at most ``VAGUE``.
+
+    Half-widths fall with epsilon. So (SEEN radius + LARGE off) / t = VAGUE (n - off / t), solved for t.
+
+    Parameters
+    ----------
+    radius, off : float
+        Half-widths of every count, and of the number of records.
+    n : float
+        Number of records, >= 1.
+
+    Returns
+    -------
+    int
+    """
+    return max(math.ceil((SEEN * radius + (LARGE + VAGUE) * off) / (VAGUE * n)), LEAST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +81,14 @@ class Discrepancy:
         95 %. There is no sampling in it: it is about these records.
     where : str
         The cell that seems farthest off.
+    times : int
+        So many times as much epsilon for checks would most likely tell, if this table could not be checked.
     """
 
     columns: tuple[str, ...]
     apart: Estimate
     where: str
+    times: int
 
     @property
     def reproduced(self) -> bool:
@@ -56,10 +99,9 @@ class Discrepancy:
     def words(self) -> str:
         name, most = " × ".join(self.columns), rough(100.0 * self.apart.high)
         if self.reproduced and self.apart.high > VAGUE:
-            times = math.ceil(self.apart.high / VAGUE)
             return (
                 f"the table of {name} could not be checked: a share may be off by {most} points for noise (95 %). "
-                f"{times} times as much ε for checks would do: a larger ε, or a larger share, at most "
+                f"{self.times} times as much ε for checks would do: a larger ε, or a larger share, at most "
                 "rt.density([…], checks=0.5)"
             )
         if self.reproduced:
@@ -139,7 +181,7 @@ class TableCheck:
         low = float(np.maximum(least - made, made - most).max())
         high = float(np.maximum(np.abs(made - least), np.abs(made - most)).max())
         found = Estimate(float(differences[place]), max(low, 0.0), high, (high - max(low, 0.0)) / 2.0, 0.0)
-        return Discrepancy(self.columns, found, self._label(place))
+        return Discrepancy(self.columns, found, self._label(place), enough(self.radius, n, off))
 
     def _places(self, columns: Sequence[Floats]) -> Floats:
         """Number of rows in each cell of the table."""

@@ -38,7 +38,7 @@ from reticent.privacy.numbers import rough, show
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis
-from reticent.synthesis.check import TableCheck
+from reticent.synthesis.check import TableCheck, closeness
 from reticent.synthesis.density import Density
 from reticent.synthesis.histogram import RecordGrid, recut, unit_of
 from reticent.synthesis.linear import DensityAccuracy
@@ -110,8 +110,9 @@ class FidelityRelease:
 
     def expected(self, people: int) -> DensityAccuracy | size.DistributionAccuracy:
         found = self.plan.expected(people)
-        each = 100.0 * self.mechanism.radius(BETA, self._length) / max(people, 1)
-        said = f"small shares of {len(self.tables)} tables are checked to about ± {rough(each)} points"
+        radius = self.mechanism.radius(BETA, self._length)
+        each = 100.0 * closeness(radius, people, 0 if self.people is not None else radius)
+        said = f"shares of {len(self.tables)} tables are checked to about ± {rough(each)} points"
         return replace(found, note="; ".join(part for part in (found.note, said) if part))
 
     @property
