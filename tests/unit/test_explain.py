@@ -320,3 +320,10 @@ def test_a_guarantee_is_given_as_data_beside_its_sentence(loss: Loss, numbers: t
     assert tuple(found[name] for name in ("epsilon", "delta", "rho")) == numbers
     assert found["words"] == explain.sentence(loss, people)
     assert (found["adjacency"], found["unit"], found["rows"]) == ("substitute", "person", 3)
+
+
+@pytest.mark.parametrize("epsilon", ["1/100", "1", "2", "2.3", "3", "5", "8", "12", "40"])
+def test_the_line_of_a_release_has_one_form_for_its_chances(epsilon: str) -> None:
+    """It had "1 in 182 and 69.1 %"."""
+    said = explain.sentence(PureDP(Fraction(epsilon)), Adjacency("add_remove")).split("Someone")[1]
+    assert ("1 in " in said) != ("%" in said)

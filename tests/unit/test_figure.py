@@ -14,7 +14,7 @@ from reticent.certificate.certificate import Certificate
 from reticent.certificate.record import answer_to_json
 from reticent.certificate.render import figure as drawing
 from reticent.certificate.render.figure import _apart, _date_ticks, bar, figure, pdf, svg
-from reticent.certificate.render.panels import edges_of, noise_ends, panels
+from reticent.certificate.render.panels import edges_of, noise_ends, panels, panels_of
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.statistics.answer import Answer, Cell
@@ -374,3 +374,16 @@ def test_of_many_whole_numbers_in_a_row_the_round_ones_are_named() -> None:
     years = tuple(Cell((("power", key),), reply(9)) for key in range(0, 80, 2))
     axes = figure(made(Answer("histogram(power)", years))).axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == [str(key) for key in range(0, 80, 8)]
+
+
+@pytest.mark.parametrize(("column", "label"), [("price (€)", ""), ("price", "`its` price (€)")])
+def test_a_label_has_its_unit_once_and_no_marks_of_a_parser(column: str, label: str) -> None:
+    from matplotlib.text import Text
+
+    columns = {**COLUMNS, column: {"kind": "real", "unit": "€", "label": label}}
+    name = column if column.isidentifier() else f"`{column}`"
+    group = Answer("mean(age) by `the ward`", tuple(Cell((("`the ward`", key),), reply(3.0)) for key in "ab"))
+    answers = (one(f"mean({name})", reply(2.0)), group, one(f"sd({name}) where `the age` > 2", reply(1.0)))
+    shown = [text.get_text() for text in drawing.figure_of(panels_of(answers, columns)).findobj(Text)]
+    assert any(text.endswith("price (€)") for text in shown)
+    assert not any("(€) (€)" in text or "`" in text for text in shown)

@@ -34,6 +34,7 @@ from reticent.sessions.holdout import Checked
 from reticent.sessions.leaderboard import Standing
 from reticent.statistics.answer import Answer, Cell
 from reticent.study.release import Release
+from reticent.study.release_files import table
 from tests.unit.test_certificate_example import document
 
 ESTIMATE = Estimate(0.28356261771202684, 0.26693280633918026, 0.3001924290848734, 0.005, 0.011)
@@ -292,3 +293,32 @@ def test_no_line_of_a_printed_release_ends_between_a_number_and_its_sign() -> No
         lines = [line.strip() for line in hung("note", text)]
         assert not any(re.search(r"( \d| ε|,| 1| 1 in)$", line) for line in lines)
         assert " ".join(lines).removeprefix("note").split() == text.split()
+
+
+def test_a_frame_of_no_replies_has_the_columns_of_one_with_numbers() -> None:
+    silent, told = Answer("iqr(x)", (Cell((), NO_REPLY),)), Answer("mean(x)", (Cell((), Reply(ESTIMATE)),))
+    none, both = table([silent]), table([silent, told])
+    assert none.schema == table([told]).schema.set(8, none.schema.field(8))  # an empty share has no type of its own
+    assert none.column_names == both.column_names
+    assert none.column("value").to_pylist() == [None]
+    assert both.column("low").to_pylist() == [None, ESTIMATE.low]
+
+
+def test_the_estimand_of_a_test_of_persons_says_that_each_counts_once() -> None:
+    """It stood among the caveats."""
+    rows = {"x": [1.0] * 40, "p": [i % 20 for i in range(40)], "g": ["a", "b"] * 20}
+    columns: dict[str, Any] = {"x": rt.real(0, 3), "g": rt.category(["a", "b"])}
+    for more, said in (({"person": "p", "rows_each": 2}, True), ({}, False)):
+        study = rt.study(rows, adjacency="add_remove", columns=columns, budget="9", **more)  # type: ignore[arg-type]
+        answer = study.release(["test(x ~ g)"], epsilon="1")["test(x ~ g)"]
+        assert ("in the population, each person counting once in a group" in answer.estimand) is said
+        assert not any("counts once" in text for text in answer.caveats)
+
+
+def test_the_mark_of_a_note_does_not_read_as_a_number() -> None:
+    study = rt.study({"x": [1.0]}, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget="9")
+    plan = study.plan(["median(x)", "mean(x)"], epsilon="1", people=500)
+    rows, notes = plan.marked()
+    assert "\na: " in repr(plan)
+    assert [mark for mark, _ in notes][:1] == ["a"]
+    assert {row[-1] for row in rows} <= {"", *(mark for mark, _ in notes)}

@@ -391,7 +391,9 @@ def plan_parts(made: Plan, name: str, *, estimands: bool = True) -> list[Passage
         f"{title}{words(made.guarantee.loss)} · {made.guarantee.adjacency.words()}",
         typed(made.supposition()),
         layout.columns(HEADS, rows, right=(1, 2, 3, 4), wrap=[0]),
-        layout.fields([*notes, ("*", typed(made.footnote().removeprefix("* ")))]),
+        layout.fields(
+            [*((f"{mark}:", note) for mark, note in notes), ("*", typed(made.footnote().removeprefix("* ")))]
+        ),
         *([layout.fields(layout.under("estimates", told))] if told else []),
     ]
 

@@ -489,9 +489,12 @@ def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
     seen = odds(epsilon, prior)
     believed = "that you took part" if adjacency.kind == "add_remove" else "about your record"
     failure = "" if delta == 0 else f" (apart from a failure chance of {chance(delta)})"
+    before, least, most = one_in(prior), one_in_least(seen.low), one_in_most(seen.high)
+    if "%" in f"{before}{least}{most}":  # one form for all three
+        before, least, most = f"{100 * prior:.4g} % likely", percent_least(seen.low), percent_most(seen.high)
     return (
-        f"{words(loss)}, {adjacency.words()}. Someone who thought it {one_in(prior)} {believed} could end between "
-        f"{one_in_least(seen.low)} and {one_in_most(seen.high)}{failure}."
+        f"{words(loss)}, {adjacency.words()}. Someone who thought it {before} {believed} could end between "
+        f"{least} and {most}{failure}."
     )
 
 

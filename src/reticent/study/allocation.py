@@ -33,7 +33,6 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about, show
 from reticent.statistics.context import ExpectedAccuracy, Setting, Step
-from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.counts.incomplete_share import IncompleteStep
 from reticent.statistics.dates import calendar_told
 from reticent.statistics.grammar import parse
@@ -437,6 +436,8 @@ def _viewed(
     counted = place_of_count(asked)
     if counted is not None:
         item = priced[counted]
+        from reticent.statistics.counts.count_step import CountStep
+
         count = _step(item.asked, item.setting, item.amount - item.aside, in_rho=in_rho)
         assert isinstance(count, CountStep)
         of_rows = count.mechanism.scale if isinstance(count.mechanism, Geometric) else None

@@ -26,7 +26,7 @@ from reticent.statistics.replies import hopeless
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import PreparedRelease
 from reticent.study.cpu_time import of_drawing, of_release, seconds
-from reticent.study.plan_text import HEADS, cells_of, folded, half, hidden, is_in, table, widths_words
+from reticent.study.plan_text import HEADS, cells_of, folded, half, hidden, is_in, letter, table, widths_words
 
 if TYPE_CHECKING:
     from reticent.ledger import Ledger
@@ -216,9 +216,9 @@ class Plan:
         return [*asked, *compared, *([(BESIDE, "", "", "", "", "")] if beside else []), *beside]
 
     def marked(self) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
-        """The rows with a number for their note, and the notes with their numbers, each once."""
+        """The rows with a letter for their note, and the notes with their letters, each once."""
         marks: dict[str, str] = {}
-        shown = [(*cells, marks.setdefault(note, str(len(marks) + 1)) if note else "") for *cells, note in self.rows()]
+        shown = [(*cells, marks.setdefault(note, letter(len(marks))) if note else "") for *cells, note in self.rows()]
         return shown, [(mark, note) for note, mark in marks.items()]
 
     def estimands(self) -> list[tuple[str, str]]:
@@ -312,7 +312,7 @@ class Plan:
                 *folded("", f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}"),
                 *folded("", self.supposition()),
                 *table([HEADS, *rows]),
-                *(line for mark, note in notes for line in folded(f"{mark} ", note)),
+                *(line for mark, note in notes for line in folded(f"{mark}: ", note)),
                 *folded("* ", self.footnote().removeprefix("* ")),
                 *(line for names, text in self.estimands() for line in folded("", f"{names}: {text}")),
             ]

@@ -185,6 +185,11 @@ def folded(mark: str, text: str) -> list[str]:
     )
 
 
+def letter(place: int) -> str:
+    """The mark of a note, which no number beside it is read with: a to z, then aa."""
+    return "abcdefghijklmnopqrstuvwxyz"[place % 26] * (place // 26 + 1)
+
+
 def is_in(name: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 

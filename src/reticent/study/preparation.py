@@ -24,7 +24,6 @@ from reticent.privacy.cost import Cost, Written
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import show
 from reticent.statistics.context import Step
-from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.public_facts import remedies_of
 from reticent.statistics.replies import LIKELY, Replies, hopeless, shown
 from reticent.statistics.replies import most as likeliest
@@ -346,6 +345,8 @@ def _crowded(prepared: PreparedRelease, people: int) -> list[str]:
     """The words about answers with more groups than their loss can count, at whatever cap may be chosen."""
     if not any(item.keys is not None and len(item.keys.parts) > 1 for item in prepared.asked):
         return []
+    from reticent.statistics.counts.count_step import CountStep
+
     found = [step.crowded(people) for step in prepared.steps if isinstance(step, CountStep)]
     for made in prepared.by_choice if any(found) else ():
         again = [step.crowded(people) for step in made.steps if isinstance(step, CountStep)]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FILES: Final = (".csv", ".json", ".html", ".svg")
 WORKBOOK: Final = ".xlsx"
 CELLS: Final = ".cells.csv"
+NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")  # of a cell, in the order of a certificate
 ALWAYS: Final = (*FILES, ".pdf", WORKBOOK)  # whatever was released
 KNOWN: Final = (CELLS, *ALWAYS)  # the longest first
 
@@ -115,8 +116,11 @@ def table(answers: Sequence[Answer]) -> pa.Table:
 
     rows = [_row(answer, cell) for answer in answers for cell in answer]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    return pa.table({name: _one_type(column) for name, column in columns.items()})
+    columns = {name: _one_type([row.get(name) for row in rows]) for name in names}
+    empty = {name for name in NUMBERS if all(value is None for value in columns.get(name, ()))}
+    return pa.table(
+        {name: pa.array(column, pa.float64() if name in empty else None) for name, column in columns.items()}
+    )
 
 
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:
@@ -128,7 +132,8 @@ def _row(answer: Answer, cell: Cell) -> dict[str, object]:
         shown |= dict.fromkeys(("low", "high", "noise", "sampling", "level"))
     share = None if answer.incomplete is None else answer.incomplete.outcome
     incomplete = share.value.value if isinstance(share, Reply) else None
-    return {"answer": answer.name, **dict(cell.label), **shown, **dates, "incomplete": incomplete}
+    outcome = {"outcome": shown.pop("outcome"), **dict.fromkeys(NUMBERS)}
+    return {"answer": answer.name, **dict(cell.label), **outcome, **shown, **dates, "incomplete": incomplete}
 
 
 def _one_type(column: list[object]) -> list[object]:

@@ -166,7 +166,7 @@ def test_a_person_of_several_rows_counts_once_in_each_group_of_a_test_of_means()
     assert isinstance(both.hypothesis, means.Means)
     assert both.hypothesis.alike == 2
     assert any("may be in both groups" in text for text in both.caveats)
-    assert any("mean of their rows" in text for text in fixed.caveats)
+    assert "each person counting once in a group, with the mean of their rows there" in fixed.estimand
 
 
 def test_rows_of_one_person_are_said_to_be_taken_as_equal() -> None:

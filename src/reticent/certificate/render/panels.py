@@ -82,6 +82,14 @@ class Panel:
     density: Density | None = None
     bare: frozenset[int] = frozenset()  # places of cells without an interval, whose ends say nothing
 
+    def __post_init__(self) -> None:
+        """Take the marks of names away, which only a parser needs."""
+        for name in ("title", "note", "across", "up", "down"):
+            object.__setattr__(self, name, getattr(self, name).replace("`", ""))
+        for name in ("names", "columns"):
+            object.__setattr__(self, name, tuple(text.replace("`", "") for text in getattr(self, name)))
+        object.__setattr__(self, "scale", replace(self.scale, label=self.scale.label.replace("`", "")))
+
     @property
     def height(self) -> float:
         """Inches, title and ticks included."""
@@ -269,7 +277,7 @@ def _one(unit: str) -> str:
 def _named(column: str, declared: Mapping[str, Any]) -> str:
     """``age (years)``."""
     unit, label = _unit(column, declared), _called(declared).get(column, column)
-    return plain(f"{label} ({unit})" if unit else label)
+    return plain(f"{label} ({unit})" if unit and not label.endswith(f"({unit})") else label)
 
 
 def _called(declared: Mapping[str, Any]) -> dict[str, str]:

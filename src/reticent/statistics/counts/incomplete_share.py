@@ -32,9 +32,6 @@ from reticent.privacy.numbers import show
 from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
 from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
-from reticent.statistics.counts.count import Count
-from reticent.statistics.counts.count_step import binned
-from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.estimand import capped, odd_cells, whole_cells
 from reticent.statistics.group_vectors import guarantee_of
 from reticent.statistics.intervals import FEW, NONE, half_width, too_few
@@ -268,13 +265,20 @@ def counts_complete(asked: Ask, schema: Schema) -> bool:
         if not isinstance(declared, Category) or {*declared.among} != {*keys.among}:
             return False
         groups = len(keys.among)
-    match statistic:
-        case Count(mechanism=word):
-            return word == GEOMETRIC and groups <= MOST_CELLS
-        case Histogram(mechanism=word):
-            return word == GEOMETRIC and groups * len(binned(statistic, Setting(schema, None))[1]) <= MOST_CELLS
-        case _:
-            return False
+    if statistic.verb not in ("count", "histogram") or getattr(statistic, "mechanism", "") != GEOMETRIC:
+        return False
+    return groups * _cells(statistic, schema) <= MOST_CELLS
+
+
+def _cells(statistic: Statistic, schema: Schema) -> int:
+    """The cells of one group: the bins of a histogram, or one."""
+    if statistic.verb == "count":
+        return 1
+    from reticent.statistics.counts.count_step import binned
+    from reticent.statistics.counts.histogram import Histogram
+
+    assert isinstance(statistic, Histogram)
+    return len(binned(statistic, Setting(schema, None))[1])
 
 
 def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = False) -> bool:

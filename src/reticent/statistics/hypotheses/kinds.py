@@ -68,7 +68,7 @@ def test(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Step:
             )
     made = _made(kind, asked, setting, epsilon)
     if isinstance(made, HypothesisStep):
-        made = replace(made, estimand=f"{made.hypothesis.effect} in {asked.formula}, in the population")
+        made = replace(made, estimand=f"{made.hypothesis.effect} in {asked.formula}, in the population{made.estimand}")
     if asked.kind != "auto":
         return made
     return replace(made, caveats=(f"kind auto: {kind}, by what the columns are declared as", *made.caveats))

@@ -329,8 +329,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     half = float(grid.highest - grid.lowest) * float(grid.unit) / 2.0
     test = Means((keys.among[0], keys.among[1]), half, float(mechanism.scale / UNIT), chosen, most)
     words = public_facts.caveats_of(asked.column, bounds, setting, per)
-    if per == "person":
-        words = (*words, "each person counts once in a group, with the mean of their rows there")
+    once = ", each person counting once in a group, with the mean of their rows there" if per == "person" else ""
     if most > 1:
         words = (*words, "a person may be in both groups, which the law under the hypothesis allows for")
     return HypothesisStep(
@@ -340,4 +339,5 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
         test,
         setting,
         words,
+        once,
     )
