@@ -152,6 +152,7 @@ def queries() -> list[Query]:
             Rows(keys),
             DistinctPersons(keys),
             Total("x", size, keys),
+            Total("x", width, keys),  # on the grid of moments
             Total("whole", whole, keys),
             Total("word", whole, keys),
         ]

@@ -432,6 +432,12 @@ def _powers(grid: FixedPointGrid, order: int, x: str = "x", chosen: Chosen = Non
     return {f"p{j}": power(j) for j in range(1, order + 1)}
 
 
+def _total(centred: Expr, grid: FixedPointGrid, where: Expr) -> Expr:
+    """The sum of grid values of which each comes less the middle."""
+    whole = centred.cast(EXACT).sum(where=where)
+    return whole + centred.count(where=where).cast(EXACT) * grid.middle
+
+
 def _weighted_powers(grid: FixedPointGrid | None, order: int) -> dict[str, Any]:
     """Sums of each part of a weight, and of its products with powers of ``x``, which fit 64 bits."""
 
@@ -628,6 +634,11 @@ class _QueryExpressions:
     def sums(self, queries: Sequence[Query], rows: Table, kept: Chosen, every: Chosen) -> Table:
         """The integers of queries that go together, over a part of the rows."""
         keys, measures = keys_of(queries[0]), dict[str, Any]()
+        centred = dict[tuple[str, FixedPointGrid], str]()  # grid values less the middle, each computed once
+        for place, query in enumerate(queries):
+            if isinstance(query, Moments) and (query.column, query.grid) not in centred:
+                centred[query.column, query.grid] = f"x{place}"
+                rows = self.values(rows, query.column, query.grid, keys, "row", f"x{place}")
         for place, query in enumerate(queries):
             x, found = f"x{place}", dict[str, Any]()
             match query:
@@ -641,8 +652,11 @@ class _QueryExpressions:
                     rows = self.values(rows, column, None, keys, "row", x)
                     found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept))}
                 case Moments(column=column, grid=grid, order=order):
-                    rows = self.values(rows, column, grid, keys, "row", x)
+                    x = centred[column, grid]
                     found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept)), **_powers(grid, order, x, kept)}
+                case Total(column=column, grid=grid) if (column, grid) in centred:
+                    x = centred[column, grid]
+                    found = {"n": lambda t, x=x, grid=grid: _total(t[x], grid, _where(t, every))}
                 case Total(column=column, grid=grid):
                     rows = rows.mutate(**{x: self.grid_value(rows, column, grid)})
                     found = {"n": lambda t, x=x: t[x].cast(EXACT).sum(where=_where(t, every))}
