@@ -112,3 +112,23 @@ def test_grid_values_and_their_powers_take_the_operations_of_the_engine() -> Non
 def test_whole_numbers_are_summed_as_they_are_and_decimals_as_decimals() -> None:
     assert "DECIMAL" not in POSTGRES.write(ROWS.aggregate(z=ROWS.n.cast("decimal(38,0)").sum()))
     assert "DECIMAL" in POSTGRES.write(ROWS.aggregate(z=ROWS.x.cast("decimal(38,0)").sum()))
+
+
+def test_a_term_is_computed_once_before_it_is_summed() -> None:
+    """The server merges selects, and computes a term anew wherever that names it: not where there is an offset."""
+    rows = ROWS.mutate(z=clamp(ROWS.x, 0.0, 100.0) * double(8.0))
+    told = POSTGRES.write(rows.group_by("place").aggregate(n=rows.z.count(), total=rows.z.sum(), most=rows.z.max()))
+    assert told.count("CASE") == told.count("OFFSET 0") == 1
+    plain = ROWS.filter(ROWS.n > 3)
+    assert "OFFSET" not in POSTGRES.write(plain.group_by("place").aggregate(n=plain.n.count()))
+
+
+def test_persons_that_are_whole_numbers_are_sorted_beside_nothing_that_is_not_read() -> None:
+    rows = ibis.table({"who": "int64", "place": "int64", "x": "float64"}, name="seen")
+    told = POSTGRES.write(rows.group_by("who").aggregate(size=rows.count()))
+    assert '(SELECT "who" FROM "seen" AS "t0" ORDER BY "who")' in told
+    told = POSTGRES.write(rows.group_by("who").aggregate(most=rows.place.max()))
+    assert '(SELECT "who", "place" FROM "seen" AS "t0" ORDER BY "who")' in told
+    assert "ORDER BY" not in POSTGRES.write(rows.group_by("who", "place").aggregate(size=rows.count()))
+    texts = ibis.table({"who": "string"}, name="seen")
+    assert "ORDER BY" not in POSTGRES.write(texts.group_by("who").aggregate(size=texts.count()))

@@ -248,6 +248,29 @@ def _sum(self: Any, op: Any, *, arg: Any, where: Any) -> Any:
     return self.agg.sum(arg, where=where)
 
 
+def _aggregate(self: Any, op: Any, *, parent: Any, groups: Any, metrics: Any) -> Any:
+    """An aggregate of rows that are made ready first, and sorted where whole numbers stand for persons.
+
+    The server merges a select into the one around it, and computes a term anew wherever that names it. It leaves apart
+    what has an order or an offset. It would gather persons in a hash table, which no cache holds: a sort of whole
+    numbers takes half as long for many persons, and little more for few.
+    """
+    import sqlglot as sg
+    import sqlglot.expressions as sge
+
+    by_person = list(groups) == ["who"] and op.groups["who"].dtype.is_integer()
+    inner = parent.this if isinstance(parent, sge.Subquery) else None
+    plain = all(isinstance(one.unalias(), sge.Column | sge.Star) for one in getattr(inner, "selects", ()))
+    read = dict.fromkeys(
+        one.name for term in (*groups.values(), *metrics.values()) for one in term.find_all(sge.Column)
+    )
+    if read and (by_person or not plain):
+        rows = sg.select(*(sge.column(name, quoted=True) for name in read)).from_(parent)
+        rows = rows.order_by(sge.column("who", quoted=True)) if by_person else rows.offset(0)
+        parent = rows.subquery(sge.to_identifier(parent.alias_or_name, quoted=True))
+    return super(type(self), self).visit_Aggregate(op, parent=parent, groups=groups, metrics=metrics)
+
+
 def _least(self: Any, op: Any, *, arg: Any, where: Any) -> Any:
     return self.agg.min(_by_bytes(arg) if op.arg.dtype.is_string() else arg, where=where)
 
@@ -281,6 +304,7 @@ OVERRIDES: Final[dict[str, Callable[..., Any]]] = {
     "visit_StringConcat": _joined,
     "visit_SortKey": _sort_key,
     "visit_Sum": _sum,
+    "visit_Aggregate": _aggregate,
     "visit_Min": _least,
     "visit_RegexSearch": _search,
     "visit_RegexExtract": _extract,
