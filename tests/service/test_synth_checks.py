@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +148,31 @@ def test_none_are_bought_where_none_are_wanted_and_a_question_has_its_own(study:
     code, text = run("synth", study, "--columns", "cost", "--checks", "0.7", "--epsilon", "1", "--out", out, "--yes")
     assert code not in (0, 3)
     assert "share of epsilon" in " ".join(text.split())
+
+
+def test_the_range_that_is_said_holds_every_row() -> None:
+    """Rows at a declared bound are drawn by themselves, beyond the cells that have any: they were forgotten."""
+    made = np.random.default_rng(6)
+    told = 0
+    for _ in range(3):
+        children = np.minimum(made.poisson(1.2, 6_000), 4)
+        age = np.clip(np.round(2 * made.normal(24, 1, 6_000)) / 2, 20, 28)
+        study = rt.study(
+            {"age": age, "children": children},
+            rows_each=1,
+            adjacency="add_remove",
+            budget=10,
+            override="a test",
+            columns={"age": rt.real(17, 45, resolution="0.5"), "children": rt.integer(0, 12)},
+        )
+        rows = study.synthesize(["age", "children"], epsilon=2)
+        frame: Any = rows.frame()
+        for line in rows.good_for():
+            name = line.split(":")[0].removeprefix("values of ")
+            if found := re.search(r"all rows lie from (\S+) to ([^,]+),", line):
+                told += 1
+                values = np.asarray(frame[name], dtype=float)
+                low, high = map(float, found.groups())
+                assert low <= values.min()
+                assert values.max() <= high
+    assert told >= 1

@@ -35,12 +35,12 @@ from reticent.synthesis.association import associations
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.check import Discrepancy
 from reticent.synthesis.density import KEY, Density, sampled
-from reticent.synthesis.joint_grid import NOTHING
 from reticent.synthesis.remarks import sentence
 
 Floats = NDArray[np.float64]
 
 MOST_ROWS: Final = 1 << 30
+EMPTY: Final = 0.05  # of a column's range without rows, at an end, from which on it is said
 KEPT: Final = 0.1  # of a rank correlation: rows that may be farther off keep it roughly
 ROUGH: Final = 0.3  # and beyond this they do not
 CHECKING: Final = Fraction(1, 10)  # of epsilon, for the checks of made-up rows
@@ -232,14 +232,13 @@ class Synthetic:
             ends = one.cuts[1:-1] - one.whole  # the last value before each edge
             apart = np.abs(np.searchsorted(drawn, ends, side="right") / max(len(drawn), 1) - margin.cdf(ends))
             most = 100 * min(float(apart.max(initial=0.0)) + (margin.wander or 0.0), 1.0)
-            seen = np.flatnonzero(one.sizes > 2.0 * NOTHING * one.steps[-1])
             told = (
                 f"values of {one.column}: shares up to any value within {rough(most)} points of the records', by noise "
                 "(95 %), and farther where values heap inside a cell"
             )
-            low, high = one.cuts[seen[0]], one.cuts[seen[-1] + 1] - one.whole
-            if low > one.low or high < one.high:
-                told += f"; all rows lie from {one.words(low)} to {one.words(high)}, since noise hides the few beyond"
+            if len(drawn) and max(drawn[0] - one.low, one.high - drawn[-1]) > EMPTY * (one.high - one.low):
+                reached = f"{one.words(drawn[0])} to {one.words(drawn[-1])}"
+                told += f"; all rows lie from {reached}, since noise hides the few beyond"
             yield told
 
     def _unround(self) -> Iterator[str]:
