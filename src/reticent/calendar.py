@@ -47,6 +47,7 @@ _LETTERS: Final = {
     **dict.fromkeys(("h", "hh"), "%H"),
     **dict.fromkeys(("s", "ss"), "%S"),
 }
+TIME: Final = "2024-12-31T13:45:00"
 _BEFORE: Final = r"^[ \t\r\n]*"
 _ISO: Final = (
     rf"{_BEFORE}{_TWO['%Y']}-{_TWO['%m']}-{_TWO['%d']}"
@@ -112,6 +113,13 @@ class Calendar:
         if self.format:
             return datetime.datetime(2024, 12, 31, 13, 45).strftime(self.format)
         return "2024-12-31" if self.step == DAY else "2024-12-31 13:45"
+
+    @property
+    def forms(self) -> str:
+        """That day in every form in which a cell may spell it, in words."""
+        offset = [f"{TIME}Z", f"{TIME}+01:00"] if self.zone else []
+        others = [] if self.format else [TIME, *offset]
+        return " or ".join((self.example, *others))
 
     @property
     def pattern(self) -> str:

@@ -104,6 +104,12 @@ def refuse_options(owner: str, given: Collection[str], known: Collection[str]) -
             f"{owner} takes no request_id: study.release, study.sql and study.synthesize do, since they keep their "
             "answer in the ledger. A session or a model is charged each time. Nothing was charged."
         )
+    kept = [name for name in given if name == "try_anyway" and name not in known and "." in owner]
+    if kept:
+        raise QuestionError(
+            f"{owner} takes no try_anyway=. A release keeps it in its record: "
+            "study.release(…, record=rt.Record(try_anyway=True)). Nothing was charged."
+        )
     asked = {} if "." in owner else {name: now.format(verb=owner) for name, now in _ASKED.items()}
     gone = {**asked, **OPTIONS.get(owner, {})}
     for name in given:

@@ -47,7 +47,7 @@ def test_the_refusal_names_the_answers_and_what_would_help() -> None:
     words = str(told.value)
     assert "mean(y) by g (P(reply) " in words
     assert "count" not in words
-    for piece in ("times the ε", "fewer groups", "more people", "--try-anyway"):
+    for piece in ("times the ε", "fewer groups", "more people", "record=rt.Record(try_anyway=True)"):
         assert piece in words
 
 
@@ -87,7 +87,11 @@ def test_the_epsilon_that_a_refusal_names_is_enough() -> None:
 
 def test_a_refusal_names_interval_no_where_replies_are_likely_without_intervals() -> None:
     of = study()
-    with pytest.raises(rt.QuestionError, match=r"What helps: .* ε, interval=no \(P\(reply\) up to \.\d+\), fewer"):
+    told_of_interval = (
+        r"What helps: .* ε, interval=no in the question, quantile\(y, 0\.8, interval=no\) by g "
+        r"\(P\(reply\) up to \.\d+\), fewer"
+    )
+    with pytest.raises(rt.QuestionError, match=told_of_interval):
         of.release(["quantile(y, 0.8) by g"], epsilon="4.9")
     of.release(["quantile(y, 0.8, interval=no) by g"], epsilon="4.9")  # not refused
     with pytest.raises(rt.QuestionError) as told:

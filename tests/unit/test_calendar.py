@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+import re
 
 import pytest
 
@@ -125,3 +126,16 @@ def test_the_letters_of_offices_spell_the_same_format(letters: str, directives: 
 def test_a_calendar_that_cannot_be_is_refused(made: dict[str, str | int], said: str) -> None:
     with pytest.raises(PublicParameterError, match=said):
         Calendar(**made)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [Calendar(), Calendar(1), Calendar(60, "UTC"), Calendar(format="%d/%m/%Y"), Calendar(60, format="%d/%m/%Y %H:%M")],
+)
+def test_every_form_that_is_named_is_read_and_so_is_that_of_a_zone(made: Calendar) -> None:
+    forms = made.forms.split(" or ")
+    assert all(re.search(made.pattern, form) for form in forms)
+    others = (f"2024-12-31{between}13:45:00{offset}" for between in " T" for offset in ("", "Z"))
+    for other in others:  # whatever of these is read is named, but for a blank in place of the T
+        if re.search(made.pattern, other):
+            assert other.replace(" ", "T") in forms

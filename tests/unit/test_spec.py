@@ -183,7 +183,7 @@ MISTAKES = [
         '"0.01"',
         "δ 0.01 allows 200 of 20,000 people to be exposed outright. Use 1e-7 or less, or your board's figure.",
     ),
-    ('"1e-8"', '"1.5"', "[budget] delta must be < 1, got 1.5"),
+    ('"1e-8"', '"1.5"', "[budget] δ must be a probability, above 0 and below 1, such as 1e-9, got 1.5"),
     ("2027-12-31", '"2027-12-31"', "[budget] ends must be a date such as 2027-12-31, without quotes"),
     ("2027-12-31", "2027-12-31T10:00:00", "[budget] ends must be a date"),
     ('source = "t.csv"', "", '[study] source = "…" is missing'),

@@ -278,7 +278,10 @@ def test_what_so_few_people_cannot_support_is_refused_before(text: str, kind: Ki
         ("mean(x, method=clipped, delta=1e-9)", "delta would change nothing"),
         ("mean(x, method=coinpress, centre=1, radius=0, deviation=3)", "radius"),
         ("mean(x, method=coinpress, centre=1, radius=1, deviation=-3)", "deviation"),
-        ("mean(x, method=coinpress, centre=1, radius=1, deviation=1, delta=1)", "delta must be below 1"),
+        (
+            "mean(x, method=coinpress, centre=1, radius=1, deviation=1, delta=1)",
+            "δ must be a probability",
+        ),
     ],
 )
 def test_numbers_of_coinpress_out_of_place_are_refused(text: str, says: str) -> None:

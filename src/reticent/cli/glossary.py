@@ -220,6 +220,7 @@ SAME: Final = {
 
 OPTIONS: Final = (
     ('record=rt.Record(override="…"), and override="…" of a plan', '--override "…"'),
+    ("record=rt.Record(try_anyway=True)", "--try-anyway, or try_anyway = true in its [[release]]"),
     (" with extensions=[", " with --with ["),
     ("Ledger.amend, or reticent ledger amend", "reticent ledger amend"),
     ('Ask a list of questions: [rt.count()], or ["count", "mean(x)"]', '--ask count --ask "mean(x)"'),

@@ -200,7 +200,7 @@ def _layout(spec: Spec) -> tuple[str, ...]:
     doubt = "" if spec.has_decimal else form.doubt(spec.delimiter)
     doubt = f'. {doubt} To say so: decimal = "," in [study].' if doubt else ""
     dates = "".join(
-        f", {name} like {column.calendar.example}"
+        f", {name} like {column.calendar.forms}"
         for name, column in spec.schema.stored.items()
         if isinstance(column, Integer) and column.calendar is not None
     )

@@ -44,7 +44,7 @@ class Cost:
     epsilon, rho : Fraction, optional
         The total, > 0; at most one of them. Without either the questions name their own epsilon.
     delta : Fraction, optional
-        > 0, below 1 / (10 people) where their number is public (``among``).
+        Above 0 and below 1; below 1 / (10 people) where their number is public (``among``).
     override : str
         The reason for an epsilon above 10.
 
@@ -66,6 +66,8 @@ class Cost:
         for name, number in (("epsilon", self.epsilon), ("rho", self.rho), ("delta", self.delta)):
             if number is not None:
                 positive(number, name)
+        if self.delta is not None and self.delta >= 1:
+            raise PublicParameterError(f"delta must be below 1, got {about(self.delta)}")
         if self.epsilon is not None:
             refuse_weak(self.epsilon, self.override)
 

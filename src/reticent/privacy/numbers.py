@@ -32,8 +32,16 @@ def read(number: Number, name: str) -> Fraction:
     Raises
     ------
     PublicParameterError
-        For a float of more than 12 digits (``0.1 + 0.2``), text that is no number, NaN, an infinity, a bool.
+        For a float of more than 12 digits (``0.1 + 0.2``), text that is no number, NaN, an infinity, a bool; for a
+        ``delta`` below 0, or of 1 or more.
     """
+    value = _read(number, name)
+    if name == "delta" and not 0 <= value < 1:
+        raise PublicParameterError(f"δ must be a probability, above 0 and below 1, such as 1e-9, got {about(value)}")
+    return value
+
+
+def _read(number: Number, name: str) -> Fraction:
     symbol = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}.get(name, name)
     if isinstance(number, bool):
         raise PublicParameterError(f"{name} must be a number, got {number}")

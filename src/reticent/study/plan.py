@@ -99,6 +99,7 @@ class Plan:
     rows_assumed: bool = False
     passing_assumed: bool = False
     of_persons: str = ""  # sentences of the footnote, which a plan that is read again has, too
+    spare_delta: str = ""  # a note, where a delta was given that nothing spends
 
     def __post_init__(self) -> None:
         if self._schema is not None:
@@ -263,6 +264,7 @@ class Plan:
         if self.assumed and self.guarantee.adjacency.kind == "substitute":
             text += " The number of people is public here: people=… plans for it."
         text += self.of_persons
+        text += f" {self.spare_delta}." if self.spare_delta else ""
         if self.seconds is not None:
             text += f" Once asked for, it takes roughly {self.seconds:.1g} s of one processor"
             text += f"{self._room()}, beside start-up."
@@ -271,10 +273,8 @@ class Plan:
         if not self.affordable:
             text += f" {self.reason or 'That is not enough.'}"
         if self.unlikely:
-            text += (
-                f" Most likely no reply: {', '.join(self.unlikely)}. A release refuses it without try_anyway, where "
-            )
-            text += "the number of people is public or declared."
+            text += f" Most likely no reply: {', '.join(self.unlikely)}. A release refuses it without "
+            text += "record=rt.Record(try_anyway=True), where the number of people is public or declared."
         return text
 
     def _room(self) -> str:
@@ -303,6 +303,7 @@ class Plan:
             self.rows_assumed,
             self.passing_assumed,
             self.of_persons,
+            self.spare_delta,
         )
 
     def __repr__(self) -> str:

@@ -20,9 +20,11 @@ import attrs
 
 from reticent.data.schema import Integer, Person, Real, Schema
 from reticent.errors import QuestionError, Refusal, warn
+from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.cost import Cost, Written
+from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss
-from reticent.privacy.numbers import show
+from reticent.privacy.numbers import about, show
 from reticent.statistics.context import Step
 from reticent.statistics.public_facts import remedies_of
 from reticent.statistics.replies import LIKELY, Replies, hopeless, shown
@@ -183,7 +185,8 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
     PreparedRelease
         Its guarantee is derived from the steps.
     """
-    made = _noting(_of_persons(study, questions, within, units), study.schema.person.nobodys)
+    made = _of_persons(study, questions, within, units)
+    made = _noting(_noting(made, spare_delta(within, made.guarantee)), study.schema.person.nobodys)
     if not (unit := study.schema.person.unit):
         return made
     note = f"one person of the guarantee, of the cap and of the caveats is one {unit}, with all who belong to it"
@@ -192,6 +195,13 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
             return made  # a note of its own says how many are kept
         note = f"the guarantee is about one {unit}, of which one person is kept"
     return _noting(made, note)
+
+
+def spare_delta(within: Cost, guarantee: Guarantee) -> str:
+    """The note on a delta that was given and that no part spends; empty where one does."""
+    if within.delta is None or epsilon_delta(guarantee.loss)[1]:
+        return ""
+    return f"δ {about(within.delta)} is not charged: nothing here spends a δ"
 
 
 def _noting(made: PreparedRelease, note: str) -> PreparedRelease:
@@ -305,7 +315,7 @@ def _bare(asked: Ask) -> Ask:
 
 TIMES: Final = (2, 4, 8, 16, 32, 64)  # of the loss, tried for what would help
 ENOUGH: Final = 0.9  # the probability of a reply that help is to reach
-ANYWAY: Final = "try_anyway = true in the [[release]], --try-anyway or rt.Record(try_anyway=True)"
+ANYWAY: Final = "record=rt.Record(try_anyway=True)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,7 +482,9 @@ def _without_intervals(
     except Refusal:
         return ""
     chance = min(likeliest(again[place][1].expected(people).replies) or 0.0 for place in places)
-    return f"interval=no (P(reply) up to {shown(chance)})" if chance >= LIKELY else ""
+    if chance < LIKELY:
+        return ""
+    return f"interval=no in the question, {again[places[0]][0].name} (P(reply) up to {shown(chance)})"
 
 
 def _smaller_cap(

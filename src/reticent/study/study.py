@@ -157,6 +157,7 @@ class Study(StudyTerms):
 
         return replace(self, _passing=None if share is None else read_passing(share))
 
+    @_current("study.plan")
     def plan(
         self,
         questions: Questions = (),
@@ -210,7 +211,7 @@ class Study(StudyTerms):
         prepared, size = preparation.settle_plan(of, questions, within, people, want)
         assumed = people is None and self.schema.person.people is None
         left, ledger = self._left_of_plan()
-        return plan_of(
+        made = plan_of(
             prepared,
             of.schema,
             size,
@@ -222,7 +223,9 @@ class Study(StudyTerms):
             want=want,
             source=self._file(),
         )
+        return replace(made, spare_delta=preparation.spare_delta(within, prepared.guarantee))
 
+    @_current("study.rehearse")
     def rehearse(
         self,
         questions: Questions,

@@ -12,10 +12,11 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import reticent as rt
 from reticent.data.schema import integer, real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric
-from reticent.outcome import Estimate
+from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.hypotheses import distance, kolmogorov
@@ -317,3 +318,26 @@ def test_long_and_short_arithmetic_agree() -> None:
     data = counted(np.random.default_rng(7).integers(-900, 900, 300))
     short = from_named(data, 1 << BITS, 400, 3)
     assert from_named(data, (1 << BITS) << 40, 400 << 40, 3 << 40) == short
+
+
+@pytest.mark.parametrize("question", ["test(x)", "test(x, centre=14, deviation=3)", "test(x, low=9, high=20)"])
+def test_values_outside_the_bounds_count_as_the_nearer_bound(question: str) -> None:
+    values = np.random.default_rng(5).integers(9, 21, 3_000)
+    outside = np.where(values == 20, 500, values)
+    declared = (None, None) if "low=" in question else (9, 20)
+    found = []
+    for column in (values, outside):
+        study = rt.study(
+            {"x": column},
+            adjacency="substitute",
+            columns={"x": rt.integer(*declared)},
+            budget=99,
+            rows_each=1,
+            override="a",
+        )
+        answer = study.release(question, epsilon=40, record=rt.Record(override="a"))[question]
+        assert "x is compared on steps of 1, values cut to [9, 20]" in answer.caveats
+        cell = next(iter(answer))
+        assert isinstance(cell.outcome, Reply)
+        found.append(cell.outcome.value.value)
+    assert found[0] == pytest.approx(found[1], abs=1e-3)

@@ -27,7 +27,8 @@ def likelier(certificate: CertificateRecord) -> list[str]:
         questions=len(certificate.answers),
         rows=certificate.guarantee.adjacency.rows,
     )
-    alone = ["interval=no"] if any(_RANKS.match(_clauses(one)[0]) for one in silent) else []
+    ranks = [text for one in silent if _RANKS.match(text := _clauses(one)[0])]
+    alone = [f"interval=no in the question, {ranks[0].removesuffix(')')}, interval=no)"] if ranks else []
     jointly = ["method=joint"] if any(SEPARATELY in one.caveats for one in silent) else []
     return [larger, *alone, *jointly, *helps]
 

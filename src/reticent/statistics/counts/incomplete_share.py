@@ -369,7 +369,7 @@ def _date_words(columns: tuple[str, ...], schema: Schema) -> str:
     """The form in which dates of these columns are read: others are all missing, and few people hide that."""
     stored = ((name, schema.stored.get(name)) for name in needed(schema, columns))
     forms = [
-        f"{name} is read like {column.calendar.example}"
+        f"{name} is read like {column.calendar.forms}"
         for name, column in stored
         if isinstance(column, Integer) and column.calendar is not None
     ]

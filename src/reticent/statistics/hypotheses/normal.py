@@ -243,7 +243,12 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     if abs(middle / unit) >= FARTHEST:
         raise QuestionError(f"{asked.column} lies too far from 0 for steps of {show(unit)}. Nothing was charged.")
     frame = _frame(asked, unit, middle, whole=isinstance(column, Integer))
-    query: Query = Tally(asked.column, edges=asked.edges) if asked.edges else OrderedValues(asked.column, unit)
+    within = _within(asked, setting)
+    query: Query = (
+        Tally(asked.column, edges=asked.edges)
+        if asked.edges
+        else OrderedValues(asked.column, unit, within=within if within is None or within[0] < within[1] else None)
+    )
     size = public_facts.public_size(PresentValues(asked.column), setting)
     moved = setting.schema.person.rows * (STEPS if size is not None else STEPS + 1)
     mechanism = Geometric(L1(Fraction(moved), setting.neighbours), epsilon)
@@ -251,7 +256,8 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     if asked.law is not None:
         law = f"the normal law of mean {show(asked.law.centre)} and deviation {show(asked.law.deviation)}"
     rows = setting.schema.person.rows
-    ends = f"on steps of {show(unit)}, and counts as at most {show(REACH * unit)} from {show(middle)}"
+    cut = (middle - REACH * unit, middle + REACH * unit) if within is None else within
+    ends = f"on steps of {show(unit)}, values cut to [{show(cut[0])}, {show(cut[1])}]"
     if asked.edges:
         ends = f"in {len(asked.edges) - 1} public bins"
     return HypothesisStep(
@@ -273,9 +279,8 @@ def _unit(asked: HypothesisTest, setting: Setting) -> Fraction:
         return (asked.edges[-1] - asked.edges[0]) / SPANS
     if asked.law is not None:
         found = _power_of_two(asked.law.deviation / FINE)
-    elif public_facts.bounded(asked.column, asked.low, asked.high, setting):
-        low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
-        found = _power_of_two((high - low) / SPANS)
+    elif (within := _within(asked, setting)) is not None:
+        found = _power_of_two((within[1] - within[0]) / SPANS)
     else:
         found = column.resolution if isinstance(column, Real) else Fraction(1)
     if found is None:
@@ -292,14 +297,19 @@ def _power_of_two(width: Fraction) -> Fraction:
     return found if found <= width else found / 2
 
 
+def _within(asked: HypothesisTest, setting: Setting) -> tuple[Fraction, Fraction] | None:
+    """Public bounds that values are cut to: those of the question, or of the column; None without any."""
+    if not public_facts.bounded(asked.column, asked.low, asked.high, setting):
+        return None
+    return public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+
+
 def _middle(asked: HypothesisTest, setting: Setting) -> Fraction:
     """Middle of the range in which the values are searched."""
     if asked.law is not None:
         return asked.law.centre
-    if not public_facts.bounded(asked.column, asked.low, asked.high, setting):
-        return Fraction(0)
-    low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
-    return (low + high) / 2
+    within = _within(asked, setting)
+    return Fraction(0) if within is None else (within[0] + within[1]) / 2
 
 
 def _frame(asked: HypothesisTest, unit: Fraction, middle: Fraction, *, whole: bool) -> ReadingGrid:

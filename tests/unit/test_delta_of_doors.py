@@ -1,0 +1,126 @@
+"""A delta is a probability at every door, and one that nothing spends is said to be left, not dropped in silence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.errors import Refusal
+from reticent.learning import LinearRegression, LogisticRegression
+from reticent.privacy.cost import Cost
+from reticent.privacy.loss import ApproxDP, PureDP
+from reticent.statistics.grammar import parse
+from tests.support.cli_kit import run
+
+ROWS = {"x": np.arange(400) % 40, "y": np.arange(400) % 7}
+COLUMNS: dict[str, Any] = {"x": rt.integer(0, 40), "y": rt.integer(0, 6)}
+RANGE = "δ must be a probability, above 0 and below 1, such as 1e-9, got {}"
+FILE = """[study]
+source = "t.csv"
+ledger = "t.ledger"
+[person]
+rows = "one_each"
+adjacency = "add_remove"
+[budget]
+epsilon = "9"
+[columns.x]
+kind = "integer"
+low = 0
+high = 40
+"""
+
+
+def _study(**more: Any) -> rt.Study:
+    return rt.study(ROWS, adjacency="add_remove", columns=COLUMNS, budget=9, rows_each=1, **more)
+
+
+DOORS: dict[str, Callable[[rt.Study, Any], object]] = {
+    "release": lambda study, delta: study.release("mean(x)", epsilon=1, delta=delta),
+    "plan": lambda study, delta: study.plan("mean(x)", epsilon=1, delta=delta),
+    "rehearse": lambda study, delta: study.rehearse("mean(x)", epsilon=1, delta=delta),
+    "audit": lambda study, delta: study.audit("mean(x)", epsilon=1, delta=delta),
+    "sql": lambda study, delta: study.sql("SELECT AVG(x) FROM study", epsilon=1, delta=delta),
+    "synthesize": lambda study, delta: study.synthesize("x", epsilon=1, delta=delta),
+    "synthesis_plan": lambda study, delta: study.synthesis_plan("x", epsilon=1, delta=delta),
+    "noisy_answers": lambda study, delta: study.noisy_answers(["x"], rho="0.1", answers=3, delta=delta),
+    "session_prices": lambda study, delta: study.session_prices(
+        questions=9, positives=1, width=0.1, people=99, delta=delta
+    ),
+    "linear": lambda study, delta: LinearRegression(epsilon=1, delta=delta).fit(*study.xy(["x"], "y")),
+    "logistic": lambda study, delta: LogisticRegression(epsilon=1, delta=delta).fit(*study.xy(["x"], "y")),
+    "model_plan": lambda study, delta: study.model_plan(LinearRegression(epsilon=1, delta=delta), ["x"], "y"),
+    "question": lambda _, delta: parse(f"median(x, method=M, delta={delta})"),
+    "budget": lambda _, delta: _study(delta=delta),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("delta", ["2", "1", "-0.1"])
+def test_a_delta_that_is_no_probability_is_refused_and_nothing_charged(door: str, delta: str) -> None:
+    study = _study()
+    with pytest.raises(Refusal, match=re.escape(RANGE.format(delta))):
+        DOORS[door](study, delta)
+    assert study.left() == PureDP(Fraction(9))
+
+
+def test_a_cost_made_by_hand_has_the_same_range() -> None:
+    with pytest.raises(Refusal, match="delta must be below 1"):
+        Cost(Fraction(1), delta=Fraction(2))
+
+
+def test_a_study_file_and_the_command_line_refuse_it_too(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n1\n2\n", "utf-8")
+    place = tmp_path / "t.toml"
+    place.write_text(FILE + '[[release]]\nname = "a"\nask = ["mean(x)"]\nepsilon = "1"\ndelta = "2"\n', "utf-8")
+    said = " ".join(run("check", str(place)).said.split())
+    assert RANGE.format(2) in said
+    place.write_text(FILE, "utf-8")
+    for verb in ("plan", "release"):
+        done = run(verb, str(place), "--ask", "mean(x)", "--epsilon", "1", "--delta", "2")
+        assert done.code != 0
+        assert RANGE.format(2) in " ".join(done.said.split())
+
+
+LEFT = "δ 1e-6 is not charged: nothing here spends a δ"
+
+
+def test_a_delta_that_nothing_spends_is_left_and_said_to_be(tmp_path: Path) -> None:
+    for budget in ({}, {"delta": "1e-5"}):
+        study = _study(**budget)
+        planned = study.plan("mean(x)", epsilon=1, delta="1e-6")
+        assert LEFT in " ".join(repr(planned).split())
+        assert planned.spare_delta == LEFT
+        released = study.release("mean(x)", epsilon=1, delta="1e-6")
+        assert LEFT in released.caveats
+        assert released.guarantee.loss == PureDP(Fraction(1))
+        assert LEFT in " ".join(repr(released).split())
+
+
+def test_a_delta_that_is_spent_has_no_such_note() -> None:
+    study = rt.study(ROWS, adjacency="substitute", columns=COLUMNS, budget=9, delta="1e-5", rows_each=1)
+    planned = study.plan("median(x, method=M)", epsilon=1, delta="1e-6", people=9_000)
+    assert isinstance(planned.guarantee.loss, ApproxDP)
+    assert not planned.spare_delta
+    assert "not charged" not in repr(planned)
+
+
+@pytest.mark.parametrize("call", ["release", "sql", "synthesize"])
+@pytest.mark.parametrize("option", [field.name for field in fields(rt.Record)])
+def test_what_a_record_keeps_is_told_to_stand_in_it(call: str, option: str) -> None:
+    study = _study()
+    with pytest.raises(rt.QuestionError, match=rf"record=rt\.Record\({option}="):
+        getattr(study, call)("SELECT AVG(x) FROM study" if call == "sql" else "x", epsilon=1, **{option: True})
+
+
+@pytest.mark.parametrize("call", ["plan", "rehearse"])
+def test_try_anyway_is_of_a_release_and_a_plan_says_so(call: str) -> None:
+    with pytest.raises(rt.QuestionError, match=r"record=rt\.Record\(try_anyway=True\)"):
+        getattr(_study(), call)("mean(x)", epsilon=1, try_anyway=True)
