@@ -97,7 +97,7 @@ def test_a_delta_that_nothing_spends_is_left_and_said_to_be(tmp_path: Path) -> N
         study = _study(**budget)
         planned = study.plan("mean(x)", epsilon=1, delta="1e-6")
         assert LEFT in " ".join(repr(planned).split())
-        assert planned.spare_delta == LEFT
+        assert planned.noted == (LEFT,)
         released = study.release("mean(x)", epsilon=1, delta="1e-6")
         assert LEFT in released.caveats
         assert released.guarantee.loss == PureDP(Fraction(1))
@@ -108,7 +108,7 @@ def test_a_delta_that_is_spent_has_no_such_note() -> None:
     study = rt.study(ROWS, adjacency="substitute", columns=COLUMNS, budget=9, delta="1e-5", rows_each=1)
     planned = study.plan("median(x, method=M)", epsilon=1, delta="1e-6", people=9_000)
     assert isinstance(planned.guarantee.loss, ApproxDP)
-    assert not planned.spare_delta
+    assert not planned.noted
     assert "not charged" not in repr(planned)
 
 
@@ -124,3 +124,23 @@ def test_what_a_record_keeps_is_told_to_stand_in_it(call: str, option: str) -> N
 def test_try_anyway_is_of_a_release_and_a_plan_says_so(call: str) -> None:
     with pytest.raises(rt.QuestionError, match=r"record=rt\.Record\(try_anyway=True\)"):
         getattr(_study(), call)("mean(x)", epsilon=1, try_anyway=True)
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("regress(y ~ x * z)", "y ~ x * z fits x * z without x and z: with them it is regress(y ~ x + z + x * z)"),
+        ("regress(y ~ x + x * z)", "y ~ x + x * z fits x * z without z: with them it is regress(y ~ z + x + x * z)"),
+        ("regress(y ~ x + z + x * z)", ""),
+        ("regress(y ~ x + z)", ""),
+    ],
+)
+def test_a_product_without_its_columns_is_told_by_plan_and_release(question: str, note: str) -> None:
+    rows = {**ROWS, "z": np.arange(400) % 11}
+    study = rt.study(
+        rows, adjacency="substitute", columns={**COLUMNS, "z": rt.integer(0, 10)}, budget=99, rows_each=1, override="a"
+    )
+    assert study.plan(question, epsilon=9, people=400).noted == ((note,) if note else ())
+    record = rt.Record(override="a", try_anyway=True)
+    told = study.release(question, epsilon=40, record=record).caveats
+    assert [text for text in told if " fits " in text] == ([note] if note else [])

@@ -264,7 +264,7 @@ def test_spent_and_budget_are_read_from_their_own_losses() -> None:
     assert told.spent is not None
     assert told.budget is not None
     assert [round(after.factor, 2) for _, after in (told.spent, told.budget)] == [3.32, 20.09]
-    assert told.lines()[-2].endswith("so far (ε 1.2): 3.33. If all of ε 3 is spent: 20.1.")
+    assert told.lines()[-2].endswith("by the time of this release (ε 1.2): 3.33. If all of ε 3 is spent: 20.1.")
 
 
 def test_what_is_asked_is_refused_where_it_has_no_meaning() -> None:

@@ -387,3 +387,23 @@ def test_a_label_has_its_unit_once_and_no_marks_of_a_parser(column: str, label: 
     shown = [text.get_text() for text in drawing.figure_of(panels_of(answers, columns)).findobj(Text)]
     assert any(text.endswith("price (€)") for text in shown)
     assert not any("(€) (€)" in text or "`" in text for text in shown)
+
+
+def test_the_title_of_every_panel_ends_within_the_figure() -> None:
+    from matplotlib.text import Text
+
+    long = "test(temp_max ~ weather, among=rain sun fog snow)"
+    parts = ("difference of means of rain and sun", "statistic", "p-value")
+    other = one("mean(cost_of_all_wards_and_of_each_day)", reply(3.0))
+    drawn = figure(made(Answer(long, tuple(Cell((("test", what),), reply(34.55)) for what in parts)), other))
+    drawn.draw_without_rendering()
+    titles = [one for one in drawn.findobj(Text) if isinstance(one, Text) and one.get_text().startswith("test(")]
+    assert len(titles) == 1
+    assert "p-value" in titles[0].get_text()
+    assert titles[0].get_window_extent().x1 <= drawn.bbox.x1
+
+
+def test_a_cell_prints_like_the_line_of_its_answer() -> None:
+    cell = Cell((("ward", "a"),), reply(3.0))
+    assert str(cell) == "ward a: 3 (95 % 2 to 4)"
+    assert str(Cell((), NO_REPLY)) == "no reply"

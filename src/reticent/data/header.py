@@ -75,6 +75,11 @@ def check_form(names: Sequence[str], where: str, encoding: str) -> None:
         )
     if any("\x00" in name for name in names):
         raise SpecError(f"The header of {where} is not text. Is it a CSV file?")
+    if any("\x80" <= sign <= "\x9f" for name in names for sign in name):  # no letter, in whatever encoding
+        raise SpecError(
+            f"The header of {where} is not {encoding.upper()} text. Most likely it is windows-1252, or UTF-8: "
+            '[study] encoding = "windows-1252", init --encoding windows-1252. No row was read.'
+        )
     check_plain_names(names, f"The header of {where}")
 
 

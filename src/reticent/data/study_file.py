@@ -114,7 +114,7 @@ def read_spec(path: str | Path) -> Spec:
     """
     path = Path(path)
     try:
-        tables = tomllib.loads(path.read_text("utf-8"), parse_float=Decimal)
+        tables = tomllib.loads(path.read_text("utf-8-sig"), parse_float=Decimal)
     except FileNotFoundError:
         raise SpecError(f"There is no study file {path.name}. Write one with: reticent init FILE") from None
     except (OSError, UnicodeDecodeError):
@@ -136,11 +136,36 @@ def read_spec(path: str | Path) -> Spec:
         raise SpecError(f"{path.name} is nested too deeply.") from None
 
 
+LONGEST_LINE: Final = 200
+
+
+CURLY: Final = "“”„«»‘’"
+
+
+OF_TOML: Final = re.compile(r"\[|[\w.\"-]+\s*=")
+
+
 def _toml_hint(path: Path, error: str) -> str:
-    """A hint for a line that is no TOML: a date of another spelling, a name or a text without quotes."""
+    """A hint for a line that is no TOML, with the line if it is of a study file and holds no password."""
     found = re.search(r"at line ([0-9]+)", error)
-    lines = path.read_text("utf-8").split("\n")
+    lines = path.read_text("utf-8-sig").split("\n")
     line = lines[int(found[1]) - 1].strip() if found and int(found[1]) <= len(lines) else ""
+    shown = f" The line: {line}" if len(line) <= LONGEST_LINE and OF_TOML.match(line) and "://" not in line else ""
+    return f"{shown}{'.' if shown else ''}{_meant(line, error)}"
+
+
+def _meant(line: str, error: str) -> str:
+    """How a line that is no TOML is written, where that is known; else an empty text."""
+    if "twice" in error:
+        return " This table stands in the file already: keep one, with all of its lines."
+    if "overwrite" in error:
+        return " This name stands in its table already: keep one of the two lines."
+    if any(quote in line for quote in CURLY):
+        return ' Texts stand in straight quotes: "…".'
+    if pair := re.fullmatch(r"([A-Za-z_]+)\s*=\s*(-?\d+),(\d+)", line):
+        return f" A decimal number has a point, and no sign between thousands: {pair[1]} = {pair[2]}.{pair[3]}."
+    if line.count('"') % 2 and "Illegal character" in error:
+        return " A quote is missing: a text ends with the sign it begins with."
     if expression_text.DATE_OTHERWISE.search(line):
         return " A date is written 2024-02-29, without quotes."
     if name := re.fullmatch(r"\[((?:tables\.\w+\.)?columns)\.([^\"'\]]+)\]", line):

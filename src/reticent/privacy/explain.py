@@ -451,7 +451,9 @@ def _others(told: Meaning) -> str:
     so_far = in_all = ""
     if told.spent is not None:
         loss, after = told.spent
-        so_far = f" With everything this study has released so far ({words(loss)}): {_factor(after)}."
+        so_far = (
+            f" With everything this study had released by the time of this release ({words(loss)}): {_factor(after)}."
+        )
     if told.budget is not None:
         loss, after = told.budget
         in_all = f" If all of {words(loss)} is spent: {_factor(after)}."

@@ -86,6 +86,10 @@ class Cell:
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
 
+    def __str__(self) -> str:
+        """``north: 2.79 (95 % 2.61 to 2.97)``, as the line of its answer says it."""
+        return ": ".join(filter(None, (label_words(self), on_a_line(self))))
+
     @property
     def as_it_is(self) -> bool:
         """True if it has no interval: the statistic of a test, its p-value, a coefficient that was bought without."""

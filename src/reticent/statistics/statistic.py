@@ -180,6 +180,11 @@ class Statistic(ABC):
         return False
 
     @property
+    def note(self) -> str:
+        """Words on what the question leaves out, for its plan and its release; empty where nothing is to be said."""
+        return ""
+
+    @property
     def takes_delta(self) -> bool:
         """True if a delta, where one is named, buys a better answer."""
         return self.spends_delta

@@ -39,7 +39,7 @@ def more_problems(path: Path, extensions: Sequence[ModuleType] = ()) -> tuple[st
         In the words that they have in a file that can be opened.
     """
     try:
-        tables = tomllib.loads(path.read_text("utf-8"))
+        tables = tomllib.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return ()
     return (*_of_questions(tables, extensions), *_of_header(tables, path.resolve().parent))

@@ -99,7 +99,7 @@ class Plan:
     rows_assumed: bool = False
     passing_assumed: bool = False
     of_persons: str = ""  # sentences of the footnote, which a plan that is read again has, too
-    spare_delta: str = ""  # a note, where a delta was given that nothing spends
+    noted: tuple[str, ...] = ()  # on what was asked, as the release says it
 
     def __post_init__(self) -> None:
         if self._schema is not None:
@@ -264,7 +264,7 @@ class Plan:
         if self.assumed and self.guarantee.adjacency.kind == "substitute":
             text += " The number of people is public here: people=… plans for it."
         text += self.of_persons
-        text += f" {self.spare_delta}." if self.spare_delta else ""
+        text += "".join(f" {note}." for note in self.noted)
         if self.seconds is not None:
             text += f" Once asked for, it takes roughly {self.seconds:.1g} s of one processor"
             text += f"{self._room()}, beside start-up."
@@ -303,7 +303,7 @@ class Plan:
             self.rows_assumed,
             self.passing_assumed,
             self.of_persons,
-            self.spare_delta,
+            self.noted,
         )
 
     def __repr__(self) -> str:

@@ -22,7 +22,6 @@ from reticent.data.schema import Integer, Person, Real, Schema
 from reticent.errors import QuestionError, Refusal, warn
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.cost import Cost, Written
-from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import about, show
 from reticent.statistics.context import Step
@@ -186,7 +185,8 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
         Its guarantee is derived from the steps.
     """
     made = _of_persons(study, questions, within, units)
-    made = _noting(_noting(made, spare_delta(within, made.guarantee)), study.schema.person.nobodys)
+    for note in (*public_notes(within, made), study.schema.person.nobodys):
+        made = _noting(made, note)
     if not (unit := study.schema.person.unit):
         return made
     note = f"one person of the guarantee, of the cap and of the caveats is one {unit}, with all who belong to it"
@@ -197,11 +197,12 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
     return _noting(made, note)
 
 
-def spare_delta(within: Cost, guarantee: Guarantee) -> str:
-    """The note on a delta that was given and that no part spends; empty where one does."""
-    if within.delta is None or epsilon_delta(guarantee.loss)[1]:
-        return ""
-    return f"δ {about(within.delta)} is not charged: nothing here spends a δ"
+def public_notes(within: Cost, made: PreparedRelease) -> tuple[str, ...]:
+    """Notes on what was asked: a delta that no part spends, and products without the columns they are made of."""
+    found = [note for item in made.asked if (note := item.statistic.note)]
+    if within.delta is not None and not epsilon_delta(made.guarantee.loss)[1]:
+        found.append(f"δ {about(within.delta)} is not charged: nothing here spends a δ")
+    return tuple(dict.fromkeys(found))
 
 
 def _noting(made: PreparedRelease, note: str) -> PreparedRelease:

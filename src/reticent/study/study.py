@@ -223,7 +223,7 @@ class Study(StudyTerms):
             want=want,
             source=self._file(),
         )
-        return replace(made, spare_delta=preparation.spare_delta(within, prepared.guarantee))
+        return replace(made, noted=preparation.public_notes(within, prepared))
 
     @_current("study.rehearse")
     def rehearse(

@@ -74,7 +74,7 @@ def read(path: str | Path) -> Design | Questionnaire:
     try:
         if where.stat().st_size > LARGEST:
             raise SpecError(f"{where.name} is no design file: too long")
-        fields = tomllib.loads(where.read_text("utf-8"))
+        fields = tomllib.loads(where.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError):
         raise SpecError(f"{where.name} cannot be read") from None
     except tomllib.TOMLDecodeError:

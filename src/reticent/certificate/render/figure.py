@@ -26,7 +26,6 @@ from reticent.certificate.render.panels import (
     MOST_ARMS,
     Panel,
     PanelScale,
-    cut,
     drawable,
     edges_of,
     noise_ends,
@@ -57,7 +56,6 @@ SHADES: Final = 32  # of a map: more would be drawn as pixels
 ROOM: Final = 84  # characters below an axis
 DIGITS: Final = 1.4  # a digit of a date is so many times as wide as a letter of a word
 SMALL_ROOM: Final = 30  # below one of three beside each other
-TITLE: Final = 76  # characters
 WHOLE_NUMBER: Final = re.compile(r"-?\d{1,9}")
 WRITTEN: Final = 16  # columns of a map whose numbers are written into it
 
@@ -175,10 +173,9 @@ def bar(cell: Cell, span: tuple[float, float] | None = None) -> IntervalBar | No
 
 
 def _titled(axes: Axes, panel: Panel) -> None:
-    title = f"{cut(panel.title, TITLE - len(panel.note))}   ({panel.note})" if panel.note else panel.title
-    if title.strip():
+    if panel.heading.strip():
         axes.set_title(
-            title, loc="left", fontsize=9, color=INK, pad=4 if panel.density is None else 9, parse_math=False
+            panel.heading, loc="left", fontsize=9, color=INK, pad=4 if panel.density is None else 9, parse_math=False
         )
     quiet(axes)
     axes.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from reticent.synthesis.density import Density
 
 Form: TypeAlias = Literal["strip", "bars", "multiples", "map", "density"]
+TITLE: Final = 76  # characters
+TITLE_LINE: Final = 60  # characters of a title beside the names of rows
 MOST_ROWS: Final = 60
 MOST_BARS: Final = 1000
 MOST_MULTIPLES: Final = 12
@@ -91,6 +93,12 @@ class Panel:
         object.__setattr__(self, "scale", replace(self.scale, label=self.scale.label.replace("`", "")))
 
     @property
+    def heading(self) -> str:
+        """The title with its note, on as many lines as fit the width of a figure."""
+        text = f"{cut(self.title, TITLE - len(self.note))}   ({self.note})" if self.note else self.title
+        return text if len(text) <= TITLE_LINE else textwrap.fill(text, TITLE_LINE)
+
+    @property
     def height(self) -> float:
         """Inches, title and ticks included."""
         match self.form:
@@ -99,6 +107,7 @@ class Panel:
                     0.27
                     + 0.24 * max(len(self.cells), 1)
                     + 0.2 * bool(self.title.strip())
+                    + 0.15 * self.heading.count("\n")
                     + 0.17 * (bool(self.scale.label) and any(map(drawable, self.cells)))
                 )
             case "bars":

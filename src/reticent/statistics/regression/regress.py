@@ -154,6 +154,19 @@ class Regression(Statistic):
     def takes_delta(self) -> bool:
         return self.spends_delta or self.method in ("auto", "least_squares", "robust", "adassp")
 
+    @property
+    def note(self) -> str:
+        """Words on products whose columns have no coefficient by themselves; elsewhere that is another formula."""
+        products = [(name, name.split(" * ")) for name in self.on if " * " in name and "(" not in name]
+        left = {name: [part for part in parts if part not in self.on] for name, parts in products}
+        alone = [name for name, parts in left.items() if parts]
+        if not alone:
+            return ""
+        terms = dict.fromkeys((*(part for name in self.on for part in left.get(name, ())), *self.on))
+        mains = " and ".join(dict.fromkeys(part for name in alone for part in left[name]))
+        whole = Formula(self.y, tuple(terms), self.intercept)
+        return f"{self.formula} fits {' and '.join(alone)} without {mains}: with them it is regress({whole})"
+
     def estimand(self, setting: Setting) -> str:
         return f"coefficients of {self.formula} in the population{kept('row', setting.schema.person)}"
 
