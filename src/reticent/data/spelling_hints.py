@@ -71,6 +71,14 @@ LINE: Final = re.compile(rf"(?:\[(?:study|person|budget|engine)\] )?\b({'|'.join
 PAIR: Final = re.compile(r'("[^"]*"|\w+) = ')
 INLINE: Final = re.compile(r"\{ \w+ = [^{}]* \}")
 NAMED: Final = re.compile(rf"\[(?:study|person|budget)\] (?:and )?({'|'.join(KEYS)})\b")
+HABITS: Final = (  # of formulas, of other tools and of SQL
+    (re.compile(r"\b(regress|test)\(\s*(\w+)\s*,\s*(\w+)\s*(?=[,)])"), r"\1(\2 ~ \3"),
+    (re.compile(r"\b(\w+)\s*(?:\^|\*\*)\s*2\b"), r"\1 * \1"),
+    (re.compile(r"\b(log|sqrt|exp|abs) (\w+)"), r"\1(\2)"),
+    (re.compile(r"\bedges=0-(\d+)0(?=[,)])"), r"edges=0:\g<1>0:\g<1>"),
+    (re.compile(r"\) (?:per|group(?:ed)? by) (?=[\w`])"), ") by "),
+    (re.compile(r"\bwith total$"), "with totals"),
+)
 CHARGED: Final = " Nothing was charged."
 
 
@@ -101,6 +109,14 @@ def hinted(said: str, texts: Sequence[str], names: Collection[str]) -> str:
     if not said.endswith(CHARGED):
         return said + "".join(hints)
     return said.removesuffix(CHARGED) + "".join(hints) + CHARGED
+
+
+def otherwise(text: str) -> str:
+    """The question that a text of another tool most likely means; empty where it is written as it should be."""
+    meant = text
+    for pattern, written in HABITS:
+        meant = pattern.sub(written, meant)
+    return "" if meant == text else meant
 
 
 def in_python(said: str) -> str:

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import attrs
 
 from reticent.data.schema import Integer, Person, Real, Schema
-from reticent.errors import QuestionError, Refusal, warn
+from reticent.data.spelling_hints import CHARGED, otherwise
+from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.cost import Cost, Written
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import about, show
 from reticent.statistics.context import Step
+from reticent.statistics.grammar import parse
 from reticent.statistics.public_facts import remedies_of
 from reticent.statistics.replies import LIKELY, Replies, hopeless, shown
 from reticent.statistics.replies import most as likeliest
@@ -89,7 +91,27 @@ def read_questions(study: StudyTerms, questions: Questions) -> tuple[Ask, ...]:
 
         return KeyFolder(study.spec.folder, study._place, tuple(study._further_places().values()))
 
-    return understand(questions, study.schema, study._groups, study.extensions, folder)
+    try:
+        return understand(questions, study.schema, study._groups, study.extensions, folder)
+    except (QuestionError, PublicParameterError) as refused:
+        listed = questions if isinstance(questions, Sequence) and not isinstance(questions, str) else [questions]
+        texts = [one for one in listed if isinstance(one, str)]
+        meant = [f" Perhaps: {text}." for one in texts if (text := _readable(one))]
+        if meant:
+            refused.args = (f"{str(refused).removesuffix(CHARGED)}{''.join(meant)}", *refused.args[1:])
+        raise
+
+
+def _readable(text: str) -> str:
+    """The question that a text of another tool means, where that can be read; else an empty text."""
+    meant = otherwise(text)
+    if not meant:
+        return ""
+    try:
+        parse(meant)
+    except Refusal:
+        return ""
+    return meant
 
 
 def ask_for_widths(

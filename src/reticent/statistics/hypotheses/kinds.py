@@ -55,10 +55,7 @@ def test(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Step:
         Before rows are read: where the columns do not suit the kind, and what has to be declared.
     """
     if setting.keys is not None:
-        raise QuestionError(
-            f"{asked.name} has its groups in the formula and is not asked by {setting.keys.column}. "
-            "Nothing was charged."
-        )
+        raise QuestionError(f"{asked.name} takes no by: its groups stand in the formula. Nothing was charged.")
     kind = kind_of(asked, setting)
     for option, kinds in USED.items():
         if kind not in kinds and getattr(asked, option) not in (None, ()):
