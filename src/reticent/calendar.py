@@ -116,7 +116,7 @@ class Calendar:
 
     @property
     def forms(self) -> str:
-        """That day in every form in which a cell may spell it, in words."""
+        """Every form in which a cell may spell the last day of 2024, in words."""
         offset = [f"{TIME}Z", f"{TIME}+01:00"] if self.zone else []
         others = [] if self.format else [TIME, *offset]
         return " or ".join((self.example, *others))

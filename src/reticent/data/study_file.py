@@ -155,7 +155,7 @@ def _toml_hint(path: Path, error: str) -> str:
 
 
 def _meant(line: str, error: str) -> str:
-    """How a line that is no TOML is written, where that is known; else an empty text."""
+    """Spelling of a line that is no TOML, where it is known; else an empty text."""
     if "twice" in error:
         return " This table stands in the file already: keep one, with all of its lines."
     if "overwrite" in error:

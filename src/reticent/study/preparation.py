@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import attrs
 
 from reticent.data.schema import Integer, Person, Real, Schema
-from reticent.data.spelling_hints import CHARGED, otherwise
+from reticent.data.spelling_hints import CHARGED, hinted, otherwise
 from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.cost import Cost, Written
@@ -239,8 +239,6 @@ def _of_persons(study: StudyTerms, questions: Questions, within: Cost, units: in
     try:
         return _settled(study, questions, within, units)
     except QuestionError as refused:
-        from reticent.data.spelling_hints import hinted
-
         texts = [str(one) for one in questions] if isinstance(questions, Sequence) else []
         refused.args = (hinted(str(refused), texts, study.schema.cells),)
         raise

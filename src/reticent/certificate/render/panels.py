@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Form: TypeAlias = Literal["strip", "bars", "multiples", "map", "density"]
 TITLE: Final = 76  # characters
-TITLE_LINE: Final = 60  # characters of a title beside the names of rows
+TITLE_LINE: Final = 72  # characters of a title beside the names of rows
 MOST_ROWS: Final = 60
 MOST_BARS: Final = 1000
 MOST_MULTIPLES: Final = 12
