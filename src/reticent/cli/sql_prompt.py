@@ -110,7 +110,6 @@ class SqlConversation:
         self._tell(told, shown[0] if shown else "No cost is set: .epsilon 0.5")
 
     def _left(self) -> Loss:
-
         place = self.study.spec.ledger
         return Ledger.open(place).left() if place and ledger_at(place) else self.study.spec.budget.loss
 

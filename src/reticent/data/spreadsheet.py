@@ -68,7 +68,6 @@ class Spreadsheet:
         return str(self.parts.path)
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-
         with zipfile.ZipFile(self.parts.path) as package:
             texts = Texts.of(package, self.parts.texts) if names else []
             rows = SheetRows(self.parts, texts, [self.header.index(name) for name in names], self.form)

@@ -844,7 +844,6 @@ def _probe_rows() -> dict[str, object]:
 
 
 def _probe_queries() -> list[Query]:
-
     keys, few = Keys("g", ("b", "a", "B", "c"), 1), Keys("g", ("a", "B", "b"), 2)
     grid = grid_by_width(Fraction(-3, 2), Fraction(3))
     return [

@@ -277,7 +277,6 @@ class PaidSession(Generic[T]):
         self._ended.append((receipt, made.digest))
 
     def _certified(self) -> Certificate:
-
         plan, size = self._plan, self._size
         of_round, of_answer = self._first
         assert self._receipt is not None

@@ -159,7 +159,6 @@ def _ledger(place: str, spec: Spec) -> Iterator[Diagnosis]:
 
 
 def _new_ledger(source: str, place: str, name: str) -> Diagnosis:
-
     try:
         refuse_new_ledger(source_at(identity_of(source)), place)
     except SpecError:  # the source has its own finding
@@ -194,7 +193,6 @@ def _now() -> datetime:
 
 
 def _claim(place: str, ledger: Ledger) -> Iterator[Diagnosis]:
-
     try:
         source = source_at(identity_of(place))
         if not claimed_by(source, ledger):

@@ -80,7 +80,6 @@ class KeyFolder:
             raise QuestionError(f"{place} cannot be read. Nothing was charged.") from None
 
     def _refuse_private(self, file: Path) -> None:
-
         main = [source_at(identity_of(self.place))] if self.place else []
         refuse_public({f"The file of keys {file.name}": file}, [*main, *self.further])
 

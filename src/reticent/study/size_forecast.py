@@ -119,7 +119,6 @@ def room_of(limits: Limits) -> int:
 
 
 def _size_and_rows(study: Study) -> tuple[int, int] | None:
-
     path = study._file()
     if path is None or not is_there(path) or (kind := kind_of(path)) not in (*TEXT, "parquet"):
         return None
