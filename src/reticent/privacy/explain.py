@@ -487,13 +487,24 @@ def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
     str
         The line.
     """
-    epsilon, delta = epsilon_delta(loss)
+    epsilon, _ = epsilon_delta(loss)
     seen = odds(epsilon, prior)
-    believed = "that you took part" if adjacency.kind == "add_remove" else "about your record"
-    failure = "" if delta == 0 else f" (apart from a failure chance of {chance(delta)})"
     before, least, most = one_in(prior), one_in_least(seen.low), one_in_most(seen.high)
     if "%" in f"{before}{least}{most}":  # one form for all three
         before, least, most = f"{100 * prior:.4g} % likely", percent_least(seen.low), percent_most(seen.high)
+    return _line(loss, adjacency, before, least, most)
+
+
+def former_sentence(loss: Loss, adjacency: Adjacency) -> str:
+    """The line as files of 0.1.0 have it: each chance in a form of its own."""
+    seen = odds(epsilon_delta(loss)[0], 0.1)
+    return _line(loss, adjacency, one_in(0.1), one_in_least(seen.low), one_in_most(seen.high))
+
+
+def _line(loss: Loss, adjacency: Adjacency, before: str, least: str, most: str) -> str:
+    delta = epsilon_delta(loss)[1]
+    believed = "that you took part" if adjacency.kind == "add_remove" else "about your record"
+    failure = "" if delta == 0 else f" (apart from a failure chance of {chance(delta)})"
     return (
         f"{words(loss)}, {adjacency.words()}. Someone who thought it {before} {believed} could end between "
         f"{least} and {most}{failure}."

@@ -17,7 +17,7 @@ from typing import Any, Final
 from reticent.errors import CheckError, PublicParameterError, ReticentError, SpecError
 from reticent.mechanisms.registry import axiom_again
 from reticent.privacy import serialization as trees
-from reticent.privacy.explain import sentence
+from reticent.privacy.explain import former_sentence, sentence
 from reticent.privacy.rederivation import rederive
 from reticent.survey.description import say
 from reticent.survey.design import Design
@@ -106,7 +106,8 @@ def _proof(one: dict[str, Any], design: Design, name: str) -> RecordCheck:
         tree = trees.from_json(one[name])
         loss = rederive(tree, axiom_again)
         own = tree == design.guarantee if name == "guarantee" else design.guarantee in tree.parts
-        said = name != "guarantee" or one["protects"] == sentence(loss, tree.adjacency)
+        lines = [line(loss, tree.adjacency) for line in (sentence, former_sentence)]
+        said = name != "guarantee" or one["protects"] in lines
     except (KeyError, TypeError, ReticentError):
         return RecordCheck(name, False, "the guarantee does not follow from its parts")
     if not own or not said:

@@ -118,7 +118,7 @@ def test_what_cannot_be_asked_is_refused_in_words(text: str, words: str) -> None
 
 
 def test_a_test_is_not_asked_by_group() -> None:
-    with pytest.raises(QuestionError, match="groups in the formula"):
+    with pytest.raises(QuestionError, match="takes no by: its groups stand in the formula"):
         settle(
             understand(["test(income ~ sex) by edu"], setting().schema),
             Cost.read("1", None, None),
