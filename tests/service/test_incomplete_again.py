@@ -229,3 +229,25 @@ def test_a_complete_column_takes_no_part_in_a_share() -> None:
     asked = study(snapshot="", columns={**NUMBERS, "site": rt.category(["a", "b", "c"], complete=True)})
     names = [line.name for line in asked.plan(["sum(price)", "incomplete(site, price)"], epsilon="2").lines]
     assert names == ["sum(price)", "incomplete(site, price)"]
+
+
+def test_the_share_with_the_least_wide_interval_is_shown(tmp_path: Path) -> None:
+    """A vague share that cells tell free had hidden a better one, of an earlier release or of the same."""
+    made = np.random.default_rng(1)
+    letters = [None if odd < 0.1 else "abc"[int(3 * at)] for odd, at in made.random((3_000, 2))]
+    values = np.where(made.random(3_000) < 0.03, np.nan, 100 * made.random(3_000))
+    one = rt.study(
+        {"g": letters, "x": values},
+        adjacency="substitute",
+        columns={"g": rt.category(["a", "b", "c"]), "x": rt.real(0, 100)},
+        budget=10,
+        snapshot="2026-11",
+        ledger=tmp_path / "shares.ledger",
+    )
+    (first,) = one.release(["incomplete(g)"], epsilon=2).answers
+    share = one.release(["count by g"], epsilon="0.01").answers[0].incomplete
+    assert share is not None
+    assert (share.outcome, share.origin) == (first.outcome, "r-0001")
+    asked, cells = one.release(["incomplete(x)", "histogram(x, edges=0:100:1)"], epsilon="0.3").answers
+    assert cells.incomplete is not None
+    assert cells.incomplete.outcome == asked.outcome

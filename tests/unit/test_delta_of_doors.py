@@ -104,6 +104,12 @@ def test_a_delta_that_nothing_spends_is_left_and_said_to_be(tmp_path: Path) -> N
         assert LEFT in " ".join(repr(released).split())
 
 
+def test_a_delta_of_a_question_that_nothing_spends_is_said_to_be_left() -> None:
+    asked = "regress(y ~ x, delta=1e-6)"
+    assert LEFT in _study().plan(asked, epsilon=1).noted
+    assert LEFT in _study().release(asked, epsilon=1).caveats
+
+
 def test_a_delta_that_is_spent_has_no_such_note() -> None:
     study = rt.study(ROWS, adjacency="substitute", columns=COLUMNS, budget=9, delta="1e-5", rows_each=1)
     planned = study.plan("median(x, method=M)", epsilon=1, delta="1e-6", people=9_000)

@@ -10,7 +10,8 @@ would be known to no better than one row in ten. Public facts decide that, and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, repeat
@@ -169,18 +170,25 @@ class ReleaseShares:
         return found if self.snapshot is None or found.origin else self.snapshot.marked(found)
 
     def _told(self, columns: Columns, answers: Sequence[Answer], told: Sequence[Answer]) -> IncompleteRows:
+        """The share with the least wide interval of those that were released; every width is public."""
         if columns in self.left_out:
             return IncompleteRows(columns, None)
+        return min(self._all_told(columns, answers, told), key=_width)
+
+    def _all_told(
+        self, columns: Columns, answers: Sequence[Answer], told: Sequence[Answer]
+    ) -> Iterator[IncompleteRows]:
+        """The share of an earlier release, the free one, the one that was bought, and the one that was asked for."""
         earlier = self._earlier(columns)
         if earlier is not None:
-            return earlier
+            yield earlier
         rows = self.rows.of(answers)
         complete = self._complete(columns, answers)
         if complete is not None and rows is not None:
-            return share_by_count(columns, complete, rows, float(self.rows.noise or 0))
-        bought = [*zip((step.columns for step in self.steps), told, strict=True)]
-        asked_for = [*zip(self.asked_for, answers, strict=False)]
-        return IncompleteRows(columns, next(found.outcome for of, found in (*bought, *asked_for) if of == columns))
+            yield share_by_count(columns, complete, rows, float(self.rows.noise or 0))
+        bought = zip((step.columns for step in self.steps), told, strict=True)
+        asked_for = zip(self.asked_for, answers, strict=False)
+        yield from (IncompleteRows(columns, found.outcome) for of, found in (*bought, *asked_for) if of == columns)
 
     def _complete(self, columns: Columns, answers: Sequence[Answer]) -> ValueCount | None:
         """The least noisy number of rows that lack nothing of these columns, where an answer tells one."""
@@ -196,6 +204,11 @@ class ReleaseShares:
         told = () if idle(share.outcome) else (self._words(share, answers),)
         caveats = (*answer.caveats, *told)
         return replace(answer, estimand=estimand, incomplete=share, caveats=caveats)
+
+
+def _width(share: IncompleteRows) -> float:
+    """Length of the interval of a share; infinite where there is none."""
+    return share.outcome.value.high - share.outcome.value.low if isinstance(share.outcome, Reply) else math.inf
 
 
 def place_of_count(asked: Sequence[Ask]) -> int | None:
@@ -298,8 +311,7 @@ def beside(
     number = ReleaseRowCount(public_rows(schema, units), place, rows or Fraction(0))
     tellers = tuple(at for at, item in enumerate(asked) if columns[at] and counts_complete(item, schema))
     asked_for = _asked_for(asked, schema)
-    fresh = {*asked_for, *(columns[at] for at in tellers if number.known)}
-    shown_again = tuple(known.share(of) for of in dict.fromkeys(columns) if of and of not in fresh)
+    shown_again = tuple(known.share(of) for of in dict.fromkeys(columns) if of and of not in asked_for)
     return (
         ReleaseShares(
             schema,

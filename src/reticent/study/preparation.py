@@ -225,8 +225,10 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
 def public_notes(within: Cost, made: PreparedRelease) -> tuple[str, ...]:
     """Notes on what was asked: a delta that no part spends, and products without the columns they are made of."""
     found = [note for item in made.asked if (note := item.statistic.note)]
-    if within.delta is not None and not epsilon_delta(made.guarantee.loss)[1]:
-        found.append(f"δ {about(within.delta)} is not charged: nothing here spends a δ")
+    named = (within.delta, *(item.delta for item in made.asked))
+    delta = next((one for one in named if one is not None), None)
+    if delta is not None and not epsilon_delta(made.guarantee.loss)[1]:
+        found.append(f"δ {about(delta)} is not charged: nothing here spends a δ")
     return tuple(dict.fromkeys(found))
 
 

@@ -28,6 +28,7 @@ Steps: TypeAlias = Mapping[str, int | Fraction]  # of columns of dates the secon
 NARROW = Fraction(1, 1 << 40)  # of the range of a real column: the width of an atom
 MOST = 1 << 20  # cells along one axis: seconds of arithmetic with fractions
 EDGE = 200  # bytes of an edge, about
+MOST_UNITS = 58  # bits of the bounds in the unit that values are read in: an integer of 64 bits holds them
 ROUNDED = 1e-9  # of a number of steps: what rounding may put it off by
 
 
@@ -146,6 +147,21 @@ class Axis:
         found.setflags(write=False)
         return found
 
+    def unit(self, width: Fraction, bits: int) -> Fraction:
+        """A power of two about 2^-bits of a width, and at least so large that the bounds are below 2^60 units.
+
+        Parameters
+        ----------
+        width : Fraction
+        bits : int
+
+        Returns
+        -------
+        Fraction
+        """
+        far = max(abs(self.edges[0]), abs(self.edges[-1]))
+        return Fraction(2) ** max(_binade(width) - bits, _binade(far) - MOST_UNITS)
+
     def upto(self, points: ArrayLike) -> Floats:
         """Measure of the values <= each point; of an atom all of its cell."""
         values = np.asarray(points, np.float64)
@@ -215,10 +231,11 @@ class Axis:
         if self.resolution is None:
             found: Floats = (self.cuts[:-1] + self.cuts[1:] - (1.0 if self.whole else 0.0)) / 2.0
             return found
-        steps = self.cuts / float(self.resolution)
-        place = np.clip(np.ceil(steps - 0.5), *self._multiples)
+        first, last = self._multiples
+        steps = np.array([float(edge / self.resolution - first) for edge in self.edges])  # none of them is far from 0
+        place = np.clip(np.ceil(steps - 0.5), 0, last - first)
         upto = place * steps - place**2 / 2.0  # the integral of the nearest multiple
-        return _fixed(float(self.resolution) * np.diff(upto) / np.diff(steps))
+        return _fixed(float(first * self.resolution) + float(self.resolution) * np.diff(upto) / np.diff(steps))
 
     def snapped(self, values: Floats) -> Floats:
         """The nearest multiple of the resolution within the bounds; values as they are without one."""
@@ -265,6 +282,7 @@ class Axis:
         assert self.resolution is not None
         found: Floats = (
             np.clip(place, *self._multiples) * float(self.resolution.numerator) / float(self.resolution.denominator)
+            + 0.0  # no negative zero
         )
         return found
 
@@ -380,6 +398,11 @@ def _declared(one: Axis, step: int | Fraction) -> Axis:
     if not isinstance(step, Fraction):
         return replace(one, step=step)
     return replace(one, resolution=step) if _has_multiple(one.edges[0], one.edges[-1], step) else one
+
+
+def _binade(number: Fraction) -> int:
+    """The power of two nearest to a number, from below or above; a low one of 0."""
+    return number.numerator.bit_length() - number.denominator.bit_length()
 
 
 def _before(steps: Floats) -> Floats:

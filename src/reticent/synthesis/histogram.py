@@ -247,10 +247,7 @@ def _even(one: Axis, cells: int) -> Axis:
 
 def unit_of(one: Axis) -> Fraction:
     """The public step values are read in: 1 for whole numbers, else a power of two about 2^-40 of the range."""
-    if one.whole:
-        return Fraction(1)
-    width = one.edges[-1] - one.edges[0]
-    return Fraction(2) ** (width.numerator.bit_length() - width.denominator.bit_length() - FINE)
+    return Fraction(1) if one.whole else one.unit(one.edges[-1] - one.edges[0], FINE)
 
 
 def projected(counts: Floats, total: float) -> Floats:

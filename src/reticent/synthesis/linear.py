@@ -193,11 +193,7 @@ class LinearDensity:
 
 def unit_of(one: Axis) -> Fraction:
     """The public unit in which a column is read: a power of two far below a cell, or 1 for whole numbers."""
-    if one.whole:
-        return Fraction(1)
-    width = (one.edges[-1] - one.edges[0]) / one.cells
-    power = width.numerator.bit_length() - width.denominator.bit_length() - FINE
-    return Fraction(2) ** power
+    return Fraction(1) if one.whole else one.unit((one.edges[-1] - one.edges[0]) / one.cells, FINE)
 
 
 def counted(axes: Sequence[Axis], records: Integers) -> Integers:

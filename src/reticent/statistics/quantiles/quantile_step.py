@@ -712,7 +712,7 @@ class QuantileStep:
         if heaped and not tied:
             found.append((HEAPED, *self._widths(size, squares, None, tied=True)))
         if self.cells.free:
-            return tuple(found)
+            return (*found, (shapes.FREE.name, *self._widths(size, squares, shapes.FREE, tied=False)))
         typical = shapes.TYPICAL
         found.append((typical.name, *self._widths(size, squares, typical, tied=heaped or self._ties_of(typical, size))))
         step = 0.0 if self.cells.step is None else float(self.cells.step) / self._width
@@ -742,9 +742,9 @@ class QuantileStep:
             if shape is None and tied and not self.cells.free:
                 shape = shapes.NORMAL  # ends among ties are so far apart that its density at the level does not tell
             if shape is None:
-                slope = (1.0 if self.cells.free else self._width / 6.0) / (size * shapes.normal_density(q))
+                slope = (1.0 if self.cells.free else self._width / shapes.SPANS) / (size * shapes.normal_density(q))
             else:
-                slope = self._width * shape.slope(q, shift / size) / size
+                slope = (shapes.SPANS if self.cells.free else self._width) * shape.slope(q, shift / size) / size
             found.append((away * slope, ranks * slope))
         noises, samplings = zip(*found, strict=True)
         if not self.spread:

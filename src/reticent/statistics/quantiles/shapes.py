@@ -120,6 +120,14 @@ OTHERS: Final = (
     ColumnShape("even", lambda level: level),
     ColumnShape(AT_A_BOUND, lambda level: max(level - 0.4, 0.0) / 0.6),
 )
+SPANS: Final = 6.0  # standard deviations of the usual shape that the bounds are apart
+LOGS: Final = 1.5  # deviation of the logarithms of a long tail without bounds
+FREE: Final = ColumnShape(  # without bounds: of a deviation of 1 / SPANS, and cut beyond one value in 250
+    "a long tail",
+    lambda level: (
+        math.exp(LOGS * (NormalDist().inv_cdf(level) - LOGS / 2.0)) / (SPANS * math.sqrt(math.expm1(LOGS**2)))
+    ),
+)
 TYPICAL: Final = ColumnShape("rounded and off the middle", lambda level: 0.35 + NormalDist().inv_cdf(level) / 8.0)
 NO_SHAPE: Final = "noise is less where many values are equal, more in a gap between two groups"  # of no shape here
 ROUNDED: Final = 20  # distinct values of a column of rounded ones; whole numbers may have fewer

@@ -15,7 +15,16 @@ from typing import Final, TypeAlias, assert_never
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.magnitude import candidates, usual_binade
 from reticent.statistics.quantiles.quantile_step import GroupSize
-from reticent.statistics.quantiles.shapes import OTHERS, ROUNDED, TIED, TYPICAL, ColumnShape, rounded, ties_expected
+from reticent.statistics.quantiles.shapes import (
+    OTHERS,
+    ROUNDED,
+    SPANS,
+    TIED,
+    TYPICAL,
+    ColumnShape,
+    rounded,
+    ties_expected,
+)
 from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.tails import allowed, stretch
 from reticent.statistics.unbounded import clipped_mean, trimmed_mean
@@ -33,7 +42,6 @@ Widths: TypeAlias = tuple[float, float] | None  # of noise and of sampling
 
 NORMAL: Final = NormalDist()
 HALF_QUARTILES: Final = NORMAL.inv_cdf(0.75)
-DEVIATIONS: Final = 6.0  # of the usual shape, between bounds
 RUNG: Final = 2.0**0.125  # a radius is rounded up to a rung, by half a rung on average
 
 
@@ -46,7 +54,7 @@ def of_mean(made: ClippedMean, n: float) -> Widths:
     if too_few(n, made.moments.noise_of([1.0])):
         return None
     clip = stretch(made.tail) * _radius(outside)
-    clip = clip if made.bounds is None else min(clip, DEVIATIONS / 2.0)  # the cut ends at the bounds
+    clip = clip if made.bounds is None else min(clip, SPANS / 2.0)  # the cut ends at the bounds
     noise = half_width(NONE, made.moments.noise_of([0.0, 1.0])) / n * clip
     return noise, normal_half_width(made.terms.together / n)
 
@@ -181,7 +189,7 @@ def in_other_shapes(
         In units of the spread.
     """
     joint = made.joint if isinstance(made, QuantileRange) else made
-    step = 0.0 if joint.cells.step is None else float(joint.cells.step) / (DEVIATIONS * spread)
+    step = 0.0 if joint.cells.step is None else float(joint.cells.step) / (SPANS * spread)
     radius = None if joint.census is None else joint.census.mechanism.radius(0.02)
     asked: list[tuple[str, ColumnShape | None, bool]] = []
     if heaped and not usually_tied:
@@ -221,7 +229,7 @@ def of_centre_in_other_shapes(
         In units of a sixth of the range.
     """
     return tuple(
-        (one.name, (noise, usual[1] * DEVIATIONS * one.deviation))
+        (one.name, (noise, usual[1] * SPANS * one.deviation))
         for one in OTHERS
         if (noise := _noise_of_centre(made, n, usual[0], one))
     )
@@ -233,12 +241,12 @@ def _noise_of_centre(
     match made:
         case ClippedMean():
             reach = shape.radius(made.outside(supposed(made.census, n)))
-            clip, centre = stretch(made.tail) * RUNG * DEVIATIONS * reach, DEVIATIONS * shape.at(0.5)
-            low, high = max(-clip, -centre), min(clip, DEVIATIONS - centre)
+            clip, centre = stretch(made.tail) * RUNG * SPANS * reach, SPANS * shape.at(0.5)
+            low, high = max(-clip, -centre), min(clip, SPANS - centre)
             half = (high - low) / 2.0
             if not half > 0.0:
                 return 0.0
-            place = (DEVIATIONS * shape.mean - centre - (low + high) / 2.0) / half
+            place = (SPANS * shape.mean - centre - (low + high) / 2.0) / half
             return half_width(NONE, made.moments.noise_of([-place, 1.0])) / n * half
         case Huber():
             cut = 0.25
@@ -246,7 +254,7 @@ def _noise_of_centre(
             cut = float(made.trim)
         case _:
             assert_never(made)
-    return usual * DEVIATIONS * shape.farthest(cut) / NORMAL.inv_cdf(1.0 - cut)
+    return usual * SPANS * shape.farthest(cut) / NORMAL.inv_cdf(1.0 - cut)
 
 
 def of_quantiles(
@@ -348,7 +356,7 @@ def _ends(
 
     def end(q: Fraction, *, upper: bool) -> float:
         level = made.expected_end(q, away, upper=upper, sure=sure)
-        side, most = (1.0 if upper else -1.0), DEVIATIONS / 2.0 if spread is not None else math.inf
+        side, most = (1.0 if upper else -1.0), SPANS / 2.0 if spread is not None else math.inf
         outer, other = (
             _at(float(one), shape) for one in (made.levels[-1 if upper else 0], made.levels[0 if upper else -1])
         )
@@ -369,8 +377,8 @@ def _at(level: float, shape: ColumnShape | None) -> float:
     """A quantile in standard deviations of the usual shape, from the middle of bounds; cut to them."""
     level = min(max(level, 1e-9), 1.0 - 1e-9)
     if shape is None:
-        return min(max(NORMAL.inv_cdf(level), -DEVIATIONS / 2.0), DEVIATIONS / 2.0)
-    return DEVIATIONS * (min(max(shape.at(level), 0.0), 1.0) - 0.5)
+        return min(max(NORMAL.inv_cdf(level), -SPANS / 2.0), SPANS / 2.0)
+    return SPANS * (min(max(shape.at(level), 0.0), 1.0) - 0.5)
 
 
 def _parts(made: JointQuantiles, q: Fraction, n: float, ends: _Ends) -> tuple[float, float]:
@@ -444,5 +452,5 @@ def of_coinpress(made: CoinPressMean, n: float) -> Widths:
 def _slope(level: float, n: float, shape: ColumnShape | None, away: float) -> float:
     """Change of a quantile per rank, as ``away`` ranks tell it; in standard deviations of a normal column."""
     if shape is not None:
-        return DEVIATIONS * shape.slope(level, away / n) / n
+        return SPANS * shape.slope(level, away / n) / n
     return 1.0 / (n * NORMAL.pdf(NORMAL.inv_cdf(level)))

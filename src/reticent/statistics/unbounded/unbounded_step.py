@@ -33,7 +33,7 @@ from reticent.statistics.possible import possible
 from reticent.statistics.quantiles import quantile_step
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
-from reticent.statistics.quantiles.shapes import NO_SHAPE, TYPICAL
+from reticent.statistics.quantiles.shapes import FREE, NO_SHAPE, TYPICAL
 from reticent.statistics.replies import HEAPED, LIKELY, Replies, of_any
 from reticent.statistics.robust.location import Location
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
@@ -52,7 +52,7 @@ from reticent.statistics.unbounded.trimmed_mean import UnboundedTrimmedMean as I
 Made: TypeAlias = ClippedMean | CoinPressMean | JointQuantiles | QuantileRange | Huber | Inverse
 Asked: TypeAlias = Mean | RankStatistic | Iqr | TrimmedMean | Location
 
-COARSE: Final = 1_000  # steps between the bounds of a column whose values are likely tied
+COARSE: Final = 150  # steps between the bounds of a column whose values are likely tied, such as ages
 MANY: Final = 3  # levels from which on joint quantiles win without intervals, and need fewer values with them
 JOINTLY: Final = "by joint exponential mechanisms"
 BEYOND: Final = "no reply where the values cannot outweigh the public candidates at this ε"
@@ -184,7 +184,8 @@ class ColumnPlan:
         if self.bounds is None:
             allowed = f"; \u00b1 {rough(more)} more for the declared tail" if more else ""
             note = f"in standard deviations of the column, normal; may give no reply{reach(self.made_cells)}{allowed}"
-            return ExpectedAccuracy(noise, sampling, note, replies, _others(heaped, 1.0), unit="sd", typical=HEAPED)
+            found = (*_others(heaped, 1.0), *self._long_tail(float(people)))
+            return ExpectedAccuracy(noise, sampling, note, replies, found, unit="sd", typical=HEAPED)
         unit = float(self.bounds[1] - self.bounds[0]) / 6.0
         allowed = f"; \u00b1 {rough(more * unit)} more for the declared tail" if more else ""
         which = "1/6" if self._joint is None else "1/8"
@@ -205,6 +206,17 @@ class ColumnPlan:
         heaped = self._joint.census is not None and dict(replies)[HEAPED] >= LIKELY
         found = expected_accuracy.in_other_shapes(self.made, n, unit, usually_tied=tied, heaped=heaped)
         return tuple((name, noise * unit, sampling * unit) for name, (noise, sampling) in found)
+
+    def _long_tail(self, n: float) -> tuple[ShapeWidths, ...]:
+        """Half-widths of quantiles of a long tail without bounds."""
+        match self.made:
+            case JointQuantiles():
+                found = expected_accuracy.of_quantiles(self.made, n, None, ties=False, shape=FREE)
+            case QuantileRange():
+                found = expected_accuracy.of_spread(self.made, n, None, ties=False, shape=FREE)
+            case _:
+                found = None
+        return () if found is None else ((FREE.name, *found),)
 
     @property
     def _spread(self) -> float | None:
