@@ -44,7 +44,7 @@ WRONG: tuple[tuple[Any, str], ...] = (
     ({"epsilon": None}, "Say what the release may cost"),
     ({"epsilon": 20}, "Above 10 a release needs"),
     ({"rho": 1}, "epsilon or rho, not both"),
-    *(({"delta": share}, "delta must be") for share in (0, -1, 1, "tiny")),
+    *(({"delta": share}, "(delta|δ) must be") for share in (0, -1, 1, "tiny")),
     *(({"audit": pairs}, 'audit is "quick" or a number of pairs') for pairs in ("slow", -1, 1.5, True)),
     *(({name: 3}, f"{name} must be text") for name in ("name", "purpose", "who", "override")),
     ({"who": None}, "who must be text"),

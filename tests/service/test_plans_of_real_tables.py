@@ -240,13 +240,16 @@ TABLES = {
 
 
 def widths(answer: Answer) -> list[Estimate]:
-    """The estimates of an answer: of a test that of its effect, of a model that of its first slope."""
+    """The estimates of an answer: of a test its effect, of a model its first slope, of quantiles the widest."""
     cells = [cell for cell in answer.cells if isinstance(cell.outcome, Reply)]
     if answer.name.startswith("regress"):
         cells = cells[1:2]
     elif answer.name.startswith("test"):
         cells = cells[:1]
-    return [cell.outcome.value for cell in cells if isinstance(cell.outcome, Reply)]
+    found = [cell.outcome.value for cell in cells if isinstance(cell.outcome, Reply)]
+    if answer.name.startswith("quantiles"):
+        found = sorted(found, key=lambda one: one.high - one.low)[-1:]
+    return found
 
 
 def opened(table: Table) -> tuple[Study, int, str | None]:

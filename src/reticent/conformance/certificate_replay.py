@@ -23,7 +23,6 @@ from reticent.certificate.render import page, tables
 from reticent.ledger import Ledger, Receipt
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
 from reticent.study import release
-from reticent.study.release import charge
 
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
@@ -55,7 +54,7 @@ class CertificateInputs:
             return None
         ledger = Ledger.create(None, title="made up", adjacency=plan.guarantee.adjacency, budget=budget)
         about = ReleaseMetadata("made up", "audit", "audit", "audit", "made up", "", None, schema.person.people)
-        return cls(plan, schema, about, charge(plan, ledger, about), ledger)
+        return cls(plan, schema, about, release.charge(plan, ledger, about), ledger)
 
     def write(self, answers: tuple[Answer, ...], caveats: tuple[str, ...], *, files: bool = False) -> Written:
         """Each text by its name; with ``files`` also what is made of the certificate, which takes longer.

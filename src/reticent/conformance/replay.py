@@ -52,7 +52,7 @@ from reticent.privacy.compose import PROCESSED, SEQUENCE
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.statistics.answer import Answer
-from reticent.study.release import draw
+from reticent.study import release
 
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
@@ -203,7 +203,7 @@ class Replayer:
             warnings.simplefilter("always")
             try:
                 # draw asks a table for nothing but ``run``
-                published = draw(self.plan, cast("Table", counted), recorder, lambda stage: None)
+                published = release.draw(self.plan, cast("Table", counted), recorder, lambda stage: None)
                 written = None if self._paper is None else self._paper.write(*published, files=tape.files)
             except Exception as cause:
                 failed = cause_of(cause)

@@ -38,7 +38,7 @@ from reticent.privacy import filters
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP, words
 from reticent.privacy.rederivation import rederive
 from reticent.statistics.extensions import Extension, axioms_of
-from reticent.study.release import run
+from reticent.study import release
 
 if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
@@ -142,7 +142,7 @@ def _room(cost: Loss) -> Counted:
 def _released(plan: PreparedRelease, schema: Schema, ledger: Ledger, watched: WatchedRows) -> Certificate:
     about = ReleaseMetadata("made up", "audit", "audit", "audit", "made up", "", None, schema.person.people)
     table = cast("Table", watched)  # all that a release asks of a table is run
-    return run(plan, table, schema, ledger, about, system(), None, lambda stage: None).certificate
+    return release.run(plan, table, schema, ledger, about, system(), None, lambda stage: None).certificate
 
 
 def _charged(ledger: Ledger, watched: WatchedRows, cost: Loss, certificate: Certificate) -> Iterator[Finding]:
