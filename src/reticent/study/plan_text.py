@@ -170,7 +170,8 @@ def table(cells: Sequence[tuple[str, ...]]) -> list[str]:
             lines += [] if len(row[0]) > room else [row[0]]
             continue
         numbers = (f"{text:>{width}}" for text, width in zip(row[1:-1], wide[1:-1], strict=True))
-        lines.append("  ".join([f"{told:<{name}}", *numbers, row[-1]]).rstrip())
+        named = [f"{told:<{name}}"] if name else []  # no column of names where each has a line of its own
+        lines.append("  ".join([*named, *numbers, row[-1]]).rstrip())
     return lines
 
 
