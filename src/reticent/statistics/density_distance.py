@@ -29,6 +29,7 @@ from reticent.statistics.context import Figures, ShapeWidths
 from reticent.statistics.quantiles.shapes import NORMAL, OTHERS, ColumnShape
 from reticent.statistics.replies import HEAPED
 from reticent.statistics.scaling import Floats
+from reticent.synthesis.association import middle_ranks
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density, sampled
 from reticent.synthesis.fidelity import FidelityRelease
@@ -165,19 +166,13 @@ def _relations(mechanism: DensityMechanism, columns: Sequence[Ends], size: int) 
             case Reply(density) if density.counts is not None:
                 made = sampled(density, max(size, LEAST), Replayed("rows of related rows"))
                 truth, left = (
-                    float(np.corrcoef(_ranks(rows[:, 0]), _ranks(rows[:, 1]))[0, 1]) for rows in (values, made)
+                    float(np.corrcoef(middle_ranks(rows[:, 0]), middle_ranks(rows[:, 1]))[0, 1])
+                    for rows in (values, made)
                 )
                 of = "" if shape is NORMAL else " of columns whose records are at one end; one of values may lose more"
                 yield f"a rank correlation of {truth:.2f} comes out as about {left:.2f} in rows{of}"
             case _:
                 pass
-
-
-def _ranks(values: Floats) -> Floats:
-    """Ranks, of equal values the middle one."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    found: Floats = (np.cumsum(counts) - (counts - 1) / 2.0)[place]
-    return found
 
 
 def _widths(

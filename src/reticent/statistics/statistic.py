@@ -445,8 +445,8 @@ class Ask:
             raise QuestionError(unknown(f"option of {self.statistic.verb}", "per", options_of(type(self.statistic))))
         if self.epsilon is not None:
             positive(self.epsilon, "epsilon")
-        if self.delta is not None and positive(self.delta, "delta") >= 1:
-            raise PublicParameterError(f"delta must be below 1, got {show(self.delta)}")
+        if self.delta is not None:
+            positive(self.delta, "delta")
         if self.delta is not None and not self.statistic.takes_delta:
             raise QuestionError(
                 f"delta would change nothing in {self.statistic.name}: name a method that spends a δ, such as M for a "

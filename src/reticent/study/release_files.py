@@ -129,7 +129,7 @@ def _row(answer: Answer, cell: Cell) -> dict[str, object]:
     dates = dict(zip(("date", "date_low", "date_high"), told if answer.has_interval(cell) else told[:1], strict=False))
     shown = {name: value for name, value in shown.items() if name not in ("label", "error", "dates", "step", "unit")}
     if not answer.has_interval(cell):
-        shown |= dict.fromkeys(("low", "high", "noise", "sampling", "level"))
+        shown |= dict.fromkeys(NUMBERS[1:])
     share = None if answer.incomplete is None else answer.incomplete.outcome
     incomplete = share.value.value if isinstance(share, Reply) else None
     outcome = {"outcome": shown.pop("outcome"), **dict.fromkeys(NUMBERS)}

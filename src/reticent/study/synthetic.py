@@ -31,7 +31,7 @@ from reticent.statistics.density_step import smooths
 from reticent.statistics.estimand import listed
 from reticent.statistics.options import whole
 from reticent.statistics.statistic import Ask, ask
-from reticent.synthesis.association import associations
+from reticent.synthesis.association import associations, middle_ranks
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.check import Discrepancy
 from reticent.synthesis.density import KEY, Density, sampled
@@ -211,11 +211,9 @@ class Synthetic:
 
     def _relations(self) -> Iterator[str]:
         """Sentences on the rank correlation of every two columns: of the rows, and where that of the records is."""
-        from scipy.stats import rankdata
-
         present = self._rows[~np.isnan(self._rows).any(axis=1)]
         for (first, second), told in associations(self.density):
-            ranks = [rankdata(present[:, self.columns.index(name)]) for name in (first, second)]
+            ranks = [middle_ranks(present[:, self.columns.index(name)]) for name in (first, second)]
             flat = len(present) < 2 or min(float(np.ptp(one)) for one in ranks) == 0.0
             here = 0.0 if flat else float(np.corrcoef(ranks[0], ranks[1])[0, 1])
             off = max(told.high - here, here - told.low)

@@ -66,6 +66,13 @@ class ColumnRanks:
         return float(shares @ (self.inside * np.sqrt(np.where(held > LARGE, spread, 0.0))[self.cell]))
 
 
+def middle_ranks(values: Floats) -> Floats:
+    """Ranks, of equal values the middle one; SciPy's take half a second to load."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    found: Floats = (np.cumsum(counts) - (counts - 1) / 2.0)[place]
+    return found
+
+
 def associations(density: Density) -> tuple[tuple[tuple[str, str], Estimate], ...]:
     """The rank correlation of every two columns, where a density has joint counts; else none."""
     if density.counts is None or density.band is None:

@@ -267,7 +267,7 @@ class Axis:
     def _multiples(self) -> tuple[int, int]:
         """The numbers of the first and last multiple of the resolution within the bounds."""
         assert self.resolution is not None
-        return math.ceil(self.edges[0] / self.resolution), math.floor(self.edges[-1] / self.resolution)
+        return _multiples(self.edges[0], self.edges[-1], self.resolution)
 
     def _in_steps(self, values: Floats) -> Floats:
         """Values in steps of the resolution; a whole number where they differ by rounding alone."""
@@ -411,8 +411,14 @@ def _before(steps: Floats) -> Floats:
     return found
 
 
+def _multiples(low: Fraction, high: Fraction, step: Fraction) -> tuple[int, int]:
+    """The numbers of the first and the last multiple of a step between two bounds."""
+    return math.ceil(low / step), math.floor(high / step)
+
+
 def _has_multiple(low: Fraction, high: Fraction, step: Fraction) -> bool:
-    return math.ceil(low / step) <= math.floor(high / step)
+    first, last = _multiples(low, high, step)
+    return first <= last
 
 
 def table(axes: Sequence[Axis], points: Any) -> Floats:
@@ -558,7 +564,7 @@ def even(
 
 def _halfway(column: str, low: Fraction, high: Fraction, cells: int, resolution: Fraction) -> Axis:
     """Cells that hold as equally many multiples of the resolution as there can be."""
-    first, last = math.ceil(low / resolution), math.floor(high / resolution)
+    first, last = _multiples(low, high, resolution)
     values = last - first + 1
     parts = min(cells, values)
     inner = ((first + values * place // parts - Fraction(1, 2)) * resolution for place in range(1, parts))

@@ -87,8 +87,9 @@ class Iqr(OfColumn):
         from reticent.statistics.quantiles import quantile_step
         from reticent.statistics.unbounded import unbounded_step as unbounded
 
-        joint = self.method == "joint" or (self.method == "auto" and unbounded.joint_wins(self, setting, epsilon))
-        return (unbounded.iqr if joint else quantile_step.prepare)(self, setting, epsilon)
+        if self.method == "separate":
+            return quantile_step.prepare(self, setting, epsilon)
+        return (unbounded.iqr if self.method == "joint" else unbounded.chosen)(self, setting, epsilon)
 
     @classmethod
     def made_up(cls, dice: Dice) -> Iqr:

@@ -639,7 +639,7 @@ class QuantileStep:
         bool
         """
         values = float(self.setting.units or 0)
-        tied = not self.cells.free and self._ties_expected(values, self._width / 6.0)
+        tied = not self.cells.free and self._ties_expected(values, self._width / shapes.SPANS)
         return (tied or not among_ties) and all(chance >= SURE for _, chance in self._replies(values, tied=tied))
 
     def refuse_if_hopeless(self, most: int) -> None:
@@ -667,7 +667,7 @@ class QuantileStep:
         weights = self._weights()
         size, squares = weights[0].powers[1] * rows, weights[0].squares
         bounded = not self.cells.free
-        tied = bounded and self._ties_expected(size, self._width / 6.0)
+        tied = bounded and self._ties_expected(size, self._width / shapes.SPANS)
         replies = self._replies(size, tied=tied)
         told = tuple(
             (f"weights {one.name}", self._replies(one.powers[1] * rows, tied=tied)[0][1]) for one in weights[1:]

@@ -111,8 +111,9 @@ class WeightShape:
         return self.powers[2] / self.powers[1]
 
 
+SPANS: Final = 6.0  # standard deviations of the usual shape that the bounds are apart
 AT_A_BOUND: Final = "many at one bound"
-NORMAL: Final = ColumnShape("usual", lambda level: 0.5 + NormalDist().inv_cdf(level) / 6.0)
+NORMAL: Final = ColumnShape("usual", lambda level: 0.5 + NormalDist().inv_cdf(level) / SPANS)
 OTHERS: Final = (
     ColumnShape("narrow", lambda level: 0.5 + 0.02 * NormalDist().inv_cdf(level)),
     ColumnShape("at one end", lambda level: -0.05 * math.log1p(-level)),
@@ -120,7 +121,6 @@ OTHERS: Final = (
     ColumnShape("even", lambda level: level),
     ColumnShape(AT_A_BOUND, lambda level: max(level - 0.4, 0.0) / 0.6),
 )
-SPANS: Final = 6.0  # standard deviations of the usual shape that the bounds are apart
 LOGS: Final = 1.5  # deviation of the logarithms of a long tail without bounds
 FREE: Final = ColumnShape(  # without bounds: of a deviation of 1 / SPANS, and cut beyond one value in 250
     "a long tail",

@@ -7,6 +7,7 @@ privacy lifts it to a person at the end (``planned``). The methods of "auto" wer
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, assert_never
@@ -32,8 +33,9 @@ from reticent.statistics.options import CoinPress as CoinPressOptions
 from reticent.statistics.possible import possible
 from reticent.statistics.quantiles import quantile_step
 from reticent.statistics.quantiles.iqr import Iqr
+from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
-from reticent.statistics.quantiles.shapes import FREE, NO_SHAPE, TYPICAL
+from reticent.statistics.quantiles.shapes import FREE, NO_SHAPE, SPANS, TYPICAL
 from reticent.statistics.replies import HEAPED, LIKELY, Replies, of_any
 from reticent.statistics.robust.location import Location
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
@@ -186,7 +188,7 @@ class ColumnPlan:
             note = f"in standard deviations of the column, normal; may give no reply{reach(self.made_cells)}{allowed}"
             found = (*_others(heaped, 1.0), *self._long_tail(float(people)))
             return ExpectedAccuracy(noise, sampling, note, replies, found, unit="sd", typical=HEAPED)
-        unit = float(self.bounds[1] - self.bounds[0]) / 6.0
+        unit = float(self.bounds[1] - self.bounds[0]) / SPANS
         allowed = f"; \u00b1 {rough(more * unit)} more for the declared tail" if more else ""
         which = "1/6" if self._joint is None else "1/8"
         note = f"for a standard deviation of {which} of the range, normal; may give no reply{allowed}"
@@ -221,7 +223,7 @@ class ColumnPlan:
     @property
     def _spread(self) -> float | None:
         """The deviation that a plan supposes within bounds."""
-        return None if self.bounds is None else float(self.bounds[1] - self.bounds[0]) / 6.0
+        return None if self.bounds is None else float(self.bounds[1] - self.bounds[0]) / SPANS
 
     @property
     def _joint(self) -> JointQuantiles | None:
@@ -383,13 +385,13 @@ def _coinpress(asked: Mean, near: CoinPressOptions, setting: Setting, epsilon: F
     return NamedDelta(_step(asked, plan, setting), setting.delta)
 
 
-def joint_wins(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> bool:
-    """Tell if "auto" draws quantiles together: they have a reply of fewer values, and wider intervals.
+def chosen(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group] | QuantileStep:
+    """The step of several quantiles, or of their distance, that "auto" means by public facts.
 
-    Two separate quantiles have both. More have shorter intervals, but need more values: they are drawn separately where
-    a public number of values is almost surely enough. A separate distance is shorter among ties alone. Of an unknown
-    number of values those of a coarse grid are likely tied: joint intervals are as wide as the bounds among few, and
-    twice as wide among many.
+    Two separate quantiles have a reply of fewer values, and shorter intervals. More are shorter, but need more values:
+    they are drawn separately where a public number of values is almost surely enough. A separate distance is shorter
+    among ties alone. Of an unknown number of values those of a coarse grid are likely tied: joint intervals are as wide
+    as the bounds among few, and twice as wide among many.
 
     Parameters
     ----------
@@ -402,25 +404,23 @@ def joint_wins(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) 
 
     Returns
     -------
-    bool
+    PlannedStep[Group] or QuantileStep
     """
     distance = isinstance(asked, Iqr)
     levels = MANY if isinstance(asked, Iqr) else len(asked.levels)
-    if not asked.interval:
-        return levels >= MANY
     if levels < MANY:
-        return False
-    if setting.keys is not None:
-        return True
-    if setting.units is None:
+        return quantile_step.prepare(asked, setting, epsilon)
+    if asked.interval and setting.keys is None and setting.units is None:
         cells, _ = ranks.candidates(asked.column, asked.low, asked.high, setting)
         coarse = cells.step is not None and not cells.free and cells.highest - cells.lowest <= COARSE
-        return distance or levels > MANY or not coarse
-    try:
-        separate = quantile_step.prepare(asked, setting, epsilon)
-    except public_facts.TooFewValues:
-        return True
-    return not separate.replies_almost_surely(among_ties=distance)
+        if coarse and levels == MANY and not distance:
+            return quantile_step.prepare(asked, setting, epsilon)
+    elif asked.interval and setting.keys is None:
+        with suppress(public_facts.TooFewValues):
+            separate = quantile_step.prepare(asked, setting, epsilon)
+            if separate.replies_almost_surely(among_ties=distance):
+                return separate
+    return iqr(asked, setting, epsilon) if isinstance(asked, Iqr) else quantiles(asked, setting, epsilon)
 
 
 def quantiles(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
