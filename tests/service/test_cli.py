@@ -86,10 +86,29 @@ def test_init_writes_how_dates_are_written(spelling: str, kind: str, example: st
         assert not (study.parent / "y.toml").exists()
 
 
-@pytest.mark.parametrize(("given", "doubted"), [((), True), (("--decimal", "."), False)])
-def test_init_doubts_a_decimal_point_that_nobody_said(given: tuple[str, ...], doubted: bool, study: Path) -> None:
+@pytest.mark.parametrize(
+    ("given", "written"), [((), 'decimal = ","'), (("--decimal", "."), 'decimal = "."'), (("--decimal", ","), ',"')]
+)
+def test_init_supposes_a_decimal_comma_between_semicolons(given: tuple[str, ...], written: str, study: Path) -> None:
+    """It is written into the study file, so that check doubts nothing."""
     (study.parent / "y.csv").write_text("age;day\n", encoding="utf-8")
-    assert ("numbers are often 1234,5" in run("init", "y.csv", *given).said) is doubted
+    said = run("init", "y.csv", *given).said
+    assert written in (study.parent / "y.toml").read_text("utf-8")
+    assert ("numbers like 1234.5" if given == ("--decimal", ".") else "numbers like 1234,5") in said
+    assert "numbers are often 1234,5" not in said + run("check", "y.toml").said
+
+
+def test_init_supposes_windows_1252_where_the_header_is_not_utf_8(study: Path) -> None:
+    """Nothing behind the header line is looked at: an accent of a row changes nothing."""
+    (study.parent / "y.csv").write_bytes("größe,day\n".encode("cp1252"))
+    said = run("init", "y.csv").said
+    assert "Assumed: encoding cp1252" in said
+    text = (study.parent / "y.toml").read_text("utf-8")
+    assert 'encoding = "cp1252"' in text
+    assert "größe" in text
+    (study.parent / "z.csv").write_bytes("height,day\ngrößer,1\n".encode("cp1252"))
+    assert "Assumed: encoding utf-8" in run("init", "z.csv").said
+    assert "encoding" not in (study.parent / "z.toml").read_text("utf-8")
 
 
 def test_check_does_not_doubt_a_decimal_point_that_was_said(study: Path) -> None:
@@ -99,10 +118,6 @@ def test_check_does_not_doubt_a_decimal_point_that_was_said(study: Path) -> None
         place = study.parent / "said.toml"
         place.write_text(text, "utf-8")
         assert ("numbers are often 1234,5" in run("check", str(place)).said) is doubted
-    for given, written in ((("--decimal", "."), True), ((), False)):
-        (study.parent / "clinic.toml").unlink(missing_ok=True)
-        run("init", "clinic.csv", *given)
-        assert ('decimal = "."' in (study.parent / "clinic.toml").read_text("utf-8")) is written
 
 
 def test_words_quote_the_name_of_a_file_as_a_shell_takes_it(study: Path) -> None:

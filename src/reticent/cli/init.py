@@ -16,7 +16,7 @@ from reticent.cli import options
 from reticent.cli.options import write_new
 from reticent.cli.output import clean
 from reticent.cli.parser import PATH, PLACE, Verb, argument
-from reticent.data.format import Format, in_database, in_database_file
+from reticent.data.format import PLAIN, Format, in_database, in_database_file
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -33,8 +33,10 @@ ISO: Final = "2024-12-31"
 @click.option("--sheet", default="", show_default=False, metavar="NAME", help="Of a workbook with several sheets.")
 @click.option("--table", default="", show_default=False, metavar="NAME", help="Of a DuckDB or SQLite file.")
 @click.option("--delimiter", metavar="SIGN", help="Between the cells of a CSV file; by default as in its first line.")
-@click.option("--encoding", metavar="NAME", help="Of a CSV file, such as windows-1252.  [default: utf-8]")
-@click.option("--decimal", metavar="SIGN", help="The decimal sign of numbers.  [default: .]")
+@click.option(
+    "--encoding", metavar="NAME", help="Of a CSV file, such as windows-1252.  [default: utf-8, where the header is]"
+)
+@click.option("--decimal", metavar="SIGN", help="The decimal sign of numbers.  [default: ., or , between ;]")
 @click.option("--dates", multiple=True, metavar="COLUMN", help="A column of dates or times. May be repeated.")
 @click.option("--date-format", metavar="FORMAT", help="How they are written, such as dd.mm.yyyy.  [default: ISO]")
 @click.option(
@@ -151,6 +153,7 @@ def _of_file(
     """Write the study file of a file, and ask at a terminal how it is written."""
     from reticent.data.file_kinds import kind_of
     from reticent.data.files import delimiter_in
+    from reticent.data.header import encoding_of
     from reticent.data.source import names_of
     from reticent.data.template import further_skeletons, like, skeleton, skeleton_words
 
@@ -161,23 +164,21 @@ def _of_file(
     target = out or _beside(file)
     if target.exists():  # before anything is asked
         write_new(target, "", hint="Name another file: --out STUDY.toml")
-    encoding = _told(encoding, "Encoding", "utf-8", asked=seen is not None)
+    usual = PLAIN.encoding if seen is None else encoding_of(file)
+    encoding = _told(encoding, "Encoding", usual, asked=seen is not None)
     sign = delimiter or seen or ","
     decimal = _told(decimal, "Decimal sign of numbers", "," if sign == ";" else ".", asked=seen is not None)
-    doubt, decimal = decimal is None, decimal or "."
     if not dates and seen is not None:
-        listed = _told(None, "Columns of dates, with commas between", "none", asked=True) or ""
+        listed = _told(None, "Columns of dates, with commas between", "none", asked=True)
         dates = () if listed == "none" else tuple(filter(None, map(str.strip, listed.split(","))))
     if dates:
         date_format = _told(date_format, "How these dates are written, such as dd.mm.yyyy", ISO, asked=seen is not None)
     elif date_format is not None:
         raise click.BadParameter("--date-format goes with --dates COLUMN.")
     spelling = "" if date_format in (None, ISO) else str(date_format)
-    form = Format(encoding or "utf-8", decimal, thousands, na, sheet)
+    form = Format(encoding, decimal, thousands, na, sheet)
     header: Literal["names", "unsure"] = "names" if header_is_names else "unsure"
-    text = skeleton(
-        file, delimiter=sign, form=form, header=header, dates=dates, spelling=spelling, has_decimal=not doubt
-    )
+    text = skeleton(file, delimiter=sign, form=form, header=header, dates=dates, spelling=spelling)
     if more:
         body, mark, rest = text.rpartition("\n[[release]]")
         text = body + further_skeletons(file, more, delimiter=sign, form=form) + mark + rest
@@ -188,7 +189,7 @@ def _of_file(
             text = text.replace(f"source = {_quoted(one.name)}", f"source = {_quoted(path)}", 1)
     write_new(target, text, hint="Name another file: --out STUDY.toml")
     told = [f"{name}, like {like(spelling)}" for name in dates]
-    words = skeleton_words(names, str(target), kind=kind_of(file), delimiter=sign, form=form, dates=told, doubt=doubt)
+    words = skeleton_words(names, str(target), kind=kind_of(file), delimiter=sign, form=form, dates=told)
     voice.result(
         {"verb": "init", "wrote": str(target), "columns": list(names), "delimiter": sign},
         *words.split("\n"),
@@ -204,10 +205,10 @@ def _beside(file: Path) -> Path:
     return bare(file).with_suffix(".toml")
 
 
-def _told(given: str | None, question: str, default: str, *, asked: bool) -> str | None:
-    """An option as it was given; else the answer at a terminal, where an empty line is the default; else None."""
+def _told(given: str | None, question: str, default: str, *, asked: bool) -> str:
+    """An option as it was given; else the answer at a terminal. The default is an empty line's answer, and nobody's."""
     if given is not None or not asked or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return given
+        return default if given is None else given
     sys.stderr.write(f"{clean(question)} [{default}]: ")
     sys.stderr.flush()
     return sys.stdin.readline().strip() or default

@@ -120,6 +120,11 @@ def delimiter_of(line: str) -> str:
     return max(DELIMITERS, key=outside.count)
 
 
+def encoding_of(path: Path) -> str:
+    """The encoding that the header line of a text file is most likely in: windows-1252 where it is not UTF-8."""
+    return "utf-8" if is_utf8(first_line(path, "utf-8")) else "windows-1252"
+
+
 def delimiter_hint(line: str, delimiter: str) -> str:
     """A question for a delimiter that the header line has more often than the declared one; else empty."""
     seen, outside = delimiter_of(line), "".join(line.split('"')[::2])

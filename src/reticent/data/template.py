@@ -30,7 +30,6 @@ def skeleton(
     header: Literal["names", "unsure"] = "unsure",
     dates: Sequence[str] = (),
     spelling: str = "",
-    has_decimal: bool = False,
 ) -> str:
     """A study file to fill in, from the header or the schema of the file alone; bounds are left out on purpose.
 
@@ -45,8 +44,6 @@ def skeleton(
         Columns of text that hold dates; their kind is "date".
     spelling : str
         How these are written, such as "dd.mm.yyyy"; empty for ISO 8601.
-    has_decimal : bool
-        True where somebody said the decimal sign: it is written into the study file where ``check`` would doubt it.
 
     Returns
     -------
@@ -79,7 +76,7 @@ def skeleton(
         "[study]\n"
         f"title  = {_quoted(stem)}\n"
         f"source = {_quoted(place)}\n"
-        f"ledger = {_quoted(stem + '.ledger')}\n{_written(delimiter, form, has_decimal=has_decimal)}\n"
+        f"ledger = {_quoted(stem + '.ledger')}\n{_written(delimiter, form)}\n"
         "[person]\n"
         '# column  = "person_id"       # who one person is, when a person can have several rows\n'
         '# rows    = "one_each"        # or { at_most = 20 }: rows kept of one person\n'
@@ -171,7 +168,7 @@ FIELDS: Final = (
 NAMELESS: Final = "A column without a name is left out, such as names of rows that R and pandas write first."
 
 
-def _written(delimiter: str, form: Format, *, has_decimal: bool = False) -> str:
+def _written(delimiter: str, form: Format) -> str:
     """The lines of [study] that say how the file is written, where that is not as by default, or would be doubted."""
     told = {
         "sheet": form.sheet,
@@ -184,7 +181,7 @@ def _written(delimiter: str, form: Format, *, has_decimal: bool = False) -> str:
         "sheet": "",
         "delimiter": ",",
         "encoding": PLAIN.encoding,
-        "decimal": "" if has_decimal and form.doubt(delimiter) else PLAIN.decimal,
+        "decimal": "" if form.doubt(delimiter) else PLAIN.decimal,
         "thousands": PLAIN.thousands,
     }
     lines = [f"{key} = {_quoted(text)}\n" for key, text in told.items() if text != usual[key]]
@@ -248,7 +245,6 @@ def skeleton_words(
     delimiter: str = ",",
     form: Format = PLAIN,
     dates: Sequence[str] = (),
-    doubt: bool = True,
 ) -> str:
     """The words of ``init``: what it did, what it assumed since it read no row, and what only the curator can say.
 
@@ -265,8 +261,6 @@ def skeleton_words(
         Way in which the file writes numbers.
     dates : sequence of str
         Columns of dates, with how they are written.
-    doubt : bool
-        True where nobody said the decimal sign.
 
     Returns
     -------
@@ -299,11 +293,10 @@ def skeleton_words(
         )
     else:
         sign = sign_words(delimiter)
-        often = f" {form.doubt(delimiter)}".rstrip() if doubt else ""
         said += [
             f"wrote {wrote}: {columns}, names from the first line of the file, with {sign} between them. No row was "
             "read.",
-            f"Assumed: {form.words()}; dates in {', '.join(dates) or 'no column'}.{often} "
+            f"Assumed: {form.words()}; dates in {', '.join(dates) or 'no column'}. "
             "To say otherwise: --decimal, --encoding, --dates, --date-format.",
         ]
         if dates:

@@ -93,7 +93,7 @@ def study(
     override: str = "",
     delimiter: str = ",",
     encoding: str = "utf-8",
-    decimal: Literal[".", ","] = ".",
+    decimal: Literal[".", ","] | None = None,
     thousands: str = "",
     na: Sequence[str] = (),
     snapshot: str = "",
@@ -209,7 +209,7 @@ def study(
                 f"{name} is declared by {column!r}: say what it is, such as rt.real(0, 5), rt.integer(0, 5) or "
                 'rt.category(["a", "b"]). Nothing was read.'
             )
-    form = Format(encoding, decimal, thousands, (na,) if isinstance(na, str) else tuple(na))
+    form = Format(encoding, decimal or ".", thousands, (na,) if isinstance(na, str) else tuple(na))
     each = dict(rows_each) if isinstance(rows_each, Mapping) else {"at_most": 1 if rows_each is None else rows_each}
     texts = {name: column for name, column in plain.items() if isinstance(column, Text)}
     listed = {name: column for name, column in plain.items() if not isinstance(column, Text)}
@@ -243,6 +243,8 @@ def study(
     _fits(rows, schema, delimiter, reader, limits)
     if person is None and rows_each is None:
         _ask_whose(rows, delimiter, form)
+    if decimal is None and form.doubt(delimiter) and any(isinstance(one, Real) for one in plain.values()):
+        warn(f'{form.doubt(delimiter)} If yours are: decimal=",". If they are 1234.5: decimal=".".')
     spec = Spec(
         title=exact(title) or _name_of(rows, ledger),
         source="",
@@ -256,6 +258,7 @@ def study(
         further=further,
         limits=limits,
         engine=reader,
+        has_decimal=decimal is not None,
     )
     declared = sorted({*plain, *schema.named})
     files: Mapping[str, LedgerSource] = {}
