@@ -18,12 +18,17 @@ RIDDLES = ("What", "Whether", "Where", "How", "Of", "Beside", "That", "Who", "Wh
 CODE = re.compile(r"```[^`]*```|``[^`]*``|`[^`]*`|\$\$[^$]*\$\$|\$[^$\n]+\$|<[^>\n]*>|https?://\S+")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 WORD = re.compile(r"(?<![\w^\\.{=])(?:[A-Za-z]+(?:['’-][A-Za-z]+)*)(?![\w(\[=])")
+EXPRESSION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+NO_TEXT = re.compile(r"\{#.*?#\}|\{%.*?%\}|<(style|script)\b.*?</\1>", re.DOTALL)
+INLINE = re.compile(r"</?(?:a|b|code|em|i|span|strong|var)\b[^<>]*>")
+TAG = re.compile(r"<[^<>]*>")
 LETTERS = re.compile(r"[A-Za-z]+")
 ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|cf|vs|et al|resp|approx|Sec|Thm|Prop|Eq|Fig|No|Vol|pp?|[A-Z])\.$")
 END = re.compile(r"(?<=[.!?:])[\")”’\]*_]*\s+")
 ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)]|\([a-z0-9]+\))\s+")
 RULE = re.compile(r"^\s*[-=~^]{3,}\s*$")
 COLUMNS = re.compile(r"\S(?: {3,}|\t)\S")
+SQL = re.compile(r"\s*(?:SELECT|CASE|WITH RECURSIVE|BEGIN)\b")
 
 
 @dataclass(frozen=True)
@@ -170,3 +175,43 @@ def riddles(tree: ast.Module) -> list[str]:
         for line, text in docstrings(tree)
         if re.match(rf"\s*(?:{'|'.join(RIDDLES)})\b", text)
     ]
+
+
+def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every text of a module that is no docstring, with its line; ``{}`` stands for a value, and SQL is left out."""
+    inner = {
+        id(statement.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for statement in node.body
+        if isinstance(statement, ast.Expr)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.JoinedStr(values=parts):
+                inner |= {id(part) for part in parts}
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in parts)
+            case ast.Constant(value=str(text)) if id(node) not in inner:
+                pass
+            case _:
+                continue
+        if not SQL.match(text):
+            yield node.lineno, text
+
+
+def long_in_messages(tree: ast.Module) -> list[str]:
+    """Sentences of more than 25 words in texts that a program prints."""
+    return [
+        f"{line}: {s.words} words: {s.text}"
+        for line, text in messages(tree)
+        if len(LETTERS.findall(text)) > LONGEST
+        for begun, paragraph in paragraphs(line, docstring_prose(text))
+        for s in sentences(begun, paragraph)
+        if s.words > LONGEST
+    ]
+
+
+def long_in_template(text: str) -> list[str]:
+    """Sentences of more than 25 words in a template of a page; each element but those within a line ends one."""
+    plain = TAG.sub("\n\n", INLINE.sub("", EXPRESSION.sub("{}", NO_TEXT.sub("", text))))
+    return long_in_markdown("\n".join(line.strip() for line in plain.splitlines()))

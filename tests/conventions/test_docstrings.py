@@ -12,8 +12,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conventions.prose import LONGEST, Sentence, long_in_docstrings, long_in_markdown, riddles, sentences
-from tests.conventions.tree import ROOT, modules, parsed
+from tests.conventions.prose import (
+    LONGEST,
+    Sentence,
+    long_in_docstrings,
+    long_in_markdown,
+    long_in_messages,
+    long_in_template,
+    riddles,
+    sentences,
+)
+from tests.conventions.tree import ROOT, SRC, modules, parsed
 
 MANY = 3  # parameters that need a section
 RECORDS = tuple(f"docs/decisions/{number:04}" for number in range(1, 13))
@@ -36,6 +45,13 @@ def outside(found: dict[str, list[str]], listed: tuple[str, ...]) -> dict[str, l
 def test_docstrings_begin_with_a_noun_or_a_verb_and_keep_sentences_short() -> None:
     found = {module.path: problems for module in modules() if (problems := unclear(module.tree))}
     assert found == {}
+
+
+def test_messages_keep_sentences_short() -> None:
+    assert {module.path: problems for module in modules() if (problems := long_in_messages(module.tree))} == {}
+    pages = {file.name: long_in_template(file.read_text("utf-8")) for file in SRC.rglob("*.html")}
+    assert pages
+    assert {name: problems for name, problems in pages.items() if problems} == {}
 
 
 def test_pages_keep_sentences_short() -> None:
@@ -150,6 +166,23 @@ def test_the_search_for_long_sentences_finds(text: str) -> None:
 @pytest.mark.parametrize("text", [f"{SHORT}. {SHORT}!", f"First:\n\n    {LONG}\n\nLast.", f"{SHORT} ``a b c``."])
 def test_the_search_for_long_sentences_leaves_code_and_short_ones(text: str) -> None:
     assert long_in_docstrings(parsed("x.py", f'"""{text}\n"""').tree) == []
+
+
+@pytest.mark.parametrize(
+    "text", [f"f('{LONG}')", f"x = f'{{x}}: a. {LONG} {{y}}'", f'x = """\n    First.\n\n    {LONG}."""']
+)
+def test_the_search_for_long_sentences_of_messages_finds(text: str) -> None:
+    assert long_in_messages(parsed("x.py", text).tree) != []
+
+
+@pytest.mark.parametrize("text", [f'"""{LONG}"""', f"f('{SHORT}. {SHORT}')", f"x = 'SELECT {LONG}'", f"f('`{LONG}`')"])
+def test_the_search_for_long_sentences_of_messages_leaves_code_and_short_ones(text: str) -> None:
+    assert long_in_messages(parsed("x.py", text).tree) == []
+
+
+def test_the_search_for_long_sentences_of_templates_finds() -> None:
+    assert long_in_template(f"<p>First. {SHORT}{{{{ value }}}} <b>one</b></p>") != []
+    assert long_in_template(f"<p>{SHORT}</p><script>{LONG}</script><p>{SHORT}</p>{{# {LONG} #}}") == []
 
 
 @pytest.mark.parametrize("text", [LONG, f"1. {LONG}", f"> {LONG}", f"# Head\n{LONG}", f"- a\n\n    {LONG}"])

@@ -239,7 +239,7 @@ def test_every_loss_is_put_in_words(loss: Loss, kind: Kind) -> None:
     assert (told.presence is not None) == (kind == "add_remove") == ("in the file (if" in text)
     assert ("the number of people is public" in text) == (kind == "substitute")
     assert ("failure chance" in text) == (told.own.delta > 0)
-    assert "Any test" in text
+    assert "A test may try to tell" in text
     assert "multiplies its chance" in text
     assert Fraction(1, 20) < told.own.power <= told.together.power <= 1
 

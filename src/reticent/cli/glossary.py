@@ -60,7 +60,7 @@ TEXTS: Final = {
     "person": """
         The person is who is protected, with all their rows. [person] column names the column that tells people apart,
         or rows = "one_each" says that every row is somebody else. Where one person can have several rows, at_most says
-        how many are used; the rest are left out, and every release reports which share of people that concerned.
+        how many are used. The rest are left out. Every release reports which share of people that concerned.
 
         People whose records go together (a family, a household) are protected less: with m of them, m times the ε.
         """,
@@ -88,14 +88,14 @@ TEXTS: Final = {
         """,
     "capped": """
         Where one person can have more rows than are kept, every release says which share of people that concerned. This
-        share is an answer about the rows like any other, so it gets noise and costs a twentieth of the share of each
+        share is an answer about the rows like any other, so it gets noise. It costs a twentieth of the share of each
         answer it speaks of. In a release it is printed as a note; in a plan and an audit it is the row 'capped'.
         """,
     "incomplete": """
         A cell is odd where it is missing, cannot be read as what its column is declared to be, or is not listed. A row
         with an odd cell is incomplete: answers on the column leave it out, or count the value that stands in. Beside
         every such answer stands a noisy share of incomplete rows. It costs a twentieth of the share of each answer, and
-        is bought once for the same columns; in a plan and an audit it is a row incomplete(column).
+        is bought once for the same columns. In a plan and an audit it is a row incomplete(column).
 
         A large share often means that numbers are written otherwise than declared: [study] decimal, thousands, na,
         encoding. complete = true for a column says that you know it to have no odd cell; then no share is bought. Where
@@ -110,8 +110,8 @@ TEXTS: Final = {
         """,
     "interval": """
         The interval beside an answer covers, in 95 of 100 cases, the value in the population the people were drawn
-        from; for counts and sums the value of this table. It accounts for both parts shown beside it: ± noise is what
-        privacy added, ± sampling is what any survey of this size would have.
+        from. For counts and sums it covers the value of this table. It accounts for both parts shown beside it:
+        ± noise is what privacy added, ± sampling is what any survey of this size would have.
 
         What it does not cover is said as a note: values moved to a bound, rows left out by a cap.
         """,
@@ -149,7 +149,7 @@ TEXTS: Final = {
         it gets an answer too.
 
         Where a person is in one group only (constant = true, or one row each), all groups together cost no more than
-        one; else the price grows with the number of groups one person may be in.
+        one. Else the price grows with the number of groups one person may be in.
         """,
     "survey": """
         A survey by randomized response asks so that nobody, not even who asks, can know one person's answer: chance is
@@ -157,23 +157,23 @@ TEXTS: Final = {
         in 100 and a true no 25 times. One answer changes anybody's odds by at most a factor of 3; thousands of them
         still give the share of all people, with an interval.
 
-        `reticent survey design` chooses the coins and says how many people it takes, `form` writes a page that draws in
-        the browser, `cards` a spinner to print, `collect` makes a table of what was handed in, `estimate` publishes,
-        `simulate` tries it on made-up people first.
+        `reticent survey design` chooses the coins and says how many people it takes. `simulate` tries it on made-up
+        people first. `form` writes a page that draws in the browser, and `cards` a spinner to print. `collect` makes a
+        table of what was handed in, and `estimate` publishes.
 
         There is no ledger and no budget: what arrives is protected already, and any number of analyses of it costs
         nothing more. What does cost is asking the same person again. Each respondent's answers to several questions add
         up; an answer given openly, such as a region, is not protected at all.
         """,
     "exit-codes": """
-        0   done; every question was answered
-        2   the command line could not be understood
-        3   released, or compared, with at least one no reply
-        4   refused: the budget does not cover it; nothing was charged
-        5   refused: the study file, the question or the ledger file; nothing was read, nothing was charged
-        6   a check failed (verify, ledger verify, a certificate that cannot be read), or audit found something
-        70  internal fault; after the charge, the charge stays and nothing is shown
-        130 stopped by the user
+        0     done; every question was answered
+        2     the command line could not be understood
+        3     released, or compared, with at least one no reply
+        4     refused: the budget does not cover it; nothing was charged
+        5     refused: the study file, the question or the ledger file; nothing was read, nothing was charged
+        6     a check failed (verify, ledger verify, a certificate that cannot be read), or audit found something
+        70    internal fault; after the charge, the charge stays and nothing is shown
+        130   stopped by the user
         """,
 }
 

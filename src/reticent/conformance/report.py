@@ -186,11 +186,11 @@ NEVER: Final = (
     "Larger tables and other numbers than those tried, and in zCDP other orders. There the guarantee rests on proofs "
     "on paper, each named in the certificate with its source.",
     "That the operating system's random bits are unknown to everybody. A generator that is fair to every count passes, "
-    "whoever knows its seed; so does a program that does otherwise later, or for other numbers than those tried.",
+    "whoever knows its seed. So does a program that does otherwise later, or for other numbers than those tried.",
     "That Python, NumPy, the engine and the processor calculate as they should.",
     "Time, memory, logs and whatever else can be seen of a running machine; who can read the raw file.",
-    "What is drawn from a density, the scores of a model, the estimates of a survey; fits to arrays, which are read in "
-    "another way than those to columns of a study; files other than CSV and Parquet. They are tested, but not by this "
+    "What is drawn from a density, the scores of a model, the estimates of a survey. Fits to arrays, which are read in "
+    "another way than those to columns of a study. Files other than CSV and Parquet. They are tested, but not by this "
     "command.",
     "The ledger on a disk, crashes and tampering. They are tested, but not by this command: docs/assurance.md in the "
     "source.",
@@ -321,8 +321,8 @@ def _of_plans(found: tuple[Named, ...], *, own: bool) -> Section:
         "Plans on made-up neighbours",
         "nothing published depends on one person but through the noise, and no exact number moves further than its "
         "noise was made for",
-        "the program that reads, answers and certifies was run on a made-up table and on one that differs in one "
-        "person, as arrays and as files, with the same noise; and one made-up release of each plan was charged to a "
+        "the program that reads, answers and certifies was run on two made-up tables that differ in one person, with "
+        "the same noise. Both were given as arrays and as files. One made-up release of each plan was charged to a "
         "scratch ledger, held against what was drawn, and verified",
         f"{counted(len(found), *(('plan of the study', 'plans of the study') if own else ('built-in plan',)))}, "
         f"{counted(sum(len(audited.answers) for _, audited in found), 'answer')}, {pairs:,} pairs of tables, "
@@ -341,7 +341,7 @@ def _of_kit(found: tuple[conformance.KitReport, ...]) -> Section:
     return Section(
         "Conformance of the mechanisms",
         "each mechanism refuses what it must, states its theorem and proof, draws the law it states, and loses no more "
-        "than it claims; with too little noise, made on purpose, it is caught",
+        "than it claims. With too little noise, made on purpose, it is caught",
         "a fixed list of checks, on draws from coins that repeat, so that the report can be printed again",
         f"{len({line.case for line in lines})} mechanisms with their parameters, {len(lines)} checks, {idle} "
         f"of them not applicable; a right mechanism fails one with probability at most {chance:.0e}",
@@ -373,12 +373,12 @@ KIT_HEADS: Final = ("verdict", "mechanism", "checks", "failed", "not applicable"
 PLAN_HEADS: Final = ("answer", "noise calls", "observed / declared", "verdict")
 CAPPED: Final = "capped"
 CAPPED_WORDS: Final = (
-    "the share of people who had more rows than are kept; it is asked beside the answers, paid by a twentieth of their "
+    "the share of people who had more rows than are kept. It is asked beside the answers, paid by a twentieth of their "
     "share, and printed as a note of the release"
 )
 INCOMPLETE: Final = "incomplete"
 INCOMPLETE_WORDS: Final = (
-    "the share of rows with a cell that is missing, cannot be read or is not listed; it is asked beside the answers, "
+    "the share of rows with a cell that is missing, cannot be read or is not listed. It is asked beside the answers, "
     "paid by a twentieth of their share, and printed with them"
 )
 

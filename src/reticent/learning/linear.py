@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 Method: TypeAlias = Literal["least_squares", "robust", "theil_sen", "tukey", "block_medians", "R_S", "R_H", "adassp"]
 HIDDEN: Final = (
-    "a dash stands where the noise hides how far off a number may be, and a ridge may shrink the whole line; a larger "
+    "a dash stands where the noise hides how far off a number may be, and a ridge may shrink the whole line. A larger "
     "ε, more rows or fewer columns would help"
 )
 HIDES: Final = "the noise hides how far off"

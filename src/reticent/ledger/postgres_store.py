@@ -364,8 +364,8 @@ def _explain(name: str, state: str | None) -> str:
             return f"{name} gets entries from a program that takes no lock. Nothing was charged."
         case "42501":
             return (
-                f"This role may not use {name}. To make a ledger it needs CREATE on the database or the schema; to "
-                "charge one, USAGE on the schema, SELECT and INSERT on its tables. Nothing was charged."
+                f"This role may not use {name}. To make a ledger it needs CREATE on the database or the schema. To "
+                "charge one it needs USAGE on the schema, SELECT and INSERT on its tables. Nothing was charged."
             )
         case "25006":
             return f"{name} is on a server that takes no changes. Name the primary one. Nothing was charged."

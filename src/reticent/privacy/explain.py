@@ -408,19 +408,19 @@ def _tested(told: Meaning) -> list[str]:
     match told.adjacency.kind:
         case "add_remove":
             said = (
-                f"Any test of whether you are in the file that errs on at most {errs} of those who are not, finds at "
-                f"most {finds} of those who are, even if it knows all other records. A test of what your record says: "
-                f"{percent_up(told.record.power)}."
+                "A test may try to tell whether you are in the file, knowing all other records. If it errs on at most "
+                f"{errs} of those who are not, it finds at most {finds} of those who are. A test of what your record "
+                f"says: {percent_up(told.record.power)}."
             )
         case "substitute":
             said = (
-                f"Any test of whether your record says one thing or another that errs on at most {errs} of those with "
-                f"the one, finds at most {finds} of those with the other, even if it knows all other records."
+                "A test may try to tell which of two things your record says, knowing all other records. If it errs on "
+                f"at most {errs} of those with the one, it finds at most {finds} of those with the other."
             )
         case "local":
             said = (
-                f"Any test of whether your truth is one thing or another that errs on at most {errs} of those with the "
-                f"one, finds at most {finds} of those with the other."
+                f"A test may try to tell which of two things your truth is. If it errs on at most {errs} of those with "
+                f"the one, it finds at most {finds} of those with the other."
             )
         case _:
             assert_never(told.adjacency.kind)

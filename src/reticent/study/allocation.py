@@ -330,9 +330,9 @@ def settle(
         raise QuestionError("The table has no people, which is public here. Nothing was charged.")
     if unread := [item.name for item in asked if item.source is not None]:
         raise QuestionError(
-            f"{unread[0]}: keys are found by themselves, and not beside a cap or bounds that are chosen, a width that "
-            "is wanted, or rows that reach their person through a key. Declare these, or ask for keys first. Nothing "
-            "was charged."
+            f"{unread[0]}: keys are found by themselves. They are not found beside a chosen cap, chosen bounds or a "
+            "wanted width, nor for rows that reach their person through a key. Declare these, or ask for keys first. "
+            "Nothing was charged."
         )
     declared, schema = schema, extended(schema, asked)
     if schema is not declared:

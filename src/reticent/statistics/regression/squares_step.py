@@ -45,12 +45,13 @@ NONE: Final = (
     "intervals"
 )
 RULE: Final = (
-    "where noise and the ridge move a coefficient by less than half of the largest plausible one, by which y crosses "
-    f"its range as the column does, for independent columns whose deviation is {MIDDLE} of their range"
+    "where noise and the ridge move a coefficient by less than half of the largest plausible one. That one "
+    "moves y across its range as the column crosses its own; columns are taken for independent, with a deviation of "
+    f"{MIDDLE} of their range"
 )
 KEYS: Final = (
-    "; of a rare key it is told in half of tables with {:,} rows of it, in nine of ten with {:,}; where the reference "
-    "is rare, with {:,} and {:,} of that"
+    ". Of a rare key it is told in half of tables with {:,} rows of it, in nine of ten with {:,}. Where the reference "
+    "is rare, it takes {:,} and {:,} rows of that"
 )
 MOST_FEATURES: Final = 60
 
