@@ -21,7 +21,7 @@ from reticent import lab
 from reticent.certificate.render.odds import saved
 from reticent.entropy import system
 from reticent.errors import PublicParameterError, Refusal
-from reticent.lab.finite import Algorithm, picture
+from reticent.lab.finite_curve import Algorithm, picture
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import words

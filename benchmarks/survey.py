@@ -30,7 +30,7 @@ from reticent.mechanisms.hashing import Hashing
 from reticent.mechanisms.local_mean import LocalMean
 from reticent.mechanisms.subset_selection import Subset
 from reticent.survey import Design, device
-from reticent.survey.design import chances
+from reticent.survey.design_record import chances
 from reticent.survey.estimate import Interval, bounds, of_tally
 from reticent.survey.methods import CHOICES, Mean
 from reticent.survey.tally import ReportTally

@@ -23,6 +23,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "sklearn": "from reticent.learning import …",
         "audit": "from reticent.conformance import …, or reticent audit STUDY",
     },
+    "lab": {"Finite": "lab.FiniteCurve"},
     "study": {
         "release_density": 'study.release([rt.density("x")], epsilon=…)["density(x)"].density',
     },
@@ -65,7 +66,7 @@ def missing(owner: str, name: str, near: str = "") -> AttributeError:
     Parameters
     ----------
     owner : str
-        "reticent" or "study".
+        "reticent", "lab" or "study".
     name : str
         The name that was asked for.
     near : str

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Final
 
 from reticent import learning
-from reticent.mechanisms import registry, shuffled, subsampled
+from reticent.mechanisms import registry, shuffled_response, subsampling
 from tests.assurance import models, session_replay
 from tests.assurance.claims import Line
 
@@ -29,8 +29,8 @@ WITHOUT: Final[dict[str, tuple[str, str]]] = {
         "longer and adaptive conversations: tests/laws/test_sparse_vector.py",
     ),
     "privtree": ("", "the laws of all small trees, and of trees that are drawn: tests/laws/test_privtree.py"),
-    "subsampled": ("", "a wrapper of others that draws who takes part: tests/statistics/test_subsampled.py"),
-    "shuffled": ("", "a wrapper of others that shuffles answers: tests/statistics/test_subsampled.py"),
+    "subsampling": ("", "a wrapper of others that draws who takes part: tests/statistics/test_subsampling.py"),
+    "shuffled_response": ("", "a wrapper of others that shuffles answers: tests/statistics/test_subsampling.py"),
 }
 LEARNED_HEADS: Final = ("session or estimator", "ways", "pairs of tables", "elsewhere")
 UNREPLAYED: Final[dict[str, str]] = {
@@ -38,7 +38,7 @@ UNREPLAYED: Final[dict[str, str]] = {
 }
 SESSIONS: Final = ("holdout", "sparse vector", "leaderboard", "noisy answers")
 NO_MODELS: Final = ("Accuracy", "Between", "Level", "Product")  # questions of sessions
-MODULES: Final[tuple[ModuleType, ...]] = (*registry.ALL, subsampled, shuffled)
+MODULES: Final[tuple[ModuleType, ...]] = (*registry.ALL, subsampling, shuffled_response)
 
 
 def rows(exact: Sequence[Line] | None, kit: Sequence[str] | None) -> list[tuple[str, ...]]:

@@ -34,7 +34,8 @@ from reticent.mechanisms.local_mean import LocalMean
 from reticent.mechanisms.subset_selection import Subset
 from reticent.mechanisms.unary_encoding import Unary
 from reticent.survey import device
-from reticent.survey.design import Design, Truth
+from reticent.survey.design import Design
+from reticent.survey.design_record import Truth
 from reticent.survey.methods import CHOICES, Choice
 from tests.assurance.claims import Line, verify
 from tests.assurance.coins import coin_law, planted

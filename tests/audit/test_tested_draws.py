@@ -283,7 +283,7 @@ def test_squares_that_move_further_than_they_are_paid_for(monkeypatch: pytest.Mo
 @pytest.mark.wide
 def test_a_smooth_bound_that_looks_at_the_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The local sensitivity is no smooth bound."""
-    from reticent.mechanisms.smooth import UNIT
+    from reticent.mechanisms.smooth_noise import UNIT
     from reticent.statistics.robust.smooth_sensitivity import SmoothMean
 
     monkeypatch.setattr(SmoothMean, "bound", lambda self, data: max(self.moves(data)[0] * UNIT, 1))

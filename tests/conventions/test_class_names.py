@@ -7,18 +7,11 @@ from collections.abc import Iterable
 
 from tests.conventions.tree import Module, modules, parsed
 
-TWICE = {
-    "Design": "a value, and the subclass of it that has the methods (decision 13)",
-    "Questionnaire": "a value, and the subclass of it that has the methods (decision 13)",
-}
 KEPT = {
     "Above": "an answer that sessions print",
     "Below": "an answer that sessions print",
     "Checked": "an answer that sessions print, and their certificates hold as printed",
     "Between": "a public question of `reticent.learning`",
-    "Finite": "a public figure of `reticent.lab`",
-    "Shuffled": "a public mechanism",
-    "Smooth": "a public mechanism",
     "Clipped": "a public method, which a text spells `clipped`",
     "Replayed": "the entropy that tests and recipes name",
     **dict.fromkeys(
@@ -72,7 +65,7 @@ def no_noun(name: str) -> bool:
 
 
 def test_no_two_classes_share_a_name() -> None:
-    assert {name: files for name, files in shared(modules()).items() if name not in TWICE} == {}
+    assert shared(modules()) == {}
 
 
 def test_a_class_bears_a_noun() -> None:
@@ -82,7 +75,6 @@ def test_a_class_bears_a_noun() -> None:
 
 def test_every_exception_is_still_one() -> None:
     there = {name for module in modules() for name in classes(module)}
-    assert set(TWICE) == set(shared(modules()))
     assert set(KEPT) == {name for name in there if no_noun(name)}
 
 

@@ -1,6 +1,6 @@
 """Names of modules: a noun of the field each, and no file name stands in three rooms of the package.
 
-The files of tests are held to the same words. The few exceptions say why.
+The files of tests are held to the same words.
 """
 
 from __future__ import annotations
@@ -18,14 +18,6 @@ OFTEN = {
     "__init__": "the file that makes a folder a package",
     "density": "a word of users: `rt.density` and `lab.density`; pickles of 0.1.0 name `synthesis.density`",
     "options": "what a user may choose: on the command line, of a statistic, of a density",
-}
-KEPT = {
-    "subsampled": "a public mechanism: `reticent.mechanisms.subsampled`",
-    "shuffled": "a public mechanism: `reticent.mechanisms.shuffled`",
-    "smooth": "a public mechanism: `reticent.mechanisms.smooth`",
-    "finite": "a public module: `reticent.lab.finite`",
-    "sparse": "a method of densities, which a text spells `sparse`",
-    "unbounded": "the files that test the folder of statistics without bounds",
 }
 
 
@@ -50,7 +42,7 @@ def stems() -> set[str]:
 
 
 def test_a_file_bears_a_noun() -> None:
-    assert {name for name in stems() if "_" not in name and no_noun(name.capitalize())} == set(KEPT)
+    assert {name for name in stems() if "_" not in name and no_noun(name.capitalize())} == set()
 
 
 @pytest.mark.parametrize("name", ["told", "renamed", "everything", "beside"])

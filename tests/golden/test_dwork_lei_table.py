@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from reticent import lab
-from reticent.lab.finite import column, finite, make, printed_silence
+from reticent.lab.finite_curve import column, finite, make, printed_silence
 from reticent.lab.influence import Estimator, Population
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import ptr

@@ -26,8 +26,8 @@ from reticent.mechanisms.gaussian import mass as gaussian_mass
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
 from reticent.mechanisms.registry import axiom_again
-from reticent.mechanisms.shuffled import Shuffled
-from reticent.mechanisms.subsampled import Poisson, WithoutReplacement, poisson_sums, subset_sums
+from reticent.mechanisms.shuffled_response import ShuffledResponse
+from reticent.mechanisms.subsampling import Poisson, WithoutReplacement, poisson_sums, subset_sums
 from reticent.privacy import amplify, compose, serialization, shuffle_clones
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_approx
@@ -392,7 +392,7 @@ def test_too_many_clones_are_caught() -> None:
 def test_a_thousand_answers_cost_what_is_claimed_and_hardly_less(randomizer: RandomizedResponse) -> None:
     """Against the exact law; the claim is at most 1.2 times the least true epsilon."""
     people, delta = 1000, Fraction(1, 10**6)
-    guarantee = Shuffled(randomizer, people, delta, "ballot box").guarantee
+    guarantee = ShuffledResponse(randomizer, people, delta, "ballot box").guarantee
     epsilon, stated = claimed(guarantee)
     assert guarantee.by == amplify.CLONES
     assert stated == delta
@@ -407,10 +407,10 @@ def test_the_number_of_all_is_caught_where_a_subgroup_is_shown() -> None:
     """A hundred of a thousand shown apart hide among a hundred."""
     delta, randomizer = Fraction(1, 1000), RandomizedResponse(Fraction(1, 10), Fraction(1, 2))
     laws = [(heard(randomizer, 1, 150), heard(randomizer, 0, 150))]
-    assert holds(laws, claimed(Shuffled(randomizer, 150, delta, "ballot box").guarantee))
-    assert not holds(laws, claimed(Shuffled(randomizer, 1500, delta, "ballot box").guarantee))
+    assert holds(laws, claimed(ShuffledResponse(randomizer, 150, delta, "ballot box").guarantee))
+    assert not holds(laws, claimed(ShuffledResponse(randomizer, 1500, delta, "ballot box").guarantee))
     with pytest.raises(PublicParameterError, match="a mechanism with their own number"):
-        Shuffled(randomizer, 1500, delta, "ballot box").sample(["yes"] * 150, Replayed("subgroup"))
+        ShuffledResponse(randomizer, 1500, delta, "ballot box").sample(["yes"] * 150, Replayed("subgroup"))
 
 
 def test_epsilon_of_the_clones_is_the_least_of_four_digits() -> None:
@@ -440,7 +440,7 @@ def test_the_closed_form_is_never_below_the_clones() -> None:
 @pytest.mark.wide
 def test_in_a_vast_crowd_the_closed_form_takes_over() -> None:
     delta = Fraction(1, 10**6)
-    made = Shuffled(two_coins(), 10**12, delta, "ballot box").guarantee
+    made = ShuffledResponse(two_coins(), 10**12, delta, "ballot box").guarantee
     assert made.by == amplify.CLOSED
     assert claimed(made)[0] == amplify.closed_form(two_coins().guarantee.loss.epsilon, 10**12, delta)  # type: ignore[union-attr]  # it is pure
 
@@ -473,9 +473,9 @@ def test_too_few_people_for_epsilon_are_refused_at_the_very_border() -> None:
     delta = Fraction(1, 10**6)
     border = (16 * exp_up(two_coins().guarantee.loss.epsilon) * log_up(2 / delta)).__ceil__()  # type: ignore[union-attr]  # it is pure
     assert abs(border - 48 * log(2e6)) <= 1
-    Shuffled(two_coins(), border, delta, "ballot box")
+    ShuffledResponse(two_coins(), border, delta, "ballot box")
     with pytest.raises(PublicParameterError, match="too few people"):
-        Shuffled(two_coins(), border - 1, delta, "ballot box")
+        ShuffledResponse(two_coins(), border - 1, delta, "ballot box")
 
 
 # ---- stored
@@ -488,8 +488,8 @@ def stored() -> list[Guarantee]:
         Poisson(Gaussian(L2(Fraction(1), ADD), Fraction(1, 8)), RATE).guarantee,
         Poisson(Gaussian(L2(Fraction(3), ADD), Fraction(1, 8)), RATE, delta=Fraction(1, 10**6)).guarantee,
         WithoutReplacement(Geometric(L1(Fraction(1), SUB), Fraction(1)), 2, 7).guarantee,
-        Shuffled(two_coins(), 1000, Fraction(1, 10**6), "ballot box").guarantee,
-        Shuffled(two_coins(), 10**12, Fraction(1, 10**6), "ballot box").guarantee,
+        ShuffledResponse(two_coins(), 1000, Fraction(1, 10**6), "ballot box").guarantee,
+        ShuffledResponse(two_coins(), 10**12, Fraction(1, 10**6), "ballot box").guarantee,
     ]
 
 

@@ -13,7 +13,7 @@ from reticent.errors import Refusal
 from reticent.ledger import Ledger
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
-from reticent.mechanisms.subsampled import Poisson
+from reticent.mechanisms.subsampling import Poisson
 from reticent.privacy import compose, profiles, ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.cost import refuse_exposure

@@ -36,7 +36,7 @@ from reticent.statistics.ranks import Runs, runs
 from reticent.statistics.regression import block_medians, exponential, theil_sen
 from reticent.statistics.regression.adassp import UNIT, AdaSSP
 from reticent.statistics.regression.block_medians import BlockMedians
-from reticent.statistics.regression.coefficients import CONSTANT, Design
+from reticent.statistics.regression.coefficients import CONSTANT, RegressionDesign
 from reticent.statistics.regression.depth import deepest
 from reticent.statistics.regression.exponential import CoefficientAxis, ExponentialRegression, scores
 from reticent.statistics.regression.rows import Integers, RegressionRows, rows
@@ -195,7 +195,7 @@ def sufficient(kind: Kind, columns: int, *, delta: Fraction = Fraction(0), rows_
     values = 4 if kind == "substitute" and rows_each == 1 else None
     names = tuple("abc"[: columns - 1])
     terms = ColumnTerms(Adjacency(kind, rows_each), values)
-    design = Design("y", names, (ONE,) * columns, terms, 4, blank="marked")
+    design = RegressionDesign("y", names, (ONE,) * columns, terms, 4, blank="marked")
     return AdaSSP(design, ((-ONE, ONE),) * columns, ONE, delta)
 
 
@@ -235,7 +235,9 @@ def test_intervals_from_sums_of_few_rows_hold_the_slope_or_there_is_no_reply(kin
     not. By the noisy products in place of the exact ones, without the factor 1 / (1 - k), a third was missed."""
     n, cent = 150, Fraction(1, 100)
     terms = ColumnTerms(Adjacency(kind), n if kind == "substitute" else None)
-    plan = AdaSSP(Design("y", ("x",), (cent, cent), terms, n, blank="marked"), ((-ONE, ONE),) * 2, Fraction(3))
+    plan = AdaSSP(
+        RegressionDesign("y", ("x",), (cent, cent), terms, n, blank="marked"), ((-ONE, ONE),) * 2, Fraction(3)
+    )
     replies, missed, plain = 0, 0, 0
     for key in range(300):
         draw = np.random.default_rng(key)
@@ -281,11 +283,11 @@ def same_coins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels by the place of a row: rows that neighbours share keep their coins, in every round others."""
     calls = itertools.count()
 
-    def labels(self: Design, n: int, count: int, entropy: Entropy) -> Integers:
+    def labels(self: RegressionDesign, n: int, count: int, entropy: Entropy) -> Integers:
         turn = next(calls) % 3 + 1
         return (np.arange(n, dtype=np.int64) * turn * 7 // 3 + turn) % count
 
-    monkeypatch.setattr(Design, "labels", labels)
+    monkeypatch.setattr(RegressionDesign, "labels", labels)
     monkeypatch.setattr(Middle, "feasible", lambda self, size: True)
     monkeypatch.setattr(TheilSen, "_settled", True)
     monkeypatch.setattr(ExponentialRegression, "hopeful", True)
@@ -294,7 +296,7 @@ def same_coins(monkeypatch: pytest.MonkeyPatch) -> None:
 def plans(kind: Kind, people: int = 1) -> dict[str, Any]:
     """Three rounds; the plans in which every draw passes the gate as one."""
     terms = ColumnTerms(Adjacency(kind, people), SIZE if kind == "substitute" and people == 1 else None)
-    design = Design("y", ("x",), (ONE, ONE), terms, SIZE, blank="marked")
+    design = RegressionDesign("y", ("x",), (ONE, ONE), terms, SIZE, blank="marked")
     axes = (CoefficientAxis(-6 * 64, 64, 13), CoefficientAxis(-5 * 64 * CONSTANT, 64 * CONSTANT, 11))
     return {
         "theil_sen": TheilSen(design, CELLS, EPSILON, 3),
@@ -377,7 +379,7 @@ def test_half_the_sensitivity_under_substitution_is_caught(monkeypatch: pytest.M
     table = np.array([(-4, 1)] * 2 + [(0, 1)] * 3 + [(4, 1)] * 2, np.int64)
     other = table.copy()
     other[0] = (4, 1)
-    design = Design(
+    design = RegressionDesign(
         "y", ("x",), (ONE, ONE), ColumnTerms(Adjacency("substitute"), 7), 7, intercept=False, blank="marked"
     )
 

@@ -29,7 +29,7 @@ from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.method_selection import CENSUS, auto
 from reticent.synthesis.partition import PartitionDensity, parted, patterns_of
 from reticent.synthesis.search import SHARE, Search, searches, searching, step_of
-from reticent.synthesis.sparse import Exceeding
+from reticent.synthesis.sparse_histogram import Exceeding
 
 Row = tuple[float, ...]  # NaN where missing
 NAN: Final = float("nan")

@@ -20,9 +20,9 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1
-from reticent.synthesis import sparse as module
+from reticent.synthesis import sparse_histogram as module
 from reticent.synthesis.axis import even
-from reticent.synthesis.sparse import Exceeding, binomial_of_tail, distinct, skipping, sparse
+from reticent.synthesis.sparse_histogram import Exceeding, binomial_of_tail, distinct, skipping, sparse
 from tests.assurance.claims import verify
 
 ADD = Adjacency("add_remove")

@@ -10,7 +10,7 @@ import pytest
 
 from reticent.data.query import POWER_ONE
 from reticent.data.schema import FixedPointGrid, grid_by_width
-from reticent.statistics.moments.basis import PLAIN, UNIT, Design, Kind, design, plain_change
+from reticent.statistics.moments.basis import PLAIN, UNIT, Kind, MomentBasis, design, plain_change
 
 GRIDS = [FixedPointGrid(0, 0, 1), FixedPointGrid(0, 0, 7), FixedPointGrid(0, -5, 6), FixedPointGrid(0, 3, 12)]
 Row = int | None  # a grid value, or missing
@@ -25,7 +25,9 @@ def sums(rows: tuple[Row, ...], grid: FixedPointGrid, order: int) -> tuple[int, 
     return tuple(found[: order + 1])
 
 
-def moved(made: Design, here: tuple[Row, ...], there: tuple[Row, ...], grid: FixedPointGrid, *, sized: bool) -> int:
+def moved(
+    made: MomentBasis, here: tuple[Row, ...], there: tuple[Row, ...], grid: FixedPointGrid, *, sized: bool
+) -> int:
     pair = zip(*made.integers([sums(here, grid, made.order), sums(there, grid, made.order)]), strict=True)
     steps = [abs(a - b) for a, b in pair]
     return sum(steps[1:] if sized else steps)

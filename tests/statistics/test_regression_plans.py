@@ -15,7 +15,7 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NO_REPLY, NoReply, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
-from reticent.statistics.regression.coefficients import Coefficients, Design
+from reticent.statistics.regression.coefficients import Coefficients, RegressionDesign
 from reticent.statistics.regression.exponential import CoefficientAxis
 from reticent.statistics.regression.plans import (
     Method,
@@ -232,7 +232,7 @@ def test_r_s_and_r_h_reply_with_intervals(method: Method) -> None:
 
 @pytest.mark.wide
 def test_persons_with_several_rows_cost_as_many() -> None:
-    design = Design("y", ("x",), (UNIT, UNIT), ColumnTerms(Adjacency("add_remove", 3)), 30_000)
+    design = RegressionDesign("y", ("x",), (UNIT, UNIT), ColumnTerms(Adjacency("add_remove", 3)), 30_000)
     made = plan("tukey", columns=("y", ("x",)), terms=design.terms, n=30_000, epsilon=Fraction(1), units=(UNIT, UNIT))
     assert made.guarantee.adjacency.rows == 3
     assert made.guarantee.loss == PureDP(Fraction(1))

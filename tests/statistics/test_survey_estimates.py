@@ -20,7 +20,7 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.local_mean import LocalMean
 from reticent.survey import Design, device
-from reticent.survey.design import chances
+from reticent.survey.design_record import chances
 from reticent.survey.estimate import Interval, bounds, of_tally
 from reticent.survey.methods import CHOICES
 from reticent.survey.regression import chance_heard, information

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import reticent as rt
+from reticent import lab
 from reticent.former_names import NAMES, OPTIONS
 from reticent.statistics.registry import all_statistics
 
@@ -20,9 +21,11 @@ def study() -> rt.Study:
 
 
 ANY: Any = rt
+LAB: Any = lab
 OLD: dict[str, tuple[Callable[[], object], str]] = {
     "holdout": (lambda: ANY.holdout(study(), ["x"]), "rt.holdout is gone since 0.2.0. Write: study.holdout"),
     "ladder": (lambda: ANY.ladder, "study.leaderboard"),
+    "finite": (lambda: LAB.Finite, "lab.Finite is gone since 0.2.0. Write: lab.FiniteCurve"),
     "sklearn": (lambda: ANY.sklearn.LogisticRegression, "from reticent.learning import"),
     "release_density": (lambda: ANY.Study.release_density(study(), "x"), "Study"),
     "of a study": (lambda: getattr(study(), "release_density")("x"), "study.release([rt.density"),  # noqa: B009

@@ -19,9 +19,10 @@ tree, ``tests/assurance``.
 from __future__ import annotations
 
 from reticent.certificate.render.odds import OddsBands
+from reticent.former_names import missing
 from reticent.lab.coins import Coins, coins, two_coins
 from reticent.lab.composition import Composition, compose
-from reticent.lab.finite import FactorBound, Finite, factor_bound, finite, least_n
+from reticent.lab.finite_curve import FactorBound, FiniteCurve, factor_bound, finite, least_n
 from reticent.lab.influence import Influence, gross_error_sensitivity, influence, influence_function
 from reticent.lab.laws import Neighbours, geometric, neighbours
 from reticent.lab.parts import Part, group, odds
@@ -32,7 +33,7 @@ __all__ = [
     "Coins",
     "Composition",
     "FactorBound",
-    "Finite",
+    "FiniteCurve",
     "Influence",
     "Neighbours",
     "OddsBands",
@@ -55,3 +56,8 @@ __all__ = [
     "trade_off",
     "two_coins",
 ]
+
+
+def __getattr__(name: str) -> type:
+    """Refuse a former name with its spelling of today."""
+    raise missing("lab", name)

@@ -13,14 +13,15 @@ docs/theory/local.md.
 
 from __future__ import annotations
 
-from reticent.survey.design import Mechanism, Method
+from reticent.survey.design import Design
+from reticent.survey.design_record import Mechanism, Method
 from reticent.survey.designs import choice, forced, mean, one_sided, read, several, two_coins, unrelated, warner
 from reticent.survey.heavy_hitters import Hitters, heavy
 from reticent.survey.memoization import Memory, fresh, permanent
 from reticent.survey.methods import Advice, best
+from reticent.survey.questionnaire import Questionnaire
 from reticent.survey.regression import Fit, logistic
 from reticent.survey.result import Result, Share
-from reticent.survey.survey import Design, Questionnaire
 
 __all__ = [
     "Advice",

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 from reticent.errors import SpecError
 from reticent.survey import tokens
-from reticent.survey.design import Design
+from reticent.survey.design_record import DesignRecord
 from reticent.survey.form import FORMAT, MOST_OPEN, RESERVED, Open, check_open, designs_of, harmless
-from reticent.survey.questionnaire import Questionnaire
+from reticent.survey.questionnaire_record import QuestionnaireRecord
 
 MARK: Final = "reticent1."
 KINDS: Final = (".json", ".jsonl", ".txt")
@@ -58,12 +58,14 @@ class AnswerTable:
         return out.getvalue()
 
 
-def collect(design: Design | Questionnaire, paths: Iterable[str | Path], *, ask: Open | None = None) -> AnswerTable:
+def collect(
+    design: DesignRecord | QuestionnaireRecord, paths: Iterable[str | Path], *, ask: Open | None = None
+) -> AnswerTable:
     """The answers in files and folders as one table.
 
     Parameters
     ----------
-    design : Design or Questionnaire
+    design : DesignRecord or QuestionnaireRecord
         What the page was made of.
     paths : iterable of paths
         ``*.json`` (one answer, or a list of them), ``*.jsonl`` and ``*.txt`` (an answer or a code on each line), or
@@ -136,7 +138,7 @@ class _Answer:
     open: Mapping[str, str]
 
 
-def _header(design: Design | Questionnaire) -> tuple[str, ...]:
+def _header(design: DesignRecord | QuestionnaireRecord) -> tuple[str, ...]:
     count = len(designs_of(design))
     if count == 1:
         return ("receipt", "design", "answer")
@@ -178,7 +180,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _read(design: Design | Questionnaire, found: Any) -> _Answer | str:
+def _read(design: DesignRecord | QuestionnaireRecord, found: Any) -> _Answer | str:
     """An answer of the page, or why it is none."""
     match found:
         case {"format": str(form), "survey": str(survey), "receipt": str(receipt), "answers": list(answers), **rest}:
@@ -202,7 +204,7 @@ def _read(design: Design | Questionnaire, found: Any) -> _Answer | str:
     return _Answer(receipt, tuple(cells), _open(rest.get("open")))
 
 
-def _token(design: Design, token: str) -> str:
+def _token(design: DesignRecord, token: str) -> str:
     said = NONE
     while said in design.among:
         said += NONE

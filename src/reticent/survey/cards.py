@@ -26,7 +26,7 @@ from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.privacy.numbers import about
 from reticent.survey.description import say
-from reticent.survey.design import Design
+from reticent.survey.design_record import DesignRecord
 from reticent.survey.form import odds_words
 from reticent.survey.report import svg
 
@@ -70,12 +70,12 @@ class DiscPart:
     true: bool
 
 
-def cards(design: Design, path: str | Path) -> Path:
+def cards(design: DesignRecord, path: str | Path) -> Path:
     """Write a card with a spinner, and what the respondent and the interviewer do, on one page of A4.
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
         A question with two answers, or a k-ary one with at most 11.
     path : str or Path
         ``*.svg`` or ``*.pdf``; a file that is there is replaced.
@@ -108,7 +108,7 @@ def cards(design: Design, path: str | Path) -> Path:
     return target
 
 
-def parts_of(design: Design) -> tuple[DiscPart, ...]:
+def parts_of(design: DesignRecord) -> tuple[DiscPart, ...]:
     """The parts of the disc, clockwise from the top; their chances add up to 1.
 
     Raises
@@ -137,7 +137,7 @@ def parts_of(design: Design) -> tuple[DiscPart, ...]:
     return (DiscPart("Say what is true", true, True), *named)
 
 
-def card(design: Design) -> Figure:
+def card(design: DesignRecord) -> Figure:
     """The card as a matplotlib figure; it belongs to no window and no pyplot state.
 
     Raises
@@ -153,7 +153,7 @@ def card(design: Design) -> Figure:
     raise QuestionError("The words of this design do not fit on a card. Use a shorter question or shorter answers.")
 
 
-def _composed(design: Design, parts: tuple[DiscPart, ...], size: float) -> tuple[Figure, float]:
+def _composed(design: DesignRecord, parts: tuple[DiscPart, ...], size: float) -> tuple[Figure, float]:
     """The card with its text in one size, and how far down the page it goes."""
     from matplotlib.figure import Figure
 

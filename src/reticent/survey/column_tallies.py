@@ -11,12 +11,12 @@ from reticent.data import tally as engine
 from reticent.errors import SpecError
 from reticent.mechanisms.subset_selection import Subset
 from reticent.mechanisms.unary_encoding import Unary
-from reticent.survey.design import Design
+from reticent.survey.design_record import DesignRecord
 from reticent.survey.tally import ReportTally, of_counts
 
 
 def tallies(
-    design: Design,
+    design: DesignRecord,
     path: Path,
     column: str,
     *,
@@ -29,7 +29,7 @@ def tallies(
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
     path : Path
         A CSV, Parquet or DuckDB file.
     column : str
@@ -63,7 +63,7 @@ def tallies(
         return _by(design, answers, None)[""], {name: _by(design, answers, name) for name in groups}
 
 
-def _check_code(design: Design, codes: list[str]) -> None:
+def _check_code(design: DesignRecord, codes: list[str]) -> None:
     if codes == [design.code]:
         return
     if len(codes) > 1:
@@ -74,7 +74,7 @@ def _check_code(design: Design, codes: list[str]) -> None:
     raise SpecError(f"these answers are to another design: their code is not {design.code}")
 
 
-def _by(design: Design, answers: engine.Column, group: str | None) -> dict[str, ReportTally]:
+def _by(design: DesignRecord, answers: engine.Column, group: str | None) -> dict[str, ReportTally]:
     made = design.mechanism
     if isinstance(made, Unary | Subset) and made.size > engine.PIECE:  # shorter ones have few different tokens
         chosen = made.chosen if isinstance(made, Subset) else None

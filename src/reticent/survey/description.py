@@ -14,10 +14,10 @@ from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.mechanisms.subset_selection import Subset
 from reticent.mechanisms.unary_encoding import Unary
 from reticent.privacy.numbers import show
-from reticent.survey.design import Design
+from reticent.survey.design_record import DesignRecord
 
 
-def say(design: Design) -> str:
+def say(design: DesignRecord) -> str:
     """See ``Design.say``."""
     made = design.mechanism
     match made:
@@ -60,7 +60,7 @@ def say(design: Design) -> str:
     return f"{first} One answer moves our odds by ×{factor(made.ratio)} at most."
 
 
-def _number(design: Design, made: LocalMean) -> str:
+def _number(design: DesignRecord, made: LocalMean) -> str:
     low, high = show(design.low or Fraction(0)), show(design.high or Fraction(0))
     if made.cells == 1 and made.width == 1:
         least = 1 - made.hit

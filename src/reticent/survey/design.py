@@ -1,62 +1,41 @@
-"""The value of a design: one question, the answers it allows, and the mechanism each respondent's answer goes through.
+"""Designs as people hold them: the value of ``design_record``, with its methods.
 
-Every other file of this folder takes this value and imports this file; this file imports none of them. ``survey`` adds
-the methods that people call, and ``designs`` makes designs:
-
-    designs (two_coins, choice, ...) --> Design --> device (randomize) --> tokens --> tally --> estimate --> Result
-                                            '-----> design_file (save, read)
-
-A *token* is the short text that travels: the label of an answer, a word of 0 and 1, a number, or ``function:value``.
-The truth of one respondent meets the mechanism in ``device`` and nowhere else.
+Each method is one call of a function in a file below, which takes the value. ``designs`` makes them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias, assert_never
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from reticent.errors import PublicParameterError
-from reticent.mechanisms.hadamard import Hadamard
-from reticent.mechanisms.hashing import Hashing
-from reticent.mechanisms.kary import KAry
-from reticent.mechanisms.local_mean import LocalMean
-from reticent.mechanisms.one_sided import OneSided
-from reticent.mechanisms.randomized_response import RandomizedResponse
-from reticent.mechanisms.subset_selection import Subset
-from reticent.mechanisms.unary_encoding import Unary
+from reticent.entropy import system
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import Number, show
+from reticent.privacy.numbers import Number
+from reticent.survey import (
+    cards,
+    description,
+    design_file,
+    device,
+    estimate,
+    form,
+    methods,
+    shuffle,
+    variance,
+)
+from reticent.survey.design_record import DesignRecord, Truth
+from reticent.survey.result import Result
 
-Mechanism: TypeAlias = RandomizedResponse | OneSided | KAry | Unary | Subset | Hadamard | Hashing | LocalMean
-Frequency: TypeAlias = KAry | Unary | Subset | Hadamard | Hashing
-Truth: TypeAlias = Number
-Method: TypeAlias = Literal[
-    "two_coins",
-    "forced",
-    "warner",
-    "unrelated",
-    "one_sided",
-    "kary",
-    "unary",
-    "optimised_unary",
-    "subset",
-    "hadamard",
-    "hashing",
-    "duchi",
-    "piecewise",
-]
-FORMAT: Final = 1
-LONGEST: Final = 2000  # characters of a question
-YES_NO: Final = ("yes", "no")
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
-    """Fields and checks of one question asked through coins; ``survey.Design`` has its methods.
+class Design(DesignRecord):
+    """One question asked through coins. Make one with ``survey.two_coins`` and its sisters, or ``survey.read``.
 
     Attributes
     ----------
@@ -76,107 +55,229 @@ class Design:
     what the survey team holds is randomized already, and any number of analyses of it costs nothing more.
     """
 
-    question: str
-    method: Method
-    among: tuple[str, ...]
-    mechanism: Mechanism
-    low: Fraction | None = None
-    high: Fraction | None = None
+    def distribution(self, truth: Truth) -> dict[str, Fraction]:
+        """The probability of each token, given the truth; for at most 65,536 tokens."""
+        return device.distribution(self, truth)
 
-    def __post_init__(self) -> None:
-        if not self.question.strip() or len(self.question) > LONGEST or not self.question.isprintable():
-            raise PublicParameterError(f"a question has 1 to {LONGEST} printable characters")
-        check_among(self.among)
-        if (self.low is None) != (self.high is None) or (self.low is None) != bool(self.among):
-            raise PublicParameterError("a design has answers to choose among, or low and high")
+    def recipe(self) -> dict[str, object]:
+        """Recipe by which a device draws by itself, in integers that JSON holds as text; see docs/theory/local.md."""
+        return device.recipe(self)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Guarantee of one randomized answer, for its truth."""
-        return self.mechanism.guarantee
+    def say(self) -> str:
+        """The coins in plain words, for respondents and for a report."""
+        return description.say(self)
 
-    @property
-    def ratio(self) -> Fraction | None:
-        """e^epsilon, exactly; None for the one-sided form, which has none."""
-        return None if isinstance(self.mechanism, OneSided) else self.mechanism.ratio
+    def randomize(self, truth: Truth) -> str:
+        """The token to send for one truth, with the operating system's coins.
 
-    @property
-    def settings(self) -> dict[str, str]:
-        """The public numbers of the mechanism, as exact text."""
-        return settings(self)
+        Raises
+        ------
+        PublicParameterError
+            For a truth that is not on the list or not in the range; nothing is drawn, nothing is sent.
+        """
+        return device.one(self, truth, system())
 
-    @property
-    def fingerprint(self) -> str:
-        """sha256 of everything that defines the design, in hexadecimal."""
-        return hashlib.sha256(canonical(self).encode()).hexdigest()
+    def randomize_many(self, truths: Sequence[Truth] | NDArray[np.generic]) -> NDArray[np.generic]:
+        """One randomized answer for each truth, with the operating system's coins.
 
-    @property
-    def code(self) -> str:
-        """The first 12 places of ``fingerprint``, to travel with each answer."""
-        return self.fingerprint[:12]
+        Parameters
+        ----------
+        truths : array or sequence of shape (n,)
+            Labels; or, as integers where the labels are none, places in ``among``; or numbers in the range.
 
+        Returns
+        -------
+        array
+            Labels for yes-no and k-ary designs; 0 and 1 of shape (n, k) for unary and subset; integers else. What
+            ``estimate`` takes.
+        """
+        return device.many(self, truths, system())
 
-def check_among(among: tuple[str, ...]) -> None:
-    """Refuse answers that cannot be told apart in a file."""
-    if among and len(among) < 2:
-        raise PublicParameterError("name at least two answers")
-    for label in among:
-        if not isinstance(label, str) or not label.isprintable() or label != label.strip() or not label:
-            raise PublicParameterError(f"an answer is printable text without blanks at its ends, got {label!r}")
-    if len(set(among)) != len(among):
-        raise PublicParameterError("every answer is named once")
+    def design_effect(self, share: float | None = None) -> float:
+        """Variance of the estimate over that of asking directly, for a true share; of a number, for its spread.
 
+        Parameters
+        ----------
+        share : float
+            In (0, 1), the share of an answer. For a number: the standard deviation of the truths, in its units.
+        """
+        return variance.design_effect(self, share)
 
-def settings(design: Design) -> dict[str, str]:
-    """The numbers that, with question, method and answers, define a design."""
-    made = design.mechanism
-    found: dict[str, str]
-    match made:
-        case RandomizedResponse():
-            found = {"truth": show(made.truth), "yes": show(made.yes)}
-        case OneSided():
-            found = {"truth": show(made.truth)}
-        case KAry() | Unary() | Hadamard():
-            found = {"epsilon": show(made.epsilon)}
-        case Subset():
-            found = {"epsilon": show(made.epsilon), "chosen": str(made.chosen)}
-        case Hashing():
-            found = {"epsilon": show(made.epsilon), "values": str(made.values)}
-        case LocalMean():
-            found = {"epsilon": show(made.epsilon), "cells": str(made.cells), "width": str(made.width)}
-        case _:
-            assert_never(made)
-    if design.low is not None and design.high is not None:
-        found |= {"low": show(design.low), "high": show(design.high)}
-    return found
+    def people_for(self, margin: float, *, share: float | None = None, level: float = 0.95) -> int:
+        """Number of answers that give the half-width ``margin``; at the worst share, unless ``share`` is named.
 
+        Parameters
+        ----------
+        margin : float
+            Half-width of the interval: a share such as 0.02, or the units of a number.
+        share : float, optional
+            The expected share, in [0, 1]; for a number its expected standard deviation. By default the worst case.
+        level : float
+            Coverage of the interval, in (0, 1).
 
-def canonical(design: Design) -> str:
-    """One text for one design: what the fingerprint is of."""
-    fields = {
-        "among": list(design.among),
-        "format": FORMAT,
-        "method": design.method,
-        "question": design.question,
-        "settings": design.settings,
-    }
-    return json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        Returns
+        -------
+        int
+            Number of answers, >= 1.
 
+        Raises
+        ------
+        PublicParameterError
+            A number out of its range, or a margin that no survey reaches.
+        """
+        return variance.people_for(self, margin, share=share, level=level)
 
-def chances(design: Design) -> tuple[Fraction, Fraction]:
-    """P(an answer is supported | true), P(it is | another is true): of yes for yes-no designs."""
-    made = design.mechanism
-    match made:
-        case RandomizedResponse() | OneSided():
-            return made.distribution("yes")["yes"], made.distribution("no")["yes"]
-        case KAry() | Unary() | Subset() | Hadamard() | Hashing():
-            return made.hit, made.miss
-        case LocalMean():
-            raise PublicParameterError("a design for a number has no answers to choose among")
-        case _:
-            assert_never(made)
+    def estimate(
+        self,
+        answers: Sequence[object] | Mapping[str, int] | NDArray[np.generic],
+        *,
+        groups: Mapping[str, Sequence[object]] | None = None,
+        interval: Literal["wilson", "exact"] = "wilson",
+        level: float = 0.95,
+    ) -> Result:
+        """The population share of each answer, or the mean, from randomized answers.
 
+        Parameters
+        ----------
+        answers : sequence of tokens, array of ``randomize_many``, or mapping of tokens to counts
+            None and empty text are counted as no answer; what the design cannot say is counted and left out.
+        groups : mapping of name to one value per answer
+            For ``Result.by``.
+        interval : str
+            "wilson", or "exact": at least ``level`` for every share and size.
+        level : float
+            Coverage of each interval, in (0, 1).
 
-def whole_up(number: float) -> int:
-    """The least integer at or above ``number``, but for a last digit."""
-    return math.ceil(number * (1 - 1e-12))
+        Returns
+        -------
+        Result
+            Shares in [0, 1], or a mean in the unit of the question, with intervals.
+
+        Raises
+        ------
+        PublicParameterError
+            No answers, groups of another length, or a level out of its range.
+        """
+        return estimate.of_answers(self, answers, groups=groups or {}, interval=interval, level=level)
+
+    def estimate_table(
+        self,
+        path: str | Path,
+        column: str,
+        *,
+        table: str | None = None,
+        groups: Sequence[str] = (),
+        respondent: str | None = None,
+        code: str | None = None,
+        interval: Literal["wilson", "exact"] = "wilson",
+        level: float = 0.95,
+    ) -> Result:
+        """Estimate from a column of a CSV, Parquet or DuckDB file, counted in the engine.
+
+        Parameters
+        ----------
+        path : path
+            ``*.csv``, ``*.parquet`` or ``*.duckdb`` (then name the ``table``).
+        column : str
+            The column of randomized answers.
+        table : str, optional
+            The table of a DuckDB file.
+        groups : sequence of str
+            Columns for ``Result.by``.
+        respondent : str, optional
+            The column that says who answered: somebody who answered twice is refused.
+        code : str, optional
+            The column that holds ``Design.code``: answers to another design are refused.
+        interval : str
+            "wilson", or "exact": at least ``level`` for every share and size.
+        level : float
+            Coverage of each interval, in (0, 1).
+
+        Returns
+        -------
+        Result
+            Shares in [0, 1], or a mean in the unit of the question, with intervals.
+
+        Raises
+        ------
+        PublicParameterError
+            What ``estimate`` refuses; a file, table or column that is not there.
+        """
+        return estimate.of_table(
+            self,
+            Path(path),
+            column,
+            table=table,
+            groups=tuple(groups),
+            respondent=respondent,
+            code=code,
+            interval=interval,
+            level=level,
+        )
+
+    def shuffled(self, people: int, delta: Number, *, shuffler: str) -> Guarantee:
+        """Central guarantee if only the counts of ``people`` answers are seen, and a shuffler is trusted.
+
+        Parameters
+        ----------
+        people : int
+            Number of shuffled answers, >= 2.
+        delta : number
+            Delta of the guarantee, in (0, 1).
+        shuffler : str
+            Who shuffles; the guarantee names them as trusted.
+
+        Returns
+        -------
+        Guarantee
+            An (epsilon, delta) for one replaced answer.
+
+        Raises
+        ------
+        PublicParameterError
+            Where a condition of the theorem fails (docs/theory/amplification.md).
+        """
+        return shuffle.guarantee(self, people, delta, shuffler)
+
+    def at(self, epsilon: Number) -> Design:
+        """The same question and method at another epsilon."""
+        return methods.at(self, epsilon)
+
+    def form(
+        self,
+        path: str | Path,
+        post: str | None = None,
+        *,
+        ask: Mapping[str, Sequence[str]] | None = None,
+        words: str | Path | None = None,
+    ) -> Path:
+        """Write a page that asks the question and draws in the browser: ``reticent.survey.form``.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file to write; one that is there is replaced.
+        post : str, optional
+            An https:// address that takes an answer by POST as JSON; by default the page only offers a file and a code.
+        ask : mapping of str to sequences of str, optional
+            Questions whose answers are sent as they are, for subgroups.
+        words : str or Path, optional
+            A file with the words of the page: a language, consent, contact (``reticent.survey.form_words``).
+
+        Returns
+        -------
+        Path
+            The file written.
+        """
+        return form.form(self, path, post, ask=ask, words=words)
+
+    def cards(self, path: str | Path) -> Path:
+        """Write a card with a spinner, for asking without a device: ``reticent.survey.cards``."""
+        return cards.cards(self, path)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the design to a new ``*.survey.toml`` file, with its fingerprint."""
+        return design_file.save(self, Path(path))
+
+    def __str__(self) -> str:
+        return f"{self.question}\n{self.say()}"

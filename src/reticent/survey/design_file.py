@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from reticent.errors import PublicParameterError, SpecError
-from reticent.survey.design import FORMAT, Design
+from reticent.survey.design_record import FORMAT, DesignRecord
 from reticent.survey.methods import rebuilt
-from reticent.survey.questionnaire import Questionnaire
+from reticent.survey.questionnaire_record import QuestionnaireRecord
 
 ENDING: Final = ".survey.toml"
 LARGEST: Final = 1 << 26
@@ -25,13 +25,13 @@ HEAD: Final = (
 )
 
 
-def text_of(designs: tuple[Design, ...], fingerprint: str) -> str:
+def text_of(designs: tuple[DesignRecord, ...], fingerprint: str) -> str:
     """The file of one design, or of several that share a budget."""
     blocks = [_block(design) for design in designs]
     return HEAD + f"format = {FORMAT}\nfingerprint = {_text(f'sha256:{fingerprint}')}\n" + "".join(blocks)
 
 
-def _block(design: Design) -> str:
+def _block(design: DesignRecord) -> str:
     among = ", ".join(_text(label) for label in design.among)
     lines = [
         "\n[[questions]]",
@@ -47,9 +47,9 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)  # printable text, so a JSON string is a TOML string
 
 
-def save(design: Design | Questionnaire, path: Path) -> Path:
+def save(design: DesignRecord | QuestionnaireRecord, path: Path) -> Path:
     """Write a new file; one that exists is not overwritten."""
-    designs = (design,) if isinstance(design, Design) else design.designs
+    designs = (design,) if isinstance(design, DesignRecord) else design.designs
     if not path.name.endswith(ENDING):
         raise SpecError(f"a design file is called *{ENDING}")
     try:
@@ -62,7 +62,7 @@ def save(design: Design | Questionnaire, path: Path) -> Path:
     return path
 
 
-def read(path: str | Path) -> Design | Questionnaire:
+def read(path: str | Path) -> DesignRecord | QuestionnaireRecord:
     """The design, or the questionnaire, that ``save`` wrote.
 
     Raises
@@ -93,12 +93,12 @@ def read(path: str | Path) -> Design | Questionnaire:
     return found
 
 
-def _found(blocks: list[Mapping[str, Any]]) -> Design | Questionnaire:
+def _found(blocks: list[Mapping[str, Any]]) -> DesignRecord | QuestionnaireRecord:
     designs = tuple(_design(block) for block in blocks)
-    return designs[0] if len(designs) == 1 else Questionnaire(designs)
+    return designs[0] if len(designs) == 1 else QuestionnaireRecord(designs)
 
 
-def _design(block: Mapping[str, Any]) -> Design:
+def _design(block: Mapping[str, Any]) -> DesignRecord:
     numbers = {str(name): str(value) for name, value in block.items() if name not in ("question", "method", "among")}
     made = rebuilt(str(block["question"]), str(block["method"]), tuple(str(label) for label in block["among"]), numbers)
     if made.settings != numbers:

@@ -17,9 +17,9 @@ from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.privacy.loss import PureDP
 from reticent.privacy.numbers import Number, about_up, show
 from reticent.privacy.numbers import read as number
-from reticent.survey import design as values
 from reticent.survey import design_file
-from reticent.survey.design import YES_NO, check_among
+from reticent.survey.design import Design
+from reticent.survey.design_record import YES_NO, DesignRecord, check_among
 from reticent.survey.methods import (
     FIXED,
     Choice,
@@ -33,7 +33,7 @@ from reticent.survey.methods import (
     statements,
     within,
 )
-from reticent.survey.survey import Design, Questionnaire
+from reticent.survey.questionnaire import Questionnaire
 
 
 def two_coins(question: str) -> Design:
@@ -258,11 +258,11 @@ def read(path: str | Path) -> Design | Questionnaire:
         Where there is no such file, or it was edited: its content does not have its fingerprint.
     """
     found = design_file.read(path)
-    if isinstance(found, values.Design):
+    if isinstance(found, DesignRecord):
         return _held(found)
     return Questionnaire(tuple(_held(one) for one in found.designs))
 
 
-def _held(found: values.Design) -> Design:
+def _held(found: DesignRecord) -> Design:
     """The design with the fields of a value."""
     return Design(found.question, found.method, found.among, found.mechanism, found.low, found.high)

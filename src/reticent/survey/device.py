@@ -26,7 +26,7 @@ from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.mechanisms.subset_selection import Subset
 from reticent.mechanisms.unary_encoding import Unary
 from reticent.privacy.numbers import read, show
-from reticent.survey.design import Design, Truth
+from reticent.survey.design_record import DesignRecord, Truth
 from reticent.survey.tokens import token
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ MOST: Final = 65_536  # tokens of a distribution
 LISTED: Final = 20  # answers that a refusal repeats
 
 
-def one(design: Design, truth: Truth, entropy: Entropy) -> str:
+def one(design: DesignRecord, truth: Truth, entropy: Entropy) -> str:
     """The token for one truth; see ``Design.randomize``.
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
     truth : str, bool or number
         An answer that the design lists.
     entropy : Entropy
@@ -59,7 +59,7 @@ def one(design: Design, truth: Truth, entropy: Entropy) -> str:
     return token(design, made.sample(at, entropy))
 
 
-def check(design: Design, truth: Truth) -> None:
+def check(design: DesignRecord, truth: Truth) -> None:
     """Refuse a truth that ``one`` would refuse, without a coin."""
     made = design.mechanism
     if isinstance(made, LocalMean):
@@ -68,12 +68,12 @@ def check(design: Design, truth: Truth) -> None:
         _place(design, truth)
 
 
-def many(design: Design, truths: Sequence[Truth] | NDArray[np.generic], entropy: Entropy) -> NDArray[np.generic]:
+def many(design: DesignRecord, truths: Sequence[Truth] | NDArray[np.generic], entropy: Entropy) -> NDArray[np.generic]:
     """One randomized answer for each truth; see ``Design.randomize_many``.
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
     truths : sequence, or array of shape (n,)
     entropy : Entropy
 
@@ -120,18 +120,18 @@ def _yes_no(made: RandomizedResponse | OneSided, at: NDArray[np.int64], entropy:
     return np.where(told, at, np.where(other, 0, 1))
 
 
-def _refused(design: Design, truth: object) -> PublicParameterError:
+def _refused(design: DesignRecord, truth: object) -> PublicParameterError:
     listed = ", ".join(design.among[:LISTED]) + (", …" if len(design.among) > LISTED else "")
     return PublicParameterError(f"{truth!r} is not one of: {listed}. It was not sent.")
 
 
-def _place(design: Design, truth: object) -> int:
+def _place(design: DesignRecord, truth: object) -> int:
     if isinstance(truth, str) and truth in design.among:
         return design.among.index(truth)
     raise _refused(design, truth)
 
 
-def _places(design: Design, array: NDArray[np.generic]) -> NDArray[np.int64]:
+def _places(design: DesignRecord, array: NDArray[np.generic]) -> NDArray[np.int64]:
     """Places in ``among`` of labels, or of integers that are places already."""
     if array.dtype.kind in "iu":
         if any(label.lstrip("+-").isdigit() for label in design.among):
@@ -161,7 +161,7 @@ def _places(design: Design, array: NDArray[np.generic]) -> NDArray[np.int64]:
     return at.astype(np.int64)
 
 
-def _in_cells(design: Design, made: LocalMean, truth: Truth) -> Fraction:
+def _in_cells(design: DesignRecord, made: LocalMean, truth: Truth) -> Fraction:
     """A number as an exact place in 0 .. cells."""
     low, high = _range(design)
     found = number(truth)
@@ -189,7 +189,7 @@ def number(truth: object) -> Fraction:
     raise PublicParameterError(f"{plain!r} is not a number. It was not sent.")
 
 
-def _on_grid(design: Design, made: LocalMean, array: NDArray[np.generic], entropy: Entropy) -> NDArray[np.int64]:
+def _on_grid(design: DesignRecord, made: LocalMean, array: NDArray[np.generic], entropy: Entropy) -> NDArray[np.int64]:
     """Numbers as integers in 0 .. cells, rounded at random to a neighbour so that the expectation stays.
 
     The place of a float is rounded to a multiple of 2^-32 cells first (a shift below 1e-9 of a cell, of no account for
@@ -208,13 +208,13 @@ def _on_grid(design: Design, made: LocalMean, array: NDArray[np.generic], entrop
     return start + up
 
 
-def _range(design: Design) -> tuple[Fraction, Fraction]:
+def _range(design: DesignRecord) -> tuple[Fraction, Fraction]:
     if design.low is None or design.high is None:
         raise PublicParameterError("this design is not about a number")
     return design.low, design.high
 
 
-def distribution(design: Design, truth: Truth) -> dict[str, Fraction]:
+def distribution(design: DesignRecord, truth: Truth) -> dict[str, Fraction]:
     """See ``Design.distribution``."""
     made = design.mechanism
     if isinstance(made, RandomizedResponse | OneSided):
@@ -243,7 +243,7 @@ def _tokens(made: KAry | Unary | Subset | Hadamard | Hashing) -> int:
             assert_never(made)
 
 
-def recipe(design: Design) -> dict[str, object]:
+def recipe(design: DesignRecord) -> dict[str, object]:
     """Recipe of a device's draw: steps of uniform integers and coins ``[numerator, denominator]``, as decimal text.
 
     ``answers``      with probability ``truth`` the truth, else "yes" with probability ``yes``, else "no"

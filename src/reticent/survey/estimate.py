@@ -23,7 +23,7 @@ from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.survey import variance
 from reticent.survey.column_tallies import tallies
-from reticent.survey.design import Design, chances
+from reticent.survey.design_record import DesignRecord, chances
 from reticent.survey.result import Result, Share, checked_level
 from reticent.survey.tally import Answers, ReportTally, tally
 
@@ -34,7 +34,7 @@ MOST_GROUPS: Final = 1000
 
 
 def of_answers(
-    design: Design,
+    design: DesignRecord,
     answers: Answers,
     *,
     groups: Mapping[str, Sequence[object]],
@@ -45,7 +45,7 @@ def of_answers(
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
     answers : sequence of tokens, array, or mapping of tokens to counts
     groups : mapping of name to one value per answer
     interval : "wilson" or "exact"
@@ -76,7 +76,7 @@ def of_answers(
 
 
 def of_table(
-    design: Design,
+    design: DesignRecord,
     path: Path,
     column: str,
     *,
@@ -91,7 +91,7 @@ def of_table(
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
     path : Path
         A CSV, Parquet or DuckDB file.
     column : str
@@ -118,7 +118,7 @@ def of_table(
 
 
 def of_tally(
-    design: Design,
+    design: DesignRecord,
     heard: ReportTally,
     groups: Mapping[str, Mapping[str, ReportTally]] | None = None,
     *,
@@ -129,7 +129,7 @@ def of_tally(
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
     heard : ReportTally
         Counts of the tokens.
     groups : mapping of column to mapping of group to ReportTally, optional
@@ -187,7 +187,7 @@ def _few(name: str, keys: NDArray[np.str_]) -> NDArray[np.str_]:
     return keys
 
 
-def _shares(design: Design, heard: ReportTally, interval: Interval, level: float) -> tuple[Share, ...]:
+def _shares(design: DesignRecord, heard: ReportTally, interval: Interval, level: float) -> tuple[Share, ...]:
     hit, miss = chances(design)
     binary = isinstance(design.mechanism, RandomizedResponse | OneSided)  # the share of yes says all
     support = heard.support[:1] if binary else heard.support
@@ -265,13 +265,13 @@ def simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.maximum(values - cut, 0.0))
 
 
-def _limits(design: Design) -> tuple[float, float]:
+def _limits(design: DesignRecord) -> tuple[float, float]:
     if design.low is None or design.high is None:
         raise PublicParameterError("this design is not about a number")
     return float(design.low), float(design.high)
 
 
-def _mean(design: Design, made: LocalMean, heard: ReportTally, interval: Interval, level: float) -> Share:
+def _mean(design: DesignRecord, made: LocalMean, heard: ReportTally, interval: Interval, level: float) -> Share:
     """Mean with its interval; of two places the interval of the share of one is mapped.
 
     With more places it is the normal interval of their mean.
@@ -343,7 +343,7 @@ def _all(heard: ReportTally) -> int:
     return heard.answers + heard.missing + heard.off_list
 
 
-def _cheating(design: Design, heard: ReportTally) -> tuple[str, ...]:
+def _cheating(design: DesignRecord, heard: ReportTally) -> tuple[str, ...]:
     """One-sided tests that an answer is heard less than nobody's truth explains, or more than everybody's."""
     if isinstance(design.mechanism, LocalMean):
         return ()

@@ -37,9 +37,9 @@ from reticent.pages.markup import render, stylesheet, trusted
 from reticent.privacy.numbers import about, show
 from reticent.survey import device
 from reticent.survey.description import say
-from reticent.survey.design import Design
+from reticent.survey.design_record import DesignRecord
 from reticent.survey.form_words import SCRIPT, PageWords, english_words, read_words
-from reticent.survey.questionnaire import Questionnaire
+from reticent.survey.questionnaire_record import QuestionnaireRecord
 
 FORMAT: Final = "reticent survey answer 1"
 BUTTONS: Final = 12  # truths that are shown as buttons; more make a list
@@ -57,7 +57,7 @@ Open: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def form(
-    design: Design | Questionnaire,
+    design: DesignRecord | QuestionnaireRecord,
     path: str | Path,
     post: str | None = None,
     *,
@@ -69,7 +69,7 @@ def form(
 
     Parameters
     ----------
-    design : Design or Questionnaire
+    design : DesignRecord or QuestionnaireRecord
         The question, or the questions that one person answers.
     path : str or Path
         The file to write; one that is there is replaced.
@@ -112,13 +112,18 @@ def form(
 
 
 def page(
-    design: Design | Questionnaire, post: str | None, *, ask: Open, title: str = "", words: PageWords | None = None
+    design: DesignRecord | QuestionnaireRecord,
+    post: str | None,
+    *,
+    ask: Open,
+    title: str = "",
+    words: PageWords | None = None,
 ) -> str:
     """The page as text; see ``form``.
 
     Parameters
     ----------
-    design : Design or Questionnaire
+    design : DesignRecord or QuestionnaireRecord
     post : str or None
         An https:// address that takes an answer by POST.
     ask : mapping of str to sequence of str
@@ -166,12 +171,12 @@ def page(
     )
 
 
-def designs_of(design: Design | Questionnaire) -> tuple[Design, ...]:
+def designs_of(design: DesignRecord | QuestionnaireRecord) -> tuple[DesignRecord, ...]:
     """The questions, one or several."""
-    return design.designs if isinstance(design, Questionnaire) else (design,)
+    return design.designs if isinstance(design, QuestionnaireRecord) else (design,)
 
 
-def _check(designs: Sequence[Design], ask: Open, title: str) -> None:
+def _check(designs: Sequence[DesignRecord], ask: Open, title: str) -> None:
     for design in designs:
         if len(design.among) > MOST:
             raise QuestionError(
@@ -219,7 +224,7 @@ def _source_code() -> str:
     return files("reticent.survey").joinpath("form.js").read_text("utf-8")
 
 
-def _script(design: Design | Questionnaire, address: str | None, ask: Open, words: PageWords) -> str:
+def _script(design: DesignRecord | QuestionnaireRecord, address: str | None, ask: Open, words: PageWords) -> str:
     facts = {
         "format": FORMAT,
         "survey": design.code,
@@ -232,7 +237,7 @@ def _script(design: Design | Questionnaire, address: str | None, ask: Open, word
     return _source_code().replace('"use strict";', f'"use strict";\nconst SURVEY = {stated};', 1)
 
 
-def _facts(design: Design, words: PageWords) -> dict[str, object]:
+def _facts(design: DesignRecord, words: PageWords) -> dict[str, object]:
     """Facts of a question for the script; they list the possible answers only if an answer itself is sent."""
     recipe = device.recipe(design)
     among = list(design.among) if recipe["kind"] in SETTLED else []
@@ -245,7 +250,7 @@ def _facts(design: Design, words: PageWords) -> dict[str, object]:
     }
 
 
-def _range(design: Design, words: PageWords) -> str:
+def _range(design: DesignRecord, words: PageWords) -> str:
     if design.low is None or design.high is None:
         return ""
     return words["between"].format(low=show(design.low), high=show(design.high))
@@ -302,7 +307,7 @@ class Field:
         return len(self.among) > BUTTONS
 
 
-def plainly(design: Design, words: PageWords) -> str:
+def plainly(design: DesignRecord, words: PageWords) -> str:
     """Frequency of a changed answer, in one plain sentence: "In 25 of 100 cases … the opposite"."""
     made = design.mechanism
     match made:
@@ -347,7 +352,7 @@ def cases(chance: Fraction) -> tuple[str, str]:
     return show(Fraction(tenths, 10)), f"{of:,}"
 
 
-def _sure(designs: Sequence[Design], words: PageWords) -> str:
+def _sure(designs: Sequence[DesignRecord], words: PageWords) -> str:
     """Belief that is possible afterwards, in one plain sentence; or that one answer gives a choice away."""
     ratios = [design.ratio for design in designs]
     known = [ratio for ratio in ratios if ratio is not None]
@@ -357,7 +362,7 @@ def _sure(designs: Sequence[Design], words: PageWords) -> str:
     return words["unsure"].format(after=_up(100 * PRIOR * factor / (PRIOR * factor + 1 - PRIOR)))
 
 
-def odds_words(designs: Sequence[Design], does: str = "send") -> str:
+def odds_words(designs: Sequence[DesignRecord], does: str = "send") -> str:
     """Disclosure by one person's answers, in odds and for one example; ``does`` is send or say."""
     ratios = [design.ratio for design in designs]
     known = [ratio for ratio in ratios if ratio is not None]
@@ -381,7 +386,7 @@ def _up(number: Fraction) -> str:
     return show(round_up(number, 3))
 
 
-def _chances(design: Design) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _chances(design: DesignRecord) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The chances in percent by truth and answer, where the table is small enough to be read."""
     if device.recipe(design)["kind"] not in SETTLED or len(design.among) > TABLE:
         return ()
@@ -391,7 +396,7 @@ def _chances(design: Design) -> tuple[tuple[str, tuple[str, ...]], ...]:
     )
 
 
-def _fields(designs: Sequence[Design], ask: Open, words: PageWords) -> list[Field]:
+def _fields(designs: Sequence[DesignRecord], ask: Open, words: PageWords) -> list[Field]:
     openly = words["openly"]
     asked = [Field(f"q{place}", one.question, one.among, _range(one, words)) for place, one in enumerate(designs)]
     return [

@@ -15,7 +15,7 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms.local_mean import LocalMean
 from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
-from reticent.survey.design import Design, chances
+from reticent.survey.design_record import DesignRecord, chances
 from reticent.survey.estimate import bounds
 from reticent.survey.tally import Answers, ReportTally, tally
 
@@ -57,12 +57,12 @@ class Hitters:
         return "\n".join(lines)
 
 
-def heavy(design: Design, answers: Answers | ReportTally, *, false: float = 0.05) -> Hitters:
+def heavy(design: DesignRecord, answers: Answers | ReportTally, *, false: float = 0.05) -> Hitters:
     """The answers that more people gave than coins explain.
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
         Of ``choice``; for many answers with method "hashing" or "hadamard".
     answers : what ``Design.estimate`` takes, or a Tally
     false : float

@@ -20,7 +20,7 @@ from reticent.errors import PublicParameterError
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.survey import device
-from reticent.survey.design import Design, Truth
+from reticent.survey.design_record import DesignRecord, Truth
 
 LARGEST = 10_000  # waves
 
@@ -31,12 +31,12 @@ class Memory:
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
     entropy : Entropy
         The operating system's generator, unless a test replays.
     """
 
-    design: Design
+    design: DesignRecord
     entropy: Entropy = field(default_factory=system)
     _kept: dict[Truth, str] = field(default_factory=dict)
 
@@ -57,7 +57,7 @@ class Memory:
         return "<Memory>"  # not what it holds
 
 
-def permanent(design: Design, changes: int) -> Guarantee:
+def permanent(design: DesignRecord, changes: int) -> Guarantee:
     """Guarantee of all waves for a respondent whose truth changed at most ``changes`` times.
 
     Neighbours are histories that change at the same waves, and return to an earlier truth at the same waves.
@@ -74,7 +74,7 @@ def permanent(design: Design, changes: int) -> Guarantee:
     return part if draws == 1 else in_sequence([part] * draws, label="histories that change at the same waves")
 
 
-def fresh(design: Design, waves: int) -> Guarantee:
+def fresh(design: DesignRecord, waves: int) -> Guarantee:
     """Guarantee of ``waves`` answers with fresh coins: any history of truths against any other."""
     _waves(waves, "waves", 1)
     return design.guarantee if waves == 1 else in_sequence([design.guarantee] * waves)

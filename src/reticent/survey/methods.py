@@ -22,9 +22,9 @@ from reticent.mechanisms.subset_selection import Subset
 from reticent.mechanisms.unary_encoding import Unary
 from reticent.privacy.numbers import Number, about, read, show
 from reticent.survey import variance
-from reticent.survey.design import Design, Frequency, Mechanism, Method
+from reticent.survey.design_record import DesignRecord, Frequency, Mechanism, Method
 
-D = TypeVar("D", bound=Design)
+D = TypeVar("D", bound=DesignRecord)
 Choice: TypeAlias = Literal["kary", "unary", "optimised_unary", "subset", "hadamard", "hashing"]
 Mean: TypeAlias = Literal["duchi", "piecewise"]
 CHOICES: Final[tuple[Choice, ...]] = ("kary", "subset", "hadamard", "hashing", "optimised_unary", "unary")
@@ -85,7 +85,7 @@ def at(design: D, epsilon: Number) -> D:
     return replace(design, mechanism=_again(design, within(epsilon)))
 
 
-def _again(design: Design, epsilon: Fraction) -> Mechanism:
+def _again(design: DesignRecord, epsilon: Fraction) -> Mechanism:
     match design.method:
         case "warner":
             return statements(statement(epsilon))
@@ -170,7 +170,7 @@ def frequency(method: Choice, k: int, epsilon: Fraction) -> Frequency:
             assert_never(other)
 
 
-def rebuilt(question: str, method: str, among: tuple[str, ...], numbers: Mapping[str, str]) -> Design:
+def rebuilt(question: str, method: str, among: tuple[str, ...], numbers: Mapping[str, str]) -> DesignRecord:
     """The design that ``settings`` were read from.
 
     Parameters
@@ -183,7 +183,7 @@ def rebuilt(question: str, method: str, among: tuple[str, ...], numbers: Mapping
 
     Returns
     -------
-    Design
+    DesignRecord
 
     Raises
     ------
@@ -211,7 +211,7 @@ def rebuilt(question: str, method: str, among: tuple[str, ...], numbers: Mapping
             made = frequency(named, k, within(numbers["epsilon"]))
         case _:
             assert_never(named)
-    return limited(Design(question, named, among, made, low, high))
+    return limited(DesignRecord(question, named, among, made, low, high))
 
 
 def within(epsilon: Number) -> Fraction:

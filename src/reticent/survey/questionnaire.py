@@ -1,85 +1,60 @@
-"""The value of a questionnaire: several designs for one respondent, and the sum of their losses.
-
-Each answer is randomized with coins of its own, so the losses add (``in_sequence``) whatever the answers have to do
-with each other.
-"""
+"""Questionnaires as people hold them: the value of ``questionnaire_record``, with its methods."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from reticent.entropy import Entropy
-from reticent.errors import PublicParameterError
-from reticent.privacy.compose import in_sequence
-from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import PureDP
-from reticent.privacy.numbers import about_up
-from reticent.survey import description, device
-from reticent.survey.design import Design, Truth, canonical
+from reticent.entropy import system
+from reticent.survey import design_file, form, questionnaire_record
+from reticent.survey.design import Design
+from reticent.survey.design_record import Truth
+from reticent.survey.questionnaire_record import QuestionnaireRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Questionnaire:
-    """Designs that one respondent answers, in order; ``survey.Questionnaire`` has its methods."""
+class Questionnaire(QuestionnaireRecord):
+    """Designs that one respondent answers, in order. Make one with ``survey.several``."""
 
     designs: tuple[Design, ...]
 
-    def __post_init__(self) -> None:
-        if len(self.designs) < 2:
-            raise PublicParameterError("a questionnaire has at least two questions")
-        if len({design.question for design in self.designs}) != len(self.designs):
-            raise PublicParameterError("every question is asked once: a second answer to it is a second wave")
+    def randomize(self, truths: Mapping[str, Truth]) -> dict[str, str]:
+        """One token for each question; all truths are checked before a coin is tossed, so nothing is sent by halves."""
+        return questionnaire_record.randomize(self, truths, system())
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Guarantee of all answers of one respondent together: the losses add."""
-        return in_sequence([design.guarantee for design in self.designs])
+    def say(self) -> str:
+        """Every question's coins, and what all answers tell together."""
+        return questionnaire_record.say(self)
 
-    @property
-    def fingerprint(self) -> str:
-        """sha256 over all designs, in order."""
-        return hashlib.sha256(json.dumps([canonical(design) for design in self.designs]).encode()).hexdigest()
+    def form(
+        self,
+        path: str | Path,
+        post: str | None = None,
+        *,
+        ask: Mapping[str, Sequence[str]] | None = None,
+        words: str | Path | None = None,
+    ) -> Path:
+        """Write a page that asks all questions and draws in the browser: ``reticent.survey.form``.
 
-    @property
-    def code(self) -> str:
-        """The first 12 places of ``fingerprint``, to travel with each set of answers."""
-        return self.fingerprint[:12]
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file to write; one that is there is replaced.
+        post : str, optional
+            An https:// address that takes an answer by POST as JSON; by default the page only offers a file and a code.
+        ask : mapping of str to sequences of str, optional
+            Questions whose answers are sent as they are, for subgroups.
+        words : str or Path, optional
+            A file with the words of the page: a language, consent, contact (``reticent.survey.form_words``).
 
+        Returns
+        -------
+        Path
+            The file written.
+        """
+        return form.form(self, path, post, ask=ask, words=words)
 
-def randomize(questions: Questionnaire, truths: Mapping[str, Truth], entropy: Entropy) -> dict[str, str]:
-    """See ``survey.Questionnaire.randomize``.
-
-    Parameters
-    ----------
-    questions : Questionnaire
-    truths : mapping of question to truth
-    entropy : Entropy
-
-    Returns
-    -------
-    dict of question to token
-
-    Raises
-    ------
-    PublicParameterError
-        Unless there is one truth for each question; nothing was drawn.
-    """
-    if truths.keys() != {design.question for design in questions.designs}:
-        raise PublicParameterError("one truth for each question, by its text. Nothing was sent.")
-    for design in questions.designs:
-        device.check(design, truths[design.question])
-    return {design.question: device.one(design, truths[design.question], entropy) for design in questions.designs}
-
-
-def say(questions: Questionnaire) -> str:
-    """See ``survey.Questionnaire.say``."""
-    lines = [
-        f"{number}. {design.question}\n   {description.say(design)}"
-        for number, design in enumerate(questions.designs, 1)
-    ]
-    loss = questions.guarantee.loss
-    total = f"ε {about_up(loss.epsilon)}" if isinstance(loss, PureDP) else "no finite ε"
-    return "\n".join([*lines, f"All answers together: {total}."])
+    def save(self, path: str | Path) -> Path:
+        """Write a new ``*.survey.toml`` file, with a fingerprint over all questions."""
+        return design_file.save(self, Path(path))

@@ -22,7 +22,7 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.survey import variance
-from reticent.survey.design import Design, chances
+from reticent.survey.design_record import DesignRecord, chances
 
 STEPS = 200
 FAR = 12.0  # a coefficient times the spread of its covariate beyond this: the likelihood has no maximum
@@ -67,7 +67,7 @@ class Fit:
 
 
 def logistic(
-    design: Design,
+    design: DesignRecord,
     answers: Sequence[object] | NDArray[np.generic],
     covariates: NDArray[np.float64],
     *,
@@ -78,7 +78,7 @@ def logistic(
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
         A yes-no design.
     answers : sequence of "yes" and "no", shape (n,)
         Anything else is left out, with its covariates, and counted.

@@ -17,7 +17,7 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms.local_mean import LocalMean
 from reticent.privacy.numbers import Number, read, show
 from reticent.survey import device, estimate
-from reticent.survey.design import Design
+from reticent.survey.design_record import DesignRecord
 from reticent.survey.result import Result
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class SurveyRehearsal:
 
 
 def simulate(
-    design: Design,
+    design: DesignRecord,
     people: int,
     shares: Sequence[Number] = (),
     *,
@@ -88,7 +88,7 @@ def simulate(
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
         Design of the survey.
     people : int
         1 to 10 million.
@@ -135,7 +135,7 @@ def simulate(
     )
 
 
-def _law(design: Design, shares: Sequence[Number]) -> tuple[Fraction, ...]:
+def _law(design: DesignRecord, shares: Sequence[Number]) -> tuple[Fraction, ...]:
     size = len(design.among)
     given = tuple(read(share, "share") for share in shares)
     if not size:
@@ -152,27 +152,27 @@ def _law(design: Design, shares: Sequence[Number]) -> tuple[Fraction, ...]:
     return given
 
 
-def _known(design: Design, law: tuple[Fraction, ...]) -> dict[str, float]:
+def _known(design: DesignRecord, law: tuple[Fraction, ...]) -> dict[str, float]:
     if isinstance(design.mechanism, LocalMean):
         low, high = estimate_range(design)
         return {"mean": (low + high) / 2}
     return {label: float(share) for label, share in zip(design.among, law, strict=True)}
 
 
-def estimate_range(design: Design) -> tuple[float, float]:
+def estimate_range(design: DesignRecord) -> tuple[float, float]:
     """The range of a number, as floats."""
     if design.low is None or design.high is None:
         raise PublicParameterError("this design is not about a number")
     return float(design.low), float(design.high)
 
 
-def _one(design: Design, people: int, law: tuple[Fraction, ...], run: int, level: float) -> Result:
+def _one(design: DesignRecord, people: int, law: tuple[Fraction, ...], run: int, level: float) -> Result:
     entropy = Replayed(f"reticent survey simulate {design.fingerprint} {people} {law} {run}")
     heard = device.many(design, _truths(design, people, law, entropy), entropy)
     return estimate.of_answers(design, heard, groups={}, interval="wilson", level=level)
 
 
-def _truths(design: Design, people: int, law: tuple[Fraction, ...], entropy: Entropy) -> NDArray[np.generic]:
+def _truths(design: DesignRecord, people: int, law: tuple[Fraction, ...], entropy: Entropy) -> NDArray[np.generic]:
     """Made-up truths: floats will do, since nobody's privacy hangs on them."""
     even = (entropy.words(people) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     if not law:

@@ -23,7 +23,7 @@ from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import show
 from reticent.survey.description import say
-from reticent.survey.design import Design
+from reticent.survey.design_record import DesignRecord
 from reticent.survey.result import EVERYBODY, Result, clipped, ends, every, figure, interval_of, shown
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def lines(result: Result, group: str = "") -> Iterator[EstimateLine]:
         yield EstimateLine(name, *interval_of(share, value, low, high), f"{result.answers:,}", openly)
 
 
-def epsilon_words(design: Design) -> str:
+def epsilon_words(design: DesignRecord) -> str:
     """``ε 1.0987``, rounded up; a loss that is no epsilon in its own words."""
     loss = design.guarantee.loss
     return f"ε {show(round_up(loss.epsilon, 5))}" if isinstance(loss, PureDP) else words(loss)
@@ -91,13 +91,13 @@ class AnswerSource:
 
 
 def record(
-    design: Design, result: Result, read: AnswerSource, *, together: Guarantee | None = None
+    design: DesignRecord, result: Result, read: AnswerSource, *, together: Guarantee | None = None
 ) -> dict[str, object]:
     """The estimate with all that is needed to check it, as plain data.
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
     result : Result
         Of ``design.estimate_table``.
     read : Read
@@ -159,7 +159,7 @@ def svg(drawn: Figure) -> str:
 
 
 def page(
-    results: Sequence[tuple[Design, Result]],
+    results: Sequence[tuple[DesignRecord, Result]],
     records: Sequence[dict[str, Any]],
     *,
     together: Guarantee | None = None,
@@ -168,7 +168,7 @@ def page(
 
     Parameters
     ----------
-    results : sequence of (Design, Result)
+    results : sequence of (DesignRecord, Result)
     records : sequence of dict
         What the JSON file holds of each.
     together : Guarantee, optional
@@ -209,7 +209,7 @@ class QuestionReport:
     proof_lines: tuple[str, ...]
 
 
-def _part(design: Design, result: Result) -> QuestionReport:
+def _part(design: DesignRecord, result: Result) -> QuestionReport:
     loss = design.guarantee.loss
     return QuestionReport(
         design.question,

@@ -9,19 +9,19 @@ from __future__ import annotations
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
-from reticent.mechanisms.shuffled import Shuffled
 from reticent.mechanisms.shuffled_answers import ShuffledAnswers
+from reticent.mechanisms.shuffled_response import ShuffledResponse
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, read
-from reticent.survey.design import Design
+from reticent.survey.design_record import DesignRecord
 
 
-def guarantee(design: Design, people: int, delta: Number, shuffler: str) -> Guarantee:
+def guarantee(design: DesignRecord, people: int, delta: Number, shuffler: str) -> Guarantee:
     """See ``Design.shuffled``.
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
     people : int
         Number of respondents.
     delta : number
@@ -43,5 +43,5 @@ def guarantee(design: Design, people: int, delta: Number, shuffler: str) -> Guar
     if isinstance(made, OneSided):
         raise PublicParameterError("a one-sided design has no ε, and shuffling amplifies nothing else")
     if isinstance(made, RandomizedResponse):
-        return Shuffled(made, people, allowed, shuffler).guarantee
+        return ShuffledResponse(made, people, allowed, shuffler).guarantee
     return ShuffledAnswers(made, people, allowed, shuffler).guarantee

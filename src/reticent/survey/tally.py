@@ -26,7 +26,7 @@ from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.mechanisms.subset_selection import Subset
 from reticent.mechanisms.unary_encoding import Unary
-from reticent.survey.design import Design
+from reticent.survey.design_record import DesignRecord
 from reticent.survey.tokens import heard
 
 Answers: TypeAlias = Sequence[object] | Mapping[str, int] | NDArray[np.generic]
@@ -47,7 +47,7 @@ class ReportTally:
     meant: tuple[str, ...] = ()
 
 
-def tally(design: Design, answers: Answers) -> ReportTally:
+def tally(design: DesignRecord, answers: Answers) -> ReportTally:
     """Count tokens, or what ``randomize_many`` gave."""
     if isinstance(answers, np.ndarray) and answers.ndim == 2:
         return _of_bits(design, answers)
@@ -63,7 +63,7 @@ def tally(design: Design, answers: Answers) -> ReportTally:
     return of_counts(design, counts)
 
 
-def of_counts(design: Design, counts: Mapping[str, int]) -> ReportTally:
+def of_counts(design: DesignRecord, counts: Mapping[str, int]) -> ReportTally:
     """Count tokens that were counted by their text; the empty text is no answer."""
     missing = sum(count for text, count in counts.items() if not text.strip())
     found = [(heard(design, text.strip()), count) for text, count in counts.items() if text.strip()]
@@ -86,7 +86,7 @@ def _count(count: int) -> int:
     return number
 
 
-def _of_bits(design: Design, bits: NDArray[np.generic]) -> ReportTally:
+def _of_bits(design: DesignRecord, bits: NDArray[np.generic]) -> ReportTally:
     made = design.mechanism
     if not isinstance(made, Unary | Subset) or bits.shape[1] != made.size or bits.dtype.kind not in "bui":
         raise PublicParameterError("these bits are no answers to this design")
@@ -97,7 +97,7 @@ def _of_bits(design: Design, bits: NDArray[np.generic]) -> ReportTally:
     return ReportTally(len(kept), kept.sum(axis=0, dtype=np.int64), 0, len(bits) - len(kept))
 
 
-def _of_numbers(design: Design, numbers: NDArray[np.generic]) -> ReportTally:
+def _of_numbers(design: DesignRecord, numbers: NDArray[np.generic]) -> ReportTally:
     made = design.mechanism
     match made:
         case Hadamard():
@@ -116,7 +116,7 @@ def _of_numbers(design: Design, numbers: NDArray[np.generic]) -> ReportTally:
     return ReportTally(int(right.sum()), supports(design, values, times), 0, int((~right).sum()))
 
 
-def _support(design: Design, kept: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+def _support(design: DesignRecord, kept: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     made = design.mechanism
     times = np.array([count for _, count in kept], np.int64)
     if isinstance(made, Unary | Subset):  # integers of more than 64 bits
@@ -127,12 +127,12 @@ def _support(design: Design, kept: Sequence[tuple[int, int]]) -> NDArray[np.int6
     return supports(design, np.array([number for number, _ in kept], np.int64), times)
 
 
-def supports(design: Design, values: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
+def supports(design: DesignRecord, values: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
     """The support of each answer from what was heard and how often; of a number how often each place.
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
     values : array of shape (m,), int
         Codes of the tokens heard.
     times : array of shape (m,), int

@@ -16,10 +16,10 @@ from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.mechanisms.subset_selection import Subset
 from reticent.mechanisms.unary_encoding import Unary
-from reticent.survey.design import YES_NO, Design
+from reticent.survey.design_record import YES_NO, DesignRecord
 
 
-def token(design: Design, heard: int) -> str:
+def token(design: DesignRecord, heard: int) -> str:
     """Token to send for the number that a mechanism drew; of yes and no the number is the place in ``among``."""
     made = design.mechanism
     match made:
@@ -33,7 +33,7 @@ def token(design: Design, heard: int) -> str:
             return f"{heard // made.values}:{heard % made.values}"
 
 
-def heard(design: Design, text: str) -> int | None:
+def heard(design: DesignRecord, text: str) -> int | None:
     """The number behind a token, None for a text the design cannot say."""
     made = design.mechanism
     match made:
@@ -60,7 +60,7 @@ def _below(text: str, bound: int) -> int | None:
     return int(text) if int(text) < bound else None
 
 
-def truth_place(design: Design, label: object) -> int | None:
+def truth_place(design: DesignRecord, label: object) -> int | None:
     """The place of a true answer in ``among``; None where it is not on the list."""
     return design.among.index(label) if isinstance(label, str) and label in design.among else None
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.local_mean import LocalMean
-from reticent.survey.design import Design, chances, whole_up
+from reticent.survey.design_record import DesignRecord, chances, whole_up
 
 MOST = 10**15
 
@@ -66,7 +66,7 @@ def worst_mean(made: LocalMean) -> float:
     return float(max(at.max(), between.max())) / made.cells**2
 
 
-def design_effect(design: Design, share: float | None) -> float:
+def design_effect(design: DesignRecord, share: float | None) -> float:
     """See ``Design.design_effect``."""
     made = design.mechanism
     if isinstance(made, LocalMean):
@@ -78,12 +78,12 @@ def design_effect(design: Design, share: float | None) -> float:
     return of_share(*chances(design), share) / (share * (1 - share))
 
 
-def people_for(design: Design, margin: float, *, share: float | None, level: float) -> int:
+def people_for(design: DesignRecord, margin: float, *, share: float | None, level: float) -> int:
     """See ``Design.people_for``.
 
     Parameters
     ----------
-    design : Design
+    design : DesignRecord
     margin : float
         Half-width: a share, or the unit of a number.
     share : float or None
@@ -116,7 +116,7 @@ def people_for(design: Design, margin: float, *, share: float | None, level: flo
     return max(1, whole_up(people))
 
 
-def width(design: Design) -> float:
+def width(design: DesignRecord) -> float:
     """high - low."""
     if design.low is None or design.high is None:
         raise PublicParameterError("this design is not about a number")

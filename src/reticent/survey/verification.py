@@ -20,7 +20,7 @@ from reticent.privacy import serialization as trees
 from reticent.privacy.explain import former_sentence, sentence
 from reticent.privacy.rederivation import rederive
 from reticent.survey.description import say
-from reticent.survey.design import Design
+from reticent.survey.design_record import DesignRecord
 from reticent.survey.estimate import of_table
 from reticent.survey.methods import rebuilt
 from reticent.survey.report import FORMAT, VERSION
@@ -86,7 +86,7 @@ def _checked(one: dict[str, Any], answers: Path | None) -> Iterator[RecordCheck]
         yield from _again(one, design, answers)
 
 
-def _design(one: dict[str, Any]) -> tuple[Design | None, RecordCheck]:
+def _design(one: dict[str, Any]) -> tuple[DesignRecord | None, RecordCheck]:
     try:
         stated = one["design"]
         among = tuple(map(str, stated["among"]))
@@ -100,7 +100,7 @@ def _design(one: dict[str, Any]) -> tuple[Design | None, RecordCheck]:
     return made, RecordCheck("design", True, f"{made.question} sha256 {made.fingerprint}")
 
 
-def _proof(one: dict[str, Any], design: Design, name: str) -> RecordCheck:
+def _proof(one: dict[str, Any], design: DesignRecord, name: str) -> RecordCheck:
     """The tree of one question must be that of its design; the one of all questions must hold it."""
     try:
         tree = trees.from_json(one[name])
@@ -116,7 +116,7 @@ def _proof(one: dict[str, Any], design: Design, name: str) -> RecordCheck:
     return RecordCheck(name, True, f"{who}{sentence(loss, tree.adjacency)} Derived again.")
 
 
-def _again(one: dict[str, Any], design: Design, answers: Path) -> Iterator[RecordCheck]:
+def _again(one: dict[str, Any], design: DesignRecord, answers: Path) -> Iterator[RecordCheck]:
     try:
         stated, result = one["answers"], one["result"]
         with answers.open("rb") as stream:

@@ -32,7 +32,7 @@ from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.method_selection import FINE, auto
 from reticent.synthesis.parameter_selection import OPTION, SMOOTH, Kind, tuned
 from reticent.synthesis.series import Series, grid
-from reticent.synthesis.sparse import sparse
+from reticent.synthesis.sparse_histogram import sparse
 from reticent.synthesis.tree import tree
 
 Method: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]

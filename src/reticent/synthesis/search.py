@@ -35,7 +35,7 @@ from reticent.synthesis.axis import Axis
 from reticent.synthesis.histogram import unit_of
 from reticent.synthesis.remarks import NoticedAtoms, whole_word
 from reticent.synthesis.size import swapped
-from reticent.synthesis.sparse import Exceeding, skipping
+from reticent.synthesis.sparse_histogram import Exceeding, skipping
 
 Integers = NDArray[np.int64]
 

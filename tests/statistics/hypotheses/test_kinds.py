@@ -22,7 +22,7 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.hypotheses import groups, kinds, means
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
-from reticent.statistics.moments.basis import UNIT, Design
+from reticent.statistics.moments.basis import UNIT, MomentBasis
 from reticent.statistics.prepare import prepare
 from reticent.statistics.statistic import ask
 from reticent.study.allocation import settle, understand
@@ -329,7 +329,7 @@ def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in ("independence", "proportions"):
         monkeypatch.setattr(f"reticent.statistics.hypotheses.{module}.counting", half)
-    monkeypatch.setattr(Design, "sensitivity", lambda self, rows, groups: Fraction(rows * UNIT // 2))
+    monkeypatch.setattr(MomentBasis, "sensitivity", lambda self, rows, groups: Fraction(rows * UNIT // 2))
 
 
 @pytest.mark.few(1)

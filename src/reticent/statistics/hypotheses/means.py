@@ -51,7 +51,7 @@ from reticent.statistics.hypotheses.proportions import average, both, times
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.intervals import UNSURE as UNSURE_SIZE
-from reticent.statistics.moments.basis import UNIT, Design, design
+from reticent.statistics.moments.basis import UNIT, MomentBasis, design
 from reticent.statistics.replies import SHAPES, SMALL, SMALLER, AssumedShape
 
 NODES: Final = 6  # values of the law that stands for a beta law: its first 11 moments
@@ -74,7 +74,7 @@ class Means:
     groups: tuple[Key, Key]
     half: float
     scale: float
-    chosen: Design
+    chosen: MomentBasis
     alike: int = 1
 
     @property

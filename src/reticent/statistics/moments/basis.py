@@ -38,7 +38,7 @@ PLAIN: Final[dict[int, tuple[Fraction, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class MomentBasis:
     """Linear map from sums of powers to the protected integers, and its inverse.
 
     Attributes
@@ -89,7 +89,7 @@ def _dot(row: Sequence[int], numbers: Sequence[int]) -> int:
 
 
 @lru_cache(maxsize=256)
-def design(kind: Kind, order: int, grid: FixedPointGrid) -> Design:
+def design(kind: Kind, order: int, grid: FixedPointGrid) -> MomentBasis:
     """The design of one column and order, from its public grid.
 
     Parameters
@@ -103,7 +103,7 @@ def design(kind: Kind, order: int, grid: FixedPointGrid) -> Design:
 
     Returns
     -------
-    Design
+    MomentBasis
         Table of the integers, with their sensitivities.
     """
     width = grid.highest - grid.lowest
@@ -116,7 +116,7 @@ def design(kind: Kind, order: int, grid: FixedPointGrid) -> Design:
     slips = sum((abs(row[j]) for row in forward for j in range(2, order + 1)), Fraction(0))
     weights = PLAIN[order]
     change = ONE if kind == "soft" else plain_change(weights if kind == "plain" else (Fraction(0), *weights[1:]))
-    return Design(order, forward, back, change + 2 * slips / POWER_ONE, grid.reach)
+    return MomentBasis(order, forward, back, change + 2 * slips / POWER_ONE, grid.reach)
 
 
 def plain_change(weights: Sequence[Fraction]) -> Fraction:

@@ -35,7 +35,7 @@ from reticent.statistics.intervals import (
     spread,
     too_few,
 )
-from reticent.statistics.moments.basis import UNIT, Design, Kind, design
+from reticent.statistics.moments.basis import UNIT, Kind, MomentBasis, design
 from reticent.statistics.replies import OFF_MIDDLE, SHAPES, AssumedShape, of_any, passing
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class MomentStep:
     name: str
     query: Moments
     shape: Shape
-    design: Design
+    design: MomentBasis
     mechanism: Geometric
     setting: Setting
     units: int | None

@@ -39,7 +39,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics.intervals import FEWEST, normal_half_width
-from reticent.statistics.regression.coefficients import Coefficients, Design, Floats
+from reticent.statistics.regression.coefficients import Coefficients, Floats, RegressionDesign
 from reticent.statistics.regression.rows import Integers
 
 UNIT: Final = 1 << 12  # a value at its bound is so many steps
@@ -57,7 +57,7 @@ class AdaSSP:
     conversion of zCDP.
     """
 
-    design: Design
+    design: RegressionDesign
     bounds: tuple[tuple[Fraction, Fraction], ...]
     epsilon: Fraction
     delta: Fraction = Fraction(0)

@@ -30,7 +30,7 @@ from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.statistics.regression.blocks import solved
-from reticent.statistics.regression.coefficients import PLACES, Coefficients, Design, Floats
+from reticent.statistics.regression.coefficients import PLACES, Coefficients, Floats, RegressionDesign
 from reticent.statistics.regression.rows import Integers
 from reticent.statistics.regression.tukey_point import Law, Middle
 
@@ -53,7 +53,7 @@ class BlockMedians:
     errors are symmetric.
     """
 
-    design: Design
+    design: RegressionDesign
     cells: Cells
     epsilon: Fraction
     count: int
@@ -101,12 +101,12 @@ class BlockMedians:
                 return Reply(Coefficients(self.design.names, estimates, words))
 
 
-def medians_of(design: Design, cells: Cells, epsilon: Fraction, count: int, rounds: int, law: Law) -> Middle:
+def medians_of(design: RegressionDesign, cells: Cells, epsilon: Fraction, count: int, rounds: int, law: Law) -> Middle:
     """The medians of so many rounds of so many blocks.
 
     Parameters
     ----------
-    design : Design
+    design : RegressionDesign
         Names, units and public size of the regression.
     cells : Cells
         Candidates of a coefficient.
@@ -140,19 +140,19 @@ def medians_of(design: Design, cells: Cells, epsilon: Fraction, count: int, roun
     )
 
 
-def per_step(design: Design, places: int) -> list[float]:
+def per_step(design: RegressionDesign, places: int) -> list[float]:
     """Size of one grid step of each coefficient, in units of the columns; length p."""
     return [math.ldexp(scale, -places) for scale in design.scales]
 
 
 def block_medians(
-    design: Design, cells: Cells, epsilon: Fraction, *, rounds: int = ROUNDS, law: Law = "each"
+    design: RegressionDesign, cells: Cells, epsilon: Fraction, *, rounds: int = ROUNDS, law: Law = "each"
 ) -> BlockMedians:
     """Block medians with the largest blocks that outweigh the prior even if a quarter of them says nothing.
 
     Parameters
     ----------
-    design : Design
+    design : RegressionDesign
     cells : Cells
         Candidates of a coefficient, with their weights.
     epsilon : Fraction

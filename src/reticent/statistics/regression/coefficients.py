@@ -1,7 +1,7 @@
 """Input and output of every regression: its public design, and coefficients with intervals.
 
-    Design         columns, units, neighbours, the public number of rows: all that is known before rows are read
-    Coefficients   an estimate for each coefficient, in units of the columns, and what they are estimates of, in words
+    RegressionDesign  columns, units, neighbours, the public number of rows: all that is known before rows are read
+    Coefficients      an estimate for each coefficient, in units of the columns, and in words what they are estimates of
 
 Rows are int64 of shape (n, 1 + p), y first, each value in its column's unit. An incomplete row has ``ABSENT`` as its
 first entry, or is all zeros if the design says so. It counts as a row and contributes to no estimate.
@@ -53,7 +53,7 @@ class Coefficients:
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class RegressionDesign:
     """The public side of a regression of one column on others.
 
     Attributes

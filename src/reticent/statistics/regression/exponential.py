@@ -40,7 +40,7 @@ from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.regression.block_medians import BlockMedians, per_step
-from reticent.statistics.regression.coefficients import PLACES, Coefficients, Design
+from reticent.statistics.regression.coefficients import PLACES, Coefficients, RegressionDesign
 from reticent.statistics.regression.lines import rows_for, squared_norm
 from reticent.statistics.regression.robust import moves
 from reticent.statistics.regression.rows import ONE, REACH, Integers, RegressionRows
@@ -79,7 +79,7 @@ class ExponentialRegression:
     medians that place the grid where it is not named.
     """
 
-    design: Design
+    design: RegressionDesign
     epsilon: Fraction
     axes: tuple[CoefficientAxis, ...] = ()
     first: BlockMedians | None = None

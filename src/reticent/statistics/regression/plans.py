@@ -30,7 +30,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.statistics.regression.adassp import AdaSSP
 from reticent.statistics.regression.block_medians import BlockMedians, block_medians
-from reticent.statistics.regression.coefficients import Blank, Coefficients, Design
+from reticent.statistics.regression.coefficients import Blank, Coefficients, RegressionDesign
 from reticent.statistics.regression.exponential import CoefficientAxis, ExponentialRegression
 from reticent.statistics.regression.ptr_step import by_test
 from reticent.statistics.regression.rows import LARGEST_X, Integers
@@ -62,7 +62,7 @@ class RegressionResult(Protocol):
     """Plan of any method: a public design, a guarantee and a draw of coefficients."""
 
     @property
-    def design(self) -> Design: ...
+    def design(self) -> RegressionDesign: ...
 
     @property
     def guarantee(self) -> Guarantee: ...
@@ -84,7 +84,7 @@ class PlanChoice:
     why: str
 
     @property
-    def design(self) -> Design:
+    def design(self) -> RegressionDesign:
         """The columns, their units and the neighbours: what to ask ``Records`` for."""
         return self.plan.design
 
@@ -183,7 +183,7 @@ def plan(
             "rows go into a public number of blocks, which needs a public or declared number of rows. "
             "Declare people in the study file. Nothing was charged."
         )
-    design = Design(y, xs, units_of(names, units, known), terms, size, intercept, blank)
+    design = RegressionDesign(y, xs, units_of(names, units, known), terms, size, intercept, blank)
     budget = _Budget(epsilon, delta, tuple(pair for pair in known if pair is not None), mode, chosen)
     if method == "auto":
         return _auto(design, budget)
@@ -199,7 +199,7 @@ class _Budget:
     options: RegressionOptions
 
 
-def _auto(design: Design, budget: _Budget) -> PlanChoice:
+def _auto(design: RegressionDesign, budget: _Budget) -> PlanChoice:
     bounded = len(budget.bounds) == len(design.units)
     first: Method = "theil_sen" if len(design.xs) == 1 and design.intercept else "tukey"
     what = "the median slope of random pairs" if first == "theil_sen" else "a deep point of block coefficients"
@@ -219,7 +219,7 @@ def _auto(design: Design, budget: _Budget) -> PlanChoice:
 
 def _made(
     method: Literal["auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"],
-    design: Design,
+    design: RegressionDesign,
     budget: _Budget,
 ) -> RegressionResult:
     options, epsilon = budget.options, budget.epsilon
@@ -261,7 +261,7 @@ def _made(
 
 
 def _medians(
-    method: Literal["block_medians", "tukey"], design: Design, epsilon: Fraction, options: RegressionOptions
+    method: Literal["block_medians", "tukey"], design: RegressionDesign, epsilon: Fraction, options: RegressionOptions
 ) -> BlockMedians:
     build: Callable[..., BlockMedians] = tukey if method == "tukey" else block_medians
     rounds = {} if options.rounds is None else {"rounds": options.rounds}
@@ -348,12 +348,12 @@ def reply_probability(chosen: RegressionResult, shape: Shape, *, tables: int = T
     return replies / tables
 
 
-def made_up_rows(design: Design, shape: Shape, key: int, *, steps: tuple[float, ...] = ()) -> Integers:
+def made_up_rows(design: RegressionDesign, shape: Shape, key: int, *, steps: tuple[float, ...] = ()) -> Integers:
     """Rows of a public shape: columns of as many steps a standard deviation, y first, 2^10 by default; slopes alike.
 
     Parameters
     ----------
-    design : Design
+    design : RegressionDesign
         Names, units and public size of the regression.
     shape : Shape
         Law of the columns.

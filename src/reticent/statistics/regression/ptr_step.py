@@ -26,7 +26,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.regression.block_medians import per_step
 from reticent.statistics.regression.blocks import Blocks
-from reticent.statistics.regression.coefficients import PLACES, Coefficients, Design
+from reticent.statistics.regression.coefficients import PLACES, Coefficients, RegressionDesign
 from reticent.statistics.regression.r_s import ShortCut
 from reticent.statistics.regression.robust import RobustRegression, robust_regression
 from reticent.statistics.regression.rows import Integers
@@ -50,7 +50,7 @@ class PtrRegression:
     That of ``inner``, derived from its parts: within the epsilon and delta it was made for.
     """
 
-    design: Design
+    design: RegressionDesign
     method: Printed
     inner: ShortCut[Noisy] | RobustRegression
     release: Fraction
@@ -80,7 +80,7 @@ class PtrRegression:
 
 
 def by_test(
-    design: Design,
+    design: RegressionDesign,
     method: Printed,
     *,
     epsilon: Fraction,
@@ -93,7 +93,7 @@ def by_test(
 
     Parameters
     ----------
-    design : Design
+    design : RegressionDesign
         Names, units and public size of the regression.
     method : Printed
         "R_S" or "R_H".
@@ -145,7 +145,9 @@ def by_test(
     return PtrRegression(design, "R_H", inner, each, design.size ** float(inner.exponent))
 
 
-def _short_cut(design: Design, dealt: Blocks, epsilon: Fraction, delta: Fraction, mode: Mode) -> PtrRegression:
+def _short_cut(
+    design: RegressionDesign, dealt: Blocks, epsilon: Fraction, delta: Fraction, mode: Mode
+) -> PtrRegression:
     columns, near, count = len(design.names), design.terms.neighbours, dealt.count
     each = epsilon / (4 * columns)
     if mode == "exact":

@@ -39,7 +39,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.ranks import cell_share, draw, runs, sensitivity
-from reticent.statistics.regression.coefficients import Coefficients, Design, Floats
+from reticent.statistics.regression.coefficients import Coefficients, Floats, RegressionDesign
 from reticent.statistics.regression.rows import Integers
 from reticent.statistics.regression.tukey_point import HALF, Middle
 from reticent.statistics.unbounded.column_counts import against_prior
@@ -66,7 +66,7 @@ class TheilSen:
     95 % intervals; the slope's from ranks, the intercept's from the slope's and from those of the residuals.
     """
 
-    design: Design
+    design: RegressionDesign
     cells: Cells
     epsilon: Fraction
     rounds: int = ROUNDS

@@ -21,15 +21,15 @@ from fractions import Fraction
 
 from reticent.data.candidates import Cells
 from reticent.statistics.regression.block_medians import ROUNDS, BlockMedians, block_medians
-from reticent.statistics.regression.coefficients import Design
+from reticent.statistics.regression.coefficients import RegressionDesign
 
 
-def tukey(design: Design, cells: Cells, epsilon: Fraction, *, rounds: int = ROUNDS) -> BlockMedians:
+def tukey(design: RegressionDesign, cells: Cells, epsilon: Fraction, *, rounds: int = ROUNDS) -> BlockMedians:
     """The plan with the largest blocks that outweigh the prior; refused before rows are read where none would.
 
     Parameters
     ----------
-    design : Design
+    design : RegressionDesign
     cells : Cells
         Candidates of a coefficient, with their weights.
     epsilon : Fraction

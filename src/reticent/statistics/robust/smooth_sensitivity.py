@@ -9,8 +9,8 @@ A_(k+1) of any neighbour, so S = max_k w_k A_k with weights w_0 = 1 and w_k <= e
 below the local sensitivity. Beyond ``window`` ranks A_k counts as the whole range, which is as smooth: S takes two
 windows of public ranks. Values outside [low, high] count as its ends, and so do ranks without a row.
 
-The noise is ``mechanisms.smooth``: pure epsilon, either adjacency. Its scale is private, so an answer says nothing of
-its own accuracy: of the answers of this package that is the exception, and a reason to prefer others.
+The noise is ``mechanisms.smooth_noise``: pure epsilon, either adjacency. Its scale is private, so an answer says
+nothing of its own accuracy: of the answers of this package that is the exception, and a reason to prefer others.
 
 Source. Nissim, Raskhodnikova and Smith 2007, section 3.1 (median); Bun and Steinke 2019, section 5 (trimmed mean).
 Proof: docs/proofs/smooth.md. What does better, with figures: docs/theory/unbounded.md, "Smooth sensitivity".
@@ -34,7 +34,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import scaled_exp_bounds
 from reticent.mechanisms import gate
-from reticent.mechanisms.smooth import PLACES, UNIT, Smooth
+from reticent.mechanisms.smooth_noise import PLACES, UNIT, SmoothNoise
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
@@ -57,7 +57,7 @@ class SmoothMean:
         Public ranks, from below, >= 1; equal for a single order statistic.
     low, high : int
         Public bounds in grid steps, low < high.
-    noise : Smooth
+    noise : SmoothNoise
         Of the sum, within (last - first + 1) times the bounds.
     window : int
         Ranks on either side that are looked at, >= 0: accuracy and work, not privacy.
@@ -75,7 +75,7 @@ class SmoothMean:
     last: int
     low: int
     high: int
-    noise: Smooth
+    noise: SmoothNoise
     window: int
 
     def __post_init__(self) -> None:
@@ -180,7 +180,7 @@ def smooth_median(
     quantile : Fraction
         Its level, strictly between 0 and 1; the median by default.
     tail, beta
-        Shape of the noise and share of epsilon for the change of scale: see ``mechanisms.smooth``.
+        Shape of the noise and share of epsilon for the change of scale: see ``mechanisms.smooth_noise``.
 
     Returns
     -------
@@ -229,7 +229,7 @@ def smooth_trimmed_mean(
     low, high : int
         Public bounds in grid steps.
     tail, beta : int
-        Shape of the noise and share of epsilon for the change of scale: see ``mechanisms.smooth``.
+        Shape of the noise and share of epsilon for the change of scale: see ``mechanisms.smooth_noise``.
 
     Returns
     -------
@@ -268,7 +268,7 @@ def smooth_mean(
     low, high : int
         Public bounds in grid steps.
     tail, beta : int
-        Shape of the noise and share of epsilon for the change of scale: see ``mechanisms.smooth``.
+        Shape of the noise and share of epsilon for the change of scale: see ``mechanisms.smooth_noise``.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def smooth_mean(
         Mechanism with its guarantee.
     """
     size = whole(last, "last", 1) - whole(first, "first", 1) + 1
-    noise = Smooth(neighbours, epsilon, beta, tail, size * low, size * high)
+    noise = SmoothNoise(neighbours, epsilon, beta, tail, size * low, size * high)
     far = math.ceil(math.log(max(high - low, 2)) / float(noise.rate))
     window = min(neighbours.rows * max(far, 1), WIDEST)
     return SmoothMean(first, last, low, high, noise, window)

@@ -19,13 +19,13 @@ from typing import Final, TypeAlias
 
 from reticent.data.query import PARTS, POWER_ONE, WEIGHT_ONE
 from reticent.data.schema import FixedPointGrid
-from reticent.statistics.moments.basis import HALF, ONE, UNIT, Design, Matrix, design
+from reticent.statistics.moments.basis import HALF, ONE, UNIT, Matrix, MomentBasis, design
 
 Form: TypeAlias = Mapping[tuple[int, int], float]  # of sums of v^a y^j, by (a, j)
 
 OF_WEIGHTS: Final[Matrix] = ((ONE, ONE, ONE), (Fraction(0), HALF, ONE), (Fraction(0), Fraction(0), ONE))
-SHARE: Final[Design] = Design(1, ((ONE, Fraction(0)), (Fraction(0), ONE)), ((ONE, ONE), (-ONE, ONE)), ONE, 1)
-ALONE: Final[Design] = Design(0, ((ONE,),), ((ONE,),), ONE, 1)
+SHARE: Final[MomentBasis] = MomentBasis(1, ((ONE, Fraction(0)), (Fraction(0), ONE)), ((ONE, ONE), (-ONE, ONE)), ONE, 1)
+ALONE: Final[MomentBasis] = MomentBasis(0, ((ONE,),), ((ONE,),), ONE, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class WeightDesign:
     ``ALONE`` of the weights by themselves.
     """
 
-    values: Design
+    values: MomentBasis
 
     @property
     def width(self) -> int:

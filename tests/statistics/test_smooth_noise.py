@@ -23,9 +23,9 @@ from reticent.data.order_statistics import LARGEST, SortedColumn, fetched, order
 from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up
-from reticent.mechanisms import smooth
+from reticent.mechanisms import smooth_noise
 from reticent.mechanisms.registry import axiom_again
-from reticent.mechanisms.smooth import UNIT, Smooth
+from reticent.mechanisms.smooth_noise import UNIT, SmoothNoise
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.rederivation import rederive
@@ -44,11 +44,11 @@ HOSTILE = (-40, 0, 1, 5, 12, 90)  # values beyond the bounds count as their ends
 # --- the noise --------------------------------------------------------------------------------------------------------
 
 
-def made(epsilon: Fraction = ONE, beta: Fraction = QUARTER, tail: int = 3, reach: int = 200) -> Smooth:
-    return Smooth(SUBSTITUTE, epsilon, beta, tail, -reach, reach)
+def made(epsilon: Fraction = ONE, beta: Fraction = QUARTER, tail: int = 3, reach: int = 200) -> SmoothNoise:
+    return SmoothNoise(SUBSTITUTE, epsilon, beta, tail, -reach, reach)
 
 
-def mass(noise: Smooth, exact: Sequence[int], output: int) -> Fraction:
+def mass(noise: SmoothNoise, exact: Sequence[int], output: int) -> Fraction:
     """P(output) from the density: its integral over half a step to either side, written out a second time."""
     answer, scale = exact[0], Fraction(exact[1], UNIT) / noise.spread
 
@@ -61,12 +61,12 @@ def mass(noise: Smooth, exact: Sequence[int], output: int) -> Fraction:
     return low - (Fraction(0) if output == noise.high else upper(output - answer + half))
 
 
-def worst_ratio(noise: Smooth, here: Sequence[int], there: Sequence[int]) -> float:
+def worst_ratio(noise: SmoothNoise, here: Sequence[int], there: Sequence[int]) -> float:
     outputs = range(noise.low, noise.high + 1)
     return max(abs(math.log(mass(noise, here, out) / mass(noise, there, out))) for out in outputs)
 
 
-def neighbours(noise: Smooth, bound: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def neighbours(noise: SmoothNoise, bound: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Answers that move by as much as the smaller bound allows, while the bound stays, grows or shrinks as it may."""
     found = []
     for changed in (bound, (bound * exp_down(noise.rate)).__floor__(), (bound / exp_down(noise.rate)).__floor__()):
@@ -106,7 +106,7 @@ def test_the_third_condition_binds_far_out() -> None:
 
 
 @cache
-def drawn(noise: Smooth, exact: tuple[int, int]) -> list[int]:
+def drawn(noise: SmoothNoise, exact: tuple[int, int]) -> list[int]:
     stream = Replayed("smooth")
     return [noise.sample(exact, stream)[0] for _ in range(6_000)]
 
@@ -136,7 +136,7 @@ def test_a_spread_that_forgets_a_condition_exceeds_the_claim(
 ) -> None:
     noise = made()
     assert max(worst_ratio(noise, *pair) for pair in neighbours(noise, 60 * UNIT)) <= 1.0
-    monkeypatch.setattr(smooth, "_spread", condition)
+    monkeypatch.setattr(smooth_noise, "_spread", condition)
     assert max(worst_ratio(noise, *pair) for pair in neighbours(noise, 60 * UNIT)) > 1.005
 
 
@@ -178,7 +178,7 @@ def statistic(mean: SmoothMean, table: Table) -> int:
 def asked(rank: tuple[int, int], near: Adjacency, epsilon: Fraction = ONE, window: int = 3) -> SmoothMean:
     """Over the domain 0 .. 12, few ranks looked at, so that the tail term matters."""
     size = rank[1] - rank[0] + 1
-    noise = Smooth(near, epsilon, QUARTER, 3, 0, 12 * size)
+    noise = SmoothNoise(near, epsilon, QUARTER, 3, 0, 12 * size)
     return SmoothMean(*rank, 0, 12, noise, window)
 
 
@@ -346,8 +346,8 @@ def test_edges() -> None:
         (lambda: smooth_median(5, near, quantile=ONE, **use), "between 0 and 1"),  # type: ignore[arg-type]
         (lambda: smooth_median(5, near, tail=0, **use), "tail must be"),  # type: ignore[arg-type]
         (lambda: smooth_median(5, near, beta=ONE, tail=1, **use), "below 1"),  # type: ignore[arg-type]
-        (lambda: SmoothMean(2, 2, 0, 12, Smooth(near, ONE, QUARTER, 3, 0, 13), 3), "made for the sum"),
-        (lambda: SmoothMean(2, 2, 0, 12, Smooth(near, ONE, QUARTER, 3, 0, 12), 1 << 13), "window"),
+        (lambda: SmoothMean(2, 2, 0, 12, SmoothNoise(near, ONE, QUARTER, 3, 0, 13), 3), "made for the sum"),
+        (lambda: SmoothMean(2, 2, 0, 12, SmoothNoise(near, ONE, QUARTER, 3, 0, 12), 1 << 13), "window"),
         (lambda: made().sample((1, 0), Replayed(1)), "above 0"),
     ):
         with pytest.raises(PublicParameterError, match=words):

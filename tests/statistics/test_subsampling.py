@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.exact import random_subset
-from reticent.mechanisms import shuffled, subsampled
+from reticent.mechanisms import shuffled_response, subsampling
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
-from reticent.mechanisms.shuffled import Shuffled
+from reticent.mechanisms.shuffled_response import ShuffledResponse
 from reticent.mechanisms.specimen import Specimen
-from reticent.mechanisms.subsampled import Poisson, WithoutReplacement, poisson_sums, subset_sums
+from reticent.mechanisms.subsampling import Poisson, WithoutReplacement, poisson_sums, subset_sums
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, PureDP
@@ -36,7 +36,7 @@ from reticent.privacy.sensitivity import L1
 ADD = Adjacency("add_remove")
 SUB = Adjacency("substitute")
 LEVEL = 1e-4
-SPECIMENS: list[Specimen[Any, Any]] = [*subsampled.SPECIMENS, *shuffled.SPECIMENS]
+SPECIMENS: list[Specimen[Any, Any]] = [*subsampling.SPECIMENS, *shuffled_response.SPECIMENS]
 NAMES = [specimen.name for specimen in SPECIMENS]
 
 
@@ -168,7 +168,7 @@ def test_rows_that_are_no_integer_vectors_are_refused_before_anything_is_drawn(r
 def test_another_number_of_rows_than_stated_is_refused_before_anything_is_drawn(count: int) -> None:
     with pytest.raises(PublicParameterError, match="number is public"):
         WithoutReplacement(Bare(SUB), 1, 3).sample([(1,)] * count, Silent())
-    made = Shuffled(RandomizedResponse(Fraction(1, 10), Fraction(1, 2)), 150, Fraction(1, 1000), "ballot box")
+    made = ShuffledResponse(RandomizedResponse(Fraction(1, 10), Fraction(1, 2)), 150, Fraction(1, 1000), "ballot box")
     with pytest.raises(PublicParameterError, match="their own number"):
         made.sample(["yes"] * (150 + count - 3), Silent())
 
@@ -187,7 +187,7 @@ def test_a_length_out_of_range_is_refused(length: Any) -> None:
 @pytest.mark.few(2)
 @pytest.mark.parametrize("answer", ["maybe", ("yes", 34), None, 1, ["yes"]], ids=repr)
 def test_an_answer_with_something_attached_is_refused_before_anything_is_drawn(answer: Any) -> None:
-    made = Shuffled(RandomizedResponse(Fraction(1, 10), Fraction(1, 2)), 150, Fraction(1, 1000), "ballot box")
+    made = ShuffledResponse(RandomizedResponse(Fraction(1, 10), Fraction(1, 2)), 150, Fraction(1, 1000), "ballot box")
     with pytest.raises(PublicParameterError, match="nothing attached") as caught:
         made.sample(["yes"] * 149 + [answer], Silent())
     assert "maybe" not in str(caught.value)
@@ -197,7 +197,7 @@ def test_an_answer_with_something_attached_is_refused_before_anything_is_drawn(a
 @pytest.mark.parametrize("randomizer", [[two_coins()] * 1000, None, Bare(ADD)], ids=["one each", "none", "another"])
 def test_more_than_one_randomizer_is_refused(randomizer: Any) -> None:
     with pytest.raises(PublicParameterError, match="one and the same"):
-        Shuffled(randomizer, 1000, Fraction(1, 10**6), "ballot box")
+        ShuffledResponse(randomizer, 1000, Fraction(1, 10**6), "ballot box")
 
 
 @pytest.mark.few(2)
@@ -298,7 +298,7 @@ def _hockey(here: Sequence[float], there: Sequence[float], epsilon: float) -> fl
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("module", [subsampled, shuffled], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [subsampling, shuffled_response], ids=lambda module: module.__name__)
 def test_every_mechanism_carries_statement_source_proof_and_deviations(module: Any) -> None:
     for heading in ("Statement.", "Source.", "Proof.", "Deviations."):
         assert heading in (module.__doc__ or ""), heading

@@ -38,7 +38,7 @@ ONE_EACH: Final = Adjacency("substitute")
 
 
 @dataclass(frozen=True, slots=True)
-class Shuffled:
+class ShuffledResponse:
     """Counts of yes and no among ``people`` answers, each drawn through ``randomizer``.
 
     Parameters
@@ -46,7 +46,7 @@ class Shuffled:
     randomizer : RandomizedResponse
         The same for everybody.
     people : int
-        Public number of those counted together, >= 2; a subgroup has a ``Shuffled`` of its own.
+        Public number of those counted together, >= 2; a subgroup has a ``ShuffledResponse`` of its own.
     delta : Fraction
         In (0, 1).
     shuffler : str
@@ -130,7 +130,7 @@ def mass(randomizer: RandomizedResponse, truths: Sequence[str], heard: int) -> f
 
 def _specimen() -> Specimen[Sequence[str], tuple[int, int]]:
     randomizer = RandomizedResponse(Fraction(1, 10), Fraction(1, 2))
-    made = Shuffled(randomizer, 150, Fraction(1, 1000), "the program itself")
+    made = ShuffledResponse(randomizer, 150, Fraction(1, 1000), "the program itself")
     return Specimen(
         "150 shuffled answers",
         made,

@@ -80,7 +80,7 @@ class FinitePoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Finite:
+class FiniteCurve:
     """Curves of one algorithm over n.
 
     Attributes
@@ -226,7 +226,7 @@ def finite(
     shape: Shape = "normal",
     sizes: Sequence[int] = SIZES,
     tables: int = TABLES,
-) -> Finite:
+) -> FiniteCurve:
     """Replies and errors of an algorithm against n, at one total epsilon, on made-up columns.
 
     Parameters
@@ -248,7 +248,7 @@ def finite(
 
     Returns
     -------
-    Finite
+    FiniteCurve
         Share of replies and relative median error at each size.
 
     Raises
@@ -272,7 +272,7 @@ def finite(
         found.append(_measured(made, n, shape, tables, printed_silence(n, float(total) / steps(algorithm))))
     if last is None:
         raise PublicParameterError(f"{algorithm} is refused at every one of these n: larger ones, or a larger epsilon")
-    return Finite(algorithm, shape, last, tuple(found))
+    return FiniteCurve(algorithm, shape, last, tuple(found))
 
 
 def steps(algorithm: Algorithm) -> int:
@@ -446,7 +446,7 @@ def column(shape: Shape, n: int, key: int, target: Target) -> tuple[SortedColumn
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
-def picture(curves: Sequence[Finite], *, title: str) -> Figure:
+def picture(curves: Sequence[FiniteCurve], *, title: str) -> Figure:
     """Curves of several algorithms: above P(reply), below the error over that of the estimate without noise."""
     from matplotlib.figure import Figure
 

@@ -56,7 +56,7 @@ LIGHTEST: Final = 32  # the largest power of the tail
 
 
 @dataclass(frozen=True, slots=True)
-class Smooth:
+class SmoothNoise:
     """Protects an integer within public [``low``, ``high``] by a smooth bound of its local sensitivity.
 
     Attributes
@@ -175,18 +175,20 @@ def _less(one: Ratio, other: Ratio) -> int:
 
 def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
     """A stored leaf, stated again; refused where its spread is not the one that epsilon allows."""
-    made = Smooth(neighbours, stored(parameters, "epsilon"), stored(parameters, "beta"), int(parameters["tail"]), 0, 1)
+    made = SmoothNoise(
+        neighbours, stored(parameters, "epsilon"), stored(parameters, "beta"), int(parameters["tail"]), 0, 1
+    )
     if made.spread != stored(parameters, "spread"):
         raise PublicParameterError("the spread is not the one of this epsilon")
     return made.guarantee
 
 
-def mass(made: Smooth, exact: Sequence[int], output: int) -> float:
+def mass(made: SmoothNoise, exact: Sequence[int], output: int) -> float:
     """P(output), by floats.
 
     Parameters
     ----------
-    made : Smooth
+    made : SmoothNoise
     exact : sequence of int
     output : int
 
@@ -210,7 +212,7 @@ def mass(made: Smooth, exact: Sequence[int], output: int) -> float:
 
 def _specimen(epsilon: Fraction, tail: int, beta: Fraction) -> Specimen[Sequence[int], tuple[int]]:
     """A bound of 12 steps, which grows as much as it may while the answer moves by 12."""
-    made = Smooth(Adjacency("substitute"), epsilon, beta, tail, -50, 60)
+    made = SmoothNoise(Adjacency("substitute"), epsilon, beta, tail, -50, 60)
     grown = (12 * UNIT * exp_down(made.rate)).__floor__()
     return Specimen(
         f"smooth, epsilon {show(epsilon)}, tail {tail}",
