@@ -1,6 +1,6 @@
 """Values that many records share: their share in a density by default, beside the same density without atoms.
 
-    python benchmarks/atoms.py [--runs 10] [--only column,columns,none,further] [--adult FILE]
+    python benchmarks/atoms.py [--runs 10] [--only column,none,further] [--adult FILE]
 
 Defaults of ``synthesize``: nothing is named, the number of records is private, checks are left out. Laws and tables
 are none that defaults were set on. A line is the mean over runs of: how far the share at the atom is from that of the
@@ -47,12 +47,12 @@ ADULT: Final = Path("adult.csv")  # codes, as public repositories of marginal me
 
 @dataclass(frozen=True)
 class Law:
-    """Columns with public bounds, tables of n records, and of each column the value that is looked at, or None."""
+    """A column with public bounds, tables of n records, and the value that is looked at, or None."""
 
     name: str
-    columns: tuple[Column, ...]
+    column: Column
     table: Draw
-    atoms: tuple[float | None, ...]
+    atom: float | None
 
 
 def real(name: str, low: int, high: int) -> Column:
@@ -82,52 +82,25 @@ def fees(n: int, rng: np.random.Generator) -> Floats:
 def column_laws(extra: Mapping[str, Floats]) -> Iterator[Law]:
     for zeros in (0.05, 0.1, 0.3, 0.6):
         made = f"lognormal, {100 * zeros:.0f} % zeros"
-        yield Law(made, (real("cost", 0, 600),), lambda n, rng, z=zeros: costs(n, rng, z)[:, None], (0.0,))  # type: ignore[misc]
-    yield Law("a flat fee, 10 %", (real("fee", 0, 1000),), lambda n, rng: fees(n, rng)[:, None], (37.45,))
-    yield Law("heaped ages", (whole("age", 0, 120),), lambda n, rng: ages(n, rng)[:, None], (40.0,))
+        yield Law(made, real("cost", 0, 600), lambda n, rng, z=zeros: costs(n, rng, z)[:, None], 0.0)  # type: ignore[misc]
+    yield Law("a flat fee, 10 %", real("fee", 0, 1000), lambda n, rng: fees(n, rng)[:, None], 37.45)
+    yield Law("heaped ages", whole("age", 0, 120), lambda n, rng: ages(n, rng)[:, None], 40.0)
     bounds = {"hours": whole("hours", 1, 99), "gain": whole("gain", 0, 99_990), "meddol": real("meddol", 0, 5_000)}
     shown = {"hours": 40.0, "gain": 0.0, "meddol": 0.0}
     for name, values in extra.items():
         if name in bounds:
-            yield Law(f"table: {name}", (bounds[name],), again(values[:, None]), (shown[name],))
-
-
-def pair_laws(extra: Mapping[str, Floats]) -> Iterator[Law]:
-    yield Law(
-        "age and cost, 30 % zeros",
-        (whole("age", 18, 99), real("cost", 0, 600)),
-        lambda n, rng: np.stack([rng.integers(18, 100, n).astype(float), costs(n, rng, 0.3)], axis=1),
-        (None, 0.0),
-    )
-    yield Law(
-        "two costs, both 0 in 20 %",
-        (real("a", 0, 600), real("b", 0, 600)),
-        lambda n, rng: np.where(rng.random(n) < 0.2, 0.0, np.stack([costs(n, rng, 0.1), costs(n, rng, 0.1)])).T,
-        (0.0, 0.0),
-    )
-    if "hours" in extra:
-        both = np.stack([extra["ages"], extra["hours"]], axis=1)
-        yield Law("table: age, hours", (whole("age", 17, 101), whole("hours", 1, 99)), again(both), (None, 40.0))
-    if "meddol" in extra:
-        both = np.stack([extra["visits"], extra["meddol"]], axis=1)
-        yield Law("table: visits, meddol", (whole("visits", 0, 80), real("meddol", 0, 5_000)), again(both), (0.0, 0.0))
+            yield Law(f"table: {name}", bounds[name], again(values[:, None]), shown[name])
 
 
 def even_laws() -> Iterator[Law]:
     """No atoms at all: what the search costs."""
-    yield Law("normal", (real("x", 0, 1),), lambda n, rng: rng.normal(0.5, 0.12, n).clip(1e-6, 0.999)[:, None], (None,))
-    yield Law("gamma", (real("x", 0, 100),), lambda n, rng: rng.gamma(2, 8, n).clip(1e-6, 99.9)[:, None], (None,))
+    yield Law("normal", real("x", 0, 1), lambda n, rng: rng.normal(0.5, 0.12, n).clip(1e-6, 0.999)[:, None], None)
+    yield Law("gamma", real("x", 0, 100), lambda n, rng: rng.gamma(2, 8, n).clip(1e-6, 99.9)[:, None], None)
     yield Law(
         "whole numbers",
-        (whole("x", 0, 5_000),),
+        whole("x", 0, 5_000),
         lambda n, rng: rng.binomial(5_000, rng.beta(2, 3, n)).astype(np.float64)[:, None],
-        (None,),
-    )
-    yield Law(
-        "two normals",
-        (real("x", 0, 1), real("y", 0, 1)),
-        lambda n, rng: rng.multivariate_normal([0.5, 0.5], [[0.01, 0.006], [0.006, 0.01]], n).clip(1e-6, 0.999),
-        (None, None),
+        None,
     )
 
 
@@ -146,7 +119,7 @@ def further_laws() -> Iterator[Law]:
         ("diamonds: carat", real("carat", 0, 6), data("diamonds")["carat"].to_numpy(float), 0.3),
         ("flights: departure delay", whole("delay", -100, 1_400), delays, -5.0),
     ):
-        yield Law(f"table: {name}", (column,), again(values[:, None]), (atom,))
+        yield Law(f"table: {name}", column, again(values[:, None]), atom)
 
 
 def again(values: Floats) -> Draw:
@@ -204,28 +177,24 @@ class Errors:
     none: int = 0
 
     def add(self, density: Density, law: Law, rows: Floats) -> None:
-        for place, (column, atom) in enumerate(zip(law.columns, law.atoms, strict=True)):
-            part, values = density.marginal(column[0]), np.sort(rows[:, place])
-            points = np.unique(np.concatenate([values, np.linspace(float(column[1]), float(column[2]), 257)]))
-            before = np.nextafter(points, -np.inf)
-            truth = [np.searchsorted(values, points, side="right"), np.searchsorted(values, points, side="left")]
-            mine = [part.cdf(at) for at in (points, before)]
-            self.apart += max(float(np.abs(a - b / len(values)).max()) for a, b in zip(mine, truth, strict=True)) / len(
-                law.columns
-            )
-            self.mean += abs(float(part.mean()[0]) - values.mean()) / max(values.std(), 1e-9) / len(law.columns)
-            told = [value for value, _ in part.atoms]
-            self.false += sum(not np.any(values == value) for value in told)
-            if atom is not None:
-                known = sum(one is not None for one in law.atoms)
-                self.share += abs(part.probability(atom, atom).value - float(np.mean(values == atom))) / known
-                self.found += atom in told
+        part, values = density.marginal(law.column[0]), np.sort(rows[:, 0])
+        points = np.unique(np.concatenate([values, np.linspace(float(law.column[1]), float(law.column[2]), 257)]))
+        before = np.nextafter(points, -np.inf)
+        truth = [np.searchsorted(values, points, side="right"), np.searchsorted(values, points, side="left")]
+        mine = [part.cdf(at) for at in (points, before)]
+        self.apart += max(float(np.abs(a - b / len(values)).max()) for a, b in zip(mine, truth, strict=True))
+        self.mean += abs(float(part.mean()[0]) - values.mean()) / max(values.std(), 1e-9)
+        told = [value for value, _ in part.atoms]
+        self.false += sum(not np.any(values == value) for value in told)
+        if law.atom is not None:
+            self.share += abs(part.probability(law.atom, law.atom).value - float(np.mean(values == law.atom)))
+            self.found += law.atom in told
 
 
 def measure(law: Law, n: int, epsilon: Fraction, kind: Kind, runs: int) -> tuple[Errors, Errors]:
     """Errors of the density with atoms, and of the one without."""
     terms, with_atoms, without = DensityTerms(Adjacency(kind)), Errors(), Errors()
-    for made, into in ((parted(law.columns, terms, epsilon), with_atoms), (auto(law.columns, terms, epsilon), without)):
+    for made, into in ((parted(law.column, terms, epsilon), with_atoms), (auto(law.column, terms, epsilon), without)):
         for run in range(runs):
             rows = np.asarray(law.table(n, np.random.default_rng(run)), np.float64)
             stream = Replayed(f"atoms {law.name} {n} {epsilon} {kind} {run}")
@@ -240,13 +209,9 @@ def measure(law: Law, n: int, epsilon: Fraction, kind: Kind, runs: int) -> tuple
 def line(law: Law, n: int, epsilon: Fraction, kind: Kind, runs: int) -> str:
     mine, other = measure(law, n, epsilon, kind, runs)
     replies, before = max(runs - mine.none, 1), max(runs - other.none, 1)
-    share = (
-        ""
-        if not any(one is not None for one in law.atoms)
-        else f"{mine.share / replies:.4f} / {other.share / before:.4f}"
-    )
-    known = sum(one is not None for one in law.atoms)
-    found = f"{mine.found} of {replies * known}" if known else ""
+    known = law.atom is not None
+    share = f"{mine.share / replies:.4f} / {other.share / before:.4f}" if known else ""
+    found = f"{mine.found} of {replies}" if known else ""
     none = f"; no reply {mine.none} / {other.none}" if mine.none or other.none else ""
     return (
         f"| {law.name} | {kind} | {n:,} | {float(epsilon):g} | {found} | {share} "
@@ -258,11 +223,11 @@ def line(law: Law, n: int, epsilon: Fraction, kind: Kind, runs: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--only", default="column,columns,none")
+    parser.add_argument("--only", default="column,none")
     parser.add_argument("--adult", type=Path, default=ADULT)
     asked = parser.parse_args()
     extra = tables(asked.adult)
-    sections = {"column": list(column_laws(extra)), "columns": list(pair_laws(extra)), "none": list(even_laws())}
+    sections = {"column": list(column_laws(extra)), "none": list(even_laws())}
     if "further" in asked.only:
         sections["further"] = list(further_laws())
     print("| law | neighbours | n | ε | found | share at the atom, off by | distribution function | mean | false |")

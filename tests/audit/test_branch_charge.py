@@ -214,7 +214,7 @@ def test_every_branch_of_a_density_is_paid_for_in_both_currencies(
     size = None if near == "add_remove" else 1000
     terms = DensityTerms(Adjacency(near), size, 1, size is not None)
     plan = (
-        auto(columns, terms, Fraction(1))
+        auto(columns[0], terms, Fraction(1))
         if kind is None
         else tuned(kind, columns, terms, Fraction(1), delta, "simplex")
     )

@@ -18,23 +18,20 @@ from reticent.entropy import Replayed
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
-from reticent.outcome import Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1
-from reticent.synthesis import partition as module
 from reticent.synthesis.axis import even
 from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.method_selection import CENSUS, auto
-from reticent.synthesis.partition import PartitionDensity, parted, patterns_of
-from reticent.synthesis.search import SHARE, Search, searches, searching, step_of
+from reticent.synthesis.partition import PartitionDensity, parted
+from reticent.synthesis.search import SHARE, Search, search_for, step_of, worthwhile
 from reticent.synthesis.sparse_histogram import Exceeding
 
 Row = tuple[float, ...]  # NaN where missing
 NAN: Final = float("nan")
-ONE: Final = (("x", Fraction(0), Fraction(2), False),)
-TWO: Final = (("x", Fraction(0), Fraction(2), False), ("k", Fraction(0), Fraction(200), True))
+ONE: Final = ("x", Fraction(0), Fraction(2), False)
 
 
 def answered(plan: PartitionDensity, rows: Sequence[Row]) -> list[QueryResult]:
@@ -111,72 +108,56 @@ def test_one_person_is_in_one_count_whatever_the_candidates(kind: Kind, rows: in
     """All persons of one and two rows: at atoms, beside them, without a value. The declared change is attained."""
     near = Adjacency(kind, rows=rows)
     made = parted(ONE, DensityTerms(near, rows=rows), Fraction(1), listed=[Fraction(1)], missing=missing)
-    assert made.listed == ((Fraction(0), Fraction(1), Fraction(2)),)
+    assert made.listed == (Fraction(0), Fraction(1), Fraction(2))
     values: list[Row] = [(0.0,), (0.25,), (1.0,), (1.0 + 1e-9,), (2.0,), (NAN,)]
     worst, declared = moves(made, kind, rows, values if rows == 1 else [values[1], values[2]])
     assert worst == declared == rows * (2 if kind == "substitute" else 1)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
-def test_of_two_columns_too(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HIDDEN", 1e9)  # a table of three is worth no candidates
-    made = parted(TWO, DensityTerms(Adjacency(kind)), Fraction(1))
-    assert made.listed == ((Fraction(0), Fraction(2)), (Fraction(0), Fraction(200)))
-    values: list[Row] = [(0.0, 0.0), (0.0, 77.0), (0.5, 77.0), (NAN, 3.0)]
-    worst, declared = moves(made, kind, 1, values)
-    assert worst == declared == (2 if kind == "substitute" else 1)
-
-
 def test_rows_that_are_counted_at_an_atom_and_beside_it_move_more_than_is_declared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The mutant that the two tests before would find."""
-    monkeypatch.setattr(module, "HIDDEN", 1e9)
-    made = parted(TWO, DensityTerms(Adjacency("add_remove")), Fraction(1))
+    """The mutant that the test before would find."""
+    made = parted(ONE, DensityTerms(Adjacency("add_remove")), Fraction(1))
     right = PartitionDensity._parted
 
-    def twice(self: PartitionDensity, results: object, listed: object, patterns: object) -> object:
-        rest, parts, absent = right(self, results, listed, patterns)  # type: ignore[arg-type]
-        return rest + sum(int(part.sum()) for part in parts) * (np.arange(len(rest)) == 0), parts, absent
+    def twice(self: PartitionDensity, results: object, listed: object) -> object:
+        rest, parts, absent = right(self, results, listed)  # type: ignore[arg-type]
+        return rest + sum(parts) * (np.arange(len(rest)) == 0), parts, absent
 
     monkeypatch.setattr(PartitionDensity, "_parted", twice)
-    worst, declared = moves(made, "add_remove", 1, [(0.0, 0.0), (0.5, 77.0), (0.0, 77.0)])
+    worst, declared = moves(made, "add_remove", 1, [(0.0,), (0.5,), (2.0,)])
     assert worst == 2 * declared
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
-@pytest.mark.parametrize("columns", [ONE, TWO])
-def test_atoms_at_candidates_cost_nothing_and_a_search_its_share(
-    kind: Kind, columns: tuple[tuple[str, Fraction, Fraction, bool], ...]
-) -> None:
-    """Whatever the noisy number of records: with a search, in one column or in two, or without."""
+def test_atoms_at_candidates_cost_nothing_and_a_search_its_share(kind: Kind) -> None:
+    """Whatever the noisy number of records: with a search, or without."""
     terms = DensityTerms(Adjacency(kind))
-    plain, made = auto(columns, terms, Fraction(1)), parted(columns, terms, Fraction(1))
+    plain, made = auto(ONE, terms, Fraction(1)), parted(ONE, terms, Fraction(1))
     assert made.guarantee.loss == PureDP(Fraction(1))
     assert made.guarantee.adjacency == Adjacency(kind)
     census, either = made.guarantee.parts
     assert census == plain.guarantee.parts[0]
     assert either.by.name == "one_of"
-    assert len(either.parts) == len(columns) + 1
+    assert len(either.parts) == 2
     assert {part.loss for part in either.parts} == {PureDP(1 - CENSUS)}
     usual = plain.paid(plain.candidates[-1]).sums
-    assert made.counter(made.after(0)).epsilon == usual.epsilon
-    assert made.counter(made.after(0)).scale == usual.mechanism.scale  # type: ignore[union-attr]
-    for count in range(1, len(columns) + 1):
-        found = searching(made.sought[:count], Adjacency(kind), Fraction(1))
-        assert sum(search.noise.epsilon for search in found) == SHARE
-        assert Fraction(94, 100) < made.after(count).left / made.after(0).left < Fraction(95, 100)
-    assert not made.searches(100)
-    assert len(made.searches(10**6)) == len(columns)
+    assert made.counter(made.after(None)).epsilon == usual.epsilon
+    assert made.counter(made.after(None)).scale == usual.mechanism.scale  # type: ignore[union-attr]
+    found = made.search(10**6)
+    assert found is not None
+    assert found.noise.epsilon == SHARE
+    assert Fraction(94, 100) < made.after(found).left / made.after(None).left < Fraction(95, 100)
+    assert made.search(100) is None
     assert compose.in_zcdp(made.guarantee).loss == compose.in_zcdp(plain.guarantee).loss
 
 
 def test_where_every_record_is_public_a_replaced_one_may_still_leave_for_an_atom() -> None:
     """Substitution with a public number of records: one bar alone would not move, an atom and a bar do."""
     terms = DensityTerms(Adjacency("substitute"), 100, 1, True)
-    made = parted([("k", Fraction(7), Fraction(8), True)], terms, Fraction(1))
+    made = parted(("k", Fraction(7), Fraction(8), True), terms, Fraction(1))
     assert made.counter(made.auto).sensitivity.bound == 2
     worst, declared = moves(made, "substitute", 1, [(7.0,), (8.0,)])
     assert worst == declared == 2
@@ -228,7 +209,7 @@ def test_one_person_moves_a_search_by_its_rows_and_half_of_that_is_refuted() -> 
     """Every value of a small grid, both adjacencies: the declared change is attained, so half of it is too little."""
     bounds = even("k", Fraction(0), Fraction(5), 1, whole=True)
     for kind, most in (("add_remove", 1), ("substitute", 2)):
-        (made,) = searches([bounds], Adjacency(kind), Fraction(100), 10**6)  # type: ignore[arg-type]
+        made = search_for(bounds, Adjacency(kind), Fraction(100))  # type: ignore[arg-type]
         assert made.noise.epsilon == 5
         worst = 0
         for here, there in product(range(-1, 7), range(-1, 7)):
@@ -251,30 +232,8 @@ def _told(made: Search, read: NDArray[np.int64]) -> tuple[list[int], list[int]]:
 
 
 def test_a_search_is_made_where_a_tenth_of_the_records_would_be_found() -> None:
-    bounds = [even(name, Fraction(0), Fraction(600), 1) for name in "ab"]
     near = Adjacency("add_remove")
-    found = {n: searches(bounds, near, Fraction(1), n) for n in (2_500, 3_500, 10_000)}
-    assert [len(made) for made in found.values()] == [0, 1, 2]  # at 3,500 for one column, not for two
-    mixed = [bounds[0], even("k", Fraction(0), Fraction(9), 1, whole=True)]
-    (only,) = searches(mixed, near, Fraction(1), 2_500)  # of few values less is enough
-    assert only.bounds.column == "k"
-    assert only.noise.epsilon == SHARE
-
-
-def test_every_combination_of_atoms_is_a_part_of_its_own() -> None:
-    listed = ((Fraction(0), Fraction(1)), (Fraction(0),))
-    assert patterns_of(listed) == ((-1, 0), (0, -1), (0, 0), (1, -1), (1, 0))
-
-
-@pytest.mark.wide
-def test_too_many_values_that_are_found_leave_the_public_ones() -> None:
-    """Of two columns there is room for 64 parts: the candidates stay, then the largest that were found."""
-    made = parted(TWO, DensityTerms(Adjacency("add_remove")), Fraction(50))
-    rows = [(value, float(k)) for value in np.arange(1, 40) / 20 for k in range(7, 120, 9) for _ in range(80)]
-    calls = asked(made, rows)
-    outcome = made.draw(answered(made, rows), Replayed("many"))
-    assert isinstance(outcome, Reply)
-    kept = [len(one.atoms) for one in outcome.value.axes]
-    assert (1 + kept[0]) * (1 + kept[1]) <= 64
-    assert min(kept) >= 3
-    assert len(calls) == 5  # number, two searches, choice, counts
+    wide = search_for(even("a", Fraction(0), Fraction(600), 1), near, Fraction(1))
+    assert [worthwhile(wide, n) is not None for n in (2_500, 3_500)] == [False, True]
+    few = search_for(even("k", Fraction(0), Fraction(9), 1, whole=True), near, Fraction(1))
+    assert worthwhile(few, 2_500) is few  # of few values less is enough

@@ -20,7 +20,7 @@ from reticent.study.release import Release
 from reticent.synthesis.axis import axis, even
 from reticent.synthesis.density import Density
 from reticent.synthesis.drawing import dates_at
-from reticent.synthesis.search import period_of, searching
+from reticent.synthesis.search import period_of, search_for
 
 FIRST = datetime.date(2020, 1, 1)
 LAST = datetime.date(2025, 12, 31)
@@ -252,7 +252,7 @@ def test_round_dates_are_first_days_and_every_value_keeps_one_place(column: Inte
     step = column.calendar.step
     bounds = axis("x", (column.low, column.high + 1), whole=True, step=step)
     assert period_of(bounds) == period
-    (search,) = searching([bounds], Adjacency("add_remove"), Fraction(1))
+    search = search_for(bounds, Adjacency("add_remove"), Fraction(1))
     assert len(search.told) == count
     days = [datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=(column.low + n) * step) for n in search.told]
     assert all((day.hour, day.minute) == (0, 0) for day in days)
@@ -269,7 +269,7 @@ def test_axes_of_numbers_and_of_dates_are_searched_alike_but_for_the_round_value
     numbers = even("x", Fraction(18_262), Fraction(20_453), 1, whole=True)
     dates = axis("x", numbers.edges, whole=True, step=DAY)
     near, one = Adjacency("substitute"), Fraction(1)
-    (plain,), (dated,) = searching([numbers], near, one), searching([dates], near, one)
+    plain, dated = search_for(numbers, near, one), search_for(dates, near, one)
     assert plain.mechanism.guarantee.loss == dated.mechanism.guarantee.loss
     assert plain.values == dated.values
 

@@ -21,8 +21,9 @@ from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import Density, from_json
+from reticent.synthesis.histogram import unit_of
 from reticent.synthesis.kernel import Kernel
-from reticent.synthesis.linear import LinearDensity, counted, settled, shares_of, unit_of
+from reticent.synthesis.linear import LinearDensity, counted, settled, shares_of
 from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.series import Series, grid
 

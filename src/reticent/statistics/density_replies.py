@@ -34,11 +34,10 @@ def replies_of(plan: DensityMechanism, records: int) -> Replies:
         case Bernstein(plan=inner):
             return replies_of(inner, records)
         case PartitionDensity():
-            return of_any(_of_bars(plan.after(len(plan.searches(records))), records))
+            return of_any(_of_bars(plan.after(plan.search(records)), records))
         case JointDensity():
             each = (
-                one.after(len(one.searches(records))) if isinstance(one, PartitionDensity) else one
-                for one in plan.margins
+                one.after(one.search(records)) if isinstance(one, PartitionDensity) else one for one in plan.margins
             )
             return of_any(math.prod(_of_bars(one, records) for one in each))
         case Auto():

@@ -214,7 +214,7 @@ def _mechanism(
     if asked.method == "auto" and len(columns) > 1:
         plan = joint(columns, terms, epsilon, seek=asked.seeks, missing=missing, steps=steps)
     elif asked.seeks:
-        plan = parted(columns, terms, epsilon, listed=atoms, missing=missing, steps=steps)
+        plan = parted(columns[0], terms, epsilon, listed=atoms, missing=missing, steps=steps)
     elif (atoms or missing) and not options.counts_itself:
         plan = mixed(options, columns, terms, epsilon, delta, atoms=atoms, missing=missing)
     else:

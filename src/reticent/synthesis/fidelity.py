@@ -128,7 +128,7 @@ def tables_of(axes: Sequence[Axis], atoms: Sequence[Fraction]) -> tuple[RecordGr
 
 def _beside(one: Axis, atoms: Sequence[Fraction]) -> tuple[Fraction, ...]:
     """Values that are counted by themselves; few whole numbers are, anyway."""
-    return tuple(atoms) if one.whole and one.steps[-1] <= ALONE else candidates((one,), atoms)[0]
+    return tuple(atoms) if one.whole and one.steps[-1] <= ALONE else candidates(one, atoms)
 
 
 def checked(

@@ -246,7 +246,7 @@ def _even(one: Axis, cells: int) -> Axis:
 
 
 def unit_of(one: Axis) -> Fraction:
-    """The public step values are read in: 1 for whole numbers, else a power of two about 2^-40 of the range."""
+    """The public step in which every method reads values: 1 for whole numbers, else about 2^-40 of the range."""
     return Fraction(1) if one.whole else one.unit(one.edges[-1] - one.edges[0], FINE)
 
 

@@ -248,9 +248,7 @@ def joint(
     if len(columns) not in MOST:
         raise PublicParameterError(f"a density has 1 to {max(MOST)} columns, got {len(columns)}")
     each, terms = epsilon * ALONE / len(columns), replace(terms, fixed=False)
-    margins = tuple(
-        parted([one], terms, each, steps=steps) if seek else auto([one], terms, each, steps) for one in columns
-    )
+    margins = tuple(parted(one, terms, each, steps=steps) if seek else auto(one, terms, each, steps) for one in columns)
     near = terms.neighbours
     counter = Geometric(L1(Fraction(swapped(near)), near), epsilon * (1 - ALONE))
     return JointDensity(margins, counter, terms, missing)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final, Literal, assert_never
 
 import numpy as np
@@ -26,11 +25,11 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density
+from reticent.synthesis.histogram import unit_of
 from reticent.synthesis.linear_queries import Floats, Integers, LinearSums
 
 Settle = Literal["simplex", "clip"]
 
-FINE: Final = 20  # binary places below a cell to which records are read
 LAPLACE: Final = math.log(20.0) / math.sqrt(2.0)  # the 95 % point of |Laplace| in standard deviations
 LARGE: Final = 1 << 21  # entries of a way back; beyond, what is expected is taken over some of the cells
 TYPICAL: Final = 512
@@ -189,11 +188,6 @@ class LinearDensity:
 
 
 # --- rows to cells, heights to densities ------------------------------------------------------------------------------
-
-
-def unit_of(one: Axis) -> Fraction:
-    """The public unit in which a column is read: a power of two far below a cell, or 1 for whole numbers."""
-    return Fraction(1) if one.whole else one.unit((one.edges[-1] - one.edges[0]) / one.cells, FINE)
 
 
 def counted(axes: Sequence[Axis], records: Integers) -> Integers:

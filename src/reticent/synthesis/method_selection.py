@@ -5,14 +5,14 @@
 Every release here is one of bars: a histogram costs the same however many bars it has. From it ``smooth`` makes a
 cosine series, a narrow kernel or the bars themselves, by their own noisy counts, for nothing. What is left to choose is
 how many bars: each has its noise. A public rule of n epsilon names a number (``RULE``); what is finer than these bars
-they would not show. So the choice is between them and ``FINER`` times as many along each column. It compares the exact
-counts N of the cells with those that the coarse bars imply, M N, in J public directions (rows of W):
+they would not show. So the choice is between them and ``FINER`` times as many. It compares the exact counts N of the
+cells with those that the coarse bars imply, M N, in J public directions (rows of W), the J lowest cosines:
 
     |W (N - M N)| against what sampling alone makes of it, and ``PRIOR`` nats more
 
-For one column the directions are the J lowest cosines, for several the finest bars. One row moves the length by at most
-that of a column of W (1 - M), about 1, however many rows there are; it is taken in integers: the matrix is rounded
-first, and its columns are measured as they are. Permute-and-flip has two candidates with opposite scores.
+One row moves the length by at most that of a column of W (1 - M), about 1, however many rows there are; it is taken in
+integers: the matrix is rounded first, and its columns are measured as they are. Permute-and-flip has two candidates
+with opposite scores.
 
 Series, kernels and polynomials were candidates, and are not: measured, they gain nothing beside smoothed bars that the
 choice could tell, and cost it its aim (docs/reference/benchmarks-release.md, with what else was tried).
@@ -45,7 +45,6 @@ import numpy as np
 from reticent.data.query import Query
 from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
-from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
@@ -63,12 +62,11 @@ from reticent.synthesis.series import grid
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of records is private
 CHOOSING: Final = Fraction(1, 8)
-FINE: Final = {1: 1024, 2: 48, 3: 16}  # cells along each axis: of several, more than bars, for smooth shapes
-BARS: Final = {1: (8, 16, 32, 64, 128, 256, 512, 1024), 2: (2, 4, 6, 8, 12, 24), 3: (2, 4, 8)}
-RULE: Final = {1: 2.5, 2: 5.0, 3: 8.0}  # bars in all for each root of n epsilon
-FINER: Final = {1: 8, 2: 2, 3: 2}  # along each column
+BARS: Final = (8, 16, 32, 64, 128, 256, 512, 1024)
+RULE: Final = 2.5  # bars for each root of n epsilon
+FINER: Final = 8  # times as many
 PRIOR: Final = 2  # nats
-DIRECTIONS: Final = 128  # of one column: cosines in which bars are judged
+DIRECTIONS: Final = 128  # cosines in which bars are judged
 ONE: Final = 1 << 12  # of a matrix of a score
 
 
@@ -91,7 +89,7 @@ class BarCandidate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Auto:
-    """A density by a privately chosen grid.
+    """A density of one column by a privately chosen grid.
 
     Guarantee
     ---------
@@ -152,7 +150,7 @@ class Auto:
         (result,) = results
         if result.records is None:
             counts = np.array(result.vectors[0], np.int64)
-        else:
+        else:  # of several columns, of which this is one
             counts = counted(self.axes, result.records)
         size = self.bought(int(counts.sum()), entropy)
         pair = self.pair(max(round(size.records), 1))
@@ -192,23 +190,20 @@ class Auto:
     def expected(self, people: int) -> DensityAccuracy:
         """Expected errors by noise and by sampling with the bars of the public rule, for a normal shape."""
         n = self.terms.size or people
-        made_up = np.ones(1)
-        for one in self.axes:
-            middle = (one.steps[:-1] + one.steps[1:]) / (2.0 * one.steps[-1])
-            height = np.exp(-32.0 * (middle - 0.5) ** 2) * one.sizes
-            made_up = np.multiply.outer(made_up, height / height.sum()).ravel()
+        (one,) = self.axes
+        middle = (one.steps[:-1] + one.steps[1:]) / (2.0 * one.steps[-1])
+        height = np.exp(-32.0 * (middle - 0.5) ** 2) * one.sizes
         ruled, _ = self.pair(n)
-        return bar_smoothing.expected(self.paid(ruled), made_up, n)
+        return bar_smoothing.expected(self.paid(ruled), height / height.sum(), n)
 
     def pair(self, n: int) -> tuple[BarCandidate, BarCandidate]:
         """The bars that the public rule names for so many records, and the finer ones; one of them twice at the end."""
         return self._pair(n, self.left)
 
     def _pair(self, n: int, left: Fraction) -> tuple[BarCandidate, BarCandidate]:
-        columns, worth = len(self.axes), float(n * min(left, Fraction(1)))
-        wanted = math.log(max(RULE[columns] * math.sqrt(worth), 1.0)) / columns
+        wanted = math.log(max(RULE * math.sqrt(float(n * min(left, Fraction(1)))), 1.0))
         ruled = min(self.candidates, key=lambda one: abs(math.log(one.detail) - wanted))
-        finer = [one for one in self.candidates if one.detail <= ruled.detail * FINER[columns]]
+        finer = [one for one in self.candidates if one.detail <= ruled.detail * FINER]
         return ruled, finer[-1]
 
     def _scores(
@@ -249,17 +244,17 @@ class Auto:
 
 
 def auto(
-    columns: Sequence[tuple[str, Fraction, Fraction, bool]],
+    column: tuple[str, Fraction, Fraction, bool],
     terms: DensityTerms,
     epsilon: Fraction,
     steps: Steps = MappingProxyType({}),
 ) -> Auto:
-    """The private choice for one to three columns.
+    """The private choice for one column.
 
     Parameters
     ----------
-    columns : sequence of (name, low, high, whole)
-        One to three columns with their bounds, in their units; ``whole`` is True for whole numbers.
+    column : (name, low, high, whole)
+        A column with its bounds, in its unit; ``whole`` is True for whole numbers.
     terms : DensityTerms
         Neighbours, and the number of records if it is public.
     epsilon : Fraction
@@ -271,15 +266,8 @@ def auto(
     -------
     Auto
         The plan: its guarantee, its queries and ``draw``.
-
-    Raises
-    ------
-    PublicParameterError
-        For more columns: there a method has to be named.
     """
-    if len(columns) not in FINE:
-        raise PublicParameterError('method="auto" is for 1 to 3 columns: name a method, such as "histogram"')
-    return Auto(grid(columns, FINE[len(columns)], steps), terms, epsilon)
+    return Auto(grid([column], BARS[-1], steps), terms, epsilon)
 
 
 def bars(axes: tuple[Axis, ...], count: int, terms: DensityTerms) -> LinearDensity:
@@ -307,11 +295,8 @@ def bars(axes: tuple[Axis, ...], count: int, terms: DensityTerms) -> LinearDensi
     return LinearDensity(axes, sums, inside / wide, False, f"histogram of {count} bars along each column", "simplex")
 
 
-def directions(axes: tuple[Axis, ...], finest: LinearDensity) -> Floats:
-    """W: of one column its lowest cosines, of equal weight and columns no longer than about 1; of more, finest bars."""
-    if len(axes) > 1:
-        return finest.sums.table.T.astype(np.float64)
-    (one,) = axes
+def directions(one: Axis) -> Floats:
+    """W: the lowest cosines, of equal weight and columns no longer than about 1."""
     middle = (one.steps[:-1] + one.steps[1:]) / (2.0 * one.steps[-1])
     count = max(min(DIRECTIONS, one.cells - 1), 1)
     lengths = np.arange(1, count + 1)[:, None]
@@ -326,16 +311,15 @@ def _candidates(axes: tuple[Axis, ...], terms: DensityTerms) -> tuple[BarCandida
     The last has a bar for each value of a column of few whole numbers. All bounds of one shape share a list: a release
     with bounds that are chosen privately has a density at each of them.
     """
-    listed, most = BARS[len(axes)], max(one.cells for one in axes)
-    sizes = [*(count for count in listed if count < most), *((most,) if most <= listed[-1] else ())]
-    made = [bars(axes, count, terms) for count in sizes]
-    looked = directions(axes, made[-1])
-    return tuple(_candidate(release, count, looked) for release, count in zip(made, sizes, strict=True))
+    most = axes[0].cells
+    sizes = [*(count for count in BARS if count < most), most]
+    looked = directions(axes[0])
+    return tuple(_candidate(bars(axes, count, terms), count, looked) for count in sizes)
 
 
 @lru_cache(maxsize=16)
 def _farthest(axes: tuple[Axis, ...], terms: DensityTerms) -> int:
-    """Greatest sensitivity of the lengths in the list to one record; it takes seconds for two columns."""
+    """Greatest sensitivity of the lengths in the list to one record."""
     return max(step_of(one.matrix, terms) for one in _candidates(axes, replace(terms, size=1, fixed=False)))
 
 

@@ -29,7 +29,7 @@ from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.ks import ks_release
 from reticent.synthesis.linear import DensityAccuracy, Settle
 from reticent.synthesis.linear_queries import DensityTerms
-from reticent.synthesis.method_selection import FINE, auto
+from reticent.synthesis.method_selection import auto
 from reticent.synthesis.parameter_selection import OPTION, SMOOTH, Kind, tuned
 from reticent.synthesis.series import Series, grid
 from reticent.synthesis.sparse_histogram import sparse
@@ -165,9 +165,9 @@ def plan_for(
     cells, given, width = _told(options.cells), _told(options.degree), _told(options.bandwidth)
     match options.method:
         case "auto":
-            if count not in FINE:  # a public rule: of four columns only a histogram is worth its noise
-                return _bars(options, columns, terms, epsilon, atoms, records)
-            return auto(columns, terms, epsilon)
+            if count != 1:
+                raise PublicParameterError(f"method=auto by itself is for one column, got {count}")
+            return auto(columns[0], terms, epsilon)
         case "series":
             axes = _grid(columns, cells)
             degree = given or min(

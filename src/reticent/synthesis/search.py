@@ -16,7 +16,6 @@ Proof: docs/proofs/densities.md, Proposition 6.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -39,7 +38,7 @@ from reticent.synthesis.sparse_histogram import Exceeding, skipping
 
 Integers = NDArray[np.int64]
 
-SHARE: Final = Fraction(1, 20)  # of epsilon, for all columns together
+SHARE: Final = Fraction(1, 20)  # of epsilon
 WORTH: Final = 0.1  # of the records: a round value that so many share has to be found, or nothing is sought
 FALSE: Final = 0.01  # chance that some value is shown at which there is nothing
 LISTED: Final = 1000  # round values
@@ -51,20 +50,17 @@ APART: Final = 4  # steps of the grid between atoms of a real column
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Search:
-    """The search in one column.
+    """The search in a column.
 
     Attributes
     ----------
     bounds : Axis
         Its bounds alone matter.
     noise : Geometric
-    among : int
-        The number of columns that are searched.
     """
 
     bounds: Axis
     noise: Geometric
-    among: int = 1
 
     @property
     def unit(self) -> Fraction:
@@ -94,12 +90,12 @@ class Search:
     @cached_property
     def bar(self) -> int:
         """The noisy count that makes an atom of a round value."""
-        return least_bar(self.noise, len(self.told), FALSE / (2 * self.among))
+        return least_bar(self.noise, len(self.told), FALSE / 2)
 
     @cached_property
     def mechanism(self) -> Exceeding:
         others = max(self.values - len(self.told), 1)
-        bar = max(least_bar(self.noise, others, FALSE / (2 * self.among)), 1)
+        bar = max(least_bar(self.noise, others, FALSE / 2), 1)
         return Exceeding(self.noise, self.values, bar, len(self.told))
 
     def draw(self, indices: Integers, entropy: Entropy) -> tuple[Fraction, ...]:
@@ -243,53 +239,27 @@ def least_bar(noise: Geometric, counts: int, chance: float) -> int:
     return max(math.ceil((math.log(counts / chance) - math.log1p(math.exp(-fall))) / fall), 1)
 
 
-def searches(bounds: Sequence[Axis], neighbours: Adjacency, epsilon: Fraction, people: int) -> tuple[Search, ...]:
-    """The searches that a public rule finds worth their price for so many records, public or noisy.
+def worthwhile(search: Search, people: int) -> Search | None:
+    """The search, if a public rule finds it worth its price for so many records, public or noisy."""
+    return search if search.share(float(people)) <= WORTH else None
+
+
+def search_for(bounds: Axis, neighbours: Adjacency, epsilon: Fraction) -> Search:
+    """The search in a column, for ``SHARE`` of epsilon.
 
     Parameters
     ----------
-    bounds : sequence of Axis
-        Columns of which atoms are sought; those in which they would be found last are left out first.
-    neighbours : Adjacency
-        Relation between neighbours.
-    epsilon : Fraction
-        Of the whole release; the searches cost ``SHARE`` of it together, if there are any.
-    people : int
-        Number of records, public or noisy.
-
-    Returns
-    -------
-    tuple of Search
-        Searches, one for each column that is left.
-    """
-    sought = list(bounds)
-    while sought:
-        found = searching(sought, neighbours, epsilon)
-        worst = max(found, key=lambda one: one.share(float(people)))
-        if worst.share(float(people)) <= WORTH:
-            return found
-        sought.remove(worst.bounds)  # with fewer columns each has more of epsilon
-    return ()
-
-
-def searching(bounds: Sequence[Axis], neighbours: Adjacency, epsilon: Fraction) -> tuple[Search, ...]:
-    """Searches in all of these columns, for ``SHARE`` of epsilon.
-
-    Parameters
-    ----------
-    bounds : sequence of Axis
+    bounds : Axis
+        Its bounds alone matter.
     neighbours : Adjacency
     epsilon : Fraction
         Of the whole release.
 
     Returns
     -------
-    tuple of Search
+    Search
     """
-    if not bounds:
-        return ()
-    noise = Geometric(L1(Fraction(swapped(neighbours)), neighbours), epsilon * SHARE / len(bounds))
-    return tuple(Search(one, noise, len(bounds)) for one in bounds)
+    return Search(bounds, Geometric(L1(Fraction(swapped(neighbours)), neighbours), epsilon * SHARE))
 
 
 def _text(step: Fraction) -> str:
