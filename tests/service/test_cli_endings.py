@@ -69,7 +69,7 @@ def test_release_and_ask_exclude_each_other(study: Path) -> None:
 def test_the_parser_knows_near_names() -> None:
     done = run("plan", "x.toml", "--epsilonn", "1")
     assert "'--epsilon'" in done.err
-    assert "See: reticent plan --help" in done.err
+    assert "See: reticent plan --help" in done.said
 
 
 @pytest.mark.few(2)

@@ -14,7 +14,7 @@ import pytest
 
 from reticent.ledger import Ledger
 from reticent.study import condition
-from tests.support.cli_kit import clinic, leaks, run
+from tests.support.cli_kit import clinic, leaks, run, words
 
 ASKED = ("--ask", "count", "--epsilon", "0.5")
 
@@ -195,8 +195,8 @@ def test_doctor_says_that_the_ledger_of_a_source_is_gone_as_a_release_would(rele
     assert refused.code == 5
     done = run("doctor", str(released))
     assert done.code == 6
-    assert "the ledger of this source, is gone" in refused.err
-    assert "the ledger of this source, is gone" in done.out
+    assert "the ledger of this source, is gone" in words(refused.err)
+    assert "the ledger of this source, is gone" in words(done.out)
     assert states(released)["ledger"] == "failed"
 
 

@@ -76,7 +76,12 @@ class Run:
     @property
     def said(self) -> str:
         """Both streams with every break of a line taken out."""
-        return " ".join((self.out + self.err).split())
+        return words(self.out + self.err)
+
+
+def words(text: str) -> str:
+    """A text with one blank wherever it has white space: how tests compare prose, which is broken into lines."""
+    return " ".join(text.split())
 
 
 def run(*typed: str, typed_in: str = "") -> Run:

@@ -285,9 +285,9 @@ def test_another_delimiter_in_the_header_is_told_wherever_a_column_is_missing(
     for verb in ("check", "doctor"):
         found = run(verb, str(tmp_path / "t.toml"))
         assert found.code != 0
-        assert shown in found.out + found.err
+        assert shown in found.said
     (tmp_path / "broken.toml").write_text((tmp_path / "t.toml").read_text().replace("add_remove", "none"), "utf-8")
-    assert (shown in run("check", str(tmp_path / "broken.toml")).err) is (sign == ";")  # names of a tab file are none
+    assert (shown in run("check", str(tmp_path / "broken.toml")).said) is (sign == ";")  # names of a tab file are none
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 WIDEST: Final = 120  # columns of a terminal used at most: longer lines are hard to read
 NARROW: Final = 80  # columns of a terminal that does not say how many it has
-UNBROKEN: Final = 4000  # columns assumed where the output is a file or a pipe, so that no line is broken
+PIPED: Final = 100  # columns of prose in a file or a pipe, where a pager or a log may break nothing
+UNBROKEN: Final = 4000  # columns of a table in a file or a pipe, so that each of its rows is one line
 
 SWALLOWED: Final = (
     "A quoted cell of the source has more than 100 lines, or its quote is never closed: rows may have been read as one "
@@ -175,11 +176,17 @@ class Voice:
 
 
 def write(parts: Iterable[Passage], stream: TextIO) -> None:
-    """Each part on lines of its own: wrapped on a terminal, never broken elsewhere, without spaces at the end."""
+    """Each part on lines of its own, without spaces at the end: folded on a terminal, elsewhere prose alone.
+
+    Elsewhere a table with heads stays as wide as it is, and a word whole: it may be a path that a program reads.
+    """
     width, styled = _terminal(stream)
     lines: list[str] = []
     for part in parts:
-        lines += fold(clean(part), width) if isinstance(part, str) else part.lines(width, styled=styled)
+        if isinstance(part, str):
+            lines += fold(clean(part), width or PIPED, whole=not width)
+        else:
+            lines += part.lines(width or (UNBROKEN if part.heads else PIPED), styled=styled, whole=not width)
     _out("".join(f"{line.rstrip()}\n" for line in lines), stream)
 
 
@@ -210,9 +217,9 @@ def _out(text: str, stream: TextIO) -> None:
 
 
 def _terminal(stream: TextIO) -> tuple[int, bool]:
-    """Columns of a line, and whether the stream shows styles."""
+    """Columns of a line, none where it is no terminal, and whether the stream shows styles."""
     if not stream.isatty():
-        return UNBROKEN, False
+        return 0, False
     told = os.environ.get("COLUMNS", "")
     try:
         width = int(told) if told.isdecimal() else os.get_terminal_size(stream.fileno()).columns

@@ -37,12 +37,28 @@ class TextTable:
     first: str = ""
     head: str = ""
 
-    def lines(self, width: int, *, styled: bool) -> Iterator[str]:
-        """Lines of at most ``width`` columns, as far as the columns that are not folded leave room."""
+    def lines(self, width: int, *, styled: bool, whole: bool = False) -> Iterator[str]:
+        """Lines of at most ``width`` columns, as far as the columns that are not folded leave room.
+
+        Parameters
+        ----------
+        width : int
+            Most columns of a line.
+        styled : bool
+            True on a terminal that shows styles.
+        whole : bool
+            True if a word longer than its column is kept whole instead of cut.
+
+        Returns
+        -------
+        iterator of str
+        """
         widths = self._widths(width)
         for row in ([self.heads] if self.heads else []) + list(self.rows):
             parts = [
-                fold(text, size, hanging=place == 0 and bool(self.heads)) if place in self.folded else [text]
+                fold(text, size, hanging=place == 0 and bool(self.heads), whole=whole)
+                if place in self.folded
+                else [text]
                 for place, (text, size) in enumerate(zip(row, widths, strict=False))
             ]
             for line in range(max(map(len, parts), default=0)):
@@ -93,7 +109,7 @@ def _size(line: str) -> int:
     return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in line)
 
 
-def fold(text: str, width: int, *, hanging: bool = False) -> Sequence[str]:
+def fold(text: str, width: int, *, hanging: bool = False, whole: bool = False) -> Sequence[str]:
     """Lines of at most ``width`` columns, broken at blanks; a longer word is cut, behind a mark if it has one.
 
     An indented line goes on further in, so that what follows does not look like a line of its own. A number stays with
@@ -107,6 +123,8 @@ def fold(text: str, width: int, *, hanging: bool = False) -> Sequence[str]:
         Most columns of a line.
     hanging : bool
         True if lines that are not indented go on further in, too.
+    whole : bool
+        True if a word longer than a line is kept whole instead of cut.
 
     Returns
     -------
@@ -119,7 +137,14 @@ def fold(text: str, width: int, *, hanging: bool = False) -> Sequence[str]:
         further = _further(line, width, hanging=hanging)
         while (most := _most(rest, width)) < len(rest):
             blank = _blank(rest, most)
-            stop = blank if rest[: max(blank, 0)].strip() else _behind_a_mark(rest, most)
+            if rest[: max(blank, 0)].strip():
+                stop = blank
+            elif whole:
+                stop = _behind_the_word(rest)
+            else:
+                stop = _behind_a_mark(rest, most)
+            if not rest[stop:].strip(" "):
+                break
             found.append(rest[:stop].rstrip(" "))
             rest = further + rest[stop:].lstrip(" ")
         found.append(rest)
@@ -147,6 +172,12 @@ def _blank(line: str, most: int) -> int:
     blanks = [place for place, sign in enumerate(line[: most + 1]) if sign == " "]
     loose = [place for place in blanks if not TIED.search(line[max(place - 8, 0) : place + 2])]
     return max(loose or blanks, default=-1)
+
+
+def _behind_the_word(line: str) -> int:
+    """The end of the first word of a line."""
+    blank = line.find(" ", len(line) - len(line.lstrip(" ")))
+    return blank if blank >= 0 else len(line)
 
 
 def _behind_a_mark(word: str, most: int) -> int:
