@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import reticent as rt
 from reticent.data.schema import Column
+from reticent.data.template import skeleton
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.geometric import Geometric
@@ -20,6 +22,7 @@ from reticent.synthesis.axis import Axis, axis, declared, even, with_atoms
 from reticent.synthesis.axis import from_json as axis_of
 from reticent.synthesis.density import Density, from_json, sampled
 from reticent.synthesis.search import step_of
+from tests.support.cli_kit import clinic, run
 
 PAID = Geometric(L1(Fraction(2), Adjacency("substitute")), Fraction(1)).guarantee
 HALF = Fraction(1, 2)
@@ -138,3 +141,18 @@ def test_a_column_without_a_resolution_is_said_to_lose_its_round_values() -> Non
         override="a test",
     )
     assert [text for text in study.synthesize("x", epsilon=1).good_for() if text.startswith("x of a row need not be")]
+
+
+def test_plan_check_and_init_name_a_column_whose_made_up_values_are_not_round(tmp_path: Path) -> None:
+    """And none that declares its resolution."""
+    study = clinic(tmp_path)
+    text = study.read_text("utf-8").replace('kind = "real"', 'kind = "real"\nlow = 0\nhigh = 90')
+    text += '\n[[release]]\nname = "rows"\nepsilon = "1"\nask = ["density(cost, age)"]\n'
+    study.write_text(text, "utf-8")
+    plan = ("plan", str(study), "--release", "rows", "--people", "4000")
+    assert "Made-up values of cost are not round" in run("check", str(study)).said
+    assert "made-up values of cost are not round: declare a resolution" in run(*plan).said
+    study.write_text(text.replace("high = 90", 'high = 90\nresolution = "0.5"'), "utf-8")
+    assert "not round" not in run("check", str(study)).said
+    assert "not round" not in run(*plan).said
+    assert "# resolution = " in skeleton(Path(rt.__file__).parent / "demo" / "randhie.parquet")

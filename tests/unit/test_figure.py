@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -181,6 +182,20 @@ def test_a_density_has_its_unit_and_its_distribution_function_with_both_bands() 
     assert running.get_ylabel() == "probability up to a value"
     assert sum(isinstance(found, PolyCollection) for found in running.collections) == 2
     assert "band: privacy noise" in svg(released("density(x)").certificate)
+
+
+def test_the_scale_of_a_density_has_units_and_short_ticks() -> None:
+    law = rt.study(
+        {"x": np.arange(4_000) % 90.0, "y": 2_500.0 * np.arange(4_000)},
+        adjacency="add_remove",
+        columns={"x": rt.real(0, 90, unit="weeks"), "y": rt.real(0, 1e7, label="Wages", unit="euros")},
+        budget=9,
+    ).release(["density(x, y)"], epsilon=4)
+    shade = next(axes for axes in figure(law.certificate).axes if axes.get_ylabel().startswith("density"))
+    assert re.fullmatch(r"density per week and euro \(10⁻[⁰¹²³⁴⁵⁶⁷⁸⁹]+\)", shade.get_ylabel())
+    told = [shade.yaxis.get_major_formatter()(tick, 0) for tick in shade.get_yticks()]
+    assert len(told) > 1
+    assert all(float(text) < 10 and len(text) <= 4 for text in told)
 
 
 @pytest.mark.wide

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import reticent as rt
-from reticent.certificate.render import page
+from reticent.certificate.render import page, panels
 from reticent.certificate.render.figure import svg
 from reticent.certificate.render.tables import sheet
 from reticent.data.schema import LONGEST_LABEL, Column
@@ -42,7 +42,24 @@ def test_people_read_the_label(told: Release) -> None:
         assert "cost: Cost of stay (EUR)" in text
         assert "Ward of stay a" in text
     assert "Cost of stay (EUR)" in svg(certificate)
+    for title in ("mean(Cost of stay) by Ward of stay", "histogram(Cost of stay, edges=0 5 9)"):
+        assert title in svg(certificate)
     assert "Ward of stay a" in svg(certificate)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("mean(a) where b == 'a' by b", "mean(Age) where Ward == 'a' by Ward"),
+        ("density(a, b, a=3)", "density(Age, Ward, a=3)"),  # an option of the same name is none of the column
+        ("mean(t.a)", "mean(t.a)"),
+        ("regress(a ~ b + ab)", "regress(Age ~ Ward + ab)"),
+        ("mean(long)", "mean(long)"),  # which would not fit
+    ],
+)
+def test_a_title_has_the_labels_of_columns_and_of_nothing_else(name: str, shown: str) -> None:
+    declared = {"a": {"label": "Age"}, "b": {"label": "Ward"}, "long": {"label": "x" * 60}}
+    assert panels._title(name, declared) == shown
 
 
 def test_programs_read_the_name(told: Release) -> None:

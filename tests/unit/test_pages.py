@@ -99,6 +99,14 @@ def text_of(name: str) -> str:
     return PAGES[name]()
 
 
+def test_every_table_scrolls_by_itself_where_a_screen_is_narrow() -> None:
+    """On a phone a wide table would make the page scroll sideways: each stands in a box that does."""
+    for one in files("reticent.pages").joinpath("templates").iterdir():
+        text = one.read_text("utf-8")
+        inside = re.findall(r'<div (?:class="wide"|style="overflow-x:auto")[^>]*>\s*<table', text)
+        assert len(inside) == text.count("<table"), one.name
+
+
 def test_every_template_is_tried() -> None:
     there = {name.partition(".")[0] for name in (one.name for one in TEMPLATES.iterdir()) if name.endswith(".html")}
     assert there - SHARED == {name.partition(" ")[0] for name in PAGES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -12,8 +13,8 @@ import click
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import PublicGuess, Request, study_of, widths
 from reticent.cli.parser import AT_LEAST_ONE, Verb
-from reticent.data.format import in_database, sign_words
-from reticent.data.schema import Integer
+from reticent.data.format import in_database, sign_words, toml_key
+from reticent.data.schema import Integer, Real
 from reticent.errors import Refusal, SpecError
 from reticent.privacy.loss import words
 
@@ -171,7 +172,7 @@ def planned(opened: Study, item: ReleaseSpec, supposed: PublicGuess, want: dict[
 
 
 def _notes(spec: Spec) -> tuple[str, ...]:
-    """The budget in odds."""
+    """The budget in odds, and columns whose made-up values are off the grid of the records."""
     from reticent.privacy.convert import epsilon_delta
     from reticent.privacy.explain import odds
 
@@ -179,8 +180,26 @@ def _notes(spec: Spec) -> tuple[str, ...]:
     once, twice = (f"×{odds(epsilon, 0.5, times=times).factor:,.3g}" for times in (1, 2))
     said = f"{spec.schema.person.adjacency} with a budget of {words(spec.budget.loss)}"
     if spec.schema.person.adjacency == "add_remove":
-        return (f"{said}: one person's presence changes any odds by at most {once}; what their record says, {twice}.",)
-    return (f"{said}: what one person's record says changes any odds by at most {once}; presence is not hidden.",)
+        said += f": one person's presence changes any odds by at most {once}; what their record says, {twice}."
+    else:
+        said += f": what one person's record says changes any odds by at most {once}; presence is not hidden."
+    return (said, *_unround(spec))
+
+
+def _unround(spec: Spec) -> Iterator[str]:
+    """A note on each column of a density that declares no resolution."""
+    from reticent.statistics.density import DensityOf
+    from reticent.statistics.grammar import parse
+
+    asked: list[str] = []
+    for text in dict.fromkeys(text for item in spec.releases for text in item.ask if text.startswith("density")):
+        one = parse(text).statistic
+        asked += one.names if isinstance(one, DensityOf) else ()
+    for name in dict.fromkeys(asked):
+        column = spec.schema.columns.get(name)
+        if isinstance(column, Real) and column.resolution is None:
+            where = f"[columns.{toml_key(name)}] resolution"
+            yield f"Made-up values of {name} are not round. If those of the records are, say so: {where}."
 
 
 def format_to_json(spec: Spec) -> dict[str, object]:

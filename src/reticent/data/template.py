@@ -156,6 +156,7 @@ def further_skeletons(
 
 
 DATED: Final = "date of a text"
+GRID: Final = '# resolution = "…"           # of values on a grid, "0.01" or "1000": made-up values keep to it\n'
 SPELT: Final = '                # or "datetime"; format = "dd.mm.yyyy" where cells are spelt otherwise than 2024-02-29'
 
 COLUMNS: Final = (
@@ -210,7 +211,7 @@ def _skeleton_column(name: str, kind: str, labels: str, where: str = "columns", 
     if kind.startswith(("int", "uint")):
         return f'{title}kind = "integer"\n{bounds}'
     if kind.startswith(("float", "double", "half", "decimal")):
-        return f'{title}kind = "real"\n{bounds}'
+        return f'{title}kind = "real"\n{bounds}{GRID}'
     if kind.startswith(("date", "timestamp")):
         days = bounds.replace("low  = …         ", "low  = 2020-01-01")
         spelling = spelling if kind == DATED else ""

@@ -27,6 +27,7 @@ from reticent.statistics.dates import calendar_of
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_distance import Ends, distance
 from reticent.statistics.density_replies import replies_of
+from reticent.statistics.estimand import listed
 from reticent.statistics.replies import HEAPED
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis, Steps
@@ -96,8 +97,15 @@ class DensityStep:
         note = "of a typical point, in units of the uniform density"
         if isinstance(found, size.DistributionAccuracy):
             note = "of the distribution function"
-        told = "; ".join(text for text in (note, found.note) if text)
+        told = "; ".join(text for text in (note, found.note, self._unround()) if text)
         return ExpectedAccuracy(found.noise, found.sampling, told, replies_of(self.plan, records))
+
+    def _unround(self) -> str:
+        """Words on made-up values off the grid of the records; nothing where every column has a step."""
+        loose = [name for name, _, _, whole in self.columns if not whole and name not in self.steps]
+        if not loose:
+            return ""
+        return f"made-up values of {listed(loose, 'and')} are not round: declare a resolution if records are"
 
     def as_printed(self, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
         """An expectation with the half-widths of the shares that an answer prints, and the distance from the law.

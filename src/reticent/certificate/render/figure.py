@@ -57,6 +57,7 @@ ROOM: Final = 84  # characters below an axis
 DIGITS: Final = 1.4  # a digit of a date is so many times as wide as a letter of a word
 SMALL_ROOM: Final = 30  # below one of three beside each other
 WHOLE_NUMBER: Final = re.compile(r"-?\d{1,9}")
+RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 WRITTEN: Final = 16  # columns of a map whose numbers are written into it
 
 
@@ -484,8 +485,14 @@ def _density(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
     if len(found.axes) == 2:
         drawing.plane(found, axes)
         axes.set_ylabel(panel.up, fontsize=8, parse_math=False)
+        if not found.axes[1].step:
+            axes.yaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_yticks()]))
+        for one in set(drawn.axes) - others:
+            _small_numbers(one, panel.scale.label)
     else:
         drawing.curve(found, axes, colour=DOT, shade=NOISE)
+        if axes.get_ylabel() == "density":
+            _small_numbers(axes, panel.scale.label)
     for one in set(drawn.axes) - others:  # a scale of single values, or of shades
         one.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
         one.yaxis.label.set_fontsize(8)
@@ -506,6 +513,19 @@ def _density(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
         if not found.axes[0].step:
             one.xaxis.set_major_formatter(_formatter([float(tick) for tick in one.get_xticks()]))
         one.yaxis.label.set_fontsize(8)
+
+
+def _small_numbers(axes: Axes, label: str) -> None:
+    """Words and ticks of a scale of densities: a power of ten stands in the words, so that ticks are short."""
+    _, most = axes.get_ylim()
+    power = math.floor(math.log10(most)) if most > 0.0 else 0
+    times = 1.0 if -3 < power < 4 else 10.0**power
+    said = f" (10{str(power).translate(RAISED)})" if times != 1.0 else ""
+    ticks = [float(tick) for tick in _few().tick_values(0.0, most) if 0.0 <= tick <= most]
+    ticks = _apart(ticks, most) if axes.yaxis.get_scale() == "function" else ticks
+    axes.set_yticks(ticks)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value / times:.3g}")
+    axes.set_ylabel(f"{label}{said}", fontsize=8, parse_math=False)
 
 
 def _apart(ticks: Iterable[float], most: float) -> list[float]:

@@ -54,6 +54,7 @@ GROUPS: Final = "groups"
 COUNTED: Final = "bars"  # kind of a scale of numbers of rows by bins
 ROW_NAME: Final = 28  # characters
 LINE: Final = 36
+QUOTED: Final = re.compile(r"""("[^"]*"|'[^']*')""")
 SCALE_OF_GROUPS: Final = re.compile(r"(cut|year|quarter|month|week|day|weekday|hour|minute)\(")
 
 
@@ -295,17 +296,30 @@ def _called(declared: Mapping[str, Any]) -> dict[str, str]:
     return {name: label for name, label in labels if isinstance(label, str) and label}
 
 
+def _title(name: str, declared: Mapping[str, Any], most: int = 60) -> str:
+    """The name of an answer with the labels of its columns, or as it is where they would not fit."""
+    called = _called(declared)
+    words = [re.escape(column) for column in sorted(called, key=len, reverse=True)]
+    found = re.compile(rf"`?(?<![\w.])({'|'.join(words)})(?![\w.])`?(?!\s*[=(](?!=))") if words else None
+    parts = QUOTED.split(name)
+    if found is not None:  # every other part is a quoted key
+        parts[::2] = [found.sub(lambda match: called[match[1]], part) for part in parts[::2]]
+    told = plain("".join(parts))
+    return told if len(told) <= most else cut(plain(name), most)
+
+
 def _strip(answer: Answer, scale: PanelScale, overall: Mapping[str, float], declared: Mapping[str, Any]) -> Panel:
-    cells, name, called = answer.shown, plain(answer.name), _called(declared)
+    cells, called = answer.shown, _called(declared)
     bare = frozenset(range(len(cells))) if answer.bare else frozenset[int]()
     if len(cells) == 1 and not cells[0].label:
-        return Panel("strip", "", scale, (in_lines(name),), cells, bare=bare)
+        return Panel("strip", "", scale, (in_lines(_title(answer.name, declared, 2 * LINE)),), cells, bare=bare)
     every, _, group = answer.name.rpartition(" by ")
     if every and group and not _ordered(group, declared):
         cells = tuple(sorted(cells, key=_by_value))
     note = f"{len(cells) - MOST_ROWS} more in the table" if len(cells) > MOST_ROWS else ""
     names = _row_names(cells[:MOST_ROWS], called)
-    return Panel("strip", cut(name, 60), scale, names, cells[:MOST_ROWS], note, overall.get(every), bare=bare)
+    title = _title(answer.name, declared)
+    return Panel("strip", title, scale, names, cells[:MOST_ROWS], note, overall.get(every), bare=bare)
 
 
 def _two_way(answer: Answer, scale: PanelScale, declared: Mapping[str, Any]) -> list[Panel]:
@@ -321,7 +335,7 @@ def _two_way(answer: Answer, scale: PanelScale, declared: Mapping[str, Any]) -> 
     if len(at) < len(sides[0]) * len(sides[1]) or min(map(len, sides)) < 2:
         return []
     few = min((0, 1), key=lambda side: len(sides[side]))
-    title, called = plain(answer.name), _called(declared)
+    title, called = _title(answer.name, declared), _called(declared)
     if len(sides[few]) <= FEW or dated or max(map(len, sides)) > MOST_ROWS:
         rows = [[at[(one, key) if few == 0 else (key, one)] for one in sides[few]] for key in sides[1 - few]]
         if not _ordered(columns[1 - few], declared):
@@ -332,7 +346,7 @@ def _two_way(answer: Answer, scale: PanelScale, declared: Mapping[str, Any]) -> 
         return [
             Panel(
                 "strip",
-                f"{cut(title, 60)} · {cut(f'{called.get(columns[few], columns[few])} {key_words(one)}', 28)}",
+                f"{title} · {cut(f'{called.get(columns[few], columns[few])} {key_words(one)}', 28)}",
                 scale,
                 names,
                 tuple(row[place] for row in rows[:MOST_ROWS]),
@@ -350,7 +364,7 @@ def _two_way(answer: Answer, scale: PanelScale, declared: Mapping[str, Any]) -> 
     arms = [f"each ± {' to '.join(dict.fromkeys(told))} at 95 %"] if told and len(across) > MOST_ARMS else []
     note = "; ".join([*arms, *(["× is no reply"] if silent else [])])
     words = scale.label or (answer.name.partition("(")[0] if scale.key[0] == "" else scale.key[0])
-    return [Panel("map", cut(title, 60), scale, names, cells, note, None, across, along, words, down)]
+    return [Panel("map", title, scale, names, cells, note, None, across, along, words, down)]
 
 
 def _by_sum(row: Sequence[Cell]) -> tuple[bool, float]:
@@ -396,7 +410,7 @@ def _test(answer: Answer, declared: Mapping[str, Any]) -> Panel:
     unit = _named(asked.columns[0], declared) if asked is not None and "means" in name.split() else ""
     scale = PanelScale(("test", answer.name), unit, zero=True)
     shown = textwrap.fill(name, 28, max_lines=2, placeholder=" …")
-    return Panel("strip", plain(answer.name), scale, (shown,), answer.cells[:1], ", ".join(said))
+    return Panel("strip", _title(answer.name, declared), scale, (shown,), answer.cells[:1], ", ".join(said))
 
 
 def _coefficients(answer: Answer, declared: Mapping[str, Any]) -> Iterator[Panel]:
@@ -405,7 +419,7 @@ def _coefficients(answer: Answer, declared: Mapping[str, Any]) -> Iterator[Panel
     assert asked is not None  # the caller looked
     left = asked.columns[0]
     unit = _unit(left, declared) or left
-    title = cut(plain(answer.name), 60)
+    title = _title(answer.name, declared, TITLE_LINE)
     rest: list[Cell] = []
     for cell in answer.shown:
         key = str(cell.label[-1][1]) if cell.label else ""
@@ -414,7 +428,7 @@ def _coefficients(answer: Answer, declared: Mapping[str, Any]) -> Iterator[Panel
             continue
         per = "" if key == "intercept" else f" per {_one(_unit(key, declared)) or key}"
         scale = PanelScale(("slope", answer.name, key), plain(f"{unit}{per}"), zero=key != "intercept")
-        yield Panel("strip", title, scale, (cut(plain(key), 28),), (cell,))
+        yield Panel("strip", title, scale, (cut(plain(_called(declared).get(key, key)), ROW_NAME),), (cell,))
         title = " "  # said above the first
     if rest:
         names = tuple(cut(key_words(cell.label[-1][1]), 28) for cell in rest[:MOST_ROWS])
@@ -431,7 +445,7 @@ def _counts(answer: Answer, asked: Statistic | None, declared: Mapping[str, Any]
     product = _is_product(answer, asked)
     column = answer.cells[0].label[-1][0] if product else asked.columns[0] if asked and asked.columns else ""
     across = _named(column, declared) if column else ""
-    title = cut(plain(answer.name), 60)
+    title = _title(answer.name, declared)
     rows = tuple(groups)
     bins = tuple(_bin(cell) for cell in groups[rows[0]])
     cells = tuple(cell for found in groups.values() for cell in found)
@@ -439,7 +453,7 @@ def _counts(answer: Answer, asked: Statistic | None, declared: Mapping[str, Any]
     even = len(cells) == len(rows) * len(bins)
     if len(rows) == 1 or not even:
         for where, found in groups.items():
-            said = f"{cut(plain(answer.name), 36)} · {cut(where, 22)}" if where else title
+            said = f"{_title(answer.name, declared, LINE)} · {cut(where, 22)}" if where else title
             yield _bars(said, tuple(found), scale, across)
         return
     names = tuple(cut(row, 24) for row in rows)
@@ -457,7 +471,7 @@ def _counts(answer: Answer, asked: Statistic | None, declared: Mapping[str, Any]
         yield Panel("multiples", title, scale, names, cells, _crossed(cells, bins), None, bins, across)
     else:
         for where, found in groups.items():
-            yield _bars(f"{cut(plain(answer.name), 36)} · {cut(where, 22)}", tuple(found), scale, across)
+            yield _bars(f"{_title(answer.name, declared, LINE)} · {cut(where, 22)}", tuple(found), scale, across)
 
 
 def _is_product(answer: Answer, asked: Statistic | None) -> bool:
@@ -496,7 +510,16 @@ def _laws(name: str, found: Density, declared: Mapping[str, Any]) -> Iterator[Pa
     single = any(one.atoms for one in found.axes)
     parts = [*([found] if len(found.axes) <= 2 else []), *(columns if single or len(columns) > 2 else [])]
     for part in parts:
-        told = f"{plain(name)} · {found.method}" if part is found else f"{plain(part.axes[0].column)} · {found.method}"
+        told = _title(name if part is found else part.axes[0].column, declared, TITLE)
         named = [_named(one.column, declared) for one in part.axes]
         across, up = (named[0], named[1] if len(named) > 1 else "")
-        yield Panel("density", cut(told, 96), PanelScale(()), density=part, across=across, up=up)
+        scale = PanelScale((), plain("density per " + " and ".join(_per(one.column, declared) for one in part.axes)))
+        yield Panel("density", cut(f"{told} · {found.method}", 96), scale, density=part, across=across, up=up)
+
+
+def _per(column: str, declared: Mapping[str, Any]) -> str:
+    """One of the units of a column: ``year``, a step of dates, or what it is a unit of."""
+    if declared.get(column, {}).get("kind") in ("date", "datetime"):
+        return str(declared[column].get("resolution", "day"))
+    unit = _one(_unit(column, declared))
+    return unit or f"unit of {_called(declared).get(column, column)}"
