@@ -27,7 +27,8 @@ from typing import Final
 
 import reticent as rt
 from reticent.ledger import Ledger, sqlite_store, store
-from reticent.ledger.fingerprint import claim, fingerprint
+from reticent.ledger.claim_file import fingerprint
+from reticent.ledger.fingerprint import claim
 from reticent.ledger.replay import Row
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP

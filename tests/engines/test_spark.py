@@ -40,7 +40,8 @@ from reticent.data.spark_table import open_frame
 from reticent.data.table import EngineFailure, Table, check_engine, open_table
 from reticent.demo.spark_server import cluster, connect_server
 from reticent.errors import Refusal, SpecError
-from reticent.ledger.fingerprint import DatabaseTable, source_at
+from reticent.ledger.claim_file import DatabaseTable
+from reticent.ledger.fingerprint import source_at
 from tests.conventions.tree import ROOT
 from tests.engines import test_expressions, test_moments
 from tests.engines.test_against_reference import SECRET, arrays, columns, expected, persons, queries, random_rows, shown

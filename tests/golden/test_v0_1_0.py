@@ -23,7 +23,7 @@ import reticent as rt
 from reticent import survey
 from reticent.certificate.certificate import Certificate, read_certificate
 from reticent.errors import BudgetError, CheckError, LedgerError, SpecError
-from reticent.ledger import Ledger, fingerprint
+from reticent.ledger import Ledger, claim_file, fingerprint
 from reticent.ledger.reader import verify_export
 from reticent.mechanisms.registry import axiom_again
 from reticent.outcome import NoReply
@@ -365,7 +365,8 @@ def test_a_study_whose_ledger_was_begun_goes_on(tmp_path: Path, monkeypatch: pyt
     """The claim is by path and time, so the copy is told to be in the old place, and its later time to be no change."""
     folder = copied("studies", tmp_path)
     claim = json.loads((folder / "clinic.csv.reticent").read_text("ascii"))
-    monkeypatch.setattr(fingerprint, "place_of", lambda _: claim["fingerprint"].split()[0])
+    for module in (fingerprint, claim_file):
+        monkeypatch.setattr(module, "place_of", lambda _: claim["fingerprint"].split()[0])
     of = rt.open(folder / "add_remove.toml").same_people()
     assert to_json(of.left()) == FIGURES["studies"]["add_remove"]["left"]
     release = of.release(["count"], epsilon="0.1")

@@ -12,15 +12,8 @@ import pytest
 
 from reticent.errors import LedgerError
 from reticent.ledger import Ledger
-from reticent.ledger.fingerprint import (
-    DatabaseTable,
-    Source,
-    adopt,
-    claim,
-    fingerprint,
-    open_for,
-    source_changed,
-)
+from reticent.ledger.claim_file import DatabaseTable, Source, fingerprint
+from reticent.ledger.fingerprint import adopt, claim, open_for, source_changed
 from reticent.privacy.serialization import canonical, digest_of
 from tests.support.ledger_kit import PERSON, charge, eps, forked, joined, ledger_at, note_head, note_release
 

@@ -21,7 +21,7 @@ from reticent.data.query import Keys
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.entropy import Replayed
 from reticent.outcome import Estimate, Reply
-from reticent.statistics import comparison
+from reticent.statistics import comparison, multiple_comparisons
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.context import Setting
 from reticent.statistics.error_law import ErrorLaw, combined
@@ -230,7 +230,7 @@ def test_simultaneous_intervals_hold_together_and_single_ones_do_not() -> None:
         table = rows(generator)
         (answer,) = answers({"histogram(k)": "0.2"}, table, f"{run}").values()
         truth = np.bincount(table["k"].astype(np.int64), minlength=10)
-        (wider,) = comparison.simultaneous([answer])
+        (wider,) = multiple_comparisons.simultaneous([answer])
         single += _all_hold(answer, truth)
         joint += _all_hold(wider, truth)
     assert not too_low(joint, RUNS), joint / RUNS
@@ -246,8 +246,12 @@ def test_simultaneous_intervals_of_dependent_shares_hold_together() -> None:
         found = answers({P0: "2", P1: "2"}, rows(generator), f"{run}")
         every = [*found.values(), difference(P0, P1)(found)]
         truths = (0.45, 0.45, 0.0)
-        joint += all(a.low <= t <= a.high for a, t in zip(comparison.simultaneous(every), truths, strict=True))
-        wide += all(a.low <= t <= a.high for a, t in zip(comparison.simultaneous(every, 0.999), truths, strict=True))
+        joint += all(
+            a.low <= t <= a.high for a, t in zip(multiple_comparisons.simultaneous(every), truths, strict=True)
+        )
+        wide += all(
+            a.low <= t <= a.high for a, t in zip(multiple_comparisons.simultaneous(every, 0.999), truths, strict=True)
+        )
     assert not too_low(joint, RUNS), joint / RUNS
     assert too_high(wide, RUNS), wide / RUNS
 
@@ -270,7 +274,7 @@ def test_discoveries_keep_their_rate_and_single_tests_do_not() -> None:
         cells = tuple(
             Cell((("bin", str(i)),), Reply(Estimate(law.value, 0.0, 0.0, 0.0, 0.0)), law) for i, law in enumerate(laws)
         )
-        named = comparison.discoveries([Answer("histogram(k)", cells)], rate=0.1, null=100.0)
+        named = multiple_comparisons.discoveries([Answer("histogram(k)", cells)], rate=0.1, null=100.0)
         places = [int(name.rpartition(" ")[2]) for name in named]
         found += sum(place >= 32 for place in places)
         ours.append(sum(place < 32 for place in places) / max(len(places), 1))

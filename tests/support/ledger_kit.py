@@ -20,8 +20,9 @@ from pathlib import Path
 from reticent.errors import BudgetError
 from reticent.ledger import Ledger
 from reticent.ledger.account import store_at
+from reticent.ledger.claim_file import Source
 from reticent.ledger.events import Closed, Committed
-from reticent.ledger.fingerprint import Source, SourceWitness
+from reticent.ledger.fingerprint import SourceWitness
 from reticent.ledger.replay import Row
 from reticent.ledger.store import Store
 from reticent.privacy.adjacency import Adjacency

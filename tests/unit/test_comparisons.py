@@ -13,7 +13,7 @@ import pytest
 
 import reticent as rt
 from reticent.errors import CheckError, PublicParameterError, QuestionError
-from reticent.statistics import comparison
+from reticent.statistics import comparison, multiple_comparisons
 from reticent.statistics.answer import CLIPPED, Answer, Cell
 from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined, law_from_json
 from reticent.statistics.intervals import half_width, known
@@ -341,8 +341,8 @@ def test_dependent_p_values_pass_a_lower_line() -> None:
         return [Answer(f"test(x{i})", (Cell(label, rt.Reply(rt.Estimate(p, p, p, 0, 0))),)) for i, p in enumerate(ps)]
 
     # of three the line of Benjamini and Yekutieli is .05 k / 3 / (1 + 1/2 + 1/3)
-    assert comparison.discoveries(tests((0.009, 0.5, 0.6)), rate=0.05, null=None) == ("test(x0)",)
-    assert comparison.discoveries(tests((0.010, 0.5, 0.6)), rate=0.05, null=None) == ()
+    assert multiple_comparisons.discoveries(tests((0.009, 0.5, 0.6)), rate=0.05, null=None) == ("test(x0)",)
+    assert multiple_comparisons.discoveries(tests((0.010, 0.5, 0.6)), rate=0.05, null=None) == ()
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -50,7 +50,8 @@ class Snapshot:
         """Snapshot of a study whose rows are at ``place``, an empty text in memory; None where no word is declared."""
         if not spec.snapshot:
             return None
-        from reticent.ledger.fingerprint import place_of, source_at
+        from reticent.ledger.claim_file import place_of
+        from reticent.ledger.fingerprint import source_at
 
         source = place_of(source_at(identity_of(place))) if place else "in memory"
         return cls(spec.snapshot, source, spec.schema, spec.delimiter)

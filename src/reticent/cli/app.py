@@ -45,7 +45,8 @@ GROUPS: Final[dict[str, tuple[str, dict[str, str]]]] = {
     ),
     "survey": (
         "Ask a sensitive question by chance: design, form, cards, collect, estimate, check, simulate.",
-        {verb: f"survey:{verb}" for verb in ("design", "form", "cards", "collect", "estimate", "check", "simulate")},
+        {"design": "survey_design:design"}
+        | {verb: f"survey:{verb}" for verb in ("form", "cards", "collect", "estimate", "check", "simulate")},
     ),
 }
 

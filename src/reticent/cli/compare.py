@@ -143,7 +143,7 @@ def _told(answer: Answer) -> bool:
 
 def _all(release: Release, of: str | None, *, together: bool, tests: bool) -> list[Answer]:
     """The groups of one answer, else the answers that are meant: tests, those that can hold together, or all."""
-    from reticent.statistics.comparison import tested, widens
+    from reticent.statistics.multiple_comparisons import tested, widens
 
     if of is not None:
         return [release[of]]

@@ -16,8 +16,8 @@ import click
 
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, Declared, Verb, argument
+from reticent.cli.survey_design import designs_of, read_design
 from reticent.errors import QuestionError, SpecError
-from reticent.privacy.loss import to_json
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from reticent.survey import Design, Questionnaire, Result
     from reticent.survey.rehearsal import SurveyRehearsal
 
-ENDING: Final = ".survey.toml"
-MARGIN: Final = 0.02
 MOST_SHOWN: Final = 12  # answers of a choice on a terminal; the files hold all
 
 design_file = argument("design", type=PATH, metavar="DESIGN", help="The design, such as fair.survey.toml.")
@@ -42,197 +40,6 @@ def _out(name: str) -> Callable[[Declared], Declared]:
 
 
 # --- design -----------------------------------------------------------------------------------------------------------
-
-
-@click.command("design", cls=Verb)
-@argument("name", metavar="NAME", help="Writes NAME.survey.toml.")
-@click.option("--question", metavar="TEXT", help="As respondents will read it.")
-@click.option(
-    "--method", metavar="METHOD", help="two_coins, forced, warner, unrelated, one_sided, kary …; else the best."
-)
-@click.option("--among", metavar="A,B,C", help="Answers to choose among; without: yes or no.")
-@click.option("--low", metavar="NUMBER", help="For a question about a number: its bounds.")
-@click.option("--high", metavar="NUMBER")
-@click.option("--epsilon", metavar="NUMBER", help="What one answer may tell, at most 10.")
-@click.option("--truth", metavar="CHANCE", help="Of the true answer, such as 3/4: forced, warner …")
-@click.option("--yes", metavar="CHANCE", help="Of yes where the answer is forced.")
-@click.option("--other-share", metavar="CHANCE", help="Of yes to the unrelated question.")
-@click.option(
-    "--join", type=PATH, multiple=True, metavar="DESIGN", help="Several questions, --epsilon shared. May be repeated."
-)
-@click.option(
-    "--margin", type=NUMBER, default=MARGIN, metavar="WIDTH", help="How precise: a half-width, as a share of 1."
-)
-@options.as_json
-@click.pass_obj
-def design(
-    voice: Voice,
-    name: str,
-    question: str | None,
-    method: str | None,
-    among: str | None,
-    low: str | None,
-    high: str | None,
-    epsilon: str | None,
-    truth: str | None,
-    yes: str | None,
-    other_share: str | None,
-    join: tuple[Path, ...],
-    margin: float,
-) -> None:
-    """Choose the coins of a question, write them to a file, and say what they promise and what they cost.
-
-    A question alone gets two coins; with --epsilon Warner's; with --among or --low and --high the best method.
-    """
-    target = Path(name if name.endswith(ENDING) else f"{name}{ENDING}")
-    made = (
-        _joined(join, epsilon)
-        if join
-        else _made(question, method, among, (low, high), epsilon, (truth, yes, other_share))
-    )
-    if join and (question, method, among, low, high, truth, yes, other_share) != (None,) * 8:
-        raise click.BadParameter("--join takes designs that were made before, and --epsilon.")
-    people = [one.people_for(_margin(one, margin)) for one in _designs(made)]
-    made.save(target)
-    voice.result(
-        {"verb": "survey design", "wrote": str(target), **_document(made), "margin": margin, "people": people},
-        f"wrote {target}",
-        layout.fields(_described(made, margin, people)),
-        f"Then: reticent survey form {shlex.quote(str(target))} --out page.html",
-    )
-
-
-def _joined(files: Sequence[Path], epsilon: str | None) -> Questionnaire:
-    from reticent import survey
-
-    if epsilon is None:
-        raise click.BadParameter("--join needs --epsilon: what all answers of one person may tell together.")
-    return survey.several([one for file in files for one in _designs(_read(file))], epsilon)
-
-
-def _made(
-    question: str | None,
-    method: str | None,
-    among: str | None,
-    bounds: tuple[str | None, str | None],
-    epsilon: str | None,
-    chances: tuple[str | None, str | None, str | None],
-) -> Design:
-    """The design that the options name; every option must have a use."""
-    from reticent import survey
-
-    if question is None:
-        raise click.BadParameter("Give --question, or --join.")
-    truth, yes, other = chances
-    low, high = bounds
-    answers = None if among is None else [word.strip() for word in among.split(",")]
-    if (low is None) != (high is None) or (answers is not None and low is not None):
-        raise click.BadParameter("A number needs --low and --high; a choice needs --among.")
-    kind = method or ("choice" if answers else "mean" if low is not None else "warner" if epsilon else "two_coins")
-    given = {"truth": truth, "yes": yes, "other_share": other, "epsilon": epsilon, "among": among, "low": low}
-    used = {
-        "two_coins": (),
-        "forced": ("truth", "yes"),
-        "warner": ("epsilon",) if epsilon is not None else ("truth",),
-        "unrelated": ("truth", "other_share"),
-        "one_sided": ("truth",),
-        **dict.fromkeys(
-            ("choice", "kary", "unary", "optimised_unary", "subset", "hadamard", "hashing"), ("among", "epsilon")
-        ),
-        **dict.fromkeys(("mean", "duchi", "piecewise"), ("low", "epsilon")),
-    }
-    if kind not in used:
-        raise click.BadParameter(f"--method is one of: {', '.join(used)}.")
-    _exactly(kind, [name for name, value in given.items() if value is not None], used[kind])
-    match kind:
-        case "two_coins":
-            return survey.two_coins(question)
-        case "forced":
-            return survey.forced(question, truth=truth or "", yes=yes or "")
-        case "warner":
-            return survey.warner(question, epsilon=epsilon, truth=truth)
-        case "unrelated":
-            return survey.unrelated(question, other_share=other or "", truth=truth or "")
-        case "one_sided":
-            return survey.one_sided(question, truth=truth or "")
-        case "choice" | "kary" | "unary" | "optimised_unary" | "subset" | "hadamard" | "hashing":
-            chosen = "auto" if kind == "choice" else kind
-            return survey.choice(question, answers or (), epsilon=epsilon or "", method=chosen)
-        case "duchi" | "piecewise":
-            return survey.mean(question, low or "", high or "", epsilon=epsilon or "", method=kind)
-        case _:
-            return survey.mean(question, low or "", high or "", epsilon=epsilon or "")
-
-
-def _exactly(kind: str, given: list[str], used: tuple[str, ...]) -> None:
-    options = {name: f"--{name.replace('_', '-')}" for name in (*given, *used)} | {"low": "--low and --high"}
-    lacking = [options[name] for name in used if name not in given]
-    idle = [options[name] for name in given if name not in used]
-    if lacking:
-        raise click.BadParameter(f"{kind} needs {' and '.join(lacking)}.")
-    if idle:
-        raise click.BadParameter(f"{kind} has no use for {' and '.join(idle)}.")
-
-
-def _read(file: Path) -> Design | Questionnaire:
-    from reticent import survey
-
-    return survey.read(file)
-
-
-def _designs(made: Design | Questionnaire) -> tuple[Design, ...]:
-    from reticent import survey
-
-    return made.designs if isinstance(made, survey.Questionnaire) else (made,)
-
-
-def _margin(one: Design, margin: float) -> float:
-    """A share of 1; of a number, that share of its range."""
-    return margin if one.low is None or one.high is None else margin * float(one.high - one.low)
-
-
-def _document(made: Design | Questionnaire) -> dict[str, object]:
-    from reticent.privacy.serialization import to_json as tree
-
-    return {
-        "code": made.code,
-        "fingerprint": made.fingerprint,
-        "questions": [
-            {
-                "question": one.question,
-                "method": one.method,
-                "among": list(one.among),
-                "settings": one.settings,
-                "says": one.say(),
-                "loss": to_json(one.guarantee.loss),
-                "code": one.code,
-            }
-            for one in _designs(made)
-        ],
-        "guarantee": tree(made.guarantee),
-    }
-
-
-def _described(made: Design | Questionnaire, margin: float, people: list[int]) -> Iterator[tuple[str, str]]:
-    from reticent.privacy.explain import sentence
-    from reticent.survey.report import NAMES, epsilon_words
-
-    for one, needed in zip(_designs(made), people, strict=True):
-        yield "question", one.question
-        yield "coins", f"{NAMES[one.method]}, {epsilon_words(one)}. {one.say()}"
-        effect = "" if one.low is not None else _effects(one)
-        yield "people", f"{needed:,} answers for ± {_margin_words(one, margin)} at worst{effect}"
-    yield "guarantee", sentence(made.guarantee.loss, made.guarantee.adjacency)
-    yield "design", f"sha256 {made.fingerprint}"
-
-
-def _margin_words(one: Design, margin: float) -> str:
-    return f"{100 * margin:g} points" if one.low is None else f"{_margin(one, margin):g}"
-
-
-def _effects(one: Design) -> str:
-    share = 0.3
-    return f"; where {100 * share:g} % are so, one open answer tells as much as {one.design_effect(share):.1f} of these"
 
 
 # --- form and cards ---------------------------------------------------------------------------------------------------
@@ -263,7 +70,7 @@ def form(
     """Write the page that asks: one HTML file that draws on the respondent's device and sends only the result."""
     from reticent.survey.form import form as write
 
-    made = _read(design)
+    made = read_design(design)
     asked = _open_questions(ask)
     _free(out, force=force)
     write(made, out, post, ask=asked, title=title or "", words=words)
@@ -312,7 +119,7 @@ def cards(voice: Voice, design: Path, out: Path, force: bool) -> None:
     from reticent.survey.cards import cards as write
     from reticent.survey.cards import parts_of
 
-    listed = _designs(_read(design))
+    listed = designs_of(read_design(design))
     for one in listed:
         parts_of(one)  # or none of the cards is written
     single = len(listed) == 1
@@ -347,7 +154,7 @@ def collect(voice: Voice, paths: tuple[Path, ...], design: Path, ask: tuple[str,
     from reticent.survey.answers import collect as gather
 
     _free(out, force=force)
-    made = _read(design)
+    made = read_design(design)
     found = gather(made, paths, ask=_open_questions(ask) if ask else None)
     _write(out, found.csv())
     left = [f"{count:,} {why}" for why, count in found.left_out.items()]
@@ -415,14 +222,14 @@ def estimate(
     from reticent.survey import report
     from reticent.survey.result import figure
 
-    made = _read(design)
+    made = read_design(design)
     for target in (out, page, plot):
         if target is not None:
             _free(target, force=force)
     if interval not in ("wilson", "exact"):
         raise click.BadParameter("--interval is wilson or exact.")
     found, columns = [], _columns(made, answers, column, respondent, code, by)
-    for one, (where, who, which) in zip(_designs(made), columns, strict=True):
+    for one, (where, who, which) in zip(designs_of(made), columns, strict=True):
         result = one.estimate_table(
             answers,
             where,
@@ -466,7 +273,7 @@ def _columns(
     """For each question the column of its answers, and those of respondents and codes, if any."""
     names = _names(answers)
     who = respondent if respondent is not None else "receipt" if "receipt" in names else None
-    size = len(_designs(made))
+    size = len(designs_of(made))
     if size > 1 and (column is not None or code is not None):
         raise click.BadParameter("The answers to several questions are in answer_1, answer_2 and so on.")
     found = []
@@ -583,7 +390,7 @@ def simulate(voice: Voice, design: Path, people: int, share: str | None, runs: i
     from reticent.survey.rehearsal import simulate as rehearse
 
     shares = [text.strip() for text in share.split(",")] if share else []
-    listed = _designs(_read(design))
+    listed = designs_of(read_design(design))
     if shares and len(listed) > 1:
         raise click.BadParameter("--share is about one question: simulate the design of each.")
     found = [(one, rehearse(one, people, shares, runs=runs, level=level)) for one in listed]

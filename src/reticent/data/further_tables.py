@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from reticent.data.source import Source
-    from reticent.ledger.fingerprint import Source as LedgerSource
+    from reticent.ledger.claim_file import Source as LedgerSource
 
 MOST_KEYS: Final = 1_000
 MOST_SHOWN: Final = 3

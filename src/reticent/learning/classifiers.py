@@ -22,16 +22,8 @@ from reticent.learning.array_check import plain
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.handles import Handle
-from reticent.learning.linear import (
-    NARROWER,
-    NONE_BOUGHT,
-    WHOLE,
-    LossModel,
-    bias_words,
-    enough,
-    enough_words,
-    refined,
-)
+from reticent.learning.linear import WHOLE
+from reticent.learning.linear_model import NARROWER, NONE_BOUGHT, LossModel, bias_words, enough, enough_words, refined
 from reticent.learning.odd_rows import FitOddShare
 from reticent.learning.scoring import ScoreQuestion, Scoring, accuracy, of_labels
 from reticent.learning.weights import ClassWeight, RowWeights

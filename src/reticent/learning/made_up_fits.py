@@ -21,7 +21,8 @@ from reticent.learning.classifiers import Classifier, LogisticRegression
 from reticent.learning.clusters import KMeans, nearest
 from reticent.learning.estimator import Estimator, same_as
 from reticent.learning.fit_release import Circumstances
-from reticent.learning.linear import WEIGHED, Regressor
+from reticent.learning.linear import Regressor
+from reticent.learning.linear_model import WEIGHED
 from reticent.learning.moments import PCA
 from reticent.outcome import NO_REPLY
 from reticent.privacy.guarantee import Guarantee

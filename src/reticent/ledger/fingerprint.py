@@ -29,49 +29,40 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import json
 import os
-import stat
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Final, TypeAlias
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from reticent.database_url import is_url
 from reticent.errors import LedgerError, SpecError
 from reticent.ledger.account import Ledger, ledger_at, store_at
+from reticent.ledger.claim_file import (
+    Claim,
+    DatabaseTable,
+    Source,
+    all_claims,
+    claimed_here,
+    claims_of,
+    create_claim,
+    files_of,
+    fingerprint,
+    is_here,
+    is_still,
+    kept_claim,
+    outside_place,
+    place_by_inode,
+    place_of,
+    places_of,
+    read_claim,
+    write_claim,
+)
 from reticent.ledger.events import Committed, Event
-from reticent.ledger.state import state_folder
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import parts
 from reticent.privacy.loss import Loss
-from reticent.privacy.serialization import canonical, digest_of
-
-FORMAT: Final = 1
-SUFFIX: Final = ".reticent"
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseTable:
-    """A table as a source. ``database`` is a URL or a file; user, password and options in a URL are not part of it.
-
-    ``shows`` are tables of the same database whose rows it shows: what a view reads, and the parts of a table. Each of
-    them is claimed.
-    """
-
-    database: str
-    table: str
-    shows: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.table
-
-
-Source: TypeAlias = Path | DatabaseTable
 
 
 def source_at(place: str) -> Source:
@@ -84,41 +75,6 @@ def source_at(place: str) -> Source:
     database, _, table = place.partition("?table=")
     database, _, shown = database.partition("#")
     return DatabaseTable(database, table, tuple(unquote(name) for name in shown.split(",") if name))
-
-
-@dataclass(frozen=True, slots=True)
-class SourceState:
-    """State of the source file, seen from outside, when ``release`` was made."""
-
-    release: str
-    size: int
-    modified: int
-
-
-@dataclass(frozen=True, slots=True)
-class FileIdentity:
-    """The file of a claim by device and inode: where it was, and how it looked then."""
-
-    path: str
-    size: int
-    modified: int
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """``ledger`` (as it was typed, and by its identity) counts for the source, and once had ``head``."""
-
-    ledger: str
-    identity: str
-    fingerprint: str
-    head: str
-    seen: SourceState | None = None
-    file: FileIdentity | None = None
-
-
-def fingerprint(source: Source, columns: Sequence[str]) -> str:
-    """The text a ledger records about its source; the first word alone says where it is, a pattern as it is written."""
-    return f"{place_of(source)} {digest_of(canonical(sorted(columns)))}"
 
 
 def open_for(
@@ -170,7 +126,7 @@ def open_for(
         no file fits a pattern. Nothing is created then.
     """
     beside = tuple((further or {}).values())
-    claims = [*_all_claims(source), *(claim for file in beside for claim in _all_claims(file))]
+    claims = [*all_claims(source), *(claim for file in beside for claim in all_claims(file))]
     if claims and not (path is not None and ledger_at(path)):
         raise _not_there(claims[0], path)
     text = fingerprint(source, columns)
@@ -191,7 +147,7 @@ def open_for(
     ledger = Ledger(store_at(path)) if handle is None else handle
     with ledger.still():
         _same(claims, ledger)
-        if ledger.source is not None and any(_claimed_here(file) for file in _files(source)):
+        if ledger.source is not None and any(claimed_here(file) for file in files_of(source)):
             text = " ".join([ledger.source.split(" ")[0], text.split(" ")[1]])  # known to it under another spelling
         ledger.agree(adjacency=adjacency, budget=budget, person=person, source=text, ends=ends)
     ledger.describe(text)
@@ -208,7 +164,7 @@ def refuse_new_ledger(source: Source, path: str | Path) -> None:
     LedgerError
         The ledger of the source is gone, or another one counts for it.
     """
-    for claimed in _all_claims(source):
+    for claimed in all_claims(source):
         raise _not_there(claimed, path)
 
 
@@ -232,20 +188,20 @@ def claim(source: Source, columns: Sequence[str], ledger: Ledger) -> None:
     LedgerError
         When the source or a file of it is under another ledger, or a claim can be written nowhere.
     """
-    _same(_all_claims(source), ledger)
+    _same(all_claims(source), ledger)
     _claim_all(source, columns, ledger)
 
 
 def _claim_all(source: Source, columns: Sequence[str], ledger: Ledger) -> None:
-    for file in _files(source):
+    for file in files_of(source):
         _claim(file, _mine(file, columns, ledger), ledger)
     ledger.tell(SourceWitness(source))
 
 
 def _claim(source: Source, mine: Claim, ledger: Ledger) -> None:
     """Put ``mine`` in every place that can be written; one of those that go by the path must take it."""
-    moved = _by_inode(source)
-    by_path = [_put(place, mine, ledger) for place in _places(source)]
+    moved = place_by_inode(source)
+    by_path = [_put(place, mine, ledger) for place in places_of(source)]
     if not any(by_path):
         raise LedgerError(
             "Which ledger counts for this source can be recorded neither beside it nor in your state folder "
@@ -253,27 +209,27 @@ def _claim(source: Source, mine: Claim, ledger: Ledger) -> None:
         )
     if moved is not None:
         place, file = moved
-        earlier = _read(place)
-        if earlier is not None and not _still(earlier, place, file):
+        earlier = read_claim(place)
+        if earlier is not None and not is_still(earlier, place, file):
             place.unlink(missing_ok=True)  # the number of a file that is gone, given to this one
         _put(place, replace(mine, file=file), ledger)
 
 
 def _put(place: Path, mine: Claim, ledger: Ledger) -> bool:
     """Write a claim, or bring the one that is there up to date; False where neither could be done."""
-    found = _read(place)
+    found = read_claim(place)
     if found is None:
         try:
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _create(place, mine)
+            create_claim(place, mine)
         except FileExistsError:
-            found = _read(place)
+            found = read_claim(place)
         except OSError:
             return False
     if found is not None and replace(found, seen=None) != mine:
         _same([found], ledger)
         with contextlib.suppress(LedgerError):  # an older head in a claim that is now read-only still holds
-            _write(place, replace(mine, seen=found.seen))
+            write_claim(place, replace(mine, seen=found.seen))
     return True
 
 
@@ -285,7 +241,7 @@ def claimed_by(source: Source, ledger: Ledger) -> bool:
     LedgerError
         When it names another one, or an entry that this one no longer has.
     """
-    found = _all_claims(source)
+    found = all_claims(source)
     _same(found, ledger)
     return bool(found)
 
@@ -305,7 +261,7 @@ def refuse_public(files: Mapping[str, Source], people: Sequence[Source]) -> None
     SpecError
         A file that is one of those.
     """
-    private = [file for source in people for file in _files(source)]
+    private = [file for source in people for file in files_of(source)]
     for name, file in files.items():
         said = f"{name} is declared public, and {file.name}"
         if any(place_of(one) == place_of(file) or _one_file(one, file) for one in private):
@@ -323,7 +279,7 @@ def refuse_claimed(file: Source) -> None:
     SpecError
         A file that is under a ledger.
     """
-    if found := _all_claims(file):
+    if found := all_claims(file):
         raise SpecError(
             f"It is declared public, and {file.name} holds rows of people under {found[0].ledger}. They are asked "
             "about there."
@@ -348,8 +304,8 @@ def refuse_replacing(file: Path, inputs: Sequence[str | Path] = ()) -> None:
     if not os.path.lexists(file):
         return
     given = [Path(place) for place in inputs if not is_url(str(place))]
-    read = [one for place in given if glob.has_magic(str(place)) or place.exists() for one in _files(place)]
-    if _claims(file) or any(_one_file(one, file) for one in read):
+    read = [one for place in given if glob.has_magic(str(place)) or place.exists() for one in files_of(place)]
+    if claims_of(file) or any(_one_file(one, file) for one in read):
         raise SpecError(f"{file} is a table or a ledger that is read, and is never overwritten. Choose another name.")
 
 
@@ -363,7 +319,7 @@ def _one_file(one: Source, other: Source) -> bool:
 
 def disown(source: Path) -> None:
     """Drop the claims on a file that was made a moment ago from public rows: the table of the demonstration."""
-    for place in _kept(source):
+    for place in kept_claim(source):
         place.unlink(missing_ok=True)
 
 
@@ -386,11 +342,11 @@ def adopt(source: Source, columns: Sequence[str], ledger: Ledger, *, reason: str
     rest = ledger.left()
     if any(parts(rest)) and not ledger.closed:
         ledger.reserve(rest, adjacency=ledger.adjacency, what=f"entries lost with the ledger file: {reason}")
-    for file in _files(source):
-        for place in _kept(file):
-            found = _read(place)
+    for file in files_of(source):
+        for place in kept_claim(file):
+            found = read_claim(place)
             if found is not None:
-                _write(place, replace(_mine(file, columns, ledger), file=found.file))
+                write_claim(place, replace(_mine(file, columns, ledger), file=found.file))
     claim(source, columns, ledger)
 
 
@@ -410,14 +366,14 @@ class SourceWitness:
             noted = None
             while noted != (newest := head()):  # another process charged meanwhile, whose head we may have replaced
                 noted = newest
-                for file in _files(self.source):
-                    for place in _kept(file):
+                for file in files_of(self.source):
+                    for place in kept_claim(file):
                         with contextlib.suppress(LedgerError):
-                            found = _read(place)
+                            found = read_claim(place)
                             if found is not None and found.identity == ledger:
-                                here = None if found.file is None else _here(file)
-                                seen = _outside(file, event.id) if isinstance(event, Committed) else found.seen
-                                _write(place, replace(found, head=noted, file=here, seen=seen))
+                                here = None if found.file is None else is_here(file)
+                                seen = outside_place(file, event.id) if isinstance(event, Committed) else found.seen
+                                write_claim(place, replace(found, head=noted, file=here, seen=seen))
 
 
 def source_changed(source: Source, word: str = "--same-people") -> str | None:
@@ -425,9 +381,9 @@ def source_changed(source: Source, word: str = "--same-people") -> str | None:
 
     It depends on the data, so it must reach nobody but the curator. ``word`` is how he says that the people stayed.
     """
-    looks = {file: [found.seen for found in _claims(file) if found.seen is not None] for file in _files(source)}
+    looks = {file: [found.seen for found in claims_of(file) if found.seen is not None] for file in files_of(source)}
     noted = [seen for each in looks.values() for seen in each]
-    changed = [seen for file, each in looks.items() for seen in each if _outside(file, seen.release) != seen]
+    changed = [seen for file, each in looks.items() for seen in each if outside_place(file, seen.release) != seen]
     added = noted if not all(looks.values()) else []  # a file that was in no release, beside one that was
     if not (changed or added):
         return None
@@ -473,200 +429,4 @@ def _taken(claimed: Claim) -> LedgerError:
     return LedgerError(
         f"This source is already under {claimed.ledger} (fingerprint of its path and schema). Two ledgers for one file "
         f"would promise twice what is true. Use that ledger: {claimed.ledger}."
-    )
-
-
-def _files(source: Source) -> list[Source]:
-    """The source itself and the tables it shows or, for a pattern, the files it fits; only names are looked at."""
-    if isinstance(source, DatabaseTable):
-        return [source, *(DatabaseTable(source.database, name) for name in source.shows)]
-    if not glob.has_magic(str(source)) or os.path.exists(source.expanduser()):
-        return [source]
-    pattern = source.expanduser()
-    # a folder may itself be called "[a]"; only a pattern is read as one
-    folder = glob.escape(str(pattern.parent)) if pattern.parent.is_dir() else str(pattern.parent)
-    names = glob.glob(f"{folder}/{pattern.name}", recursive=True)
-    found = {Path(name).resolve() for name in names if os.path.isfile(name) and not name.endswith(SUFFIX)}
-    if not found:
-        raise LedgerError(f"No file fits {source.name}, so there is nothing to count for. Nothing was charged.")
-    return [*sorted(found)]
-
-
-def place_of(source: Source) -> str:
-    """Digest of where the source is: the first word of its fingerprint."""
-    match source:
-        case Path():
-            where = ["file", os.path.normcase(source.expanduser().resolve())]
-        case DatabaseTable(database=database, table=table):
-            where = ["table", _database(database), table]
-    return digest_of(canonical(where))
-
-
-def _database(database: str) -> str:
-    """A database without who asks: a URL loses user, password and options; a file becomes its resolved path."""
-    url = urlsplit(database)
-    if "://" in database and url.scheme != "file":
-        port = f":{url.port}" if url.port else ""
-        return f"{url.scheme.split('+')[0]}://{url.hostname or ''}{port}{url.path}"
-    file = Path(url.path if url.scheme == "file" else database)
-    return os.path.normcase(file.expanduser().resolve())
-
-
-def _state() -> Path:
-    """The folder of claims of this user."""
-    return state_folder() / "sources"
-
-
-def _places(source: Source) -> list[Path]:
-    """Places of a claim by the path of ``source``: beside it, and in the user's state folder."""
-    own = _state() / f"{place_of(source)}{SUFFIX}"
-    if isinstance(source, DatabaseTable):
-        return [own]
-    file = source.expanduser().resolve()
-    return [file.with_name(file.name + SUFFIX), own]
-
-
-def _by_inode(source: Source) -> tuple[Path, FileIdentity] | None:
-    """Place of a claim on this very file under any name, with the file's present state; None if it is no file."""
-    if isinstance(source, DatabaseTable):
-        return None
-    try:
-        path = source.expanduser().resolve()
-        facts = path.stat()
-    except OSError:
-        return None
-    if not stat.S_ISREG(facts.st_mode) or not facts.st_ino:
-        return None
-    name = digest_of(canonical(["inode", facts.st_dev, facts.st_ino]))
-    return _state() / f"{name}{SUFFIX}", FileIdentity(str(path), facts.st_size, facts.st_mtime_ns)
-
-
-def _here(source: Source) -> FileIdentity | None:
-    """Present state of the file."""
-    found = _by_inode(source)
-    return None if found is None else found[1]
-
-
-def _still(found: Claim, place: Path, now: FileIdentity) -> bool:
-    """Tell if a claim by inode is about the present file and not about an earlier one of the same number."""
-    if found.file is None:
-        return False
-    if (found.file.size, found.file.modified) == (now.size, now.modified):
-        return True
-    there = _by_inode(Path(found.file.path))
-    return there is not None and there[0] == place
-
-
-def _kept(source: Source) -> list[Path]:
-    """Every place where a claim on ``source`` may be."""
-    by_inode = _by_inode(source)
-    return [*_places(source), *([] if by_inode is None else [by_inode[0]])]
-
-
-def _claims(source: Source) -> list[Claim]:
-    found = [one for one in map(_read, _places(source)) if one is not None]
-    moved = _by_inode(source)
-    one = None if moved is None else _read(moved[0])
-    if moved is not None and one is not None and _still(one, *moved):
-        found.append(one)
-    return found
-
-
-def _all_claims(source: Source) -> list[Claim]:
-    return [found for file in _files(source) for found in _claims(file)]
-
-
-def _claimed_here(source: Source) -> bool:
-    """Tell if a claim was made for this place or this very file, and was not moved or copied to it."""
-    return any(
-        found.file is not None or found.fingerprint.split(" ")[0] == place_of(source) for found in _claims(source)
-    )
-
-
-def _read(place: Path) -> Claim | None:
-    try:
-        match json.loads(place.read_text(encoding="ascii")):
-            case {
-                "format": 1,
-                "ledger": str(ledger),
-                "identity": str(identity),
-                "fingerprint": str(text),
-                "head": str(head),
-                "seen": None | [str(), int(), int()] as seen,
-                **rest,
-            }:
-                return Claim(
-                    ledger, identity, text, head, SourceState(*seen) if seen else None, _file(rest.get("file"))
-                )
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError, RecursionError):
-        pass
-    raise LedgerError(
-        f"{place.name} says which ledger counts for this source, and cannot be read. Restore it; delete it only if "
-        "nothing was ever released from this source."
-    )
-
-
-def _file(found: object) -> FileIdentity | None:
-    match found:
-        case None:
-            return None
-        case [str(path), int(size), int(modified)]:
-            return FileIdentity(path, size, modified)
-        case _:
-            raise ValueError("the file of a claim")
-
-
-def _create(place: Path, claimed: Claim) -> None:
-    """Write a claim where there is none; FileExistsError when there is one."""
-    draft = _draft(place, claimed)
-    try:
-        os.link(draft, place)
-    finally:
-        draft.unlink()
-
-
-def _write(place: Path, claimed: Claim) -> None:
-    """Put a claim in the place of the one that is there, all at once."""
-    try:
-        draft = _draft(place, claimed)
-        os.replace(draft, place)
-    except OSError:
-        raise LedgerError(f"{place.name} cannot be written: check its permissions.") from None
-
-
-def _draft(place: Path, claimed: Claim) -> Path:
-    seen, file = claimed.seen, claimed.file
-    fields = {
-        "format": FORMAT,
-        "ledger": claimed.ledger,
-        "identity": claimed.identity,
-        "fingerprint": claimed.fingerprint,
-        "head": claimed.head,
-        "seen": None if seen is None else [seen.release, seen.size, seen.modified],
-        **({} if file is None else {"file": [file.path, file.size, file.modified]}),
-    }
-    draft = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
-    with contextlib.ExitStack() as undo:
-        undo.callback(draft.unlink, missing_ok=True)
-        with draft.open("x", encoding="ascii") as opened:
-            opened.write(canonical(fields) + "\n")
-            opened.flush()
-            os.fsync(opened.fileno())
-        undo.pop_all()
-    return draft
-
-
-def _outside(source: Source, release: str) -> SourceState | None:
-    """Size and time of a file, or of all files below a folder; None for a table and where there is nothing."""
-    if isinstance(source, DatabaseTable):
-        return None
-    try:
-        files = [source] if not source.is_dir() else sorted(item for item in source.rglob("*") if item.is_file())
-        facts = [file.stat() for file in files]
-    except OSError:
-        return None
-    return SourceState(
-        release, sum(fact.st_size for fact in facts), max((fact.st_mtime_ns for fact in facts), default=0)
     )

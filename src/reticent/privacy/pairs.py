@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd
 from typing import Any, TypeAlias, TypeGuard, assert_never
 
 from reticent.errors import PublicParameterError
@@ -276,3 +277,25 @@ def from_json(fields: Mapping[str, Any]) -> Pair:
             return SampledPair(inner, number("rate"))
         case other:
             raise PublicParameterError(f"no pair is called {other}")
+
+
+def loss_lattice(pair: Pair) -> Fraction | None:
+    """The largest number all losses are multiples of, if there is one."""
+    match pair:
+        case Coin(epsilon):
+            return epsilon
+        case GeometricShift(scale):
+            return 1 / scale
+        case DiscreteGaussianShift(variance, shift):
+            return Fraction(shift, 2 if shift % 2 else 1) / variance
+        case Range() | LaplaceShift() | GaussianShift() | Highest() | SampledPair():
+            return None
+        case _:
+            assert_never(pair)
+
+
+def common_lattice(a: Fraction, b: Fraction) -> Fraction:
+    """The greatest common divisor, or a number too small for a lattice where it becomes long."""
+    if a.denominator.bit_length() > 256:
+        return a
+    return Fraction(gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)

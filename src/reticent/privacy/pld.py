@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, expm1, floor, gcd, inf, log, log1p, sqrt
+from math import ceil, exp, expm1, floor, inf, log, log1p, sqrt
 from typing import Final, TypeAlias, assert_never
 
 import numpy as np
@@ -43,6 +43,8 @@ from reticent.privacy.pairs import (
     Pair,
     Range,
     SampledPair,
+    common_lattice,
+    loss_lattice,
 )
 
 Part: TypeAlias = tuple[Pair, int]
@@ -92,11 +94,11 @@ class Sketch:
     all_sizes: Floats
 
     def add(self, pair: Pair, times: int) -> Sketch:
-        (curve, size), grid = _curves(pair), _grid(pair)
+        (curve, size), grid = _curves(pair), loss_lattice(pair)
         return Sketch(
             self.count + times,
             self.loose + times * (grid is None),
-            self.common if grid is None else _common(self.common, grid),
+            self.common if grid is None else common_lattice(self.common, grid),
             self.curves + times * curve,
             self.sizes + times * (grid is None) * size,
             self.all_sizes + times * size,
@@ -158,28 +160,6 @@ def _sums(at: Floats, log_mass: Floats) -> tuple[Floats, Floats]:
     weights = np.exp(exponents - most[:, None])
     whole = weights.sum(axis=1)
     return most + np.log(whole), weights @ np.abs(at) / whole
-
-
-def _grid(pair: Pair) -> Fraction | None:
-    """The largest number all losses are multiples of, if there is one."""
-    match pair:
-        case Coin(epsilon):
-            return epsilon
-        case GeometricShift(scale):
-            return 1 / scale
-        case DiscreteGaussianShift(variance, shift):
-            return Fraction(shift, 2 if shift % 2 else 1) / variance
-        case Range() | LaplaceShift() | GaussianShift() | Highest() | SampledPair():
-            return None
-        case _:
-            assert_never(pair)
-
-
-def _common(a: Fraction, b: Fraction) -> Fraction:
-    """The greatest common divisor, or a number too small for a lattice where it becomes long."""
-    if a.denominator.bit_length() > 256:
-        return a
-    return Fraction(gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)
 
 
 def _envelope(tilts: Floats) -> Floats:

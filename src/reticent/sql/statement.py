@@ -36,7 +36,23 @@ from reticent.sql.output import (
     times,
 )
 from reticent.sql.scalar import number_of, tree_of, unknown, unknown_around
-from reticent.sql.syntax import TABLE, name_of, parts, refusal, select
+from reticent.sql.syntax import (
+    TABLE,
+    alias_of,
+    column_title,
+    is_number,
+    limit_of,
+    listed_parts,
+    name_of,
+    named_column,
+    nth_column,
+    only_part,
+    parts,
+    refusal,
+    select,
+    the_only,
+    union_sides,
+)
 from reticent.sql.view import RowView, narrowed, united
 from reticent.statistics.registry import KINDS
 from reticent.statistics.statistic import Ask
@@ -139,7 +155,7 @@ class _StatementReader:
         check_joined(self.rows, self.schema, self.tables)
         if node.args.get("where") is not None:
             self.rows = narrowed(self.rows, self._condition(node.args["where"], self.rows))
-        columns = [_named(one) for one in node.expressions]
+        columns = [named_column(one) for one in node.expressions]
         if len(columns) > MOST_OUTPUTS:
             raise refusal(f"A statement has at most {MOST_OUTPUTS} outputs.")
         self.groups = self._groups(node.args.get("group"), columns)
@@ -150,7 +166,7 @@ class _StatementReader:
         read = [
             (name, one, self._output(one)) for name, one in columns
         ]  # a refusal comes before SQLGlot writes a title
-        outputs = tuple((name or _title(one), output) for name, one, output in read)
+        outputs = tuple((name or column_title(one), output) for name, one, output in read)
         names = [NO_REPLY, *(found for name, output in outputs for found in names_of(name, output))]
         for name in names:
             if names.count(name) > 1:
@@ -163,9 +179,9 @@ class _StatementReader:
             outputs,
             tuple(map(write, self.groups.columns)),
             self.groups.sets,
-            None if having is None else self._choice(_only(having, "this"), aliases),
-            () if order is None else tuple(self._sorted(one, aliases) for one in _listed(order)),
-            None if limit is None else _limit(limit),
+            None if having is None else self._choice(only_part(having, "this"), aliases),
+            () if order is None else tuple(self._sorted(one, aliases) for one in listed_parts(order)),
+            None if limit is None else limit_of(limit),
             self.rows.joined,
             self.cost,
         )
@@ -185,7 +201,7 @@ class _StatementReader:
             parts(given, "expressions")
             for one in given.expressions:
                 parts(one, "this", "alias")
-                name = _alias(one.args.get("alias"))
+                name = alias_of(one.args.get("alias"))
                 within[name.lower()] = replace(self._view(one.this, within), names=frozenset({name.lower()}))
         source = node.args.get("from_")
         if source is None:
@@ -205,14 +221,14 @@ class _StatementReader:
             case "subquery":
                 parts(node, "this", "alias")
                 rows = self._view(node.this, known)
-                word = _alias(node.args.get("alias"))
+                word = alias_of(node.args.get("alias"))
                 return NamedRows(word, replace(rows, qualified={}))
             case "table" if node.args.get("db") is None and node.args.get("catalog") is None:
                 parts(node, "this", "alias")
                 if node.this.key != "identifier":
                     raise refusal(f"A table stands by its name: FROM {self.tables[0]}.")
                 name = name_of(node.this)
-                word = _alias(node.args.get("alias")) or name
+                word = alias_of(node.args.get("alias")) or name
                 if name.lower() in known:
                     return NamedRows(word, replace(known[name.lower()], qualified={}))
                 rows = rows_of_table(name, self.schema, self.tables, alone=alone)
@@ -228,7 +244,7 @@ class _StatementReader:
         """The rows of a subquery, which names columns and filters; of UNION ALL those of its sides."""
         match node.key:
             case "union":
-                return united([self._side(one, known, named=place == 0) for place, one in enumerate(_sides(node))])
+                return united([self._side(one, known, named=place == 0) for place, one in enumerate(union_sides(node))])
             case "select":
                 return self._side(node, known)
             case "intersect" | "except":
@@ -255,7 +271,7 @@ class _StatementReader:
         columns: dict[str, Tree] = {}
         keys: dict[str, str] = {}
         for place, one in enumerate(node.expressions):
-            name, inner = _named(one)
+            name, inner = named_column(one)
             if inner.key == "star":
                 parts(inner)
                 columns |= rows.columns
@@ -263,7 +279,7 @@ class _StatementReader:
                 continue
             self._check_tables(inner, rows)
             if (key := _key_of(inner, rows)) is not None:
-                keys[(name or _title(inner)) if named else f"{place}"] = key
+                keys[(name or column_title(inner)) if named else f"{place}"] = key
                 if not _is_column(inner, rows):
                     continue
             if inner.key in AGGREGATES:
@@ -271,11 +287,11 @@ class _StatementReader:
             tree = tree_of(inner, rows)
             if named and not name and not isinstance(tree, ColumnName):
                 raise refusal("Name what a subquery computes: cost / 100 AS euros.")
-            columns[(name or _title(inner)) if named else f"{place}"] = tree
+            columns[(name or column_title(inner)) if named else f"{place}"] = tree
         return RowView(columns, rows.condition, joined=rows.joined, keys=keys, table=rows.table)
 
     def _condition(self, node: Any, rows: RowView) -> Tree:
-        inner = _only(node, "this")
+        inner = only_part(node, "this")
         self._check_tables(inner, rows)
         if (within := next((one for one in inner.walk() if one.key in ("subquery", "select")), None)) is not None:
             raise refusal(unknown(within))
@@ -302,8 +318,8 @@ class _StatementReader:
 
         def group(one: Any) -> Tree:
             inner = one
-            if _is_number(one):
-                inner = columns[_nth(one, "GROUP BY", len(columns))][1]
+            if is_number(one):
+                inner = columns[nth_column(one, "GROUP BY", len(columns))][1]
             elif one.key == "column" and one.args.get("table") is None:
                 name = name_of(one.this).lower()
                 if name in aliases and name not in {known.lower() for known in self.rows.columns}:
@@ -348,9 +364,9 @@ class _StatementReader:
         """Arithmetic on aggregates: a weighted sum of them, or a quotient of two."""
         match node.key:
             case "paren":
-                return self._number(_only(node, "this"))
+                return self._number(only_part(node, "this"))
             case "neg":
-                return times(self._number(_only(node, "this")), Fraction(-1))
+                return times(self._number(only_part(node, "this")), Fraction(-1))
             case "literal":
                 return WeightedSum((), number_of(node))
             case "add" | "sub":
@@ -386,7 +402,7 @@ class _StatementReader:
 
     def of_column(self, verb: str, node: Any) -> Ask:
         """A statistic of what an aggregate is of."""
-        inner = _only(node, "this", *(name for name in ("quantile",) if name in node.args))
+        inner = only_part(node, "this", *(name for name in ("quantile",) if name in node.args))
         if inner is None or inner.key == "star":
             raise refusal(f"{node.key.upper()} takes a column.")
         if inner.key == "distinct":
@@ -396,10 +412,10 @@ class _StatementReader:
         return Ask(KINDS[verb].read({"column": column_text(tree_of(inner, self.rows))}))
 
     def count(self, node: Any) -> Ask:
-        inner = _only(node, "this", "expressions")
+        inner = only_part(node, "this", "expressions")
         if node.args.get("expressions"):
             raise refusal("COUNT takes *, one column, or DISTINCT and the person.")
-        if inner is None or inner.key == "star" or _is_number(inner):  # COUNT(1) is COUNT(*)
+        if inner is None or inner.key == "star" or is_number(inner):  # COUNT(1) is COUNT(*)
             if inner is not None and inner.key == "star":
                 parts(inner)
             return Ask(KINDS["count"].read({}))
@@ -431,7 +447,7 @@ class _StatementReader:
         parts(node, "this", "expression")
         if node.this.key not in ("percentilecont", "percentiledisc"):
             raise refusal("WITHIN GROUP goes with PERCENTILE_CONT.")
-        level, (ordered,) = number_of(_only(node.this, "this")), _one(_listed(node.expression))
+        level, (ordered,) = number_of(only_part(node.this, "this")), the_only(listed_parts(node.expression))
         parts(ordered, "this", "desc")
         if ordered.args.get("desc"):
             level = 1 - level
@@ -457,7 +473,7 @@ class _StatementReader:
 
     def counted(self, node: Any) -> Ask:
         """``COUNT_IF(condition)``."""
-        condition = tree_of(_only(node, "this"), self.rows)
+        condition = tree_of(only_part(node, "this"), self.rows)
         return Ask(KINDS["count"].read({})).where(Expression(condition))
 
     def extreme(self, node: Any) -> Ask:
@@ -471,9 +487,9 @@ class _StatementReader:
     def _choice(self, node: Any, aliases: Mapping[str, Output]) -> ReleasedCondition:
         match node.key:
             case "paren":
-                return self._choice(_only(node, "this"), aliases)
+                return self._choice(only_part(node, "this"), aliases)
             case "not":
-                return ReleasedCondition("not", (self._choice(_only(node, "this"), aliases),))
+                return ReleasedCondition("not", (self._choice(only_part(node, "this"), aliases),))
             case "and" | "or":
                 parts(node, "this", "expression")
                 return ReleasedCondition(
@@ -506,9 +522,9 @@ class _StatementReader:
 
     def _sorted(self, node: Any, aliases: Mapping[str, Output]) -> tuple[Output, bool]:
         parts(node, "this", "desc")
-        if _is_number(node.this):
+        if is_number(node.this):
             outputs = list(aliases.values())
-            return outputs[_nth(node.this, "ORDER BY", len(outputs))], bool(node.args.get("desc"))
+            return outputs[nth_column(node.this, "ORDER BY", len(outputs))], bool(node.args.get("desc"))
         return self._released(node.this, aliases), bool(node.args.get("desc"))
 
 
@@ -536,51 +552,12 @@ COMPARISONS: Final = {"eq": "=", "neq": "!=", "lt": "<", "lte": "<=", "gt": ">",
 ENDS: Final = {"INTERVAL_LOW": "low", "INTERVAL_HIGH": "high", "DP_INTERVAL_LOW": "low", "DP_INTERVAL_HIGH": "high"}
 
 
-def _sides(node: Any) -> Sequence[Any]:
-    """The sides of a UNION ALL, however they are nested."""
-    if node.key != "union":
-        return [node]
-    parts(node, "this", "expression", "distinct")
-    if node.args.get("distinct"):
-        raise refusal("UNION drops equal rows, which are other people's too: write UNION ALL.")
-    return [*_sides(node.this), *_sides(node.expression)]
-
-
 # --- parts of nodes -------------------------------------------------------------------------------------------
-
-
-def _only(node: Any, name: str, *others: str) -> Any:
-    """One part of a node that has no other, but for those named."""
-    parts(node, name, *others)
-    return node.args.get(name)
-
-
-def _listed(node: Any) -> Sequence[Any]:
-    parts(node, "expressions")
-    return list(node.expressions)
-
-
-def _one(found: Sequence[Any]) -> Sequence[Any]:
-    if len(found) != 1:
-        raise refusal("One column is sorted by here.")
-    return found
 
 
 def _aggregated(node: Any) -> bool:
     """Tell if an aggregate stands anywhere in a node."""
     return any(one.key in AGGREGATES for one in node.walk())
-
-
-def _is_number(node: Any) -> bool:
-    return node.key == "literal" and not node.args.get("is_string")
-
-
-def _nth(node: Any, clause: str, columns: int) -> int:
-    """The place, from 0, of a column of the SELECT that a clause names by its number."""
-    place = number_of(node)
-    if place.denominator != 1 or not 1 <= place <= columns:
-        raise refusal(f"{clause} {node.this}: the SELECT has {columns} columns.")
-    return int(place) - 1
 
 
 def _key_of(node: Any, rows: RowView) -> str | None:
@@ -594,37 +571,6 @@ def _key_of(node: Any, rows: RowView) -> str | None:
 def _is_column(node: Any, rows: RowView) -> bool:
     """Tell if a name is a column that can be asked for, too."""
     return name_of(node.this).lower() in [name.lower() for name in rows.columns]
-
-
-def _alias(node: Any) -> str:
-    """The name after AS, empty without one."""
-    if node is None:
-        return ""
-    if node.key == "tablealias":
-        return name_of(_only(node, "this"))
-    return name_of(node)
-
-
-def _named(node: Any) -> tuple[str, Any]:
-    """A column of a SELECT with its name after AS."""
-    if node.key != "alias":
-        return "", node
-    parts(node, "this", "alias")
-    return _alias(node.args.get("alias")), node.this
-
-
-def _title(node: Any) -> str:
-    """The name of a column without one: its own, or its text in lower case."""
-    if node.key == "column":
-        return name_of(node.this)
-    return str(node.sql(dialect="duckdb")).lower()[:60]
-
-
-def _limit(node: Any) -> int:
-    found = number_of(_only(node, "expression"))
-    if found.denominator != 1 or found < 0:
-        raise refusal("LIMIT takes a whole number.")
-    return int(found)
 
 
 def _cost(options: Mapping[str, str], schema: Schema) -> dict[str, str]:

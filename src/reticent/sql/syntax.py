@@ -7,10 +7,11 @@ SQLGlot reads the text and does nothing else. No text of a statement reaches an 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from reticent.errors import QuestionError
+from reticent.sql.scalar import number_of
 
 LONGEST: Final = 20_000
 DEEPEST: Final = 60
@@ -160,3 +161,73 @@ def _without_options(text: str) -> tuple[str, dict[str, str]]:
             raise refusal(f"{name} is given twice.")
         options[name] = next(group for group in option.groups()[1:] if group is not None)
     return "SELECT" + text[match.end() :], options
+
+
+def only_part(node: Any, name: str, *others: str) -> Any:
+    """One part of a node that has no other, but for those named."""
+    parts(node, name, *others)
+    return node.args.get(name)
+
+
+def is_number(node: Any) -> bool:
+    return node.key == "literal" and not node.args.get("is_string")
+
+
+def nth_column(node: Any, clause: str, columns: int) -> int:
+    """The place, from 0, of a column of the SELECT that a clause names by its number."""
+    place = number_of(node)
+    if place.denominator != 1 or not 1 <= place <= columns:
+        raise refusal(f"{clause} {node.this}: the SELECT has {columns} columns.")
+    return int(place) - 1
+
+
+def alias_of(node: Any) -> str:
+    """The name after AS, empty without one."""
+    if node is None:
+        return ""
+    if node.key == "tablealias":
+        return name_of(only_part(node, "this"))
+    return name_of(node)
+
+
+def named_column(node: Any) -> tuple[str, Any]:
+    """A column of a SELECT with its name after AS."""
+    if node.key != "alias":
+        return "", node
+    parts(node, "this", "alias")
+    return alias_of(node.args.get("alias")), node.this
+
+
+def column_title(node: Any) -> str:
+    """The name of a column without one: its own, or its text in lower case."""
+    if node.key == "column":
+        return name_of(node.this)
+    return str(node.sql(dialect="duckdb")).lower()[:60]
+
+
+def limit_of(node: Any) -> int:
+    found = number_of(only_part(node, "expression"))
+    if found.denominator != 1 or found < 0:
+        raise refusal("LIMIT takes a whole number.")
+    return int(found)
+
+
+def union_sides(node: Any) -> Sequence[Any]:
+    """The sides of a UNION ALL, however they are nested."""
+    if node.key != "union":
+        return [node]
+    parts(node, "this", "expression", "distinct")
+    if node.args.get("distinct"):
+        raise refusal("UNION drops equal rows, which are other people's too: write UNION ALL.")
+    return [*union_sides(node.this), *union_sides(node.expression)]
+
+
+def listed_parts(node: Any) -> Sequence[Any]:
+    parts(node, "expressions")
+    return list(node.expressions)
+
+
+def the_only(found: Sequence[Any]) -> Sequence[Any]:
+    if len(found) != 1:
+        raise refusal("One column is sorted by here.")
+    return found

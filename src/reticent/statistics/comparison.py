@@ -22,15 +22,14 @@ from typing import Final, TypeAlias
 from reticent.data.expression_text import divided
 from reticent.data.format import nearest
 from reticent.data.schema import Key
-from reticent.errors import PublicParameterError, QuestionError, Refusal
+from reticent.errors import QuestionError, Refusal
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
-from reticent.statistics.answer import CLIPPED, P_VALUE, SEPARATOR, Answer, Cell, key_words, label_words
+from reticent.statistics.answer import CLIPPED, SEPARATOR, Answer, Cell, key_words, label_words
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.total import Sum
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.grammar import parse, spelt
-from reticent.statistics.intervals import LEVEL
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.statistic import Ask, Statistic
 
@@ -470,7 +469,7 @@ def _linear(name: str, estimand: str, weights: Sequence[float], parts: Sequence[
         if not open_ones:
             return _result(name, estimand, parts, Reply(together), notes, law)
         found.append((together, [part for _, part, _ in known]))
-    found += [(_times(w, _estimate(part)), [part]) for w, part in open_ones]
+    found += [(_times(w, estimate_of(part)), [part]) for w, part in open_ones]
     return _result(name, estimand, parts, *_added(found, notes))
 
 
@@ -551,7 +550,7 @@ def _replied(parts: Sequence[ReleasedCell]) -> bool:
     return all(isinstance(part.cell.outcome, Reply) for part in parts)
 
 
-def _estimate(part: ReleasedCell) -> Estimate:
+def estimate_of(part: ReleasedCell) -> Estimate:
     assert isinstance(part.cell.outcome, Reply)  # looked at before
     return part.cell.outcome.value
 
@@ -576,118 +575,3 @@ def _result(
 
 
 # --- many at once -----------------------------------------------------------------------------------------------------
-
-
-def widens(answer: Answer) -> bool:
-    """Tell if every interval of an answer can be made one that holds together with others."""
-    return all(cell.error is not None for cell in answer if isinstance(cell.outcome, Reply))
-
-
-def tested(answer: Answer) -> bool:
-    """Tell if an answer is that of a test."""
-    return any(cell.label == P_VALUE for cell in answer)
-
-
-def simultaneous(answers: Sequence[Answer], level: float = LEVEL) -> tuple[Answer, ...]:
-    """The answers with intervals that all hold together with probability ``level``, by Sidak's inequality.
-
-    Raises
-    ------
-    QuestionError
-        A cell has no law of its error, so its interval is known at 95 % alone.
-    PublicParameterError
-        A level that is no probability.
-    """
-    _probability(level, "level")
-    cells = [(answer, cell) for answer in answers for cell in answer if isinstance(cell.outcome, Reply)]
-    for answer, cell in cells:
-        if cell.error is None:
-            raise QuestionError(
-                f"{title(answer, cell)} has an interval at 95 % alone, so none that holds together with others. Take "
-                "counts, sums, histograms, means with bounds, proportions, and their differences and totals."
-            )
-    each = level ** (1.0 / max(len(cells), 1))
-    note = f"the {len(cells)} intervals hold together with probability {level:g}"
-    return tuple(
-        replace(answer, cells=tuple(_wider(cell, each, level) for cell in answer), caveats=(*answer.caveats, note))
-        for answer in answers
-    )
-
-
-def _wider(cell: Cell, each: float, level: float) -> Cell:
-    if not isinstance(cell.outcome, Reply) or cell.error is None:
-        return cell
-    e, law = cell.outcome.value, cell.error
-    radius, usual = law.half_width(each), law.half_width()
-    low, high = law.value - radius, law.value + radius
-    if e.low > law.value - usual * (1.0 - SLIP):  # it stands at the least possible value
-        low, high = max(low, e.low), max(high, e.low)
-    if e.high < law.value + usual * (1.0 - SLIP):
-        low, high = min(low, e.high), min(high, e.high)
-    factor = radius / usual if usual else 1.0
-    return replace(
-        cell,
-        outcome=Reply(
-            replace(e, low=low, high=high, noise=factor * e.noise, sampling=factor * e.sampling, level=level)
-        ),
-    )
-
-
-def discoveries(answers: Sequence[Answer], *, rate: float, null: float | None) -> tuple[str, ...]:
-    """The names of tests, or of cells that differ from ``null``, at this rate of false discoveries.
-
-    Independent p-values are held against Benjamini's and Hochberg's line, others against Benjamini's and Yekutieli's,
-    which holds for any dependence.
-
-    Parameters
-    ----------
-    answers : sequence of Answer
-    rate : float
-        Greatest expected share of false discoveries, in (0, 1).
-    null : float or None
-        Value that cells are compared with.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    QuestionError
-        There is nothing to be tested.
-    PublicParameterError
-        A rate that is no probability.
-    """
-    _probability(rate, "rate")
-    parts = [ReleasedCell(answer, cell) for answer in answers for cell in answer if isinstance(cell.outcome, Reply)]
-    if null is None:
-        held = [(part.answer.name, _estimate(part).value, part) for part in parts if part.cell.label == P_VALUE]
-        if not held:
-            raise QuestionError(
-                "There is no test among these answers. Say null=… (--null) to hold cells against a number."
-            )
-    else:
-        held = [
-            (part.name, law.exceeds(abs(law.value - null)), part)
-            for part in parts
-            if (law := part.cell.error) is not None
-        ]
-        if not held:
-            raise QuestionError("No cell among these answers has a known law of its error, so none has a p-value.")
-    independent = null is not None and all(_independent(a, b) for (_, _, a), (_, _, b) in combinations(held, 2))
-    count = len(held)
-    line = rate if independent else rate / sum(1.0 / k for k in range(1, count + 1))
-    ordered = sorted(p for _, p, _ in held)
-    passed = [k for k, p in enumerate(ordered, 1) if p <= line * k / count]
-    most = ordered[passed[-1] - 1] if passed else -1.0
-    return tuple(name for name, p, _ in held if p <= most)
-
-
-def _independent(one: ReleasedCell, other: ReleasedCell) -> bool:
-    """Tell if the errors of two cells of a release are independent."""
-    return covariance(one, other) == 0.0
-
-
-def _probability(value: float, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
-        raise PublicParameterError(f"{name} must be above 0 and below 1, got {value!r}")

@@ -213,10 +213,12 @@ class Comparisons(ABC):
         QuestionError
             An answer that is named has an interval at 95 % alone: a quantile, a variance, a ratio.
         """
-        from reticent.statistics import comparison
+        from reticent.statistics import multiple_comparisons
 
         chosen = self._chosen(answers)
-        return comparison.simultaneous(chosen if answers else list(filter(comparison.widens, chosen)), level)
+        return multiple_comparisons.simultaneous(
+            chosen if answers else list(filter(multiple_comparisons.widens, chosen)), level
+        )
 
     def discoveries(
         self, answers: Sequence[str | Statistic | Ask | Answer] = (), *, rate: float = 0.05, null: float | None = None
@@ -242,9 +244,9 @@ class Comparisons(ABC):
         QuestionError
             There is nothing to be tested.
         """
-        from reticent.statistics import comparison
+        from reticent.statistics import multiple_comparisons
 
-        return comparison.discoveries(self._chosen(answers), rate=rate, null=null)
+        return multiple_comparisons.discoveries(self._chosen(answers), rate=rate, null=null)
 
     def _chosen(self, answers: Sequence[str | Statistic | Ask | Answer]) -> list[Answer]:
         from reticent.statistics import comparison

@@ -27,7 +27,7 @@ from reticent.errors import QuestionError
 from reticent.ledger.fingerprint import refuse_public, source_at
 
 if TYPE_CHECKING:
-    from reticent.ledger.fingerprint import Source as LedgerSource
+    from reticent.ledger.claim_file import Source as LedgerSource
 
 LARGEST: Final = 1 << 24  # bytes
 _PLANNED: Final[dict[str, str]] = {}  # digests that plans of this process were made with

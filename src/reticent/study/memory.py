@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reticent.data.further_tables import TableSource
     from reticent.data.spec import Spec
     from reticent.ledger import Ledger
-    from reticent.ledger.fingerprint import Source as LedgerSource
+    from reticent.ledger.claim_file import Source as LedgerSource
     from reticent.study.release import Release
 
 PERSONS: Final = re.compile(  # usual names of a column that says whose a row is

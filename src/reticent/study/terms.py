@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reticent.data.spec import Spec
     from reticent.data.table import Table
     from reticent.ledger import Ledger
-    from reticent.ledger.fingerprint import Source as LedgerSource
+    from reticent.ledger.claim_file import Source as LedgerSource
     from reticent.privacy.filters import Currency
     from reticent.statistics.extensions import Extension
     from reticent.statistics.scaling import Bound

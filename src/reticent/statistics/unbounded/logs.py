@@ -46,7 +46,8 @@ from reticent.statistics.quantiles.shapes import AT_A_BOUND, NORMAL, OTHERS, PLA
 from reticent.statistics.replies import Replies, of_any, passing
 from reticent.statistics.unbounded.clipped_mean import moments_of, powers
 from reticent.statistics.unbounded.column_counts import ColumnTerms
-from reticent.statistics.unbounded.unbounded_step import EMPTY, Group, Groups, each_of, terms
+from reticent.statistics.unbounded.column_plan import EMPTY, Group
+from reticent.statistics.unbounded.unbounded_step import Groups, each_of, terms
 
 CELLS: Final[Cells] = cells_of(Real(), "logarithm")  # every binade is cut into 2^40: fine enough for any logarithm
 ROUNDING: Final = 2.0**-20  # of a logarithm, by its cell
