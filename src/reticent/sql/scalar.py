@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from reticent.data.expression import joined
 from reticent.data.expression_tree import Application, KeyLiteral, NumberLiteral, Tree
-from reticent.sql.syntax import name_of, parts, refusal
+from reticent.sql.syntax import name_of, only_part, parts, refusal
 from reticent.sql.view import RowView
 
 ONE: Final = NumberLiteral(Fraction(1))
@@ -445,3 +445,18 @@ _READINGS: Final[Mapping[str, Callable[[Any, RowView], Tree]]] = {
     "datetrunc": _truncated,
     "datediff": _between_dates,
 }
+
+
+def nth_column(node: Any, clause: str, columns: int) -> int:
+    """The place, from 0, of a column of the SELECT that a clause names by its number."""
+    place = number_of(node)
+    if place.denominator != 1 or not 1 <= place <= columns:
+        raise refusal(f"{clause} {node.this}: the SELECT has {columns} columns.")
+    return int(place) - 1
+
+
+def limit_of(node: Any) -> int:
+    found = number_of(only_part(node, "expression"))
+    if found.denominator != 1 or found < 0:
+        raise refusal("LIMIT takes a whole number.")
+    return int(found)

@@ -35,17 +35,15 @@ from reticent.sql.output import (
     product,
     times,
 )
-from reticent.sql.scalar import number_of, tree_of, unknown, unknown_around
+from reticent.sql.scalar import limit_of, nth_column, number_of, tree_of, unknown, unknown_around
 from reticent.sql.syntax import (
     TABLE,
     alias_of,
     column_title,
     is_number,
-    limit_of,
     listed_parts,
     name_of,
     named_column,
-    nth_column,
     only_part,
     parts,
     refusal,

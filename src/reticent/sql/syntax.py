@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from reticent.errors import QuestionError
-from reticent.sql.scalar import number_of
 
 LONGEST: Final = 20_000
 DEEPEST: Final = 60
@@ -173,14 +172,6 @@ def is_number(node: Any) -> bool:
     return node.key == "literal" and not node.args.get("is_string")
 
 
-def nth_column(node: Any, clause: str, columns: int) -> int:
-    """The place, from 0, of a column of the SELECT that a clause names by its number."""
-    place = number_of(node)
-    if place.denominator != 1 or not 1 <= place <= columns:
-        raise refusal(f"{clause} {node.this}: the SELECT has {columns} columns.")
-    return int(place) - 1
-
-
 def alias_of(node: Any) -> str:
     """The name after AS, empty without one."""
     if node is None:
@@ -203,13 +194,6 @@ def column_title(node: Any) -> str:
     if node.key == "column":
         return name_of(node.this)
     return str(node.sql(dialect="duckdb")).lower()[:60]
-
-
-def limit_of(node: Any) -> int:
-    found = number_of(only_part(node, "expression"))
-    if found.denominator != 1 or found < 0:
-        raise refusal("LIMIT takes a whole number.")
-    return int(found)
 
 
 def union_sides(node: Any) -> Sequence[Any]:
