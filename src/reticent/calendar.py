@@ -20,6 +20,16 @@ from reticent.errors import PublicParameterError, QuestionError
 DAY: Final = 86_400
 STEPS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": DAY}
 PERIODS: Final = ("day", "week", "month", "quarter", "year")
+DATE_PARTS: Final = {
+    "year": "the year",
+    "quarter": "the quarter, 1 to 4",
+    "month": "the month, 1 to 12",
+    "week": "the week of ISO 8601, 1 to 53",
+    "weekday": "the day of the week, 1 for Monday to 7",
+    "day": "the day of the month",
+    "hour": "the hour, 0 to 23",
+}
+SPANS: Final = {"days": 86_400, "hours": 3_600}
 START: Final = datetime.datetime(1970, 1, 1)
 FIRST: Final = -719_162 * DAY  # 0001-01-01, in seconds
 LAST: Final = 2_932_897 * DAY - 1  # 9999-12-31T23:59:59

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from reticent.calendar import Calendar
 from reticent.data.expression import Cell as Formulaic
-from reticent.data.expression import cell_of, columns_of, evaluate
+from reticent.data.expression_tree import columns_of
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import (
     POWER_ONE,
@@ -45,6 +45,7 @@ from reticent.data.query import (
 )
 from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width
 from reticent.data.transformations import needed
+from tests.support.expression_reference import cell_of, evaluate
 
 Cell: TypeAlias = str | int | float | bool | None
 Row: TypeAlias = Mapping[str, Cell]

@@ -11,12 +11,13 @@ import pytest
 from reticent.data import contradictions
 from reticent.data.contradictions import satisfiable
 from reticent.data.dates import date
-from reticent.data.expression import Cell, as_condition, bind, evaluate
+from reticent.data.expression import Cell, as_condition, bind
 from reticent.data.expression_text import read, write
 from reticent.data.expression_tree import Application, Tree
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.transformations import computed, filtered
 from reticent.errors import Refusal
+from tests.support.expression_reference import evaluate
 from tests.support.expressions import Maker
 
 COLUMNS: dict[str, Column] = {

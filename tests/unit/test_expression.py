@@ -11,11 +11,12 @@ import pytest
 import reticent as rt
 from reticent.data import expression_text, formula
 from reticent.data.dates import date, datetime
-from reticent.data.expression import OPERATIONS, bind, cell_of, evaluate
+from reticent.data.expression import OPERATIONS, bind
 from reticent.data.expression_tree import Application, ColumnName, NumberLiteral, Tree
 from reticent.data.expression_types import Dates, Labels, Numbers, Truth
 from reticent.data.schema import Column, category, integer, real
 from reticent.errors import QuestionError, Refusal
+from tests.support.expression_reference import cell_of, evaluate
 from tests.support.expressions import Maker
 
 COLUMNS: dict[str, Column] = {

@@ -18,8 +18,8 @@ from fractions import Fraction
 from functools import reduce
 from typing import Final, TypeAlias, assert_never
 
-from reticent.data.expression import OPERATIONS, columns_of, kind_of, type_of
-from reticent.data.expression_tree import Application, ColumnName, Tree
+from reticent.data.expression import OPERATIONS, kind_of, type_of
+from reticent.data.expression_tree import Application, ColumnName, Tree, columns_of
 from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Truth, Type
 from reticent.data.schema import Column, Key
 

@@ -1,6 +1,6 @@
 """Expressions over the cells of one row: the condition of a filter, and the content of a computed column.
 
-    text --expression_text.read--> Tree --bind(tree, columns)--> Tree of a Type --evaluate(tree, row)--> Cell
+    text --expression_text.read--> Tree --bind(tree, columns)--> Tree of a Type --OPERATIONS--> Cell
 
 A tree is made of names of columns, numbers, keys, and operations (``expression_tree``). ``OPERATIONS`` is their one
 table: what each takes and gives, and its meaning. ``engines/formulas.py`` says it to an engine; tests compare the two.
@@ -34,6 +34,7 @@ from reticent.data.expression_tree import (
     NumberLiteral,
     Tree,
     key_text,
+    quoted,
 )
 from reticent.data.expression_types import (
     Dates,
@@ -340,17 +341,6 @@ def _key(one: Tree, among: Sequence[Key]) -> Bound:
 
 # --- the table --------------------------------------------------------------------------------------------------------
 
-DATE_PARTS: Final = {
-    "year": "the year",
-    "quarter": "the quarter, 1 to 4",
-    "month": "the month, 1 to 12",
-    "week": "the week of ISO 8601, 1 to 53",
-    "weekday": "the day of the week, 1 for Monday to 7",
-    "day": "the day of the month",
-    "hour": "the hour, 0 to 23",
-}
-SPANS: Final = {"days": 86_400, "hours": 3_600}
-
 
 def _part_of(name: str, gives: str) -> Operation:
     return Operation(gives, 1, 2, kinds.date_part(name), _date_part(name), takes=_with_steps(name, 1, 1))
@@ -452,7 +442,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "cut": Operation("the class between public edges; outside them missing", 3, None, kinds.classes, _class),
     "cross": Operation("the keys side by side, as one key", 1, None, kinds.crossed, _side_by_side, takes=_as_parts),
     "date key": Operation("the date as a key", 1, 1, kinds.date_labels, _date_key),
-    **{name: _part_of(name, gives) for name, gives in DATE_PARTS.items()},
+    **{name: _part_of(name, gives) for name, gives in calendar.DATE_PARTS.items()},
     "trunc": Operation(
         "the first day of the week, month, quarter or year",
         2,
@@ -470,7 +460,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             _spanned(size),
             takes=_with_steps(name, 1, 1),
         )
-        for name, size in SPANS.items()
+        for name, size in calendar.SPANS.items()
     },
     "age": Operation(
         "completed years from one date to another", 2, 4, kinds.completed_years, _age, takes=_with_steps("age", 2, 2)
@@ -490,17 +480,6 @@ def bind(tree: Tree, columns: Mapping[str, Column]) -> Bound:
         An unknown column or key, operands that do not fit, a tree that is too deep or too wide.
     """
     return _bound(cleaned(tree), columns)
-
-
-def renamed(tree: Tree, name_of: Callable[[str], str]) -> Tree:
-    """The same tree with other names of columns."""
-    match tree:
-        case ColumnName(column=column):
-            return ColumnName(name_of(column))
-        case Application(operation=operation, operands=operands):
-            return Application(operation, tuple(renamed(one, name_of) for one in operands))
-        case _:
-            return tree
 
 
 def kind_of(tree: Tree, columns: Mapping[str, Column]) -> Type:
@@ -598,18 +577,6 @@ def _column(name: str, columns: Mapping[str, Column]) -> Column:
     )
 
 
-def quoted(column: str) -> str:
-    """The name of a column as an expression writes it: between backticks unless it is one plain word, or two."""
-    words = column.split(".")
-    plain = len(words) <= 2 and all(
-        word.isidentifier() and word.isascii() and word.lower() not in WORDS for word in words
-    )
-    return column if plain else "`{}`".format(column.replace("`", "``"))
-
-
-WORDS: Final = frozenset("and or not in is missing between case when then else end true false where by".split())  # noqa: SIM905
-
-
 def type_of(column: Column) -> Type:
     """The type of a column's cells."""
     match column:
@@ -627,51 +594,3 @@ def type_of(column: Column) -> Type:
             return Numbers() if low is None or high is None else Numbers(Fraction(float(low)), Fraction(float(high)))
         case _:
             assert_never(column)
-
-
-def joined(word: str, *trees: Tree) -> Tree:
-    """Trees joined by ``and`` or ``or``, without brackets where one is joined by the same word already."""
-    parts: list[Tree] = []
-    for tree in trees:
-        parts += tree.operands if isinstance(tree, Application) and tree.operation == word else [tree]
-    return Application(word, tuple(parts))
-
-
-def columns_of(tree: Tree) -> tuple[str, ...]:
-    """The columns that a tree reads, each once, in the order they are named."""
-    match tree:
-        case ColumnName(column=column):
-            return (column,)
-        case Application(operands=operands):
-            return tuple(dict.fromkeys(column for one in operands for column in columns_of(one)))
-        case _:
-            return ()
-
-
-def cell_of(x: float | str | None, column: Column) -> Cell:
-    """A typed cell of a column as an expression takes it: finite, within the declared bounds."""
-    if not isinstance(x, float | int):
-        return x
-    kind = type_of(column)
-    if isinstance(kind, Numbers | Dates) and kind.low is not None and kind.high is not None:
-        x = min(max(x, float(kind.low)), float(kind.high))
-    return finite(float(x))
-
-
-def evaluate(tree: Tree, row: Mapping[str, Cell]) -> Cell:
-    """The value of a bound tree for one row of cells: the reference for every engine."""
-    match tree:
-        case ColumnName(column=column):
-            return row[column]
-        case KeyLiteral(key=key):
-            return key_text(key)
-        case NumberLiteral(value=number):
-            return float(number)
-        case DateLiteral(count=count):
-            return float(count)
-        case Application(operation=name, operands=operands):
-            cells = [evaluate(one, row) for one in operands]
-            operation = OPERATIONS[name]
-            return None if operation.strict and None in cells else operation.meaning(cells)
-        case _:
-            assert_never(tree)

@@ -16,8 +16,18 @@ from fractions import Fraction
 from typing import Final, assert_never
 
 from reticent import calendar
-from reticent.data.expression import DATE_PARTS, DEEPEST, OPERATIONS, SPANS, WIDEST, WORDS, quoted
-from reticent.data.expression_tree import Application, ColumnName, DateLiteral, KeyLiteral, NumberLiteral, Tree
+from reticent.calendar import DATE_PARTS, SPANS
+from reticent.data.expression import DEEPEST, OPERATIONS, WIDEST
+from reticent.data.expression_tree import (
+    WORDS,
+    Application,
+    ColumnName,
+    DateLiteral,
+    KeyLiteral,
+    NumberLiteral,
+    Tree,
+    quoted,
+)
 from reticent.data.expression_types import number_text, refusal
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError

@@ -5,9 +5,10 @@ A schema holds trees, and ``expression`` gives them their types and meanings ove
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Key: TypeAlias = str | int | bool
 
@@ -61,3 +62,45 @@ class Application:
 
 
 Tree: TypeAlias = ColumnName | NumberLiteral | DateLiteral | KeyLiteral | Application
+
+
+WORDS: Final = frozenset("and or not in is missing between case when then else end true false where by".split())  # noqa: SIM905
+
+
+def renamed(tree: Tree, name_of: Callable[[str], str]) -> Tree:
+    """The same tree with other names of columns."""
+    match tree:
+        case ColumnName(column=column):
+            return ColumnName(name_of(column))
+        case Application(operation=operation, operands=operands):
+            return Application(operation, tuple(renamed(one, name_of) for one in operands))
+        case _:
+            return tree
+
+
+def quoted(column: str) -> str:
+    """The name of a column as an expression writes it: between backticks unless it is one plain word, or two."""
+    words = column.split(".")
+    plain = len(words) <= 2 and all(
+        word.isidentifier() and word.isascii() and word.lower() not in WORDS for word in words
+    )
+    return column if plain else "`{}`".format(column.replace("`", "``"))
+
+
+def joined(word: str, *trees: Tree) -> Tree:
+    """Trees joined by ``and`` or ``or``, without brackets where one is joined by the same word already."""
+    parts: list[Tree] = []
+    for tree in trees:
+        parts += tree.operands if isinstance(tree, Application) and tree.operation == word else [tree]
+    return Application(word, tuple(parts))
+
+
+def columns_of(tree: Tree) -> tuple[str, ...]:
+    """The columns that a tree reads, each once, in the order they are named."""
+    match tree:
+        case ColumnName(column=column):
+            return (column,)
+        case Application(operands=operands):
+            return tuple(dict.fromkeys(column for one in operands for column in columns_of(one)))
+        case _:
+            return ()

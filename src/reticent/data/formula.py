@@ -14,8 +14,7 @@ from typing import NoReturn, TypeAlias
 
 from reticent import calendar
 from reticent.data import expression_text
-from reticent.data.expression import joined
-from reticent.data.expression_tree import Application, ColumnName, DateLiteral, KeyLiteral, NumberLiteral, Tree
+from reticent.data.expression_tree import Application, ColumnName, DateLiteral, KeyLiteral, NumberLiteral, Tree, joined
 from reticent.data.expression_types import refusal
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError, called_as, doors

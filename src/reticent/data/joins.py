@@ -14,7 +14,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from reticent.data.expression import quoted
+from reticent.data.expression_tree import quoted
 from reticent.data.joined_table import Join, JoinedTable, chain, own_name, table_at
 from reticent.data.schema import Column, Person, Schema, Text
 from reticent.errors import SpecError

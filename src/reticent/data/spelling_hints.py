@@ -11,8 +11,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from reticent.data.expression import WORDS
 from reticent.data.expression_text import DATE_OTHERWISE
+from reticent.data.expression_tree import WORDS
 
 PLAIN: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)?")  # one dot: a column of a further table
 BACKTICKED: Final = re.compile(r"`(?:[^`]|``)*`")

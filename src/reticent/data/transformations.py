@@ -19,9 +19,9 @@ from types import MappingProxyType
 from typing import Final, assert_never
 
 from reticent import calendar
-from reticent.data.expression import Bound, as_condition, as_date_key, bind, cleaned, columns_of, joined, renamed
+from reticent.data.expression import Bound, as_condition, as_date_key, bind, cleaned
 from reticent.data.expression_text import write
-from reticent.data.expression_tree import Tree
+from reticent.data.expression_tree import Tree, columns_of, joined, renamed
 from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Truth, Type, refusal
 from reticent.data.schema import Category, Column, Integer, Real, Schema
 from reticent.privacy.numbers import show

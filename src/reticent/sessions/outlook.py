@@ -18,7 +18,7 @@ from reticent.mechanisms.sparse_vector import SparseVector
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, rough, show
-from reticent.sessions import makers
+from reticent.sessions import session_terms
 from reticent.sessions.above_threshold import LEVEL, NORMAL
 from reticent.sessions.row_functions import STEPS
 from reticent.sessions.session import Of, SessionTerms
@@ -103,17 +103,19 @@ def _terms(
     epsilon, rho, delta = cost
     told: tuple[Record, str] = (record_of(None, kind), "")
     if rho is not None:
-        return makers.noisy_answers_terms(study, columns, rho, answers, delta, told)
+        return session_terms.noisy_answers_terms(study, columns, rho, answers, delta, told)
     assert epsilon is not None
     match kind:
         case "holdout":
-            terms, made, *_ = makers.holdout_terms(study, columns, None, epsilon, answers, ANY_THRESHOLD, told)
+            terms, made, *_ = session_terms.holdout_terms(study, columns, None, epsilon, answers, ANY_THRESHOLD, told)
         case "sparse_vector" | "sparse_vector of counts":
             of: Of = "means" if kind == "sparse_vector" else "counts"
-            terms, made = makers.sparse_vector_terms(study, columns, epsilon, answers, of, "values", told)
+            terms, made = session_terms.sparse_vector_terms(study, columns, epsilon, answers, of, "values", told)
         case "leaderboard":
             half = "0.5"
-            terms, made, *_ = makers.leaderboard_terms(study, columns, epsilon, answers, ANY_THRESHOLD, half, told)
+            terms, made, *_ = session_terms.leaderboard_terms(
+                study, columns, epsilon, answers, ANY_THRESHOLD, half, told
+            )
         case "noisy_answers":
             raise AssertionError("noisy answers are priced by rho")
         case _:

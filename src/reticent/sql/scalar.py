@@ -12,8 +12,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final
 
-from reticent.data.expression import joined
-from reticent.data.expression_tree import Application, KeyLiteral, NumberLiteral, Tree
+from reticent.data.expression_tree import Application, KeyLiteral, NumberLiteral, Tree, joined
 from reticent.sql.syntax import name_of, only_part, parts, refusal
 from reticent.sql.view import RowView
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from reticent.data.expression import joined
 from reticent.data.expression_text import write
-from reticent.data.expression_tree import Application, DateLiteral, KeyLiteral, NumberLiteral, Tree
+from reticent.data.expression_tree import Application, DateLiteral, KeyLiteral, NumberLiteral, Tree, joined
 from reticent.sql.syntax import refusal
 
 MOST_SIDES: Final = 20

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 import attrs
 
-from reticent.data.expression import cleaned, joined
+from reticent.data.expression import cleaned
 from reticent.data.expression_text import column_text, write
-from reticent.data.expression_tree import Tree
+from reticent.data.expression_tree import Tree, joined
 from reticent.data.formula import Expression, read
 from reticent.data.query import Keys, Per
 from reticent.errors import PublicParameterError, QuestionError, called_as, door, doors

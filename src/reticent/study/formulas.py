@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import attrs
 
 from reticent.data import expression_text
-from reticent.data.expression import bind, renamed
+from reticent.data.expression import bind
 from reticent.data.expression_text import column_text, divided
-from reticent.data.expression_tree import Application, ColumnName, Tree
+from reticent.data.expression_tree import Application, ColumnName, Tree, renamed
 from reticent.data.expression_types import MOST_CELLS, Labels, part_keys, refusal
 from reticent.data.format import section
 from reticent.data.query import Keys

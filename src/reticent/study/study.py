@@ -6,25 +6,23 @@ method of it. The table and the ledger are of its terms (``study.terms``); ``stu
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 from reticent.certificate.particulars import Record, check_text, record_of
 from reticent.data import formula
 from reticent.data.expression_text import write
 from reticent.data.schema import Key
 from reticent.data.transformations import filtered
-from reticent.errors import PublicParameterError, QuestionError, Refusal, ReticentError, doors, refusing
+from reticent.errors import PublicParameterError, QuestionError, Refusal, doors, refusing
 from reticent.privacy.cost import Cost
 from reticent.privacy.numbers import Number
 from reticent.sessions import makers
 from reticent.statistics.statistic import read_clause
 from reticent.study import single_plans
-from reticent.study.terms import StudyTerms
+from reticent.study.terms import StudyTerms, current_options, in_python_words
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
@@ -42,27 +40,6 @@ if TYPE_CHECKING:
     from reticent.study.release import Release
     from reticent.study.selection import Selection
     from reticent.study.synthetic import Synthetic
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _current(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A decorator for a method that lost options: one of them is refused with its spelling of today."""
-
-    def of(method: Callable[P, T]) -> Callable[P, T]:
-        @functools.wraps(method)
-        def called(*given: P.args, **named: P.kwargs) -> T:
-            if not named.keys() <= known:
-                from reticent.former_names import refuse_options
-
-                refuse_options(owner, named, known)
-            return method(*given, **named)
-
-        known = inspect.signature(method).parameters.keys()
-        return called
-
-    return of
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)  # one of a dataclass would print the rows
@@ -157,7 +134,7 @@ class Study(StudyTerms):
 
         return replace(self, _passing=None if share is None else read_passing(share))
 
-    @_current("study.plan")
+    @current_options("study.plan")
     def plan(
         self,
         questions: Questions = (),
@@ -225,7 +202,7 @@ class Study(StudyTerms):
         )
         return replace(made, noted=preparation.public_notes(within, prepared))
 
-    @_current("study.rehearse")
+    @current_options("study.rehearse")
     def rehearse(
         self,
         questions: Questions,
@@ -331,7 +308,7 @@ class Study(StudyTerms):
         return audit(prepared, of.schema, triples=triples, seen=None if told is None else lambda share: told(0, share))
 
     @refusing()
-    @_current("study.release")
+    @current_options("study.release")
     def release(
         self,
         questions: Questions = (),
@@ -447,7 +424,7 @@ class Study(StudyTerms):
         )
         return run(prepared, table, self.schema, ledger, metadata, system(), signer, stage)
 
-    @_current("study.sql")
+    @current_options("study.sql")
     def sql(
         self,
         statement: str,
@@ -504,7 +481,7 @@ class Study(StudyTerms):
             ),
         )
 
-    @_current("study.synthesize")
+    @current_options("study.synthesize")
     def synthesize(
         self,
         columns: str | Sequence[str] | DensityOf | Ask,
@@ -563,10 +540,10 @@ class Study(StudyTerms):
 
     # --- sessions: questions that depend on answers -----------------------------------------------------------------
 
-    holdout = _current("study.holdout")(makers.holdout)
-    sparse_vector = _current("study.sparse_vector")(makers.sparse_vector)
-    leaderboard = _current("study.leaderboard")(makers.leaderboard)
-    noisy_answers = _current("study.noisy_answers")(makers.noisy_answers)
+    holdout = current_options("study.holdout")(makers.holdout)
+    sparse_vector = current_options("study.sparse_vector")(makers.sparse_vector)
+    leaderboard = current_options("study.leaderboard")(makers.leaderboard)
+    noisy_answers = current_options("study.noisy_answers")(makers.noisy_answers)
     session_prices = makers.session_prices
 
     session_plan = single_plans.session_plan
@@ -606,16 +583,7 @@ class Study(StudyTerms):
         )
 
 
-def _in_python(study: object, refused: ReticentError) -> None:
-    """Say what to declare as ``rt.study`` takes it, where no study file is."""
-    from reticent.data.spelling_hints import in_python
-
-    if isinstance(refused, Refusal) and isinstance(study, StudyTerms) and not study.spec.source:
-        refused.args = (in_python(str(refused)),)
-
-
-doors(StudyTerms, _in_python)
-doors(Study, _in_python)
+doors(Study, in_python_words)
 
 
 def _again(

@@ -6,16 +6,27 @@ rows to walk through, and no text but its schema and its budget.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, NoReturn, ParamSpec, Self, TypeVar
 
 from reticent.data.format import in_database
 from reticent.data.schema import Schema
-from reticent.errors import BudgetError, LedgerError, PublicParameterError, QuestionError, Refusal, SpecError
+from reticent.errors import (
+    BudgetError,
+    LedgerError,
+    PublicParameterError,
+    QuestionError,
+    Refusal,
+    ReticentError,
+    SpecError,
+    doors,
+)
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import Number, read, show
 
@@ -311,3 +322,36 @@ class StudyTerms:
         return self
 
     __deepcopy__ = __copy__
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def current_options(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A decorator for a method that lost options: one of them is refused with its spelling of today."""
+
+    def of(method: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(method)
+        def called(*given: P.args, **named: P.kwargs) -> T:
+            if not named.keys() <= known:
+                from reticent.former_names import refuse_options
+
+                refuse_options(owner, named, known)
+            return method(*given, **named)
+
+        known = inspect.signature(method).parameters.keys()
+        return called
+
+    return of
+
+
+def in_python_words(study: object, refused: ReticentError) -> None:
+    """Say what to declare as ``rt.study`` takes it, where no study file is."""
+    from reticent.data.spelling_hints import in_python
+
+    if isinstance(refused, Refusal) and isinstance(study, StudyTerms) and not study.spec.source:
+        refused.args = (in_python(str(refused)),)
+
+
+doors(StudyTerms, in_python_words)

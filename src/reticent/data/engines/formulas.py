@@ -16,10 +16,11 @@ from typing import Any, Final, TypeAlias, assert_never
 
 import ibis
 
+from reticent.calendar import DATE_PARTS, SPANS
 from reticent.data.engines import moments
 from reticent.data.engines.casts import whole_text
 from reticent.data.engines.numbers import clamp, double
-from reticent.data.expression import DATE_PARTS, OPERATIONS, SPANS, Cell, kind_of, type_of
+from reticent.data.expression import OPERATIONS, Cell, kind_of, type_of
 from reticent.data.expression_tree import DateLiteral, KeyLiteral, NumberLiteral, Tree, key_text
 from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Truth, Type, cross_text, cut_labels
 from reticent.data.schema import EXACT_DOUBLE, Column
