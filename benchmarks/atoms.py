@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reticent.data.query import Query, Tally  # noqa: E402
-from reticent.data.table import QueryResult  # noqa: E402
+from reticent.data.query_result import QueryResult  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.outcome import Reply  # noqa: E402
 from reticent.privacy.adjacency import Adjacency, Kind  # noqa: E402

@@ -36,8 +36,9 @@ from reticent.data.order_statistics import (
     fetched,
 )
 from reticent.data.query import OrderedValues, Query, Total
+from reticent.data.query_result import QueryResult, _columns
 from reticent.data.schema import Person, Schema, grid_by_size, real
-from reticent.data.table import QueryResult, _Column, _columns, open_table
+from reticent.data.table import _Column, open_table
 from reticent.statistics.robust.reach import LogGrid, leave, ranks_of, reach
 
 Floats = NDArray[np.float64]

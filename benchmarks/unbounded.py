@@ -29,8 +29,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reticent.data.query import Query  # noqa: E402
+from reticent.data.query_result import QueryResult  # noqa: E402
 from reticent.data.schema import Person, Schema, real  # noqa: E402
-from reticent.data.table import QueryResult  # noqa: E402
 from reticent.data.table import Table as Rows  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.errors import QuestionError  # noqa: E402

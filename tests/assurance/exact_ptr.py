@@ -28,8 +28,9 @@ import numpy as np
 from reticent.data.candidates import FINEST, Cells, cells_of, prior
 from reticent.data.order_statistics import Needs, Order, RunLength, fetched
 from reticent.data.query import OrderedValues, Ranks
+from reticent.data.query_result import Counts, QueryResult, content
 from reticent.data.schema import Person, Schema, integer, real
-from reticent.data.table import Counts, QueryResult, content, open_table
+from reticent.data.table import open_table
 from reticent.entropy import Entropy
 from reticent.errors import CheckError, PublicParameterError, QuestionError
 from reticent.exact.rounding import exp_down

@@ -22,8 +22,9 @@ from typing import Final, TypeAlias, cast
 import attrs
 
 from reticent.data.query import Keys, Query
+from reticent.data.query_result import QueryResult, content
 from reticent.data.schema import Column, Person, Schema, category, integer
-from reticent.data.table import KEY_BYTES, QueryResult, content, open_table
+from reticent.data.table import KEY_BYTES, open_table
 from reticent.entropy import Replayed
 from reticent.errors import CheckError
 from reticent.mechanisms.gate import Recorder

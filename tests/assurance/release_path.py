@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Final, cast
 from reticent.certificate.fields import ReleaseMetadata
 from reticent.conformance.kit import CaseCheck, KitReport
 from reticent.data.query import Query
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Integer, Person, Schema
-from reticent.data.table import EngineFailure, QueryResult
+from reticent.data.table import EngineFailure
 from reticent.entropy import system
 from reticent.errors import Fault
 from reticent.ledger import Ledger

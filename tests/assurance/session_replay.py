@@ -26,8 +26,9 @@ from reticent.conformance.diffs import alike
 from reticent.conformance.findings import Finding, RunComparison, cause_of, excess, raised, seen_of, unlike
 from reticent.conformance.tape import Tape, recorded
 from reticent.data.query import DistinctPersons, Query
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Column, Integer, Person, Real, Schema
-from reticent.data.table import KEY_BYTES, QueryResult
+from reticent.data.table import KEY_BYTES
 from reticent.entropy import SystemEntropy
 from reticent.errors import QuestionError
 from reticent.learning import Accuracy, Between, Level, Product

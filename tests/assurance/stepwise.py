@@ -25,8 +25,9 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.query_result import QueryResult, content
 from reticent.data.schema import Column, Person, Schema, integer, real
-from reticent.data.table import QueryResult, content, open_table
+from reticent.data.table import open_table
 from reticent.entropy import Replayed
 from reticent.errors import CheckError
 from reticent.mechanisms.exponential import Candidates, Exponential

@@ -19,7 +19,7 @@ from reticent.conformance.neighbours import families
 from reticent.conformance.reader_replay import engine
 from reticent.conformance.replay import QueryRunner, Replayer
 from reticent.conformance.tape import Tape, Tosses
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Replayed
 from reticent.learning import DecisionTreeClassifier, GridSearchCV, LogisticRegression
 from reticent.ledger import Ledger

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from reticent.conformance.kit import Case, Effort, KitReport, check
 from reticent.conformance.lower_bounds import bound, claims
 from reticent.data.query import Keys, Query
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema, category, real
-from reticent.data.table import QueryResult, open_table
+from reticent.data.table import open_table
 from reticent.entropy import Entropy, Replayed, system
 from reticent.errors import PublicParameterError
 from reticent.exact.categorical import choice

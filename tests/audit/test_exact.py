@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from reticent.data.query import Query
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import CheckError, PublicParameterError, Refusal
 from reticent.exact import categorical, coins, gaussian, laplace, sampling

@@ -81,8 +81,9 @@ from reticent.data import memory, query_compiler
 from reticent.data.engines import row_choice
 from reticent.data.engines.row_choice import RowChoice
 from reticent.data.query import Query, Total, stability
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Column, Person, Schema, category, integer, real
-from reticent.data.table import QueryResult, Table, open_table
+from reticent.data.table import Table, open_table
 from reticent.entropy import Entropy
 from reticent.errors import CheckError, ReticentError
 from reticent.exact import sampling

@@ -30,7 +30,7 @@ from tests.assurance import coverage
 from reticent.conformance.kit import Effort, check
 from reticent.data.query import Rows
 from reticent.data.schema import Person, Schema
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import system
 from reticent.ledger import Ledger
 from reticent.mechanisms import gate

@@ -39,9 +39,9 @@ from reticent.data.engines.row_choice import RowChoice
 from reticent.data.files import CsvFile, ParquetFiles
 from reticent.data.json_lines import JsonLines
 from reticent.data.query import KeyHolders, OrderedValues, Query, Ranks, Records, Tally, stability
+from reticent.data.query_result import Counts, QueryResult
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.spreadsheet import Spreadsheet
-from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy, Replayed, SystemEntropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential

@@ -18,8 +18,8 @@ from reticent.conformance.findings import Finding
 from reticent.conformance.plan_audit import PlanAudit, audit
 from reticent.conformance.tape import Tosses
 from reticent.data.query import Query, Records, Rows
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema
-from reticent.data.table import QueryResult
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Kind

@@ -15,7 +15,7 @@ import pytest
 
 from reticent.data.candidates import Cells
 from reticent.data.order_statistics import INFINITE, LARGEST
-from reticent.data.table import Counts, content
+from reticent.data.query_result import Counts, content
 from reticent.entropy import Entropy
 from reticent.errors import CheckError
 from reticent.exact import sampling

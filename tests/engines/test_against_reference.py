@@ -48,6 +48,7 @@ from reticent.data.query import (
     Weighing,
 )
 from reticent.data.query_compiler import columns_of
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import (
     Category,
     Integer,
@@ -61,7 +62,7 @@ from reticent.data.schema import (
     integer,
     real,
 )
-from reticent.data.table import QueryResult, open_table
+from reticent.data.table import open_table
 from reticent.errors import PublicParameterError, QuestionError
 from tests.support.data_reference import Cell, Reference, Row
 

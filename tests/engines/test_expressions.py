@@ -39,9 +39,10 @@ from reticent.data.query import (
     Total,
 )
 from reticent.data.query_compiler import columns_of
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Category, Column, Person, Schema, category, grid_by_width, integer, real
 from reticent.data.source import open_source
-from reticent.data.table import QueryResult, Table, open_table
+from reticent.data.table import Table, open_table
 from reticent.data.transformations import computed, filtered
 from reticent.errors import Refusal
 from reticent.privacy.adjacency import Kind

@@ -25,8 +25,9 @@ from reticent.data.format import Limits
 from reticent.data.order_statistics import Needs
 from reticent.data.partitions import FOLDER, PartitionedTable, in_partitions
 from reticent.data.query import KeyHolders, Keys, Moments, OrderedValues, Query, Ranks, Records, Rows, Tally
+from reticent.data.query_result import QueryResult, content
 from reticent.data.schema import Person, Schema, Text, grid_by_width, real
-from reticent.data.table import QueryResult, content, open_table
+from reticent.data.table import open_table
 from reticent.errors import Refusal, SpecError
 from tests.engines.test_against_reference import SECRET, arrays, columns, queries, random_rows
 

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.data.compression import stem_of
 from reticent.data.database import address, open_database
 from reticent.data.dates import date, datetime
 from reticent.data.engines.postgres import Postgres
 from reticent.data.engines.postgres_dialect import POSTGRES, definitions
+from reticent.data.file_kinds import stem_of
 from reticent.data.format import Limits
 from reticent.data.order_statistics import ABSENT, LARGEST, RunLength
 from reticent.data.query import (

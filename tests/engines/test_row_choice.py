@@ -14,16 +14,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.data import table
+from reticent.data import query_result
 from reticent.data.engines import row_choice
 from reticent.data.engines.duckdb import DUCKDB, DuckDBDialect
 from reticent.data.engines.engine import Adopted, EngineSession
 from reticent.data.format import Limits
 from reticent.data.query import CappedPersons, DistinctPersons, Keys, Moments, Query, Ranks, Rows, Total
 from reticent.data.query_compiler import SHORT, columns_of
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema, category, grid_by_size, grid_by_width, integer, real
 from reticent.data.source import open_source
-from reticent.data.table import QueryResult, Table, open_table
+from reticent.data.table import Table, open_table
 from tests.support.data_reference import Reference, Row, on_ring
 
 SECRET = bytes(range(32))
@@ -198,7 +199,7 @@ def test_persons_that_are_whole_numbers_are_kept_as_their_texts_are() -> None:
     whole, text = (open_table(columns([*given], 5), schema) for given in (who, list(map(str, who))))
     found = open_table({**columns([*who], 5), "who": np.array(who)}, schema).run(asked, SECRET)
     for one in (whole, text):
-        assert list(map(table.content, one.run(asked, SECRET))) == list(map(table.content, found))
+        assert list(map(query_result.content, one.run(asked, SECRET))) == list(map(query_result.content, found))
     given = columns([*who], 5)
     rows: list[Row] = [{name: given[name][i] for name in given} for i in range(90)]  # type: ignore[misc]
     reference = Reference(schema, rows, columns_of(asked, schema), SECRET, asked)
@@ -224,7 +225,7 @@ def test_values_of_many_groups_are_sorted_at_once() -> None:
     draw = np.random.default_rng(20081114)
     where, values = draw.integers(0, 400, 3_000) * 25, draw.integers(-5, 5, 3_000)
     counts = draw.integers(1, 9, 3_000)
-    found = table.by_group(where, values, counts, 10_000)
+    found = query_result.by_group(where, values, counts, 10_000)
     assert len(found) == 10_000
     for group in (0, 25, 50, 51, 9_999):
         inside = where == group

@@ -26,10 +26,10 @@ import reticent as rt
 from reticent import calendar, demo
 from reticent.data import query_compiler
 from reticent.data.columns import Storage
-from reticent.data.compression import stem_of
 from reticent.data.engines.engine import ColumnsInPlace
 from reticent.data.engines.spark import SparkTables
 from reticent.data.engines.spark_sql import SPACE, SparkDialect, java_pattern
+from reticent.data.file_kinds import stem_of
 from reticent.data.format import Limits, spark_name
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import DistinctPersons, Incomplete, Keys, PresentValues, Query, Records, Rows, Tally

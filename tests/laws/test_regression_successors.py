@@ -18,8 +18,8 @@ import pytest
 
 from reticent.conformance.lower_bounds import binomial_tail
 from reticent.data.candidates import Cells, Segment, cells_of
+from reticent.data.query_result import Counts
 from reticent.data.schema import real
-from reticent.data.table import Counts
 from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Exponential

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.data.order_statistics import ABSENT
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate

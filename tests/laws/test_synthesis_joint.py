@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import reticent as rt
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Tally
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NoReply, Reply

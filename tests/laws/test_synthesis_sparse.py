@@ -12,7 +12,7 @@ import pytest
 
 from reticent.conformance.lower_bounds import fit
 from reticent.data.order_statistics import ABSENT
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from reticent.data.candidates import Cells, Segment
-from reticent.data.table import Counts
+from reticent.data.query_result import Counts
 from reticent.entropy import Entropy
 from reticent.mechanisms.exponential import Exponential
 from reticent.outcome import Reply

@@ -23,8 +23,9 @@ from reticent.data.query import (
     WeightedTally,
     stability,
 )
+from reticent.data.query_result import Counts, QueryResult
 from reticent.data.schema import Person, Schema, category, grid_by_width, real
-from reticent.data.table import Counts, QueryResult, open_table
+from reticent.data.table import open_table
 from reticent.mechanisms.exponential import Exponential
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.loss import PureDP

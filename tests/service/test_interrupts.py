@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.learning import Between, Level, LogisticRegression
 from reticent.mechanisms import gate
 from reticent.sessions.row_functions import GridRows

@@ -20,8 +20,9 @@ import reticent as rt
 from reticent.certificate.certificate import read_certificate
 from reticent.conformance.replay import Tape, replay
 from reticent.data.query import KeyHolders, KeyShares
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema, Text, real
-from reticent.data.table import QueryResult, open_table
+from reticent.data.table import open_table
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError, SpecError
 from reticent.mechanisms.weight_return import WeightReturn

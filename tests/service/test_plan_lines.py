@@ -12,8 +12,8 @@ import scipy
 
 import reticent as rt
 from reticent import learning
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Column
-from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.learning.estimator import Estimator
 from reticent.outcome import Outcome, Reply

@@ -16,8 +16,8 @@ import scipy
 from numpy.typing import NDArray
 
 from reticent.data.candidates import cells_of
+from reticent.data.query_result import Counts
 from reticent.data.schema import Column, Person, real
-from reticent.data.table import Counts
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NO_REPLY, Estimate, Reply

@@ -22,8 +22,8 @@ from reticent.conformance.kit import Effort, check
 from reticent.conformance.neighbours import KeyedDice
 from reticent.conformance.schemas import random_plan, random_schema
 from reticent.data.query import Keys, Rows, Tally, Total, squared_stability
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Column, Person, Schema, grid_whole
-from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.gaussian import WIDE, Gaussian, gaussian_radius, mass

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.data.query import Records, Rows, Tally
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Replayed
 from reticent.exact import sampling
 from reticent.outcome import Reply

@@ -16,7 +16,7 @@ import scipy
 import reticent as rt
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import CheckError, PublicParameterError
 from reticent.outcome import Estimate, Outcome, Reply

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import reticent as rt
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Rows, Tally
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Replayed
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency

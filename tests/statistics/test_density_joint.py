@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import reticent as rt
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Replayed
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency, Kind

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema, category, real
-from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric

@@ -103,7 +103,7 @@ def test_released_integers_are_the_exact_products_rounded(asked: str) -> None:
 
 def calls_of(groups: int) -> int:
     """Calls of Python functions and of built-in ones that the means of so many groups take."""
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
 
     step = step_of(groups)
     result = QueryResult(tuple((500, 0, 10**6) for _ in range(groups)))

@@ -15,8 +15,8 @@ import scipy
 from numpy.typing import NDArray
 
 from reticent.data.query import Keys
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema, category, real
-from reticent.data.table import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.outcome import Reply

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells, Segment, coarser, prior
 from reticent.data.query import Keys
+from reticent.data.query_result import Counts
 from reticent.data.schema import Person, category, integer, real
-from reticent.data.table import Counts
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.outcome import Estimate, Reply

@@ -18,8 +18,8 @@ import scipy
 from numpy.typing import NDArray
 
 from reticent.data.candidates import FINE, Cells, coarser
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Column, Person, integer, real
-from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import QuestionError
 from reticent.outcome import Estimate, Reply

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from reticent.data.candidates import Cells, Segment, cells_of
+from reticent.data.query_result import Counts
 from reticent.data.schema import real
-from reticent.data.table import Counts
 from reticent.entropy import Replayed
 from reticent.mechanisms.exponential import Exponential
 from reticent.privacy.adjacency import Adjacency

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.data.order_statistics import ABSENT
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema, integer, real
-from reticent.data.table import QueryResult, open_table
+from reticent.data.table import open_table
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Reply

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.conformance.lower_bounds import binomial_tail
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric

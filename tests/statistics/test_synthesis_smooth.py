@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records, Tally
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema, integer, real
-from reticent.data.table import QueryResult, open_table
+from reticent.data.table import open_table
 from reticent.entropy import Replayed
 from reticent.mechanisms.gate import Recorder
 from reticent.outcome import NO_REPLY, Reply

@@ -12,8 +12,8 @@ import pytest
 import scipy
 
 from reticent.data.candidates import Cells, cells_of
+from reticent.data.query_result import Counts
 from reticent.data.schema import integer, real
-from reticent.data.table import Counts
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Reply

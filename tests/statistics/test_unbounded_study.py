@@ -23,8 +23,9 @@ import reticent as rt
 from reticent.conformance.diffs import alike
 from reticent.conformance.plan_audit import PlanAudit, audit
 from reticent.data.query import Query
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Column, Person, Schema, category, integer, real
-from reticent.data.table import QueryResult, Table, open_table
+from reticent.data.table import Table, open_table
 from reticent.entropy import Replayed
 from reticent.mechanisms.exponential import Exponential
 from reticent.mechanisms.geometric import Geometric

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.exact import sampling
 from reticent.exact.alias_tables import AliasTable

@@ -32,8 +32,8 @@ from reticent.data.query import (
     WeightedTally,
     keys_of,
 )
+from reticent.data.query_result import Counts, QueryResult
 from reticent.data.schema import Category, Column, Person, Schema
-from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Setting, Step

@@ -13,7 +13,7 @@ import pytest
 from reticent.certificate import schema
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.record import answer_to_json
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import CheckError
 from reticent.outcome import Reply

@@ -10,8 +10,9 @@ import pytest
 
 from reticent.data.order_statistics import LARGEST, Integers, Needs, RunLength, fetched, ordered
 from reticent.data.query import OrderedValues, Query, Records
+from reticent.data.query_result import Counts, QueryResult, content
 from reticent.data.schema import Person, Schema, real
-from reticent.data.table import Counts, QueryResult, content, open_table
+from reticent.data.table import open_table
 
 NEEDS = Needs(((1, 2),), ((1, 3),))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.outcome import Reply

@@ -16,9 +16,10 @@ from reticent.data.format import THOUSANDS, Format, Limits
 from reticent.data.joined_table import JoinedTable
 from reticent.data.joins import with_tables
 from reticent.data.query import Keys, Moments, OrderedValues, Query, Rows, Tally, Total
+from reticent.data.query_result import content
 from reticent.data.schema import Person, Schema, category, grid_by_width, integer, real
 from reticent.data.source import with_numbers
-from reticent.data.table import Table, content, open_table
+from reticent.data.table import Table, open_table
 from reticent.data.text_numbers import number_columns, numbers_of
 
 PLAIN = Format()

@@ -114,8 +114,8 @@ def _in_database(typed: str, table: str) -> str:
 
 def _of_database(voice: Voice, place: str, out: Path | None, more: tuple[Path, ...]) -> None:
     """Write the study file of a table in a database, by its catalog alone."""
-    from reticent.data.compression import stem_of
     from reticent.data.database_files import FileAddress, file_address
+    from reticent.data.file_kinds import stem_of
     from reticent.data.source import names_of
     from reticent.data.template import skeleton, skeleton_words
 
@@ -200,7 +200,7 @@ def _of_file(
 
 def _beside(file: Path) -> Path:
     """The study file of a table: visits.toml of visits.csv.gz."""
-    from reticent.data.compression import bare
+    from reticent.data.file_kinds import bare
 
     return bare(file).with_suffix(".toml")
 

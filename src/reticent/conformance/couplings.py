@@ -20,8 +20,8 @@ import numpy as np
 from reticent.data.expression_tree import Tree
 from reticent.data.order_statistics import Integers
 from reticent.data.query import Query
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema
-from reticent.data.table import QueryResult
 
 if TYPE_CHECKING:
     from reticent.study.allocation import PreparedRelease

@@ -22,8 +22,9 @@ import numpy as np
 from reticent.data.columns import Storage
 from reticent.data.expression_tree import Tree
 from reticent.data.query import Query
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Category, Column, Integer, Key, Person, Real, Schema
-from reticent.data.table import QueryResult, Table
+from reticent.data.table import Table
 from reticent.entropy import Replayed
 
 T = TypeVar("T")

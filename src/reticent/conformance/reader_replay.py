@@ -22,9 +22,10 @@ from reticent.conformance.neighbours import Cell, Family, MemoizedTable, stored
 from reticent.data.engines.duckdb import DUCKDB, DuckDBSession
 from reticent.data.engines.engine import EngineSession
 from reticent.data.format import Limits
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Schema
 from reticent.data.source import Source, open_source, with_numbers
-from reticent.data.table import EngineFailure, QueryResult, Table
+from reticent.data.table import EngineFailure, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,8 +27,8 @@ from reticent.conformance.branch_charge import unpaid
 from reticent.conformance.findings import Finding, cause_of
 from reticent.conformance.proofs import as_drawn
 from reticent.data.query import Query
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Schema
-from reticent.data.table import QueryResult
 from reticent.entropy import system
 from reticent.errors import CheckError, Fault, ReticentError
 from reticent.ledger import Ledger

@@ -35,9 +35,8 @@ from reticent.data.columns import (
     texts_of,
     wanted,
 )
-from reticent.data.compression import bare, bytes_of, text_of
 from reticent.data.csv_blocks import CsvBlocks, plain_columns
-from reticent.data.file_kinds import kind_of, meant_file
+from reticent.data.file_kinds import bare, bytes_of, kind_of, meant_file, text_of
 from reticent.data.format import PLAIN, Format
 from reticent.data.header import check_form, delimiter_hint, delimiter_of, first_line
 from reticent.data.schema import Schema

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from reticent.data.columns import MOST_COLUMNS, is_utf8
-from reticent.data.compression import DAMAGED, text_of
+from reticent.data.file_kinds import DAMAGED, text_of
 from reticent.data.format import check_plain_names
 from reticent.errors import SpecError
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import BATCH, Reading, Storage, empty_batches, texts_of, wanted
-from reticent.data.compression import text_of
+from reticent.data.file_kinds import text_of
 from reticent.data.format import Format
 from reticent.data.schema import Schema
 

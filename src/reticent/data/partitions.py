@@ -35,9 +35,10 @@ from reticent.atomic_file import replace as replace_file
 from reticent.data.files import ParquetFiles
 from reticent.data.order_statistics import Integers, Needs, Order, RunLength, fetched
 from reticent.data.query import OrderedValues, Query, Records
+from reticent.data.query_result import Counts, QueryResult, by_group
 from reticent.data.schema import Schema
 from reticent.data.source import Source
-from reticent.data.table import PROBE_DIGEST, Counts, QueryResult, Table, by_group
+from reticent.data.table import PROBE_DIGEST, Table
 from reticent.errors import SpecError
 
 FOLDER: Final = ".reticent-partitions"  # beside the partitions; no pattern fits a name that begins with a dot

@@ -12,22 +12,18 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent.calendar import Calendar
-from reticent.data.candidates import cells_on
-from reticent.data.columns import arrow_type, values_of
+from reticent.data.columns import arrow_type
 from reticent.data.engine_settings import check_engine_settings
 from reticent.data.engines.engine import (
     Adopted,
@@ -42,17 +38,10 @@ from reticent.data.engines.engine import (
 )
 from reticent.data.format import Limits
 from reticent.data.order_statistics import (
-    Bracket,
-    FetchedColumn,
-    Integers,
     Needs,
-    Order,
     RunLength,
-    SortedColumn,
-    fetch,
 )
 from reticent.data.query import (
-    PARTS,
     CappedPersons,
     DistinctPersons,
     KeyHolders,
@@ -67,9 +56,8 @@ from reticent.data.query import (
     Rows,
     Tally,
     Total,
-    WeightedTally,
-    keys_of,
 )
+from reticent.data.query_result import QueryResult, ResultReader, content
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text, grid_by_width, grid_whole
 from reticent.data.source import Source, engine_of, open_source, with_numbers
 from reticent.data.transformations import flat, unfiltered
@@ -78,7 +66,6 @@ from reticent.errors import QuestionError, Refusal, ReticentError, SpecError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from reticent.data.query_compiler import Scan
 
 Log = Callable[[str, str], None]
 Seen = Callable[[int, float], None]
@@ -94,71 +81,6 @@ class EngineFailure(ReticentError):
         super().__init__(
             f"The engine failed. Reference {reference}. The cause is in the curator's protected log, if one was set up."
         )
-
-
-class Counts(NamedTuple):
-    """Cells that hold values, ascending, and how many each holds."""
-
-    cells: NDArray[np.int64]
-    counts: NDArray[np.int64]
-
-    def __repr__(self) -> str:
-        return "<private counts>"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class QueryResult:
-    """Exact integers, before any noise: one entry per key in the order of ``among``, or one entry without keys.
-
-    The entries of ``Ranks`` are in ``ranks``, those of ``OrderedValues`` in ``orders``. The array of ``Records`` (n,
-    columns) is in ``records``, with their persons in ``owners`` if the query asks for them. ``holders`` has the
-    texts of ``KeyHolders``, and ``degrees`` their persons in one text, in two and so on, if it asks for them. The sums
-    of their shares are in ``returned``, in the same places. Those of every other query are in ``vectors``. The rest is
-    empty.
-    """
-
-    vectors: tuple[tuple[int, ...], ...] = ()
-    ranks: tuple[Counts, ...] = ()
-    orders: tuple[Order, ...] = ()
-    records: Integers | None = None
-    owners: Integers | None = None
-    holders: Mapping[str, int] | None = None
-    degrees: Mapping[str, tuple[int, ...]] | None = None
-    returned: Mapping[str, tuple[int, ...]] | None = None
-
-    def __repr__(self) -> str:
-        return "<private aggregates>"
-
-
-def content(result: QueryResult) -> Hashable:
-    """All that a result holds, so that two results are alike if and only if their contents are equal. Private."""
-    ranks = tuple((tuple(found.cells.tolist()), tuple(found.counts.tolist())) for found in result.ranks)
-    records = None if result.records is None else tuple(map(tuple, result.records.tolist()))
-    found: tuple[Hashable, ...] = (
-        result.vectors,
-        ranks,
-        tuple(_order_content(order) for order in result.orders),
-        records,
-    )
-    if result.holders is not None:
-        found = (*found, tuple(sorted(result.holders.items())))
-    if result.degrees is not None:
-        found = (*found, tuple(sorted(result.degrees.items())))
-    if result.returned is not None:
-        found = (*found, tuple(sorted(result.returned.items())))
-    return found if result.owners is None else (*found, tuple(result.owners.tolist()))
-
-
-def _order_content(order: Order) -> Hashable:
-    match order:
-        case RunLength(values=values, counts=counts):
-            return tuple(values.tolist()), tuple(counts.tolist())
-        case FetchedColumn(needs=needs, windows=windows, totals=totals):
-            return needs, tuple(tuple(window.tolist()) for window in windows), totals
-        case SortedColumn(values=values):
-            return tuple(values.tolist())
-        case _:
-            raise TypeError(f"unknown kind of order: {type(order).__name__}")
 
 
 class Table:
@@ -293,7 +215,7 @@ class Table:
             engine.store(*told.first, self._adopted(source, view, used), steps=told.steps, light=told.light)
             for how, name, text in told.further:
                 (engine.keep if how == "keep" else engine.view)(name, text)
-            reading = _Reading(engine, self._engine.dialect, view)
+            reading = ResultReader(engine, self._engine.dialect, view)
             return [reading.read(*one) for one in zip(queries, told.asked, told.places, strict=True)]
 
         return self._reading(work, key)
@@ -579,227 +501,6 @@ def _reference() -> str:
 
 
 # --- reading results --------------------------------------------------------------------------------------------------
-
-
-class _Reading:
-    """The results of one run. A statement that several queries share runs once."""
-
-    def __init__(self, engine: EngineSession, dialect: Dialect, schema: Schema) -> None:
-        self._engine, self._dialect, self._schema = engine, dialect, schema
-        self._found: dict[str, list[tuple[Any, ...]]] = {}
-
-    def read(self, query: Query, text: str, first: int) -> QueryResult:
-        """The result of a query, whose integers begin at ``first``."""
-        engine, keys = self._engine, keys_of(query)
-        groups = 1 if keys is None else len(keys.among)
-        match query:
-            case Records():
-                return _read_records(engine.arrow(text), query)
-            case KeyHolders():
-                return _read_holders(engine.arrow(text), query)
-            case OrderedValues(needs=None):
-                return QueryResult(orders=_read_runs(engine.arrow(text), groups))
-            case OrderedValues(needs=Needs() as needs):
-                columns = _columns(engine, self._dialect, query, text, self._schema)
-                return QueryResult(orders=tuple(fetch(column, needs) for column in columns))
-            case Ranks():
-                return QueryResult(ranks=_read_ranks(engine.arrow(text), query, self._schema, groups))
-            case WeightedTally():
-                return QueryResult(vectors=_read_weights(engine.arrow(text), query, groups))
-            case Tally(edges=(_, *_)):
-                return QueryResult(vectors=_read_bins(engine.arrow(text), query, groups))
-            case Tally():
-                return QueryResult(vectors=_read_listed(engine.rows(text), query, groups))
-            case _:
-                return QueryResult(vectors=_read_vectors(self._rows(text), query, first, groups))
-
-    def _rows(self, text: str) -> list[tuple[Any, ...]]:
-        if text not in self._found:
-            self._found[text] = self._engine.rows(text)
-        return self._found[text]
-
-
-def _read_listed(rows: Sequence[tuple[Any, ...]], query: Tally, groups: int) -> tuple[tuple[int, ...], ...]:
-    from reticent.data.engines.casts import key_text
-
-    vectors = [[0] * query.bins for _ in range(groups)]
-    bins = {key_text(key): place for place, key in enumerate(query.among)}
-    for *place, key, count in rows:
-        vectors[place[0] if place else 0][bins[key]] += _integer(count)
-    return tuple(map(tuple, vectors))
-
-
-def _read_vectors(
-    rows: Sequence[tuple[Any, ...]], query: Query, first: int, groups: int
-) -> tuple[tuple[int, ...], ...]:
-    from reticent.data.query_compiler import integers_of
-
-    size, grouped = integers_of(query), keys_of(query) is not None
-    first += grouped
-    nothing = (0,) * size
-    vectors = [nothing] * groups
-    for row in rows:
-        vectors[row[0] if grouped else 0] = tuple(map(_integer, row[first : first + size]))
-    return tuple(vectors)
-
-
-def _integer(cell: int | Decimal | None) -> int:
-    return 0 if cell is None else int(cell)
-
-
-def _read_bins(found: pa.Table, query: Tally, groups: int) -> tuple[tuple[int, ...], ...]:
-    """Values sorted into [e0, e1), ..., [e_{m-1}, e_m], those outside into the end bins, by comparing doubles."""
-    inner = np.array([float(edge) for edge in query.edges[1:-1]], dtype=np.float64)
-    vectors = np.zeros((groups, query.bins), dtype=np.int64)
-    values, counts, where = _values_of(found)
-    np.add.at(vectors, (where, np.searchsorted(inner, values, side="right")), counts)
-    return tuple(tuple(vector) for vector in vectors.tolist())
-
-
-def _read_weights(found: pa.Table, query: WeightedTally, groups: int) -> tuple[tuple[int, ...], ...]:
-    """The parts of the weights of each bin, one bin after the other."""
-    from reticent.data.engines.casts import key_text
-
-    if query.edges:
-        inner = [float(edge) for edge in query.edges[1:-1]]
-        where = np.searchsorted(inner, values_of(found.column("bin")).astype(np.float64), side="right").tolist()
-    else:
-        bins = {key_text(key): place for place, key in enumerate(query.among)}
-        where = [bins[key] for key in found.column("bin").to_pylist()]
-    places = _places_of(found).tolist()
-    vectors = [[0] * (PARTS * query.bins) for _ in range(groups)]
-    for part in range(PARTS):
-        for place, at, own in zip(places, where, found.column(f"n{part}_0").to_pylist(), strict=True):
-            vectors[place][PARTS * at + part] += _integer(own)
-    return tuple(map(tuple, vectors))
-
-
-def _read_ranks(found: pa.Table, query: Ranks, schema: Schema, groups: int) -> tuple[Counts, ...]:
-    cells = cells_on(query.on, schema.column(query.column), query.column)
-    values, counts, where = _values_of(found)
-    return tuple(Counts(*held) for held in by_group(where, cells.index(values), counts, groups))
-
-
-def _values_of(found: pa.Table) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Values, how often each occurs, and the place of its group."""
-    values, counts = (values_of(found.column(name)) for name in ("bin", "n"))
-    return values.astype(np.float64), counts.astype(np.int64), _places_of(found)
-
-
-def _places_of(found: pa.Table) -> NDArray[np.int64]:
-    if "place" in found.column_names:
-        return values_of(found.column("place")).astype(np.int64)
-    return np.zeros(found.num_rows, np.int64)
-
-
-def by_group(where: Integers, values: Integers, counts: Integers, groups: int) -> list[tuple[Integers, Integers]]:
-    """Ascending values of each group with how often each occurs: one sort, whatever the number of groups.
-
-    Parameters
-    ----------
-    where : array of shape (n,), int
-        Group of each value.
-    values, counts : array of shape (n,), int
-        Values, which may repeat, and how often each occurs.
-    groups : int
-
-    Returns
-    -------
-    list of (values, counts)
-        One pair for each group.
-    """
-    order = np.lexsort((values, where))
-    where, values = where[order], values[order]
-    first = np.flatnonzero(np.append(True, (where[1:] != where[:-1]) | (values[1:] != values[:-1]))[: len(where)])
-    sums = np.add.reduceat(counts[order], first) if len(first) else counts
-    ends = np.searchsorted(where[first], np.arange(groups + 1)).tolist()
-    values = values[first]
-    return [(values[low:high], sums[low:high]) for low, high in pairwise(ends)]
-
-
-def _read_holders(found: pa.Table, query: KeyHolders) -> QueryResult:
-    """Persons of each text, and those in one text, in two and so on with what returns to them."""
-    keys = found.column("key").to_pylist()
-    if not query.by_degree:
-        return QueryResult(holders=dict(zip(keys, found.column("n").to_pylist(), strict=True)))
-    places = list(zip(keys, found.column("degree").to_pylist(), strict=True))
-
-    def told(name: str) -> dict[str, tuple[int, ...]]:
-        numbers = {key: [0] * query.touch for key in keys}
-        if name in found.column_names:  # no weight returns where each row is a person
-            for (key, degree), number in zip(places, found.column(name).to_pylist(), strict=True):
-                numbers[key][degree - 1] = int(number)
-        return {key: tuple(each) for key, each in numbers.items()}
-
-    degrees = told("n")
-    holders = {key: sum(counts) for key, counts in degrees.items()}
-    return QueryResult(holders=holders, degrees=degrees, returned=None if query.shares is None else told("back"))
-
-
-def _read_records(found: pa.Table, query: Records) -> QueryResult:
-    """Records in lexicographic order, and whose they are where that is asked for."""
-    columns = [values_of(column).astype(np.int64) for column in found.columns]
-    order = np.lexsort(columns[::-1])
-    records = np.column_stack(columns[: len(query.columns)])[order]
-    if query.owners == "untold":
-        return QueryResult(records=records)
-    persons = columns[-1][order] if len(columns) > len(query.columns) else np.arange(len(records))  # a row is a person
-    return QueryResult(records=records, owners=persons)
-
-
-def _read_runs(found: pa.Table, groups: int) -> tuple[RunLength, ...]:
-    return tuple(RunLength(*runs) for runs in by_group(_places_of(found), *_steps_of(found), groups))
-
-
-def _steps_of(found: pa.Table) -> tuple[Integers, Integers]:
-    return values_of(found.column("bin")).astype(np.int64), values_of(found.column("n")).astype(np.int64)
-
-
-def _ascending(steps: Integers, counts: Integers) -> tuple[Integers, Integers]:
-    order = np.argsort(steps)
-    return steps[order], counts[order]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class _Column:
-    """The values of one group, in the engine."""
-
-    engine: EngineSession
-    dialect: Dialect
-    table: str
-    unit: Fraction
-    place: int | None
-
-    def size(self) -> int:
-        return _integer(self.engine.rows(self._text("size"))[0][0])
-
-    def sample(self, share: float) -> NDArray[np.float64]:
-        return values_of(self.engine.arrow(self._text("sample", share)).column("x")).astype(np.float64)
-
-    def below(self, end: float) -> int:
-        return _integer(self.engine.rows(self._text("below", end))[0][0])
-
-    def inside(self, bracket: Bracket) -> RunLength:
-        return RunLength(*_ascending(*_steps_of(self.engine.arrow(self._text("inside", *bracket)))))
-
-    def between(self, low: int, high: int) -> tuple[int, int, int]:
-        total, up_to, below = (_integer(cell) for cell in self.engine.rows(self._text("between", low, high))[0])
-        return total, up_to, below
-
-    def _text(self, asked: Scan, *numbers: float | int) -> str:
-        from reticent.data.query_compiler import scan_text
-
-        return scan_text(asked, self.table, self.unit, self.place, self.dialect, *numbers)
-
-
-def _columns(engine: EngineSession, dialect: Dialect, query: OrderedValues, text: str, schema: Schema) -> list[_Column]:
-    """One column per group. Rows as they are stay where they are; whatever takes a sort or a hash is done once."""
-    if query.keys is None and (query.per == "row" or schema.person.column is None):
-        engine.view("values_seen", text)
-        return [_Column(engine, dialect, "values_seen", query.unit, None)]
-    engine.keep("values_kept", text)
-    groups: Sequence[int | None] = [None] if query.keys is None else range(len(query.keys.among))
-    return [_Column(engine, dialect, "values_kept", query.unit, place) for place in groups]
 
 
 def _zoned(zone: str) -> Integer:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from reticent.calendar import DAY, Calendar
-from reticent.data.compression import bare, stem_of
-from reticent.data.file_kinds import FileKind, kind_of
+from reticent.data.file_kinds import FileKind, bare, kind_of, stem_of
 from reticent.data.files import delimiter_in
 from reticent.data.format import PLAIN, Format, in_database, sign_words, toml_key
 from reticent.data.header import check_header

@@ -24,8 +24,8 @@ from reticent.certificate.render.figure import INK, WIDTH, quiet
 from reticent.certificate.render.odds import DASHES, saved
 from reticent.data.candidates import cells_of
 from reticent.data.order_statistics import SortedColumn, ordered
+from reticent.data.query_result import Counts
 from reticent.data.schema import real
-from reticent.data.table import Counts
 from reticent.entropy import Entropy, Replayed, system
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.lab.influence import law

@@ -25,7 +25,7 @@ from reticent.statistics.answer import Answer
 from reticent.statistics.replies import Replies, joined
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
 
 

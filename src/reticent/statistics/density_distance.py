@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from reticent.data.query import Query, Records, Rows, Tally
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Replayed, Simulation, simulated
 from reticent.errors import Refusal
 from reticent.outcome import Reply

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.query import PresentValues, Query
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Category, Integer, Person, Real
-from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.outcome import Estimate, NoReply, Reply

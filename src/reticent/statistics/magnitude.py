@@ -34,7 +34,7 @@ from reticent.data.candidates import (
     even,
     numbered,
 )
-from reticent.data.table import Counts
+from reticent.data.query_result import Counts
 from reticent.privacy.numbers import rough
 from reticent.statistics.ranks import Runs, cell_share, runs
 

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells, Segment, cells_of, moved
+from reticent.data.query_result import Counts
 from reticent.data.schema import Category
-from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential

@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
-from reticent.data.compression import bare
-from reticent.data.file_kinds import TEXT, kind_of
+from reticent.data.file_kinds import TEXT, bare, kind_of
 from reticent.data.query import (
     CappedPersons,
     DistinctPersons,

@@ -22,9 +22,10 @@ from reticent.data.expression_text import write
 from reticent.data.joins import lines
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Category, Column, Integer, Key, Real, Schema
 from reticent.data.source import name_of
-from reticent.data.table import EngineFailure, QueryResult, Table
+from reticent.data.table import EngineFailure, Table
 from reticent.entropy import system
 from reticent.errors import QuestionError
 from reticent.learning.handles import Handle

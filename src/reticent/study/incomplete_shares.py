@@ -39,7 +39,7 @@ from reticent.statistics.estimand import odd_cells
 from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, idle, in_short
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
     from reticent.statistics.context import ExpectedAccuracy
     from reticent.statistics.statistic import Ask

@@ -391,7 +391,7 @@ def _name_of(rows: object, ledger: str | Path | None) -> str:
     place = path_of(rows)
     if not place and ledger is None:
         return "study"
-    from reticent.data.compression import stem_of
+    from reticent.data.file_kinds import stem_of
 
     names = (stem_of(place).strip("*"), "" if ledger is None else stem_of(str(ledger)))
     return next((name for name in names if name and on_one_line(name)), "study")

@@ -17,8 +17,9 @@ from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import ReleaseMetadata, columns_to_json, stated
 from reticent.certificate.record import answer_to_json
 from reticent.data.query import Query, keys_of
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Schema
-from reticent.data.table import EngineFailure, QueryResult, Table
+from reticent.data.table import EngineFailure, Table
 from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Line, Receipt

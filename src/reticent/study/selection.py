@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
-from reticent.data.compression import stem_of
+from reticent.data.file_kinds import stem_of
 from reticent.data.joins import inner
 from reticent.outcome import Reply
 from reticent.sql.output import GroupKey

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from reticent.data.compression import bare
-from reticent.data.file_kinds import TEXT, kind_of
+from reticent.data.file_kinds import TEXT, bare, kind_of
 from reticent.data.files import parquet_files
 from reticent.data.format import Limits
 from reticent.data.source import is_there, names_of

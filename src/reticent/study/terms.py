@@ -86,7 +86,7 @@ class StudyTerms:
         if self._ledger is not None:
             return self._ledger
         if self.spec.ledger is None:
-            from reticent.data.compression import stem_of
+            from reticent.data.file_kinds import stem_of
 
             stem = stem_of(self._place).strip("*") or "study"
             raise SpecError(f'Name a ledger, which outlives this process: [study] ledger = "{stem}.ledger".')

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.query import Query
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate

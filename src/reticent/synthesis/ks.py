@@ -27,7 +27,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from reticent.data.query import Query, Tally
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate

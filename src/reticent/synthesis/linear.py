@@ -18,7 +18,7 @@ import numpy as np
 
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Tally
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.privacy import compose

@@ -43,7 +43,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.query import Query
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric

@@ -25,7 +25,7 @@ import numpy as np
 
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Rows, Tally
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar, assert_never, get_args
 
 from reticent.data.query import Query
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import Outcome

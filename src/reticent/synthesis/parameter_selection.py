@@ -41,7 +41,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 import numpy as np
 
 from reticent.data.query import Query
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate

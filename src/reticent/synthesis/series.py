@@ -28,7 +28,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.query import Query
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import Outcome

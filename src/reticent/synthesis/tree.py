@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.query import Query, Tally
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import QuestionError
 from reticent.exact.laplace import discrete_laplace

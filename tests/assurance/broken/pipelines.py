@@ -18,8 +18,9 @@ from reticent.conformance.neighbours import MemoizedTable
 from reticent.conformance.replay import STYLES, QueryRunner, RunComparison, Tape, replay
 from reticent.data import query
 from reticent.data.query import Query
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Column, Person, Schema, category, integer, real
-from reticent.data.table import QueryResult, open_table
+from reticent.data.table import open_table
 from reticent.entropy import Entropy
 from reticent.learning.folds import folds
 from reticent.mechanisms import gate

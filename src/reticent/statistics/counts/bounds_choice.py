@@ -25,7 +25,7 @@ from reticent.statistics.counts.cap_choice import drawn, of_spread, scores, wort
 from reticent.statistics.replies import ALWAYS
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
 
 

@@ -31,7 +31,7 @@ from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.replies import ALWAYS
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
 
 NAME: Final = "cap on rows"

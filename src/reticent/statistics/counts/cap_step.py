@@ -26,7 +26,7 @@ from reticent.statistics.replies import of_any, passing
 from reticent.statistics.shares import idle, percent
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
 
 

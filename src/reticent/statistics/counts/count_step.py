@@ -40,7 +40,7 @@ from reticent.statistics.options import GEOMETRIC, unknown
 from reticent.statistics.replies import ALWAYS
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
 
 BETA: Final = 0.05

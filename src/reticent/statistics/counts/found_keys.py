@@ -25,7 +25,7 @@ from reticent.statistics.context import ExpectedAccuracy, Setting, Step
 from reticent.statistics.counts.key_list_step import chances, numbers_of, unlisted
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
 
 SHARE: Final = Fraction(1, 2)  # of the loss, as in ``keys``

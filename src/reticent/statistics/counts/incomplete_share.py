@@ -42,7 +42,7 @@ from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.statistic import Ask, Dice, Statistic, read_column
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
     from reticent.statistics.context import Step
 

@@ -32,7 +32,7 @@ from reticent.statistics.error_law import ErrorLaw
 from reticent.statistics.replies import Replies
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
 
 BETA: Final = 0.05

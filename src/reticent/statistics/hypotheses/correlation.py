@@ -32,8 +32,8 @@ import numpy as np
 
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Category, Integer
-from reticent.data.table import QueryResult
 from reticent.entropy import Simulation
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric

@@ -25,7 +25,7 @@ from typing import Final
 
 from reticent.data.order_statistics import LARGEST, Needs, Order
 from reticent.data.query import OrderedValues
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate

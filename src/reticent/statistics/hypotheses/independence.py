@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.query import Tally
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import rough

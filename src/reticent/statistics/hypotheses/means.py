@@ -25,8 +25,8 @@ from typing import Final
 import numpy as np
 
 from reticent.data.query import Moments, Per, kept_rows
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Key, grid_by_width
-from reticent.data.table import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric, laplace_radius
 from reticent.outcome import Estimate

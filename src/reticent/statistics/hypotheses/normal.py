@@ -26,8 +26,8 @@ import numpy as np
 
 from reticent.data.order_statistics import RunLength
 from reticent.data.query import OrderedValues, PresentValues, Query, Tally
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Category, Integer, Real
-from reticent.data.table import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate

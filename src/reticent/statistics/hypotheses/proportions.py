@@ -16,8 +16,8 @@ import numpy as np
 
 from reticent.data.expression_tree import key_text
 from reticent.data.query import Tally
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Key
-from reticent.data.table import QueryResult
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
 from reticent.statistics import public_facts

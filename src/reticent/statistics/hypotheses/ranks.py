@@ -24,8 +24,8 @@ from typing import Final
 import numpy as np
 
 from reticent.data.query import Tally
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Category, Integer, Key
-from reticent.data.table import QueryResult
 from reticent.entropy import Simulation
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from reticent.data.query import Moments, Query
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate, Reply

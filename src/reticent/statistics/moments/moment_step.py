@@ -39,7 +39,7 @@ from reticent.statistics.moments.basis import UNIT, Kind, MomentBasis, design
 from reticent.statistics.replies import OFF_MIDDLE, SHAPES, AssumedShape, of_any, passing
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
     from reticent.statistics.moments.fourth_moment import FourthMoment
     from reticent.statistics.moments.many_means import MeanTerms

@@ -27,7 +27,7 @@ from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.replies import RARE, of_any, passing
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
 
 

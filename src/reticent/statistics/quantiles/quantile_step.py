@@ -29,8 +29,8 @@ import numpy as np
 from reticent.data.candidates import Cells
 from reticent.data.design import SampleDesign
 from reticent.data.query import WEIGHT_ONE, PresentValues, Query, Ranks, Weighing, kept_rows
+from reticent.data.query_result import Counts, QueryResult
 from reticent.data.schema import Column, Integer, Real
-from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Exponential

@@ -17,8 +17,8 @@ from typing import Final, Protocol
 import attrs
 
 from reticent.data.query import Records
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Category, Integer
-from reticent.data.table import QueryResult
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate

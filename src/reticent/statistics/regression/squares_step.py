@@ -16,8 +16,8 @@ import numpy as np
 from reticent.data.design import SampleDesign
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import WEIGHT_ONE, Records, Weighing
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Category, Integer, Key
-from reticent.data.table import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.outcome import NO_REPLY, Estimate, Reply

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells, Segment
-from reticent.data.table import Counts
+from reticent.data.query_result import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate

@@ -22,7 +22,7 @@ import numpy as np
 
 from reticent.data.candidates import Cells
 from reticent.data.order_statistics import LARGEST, Order, RunLength
-from reticent.data.table import Counts
+from reticent.data.query_result import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate

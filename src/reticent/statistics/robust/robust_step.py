@@ -25,8 +25,8 @@ from reticent.data.candidates import cells_of
 from reticent.data.format import section
 from reticent.data.order_statistics import INFINITE, LARGEST, Order
 from reticent.data.query import OrderedValues, Per, PresentValues, Ranks, kept_rows
+from reticent.data.query_result import Counts, QueryResult
 from reticent.data.schema import Category, Integer, Real
-from reticent.data.table import Counts, QueryResult
 from reticent.errors import QuestionError
 from reticent.exact.rounding import exp_up
 from reticent.mechanisms.geometric import Geometric

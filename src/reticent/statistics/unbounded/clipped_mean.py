@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells
 from reticent.data.query import POWER_ONE, Moments
+from reticent.data.query_result import Counts, QueryResult
 from reticent.data.schema import FixedPointGrid, Person, Schema
-from reticent.data.table import Counts, QueryResult
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric, laplace_radius

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.candidates import FINE, Cells, Segment, coarser
-from reticent.data.table import Counts
+from reticent.data.query_result import Counts
 from reticent.entropy import Entropy
 from reticent.mechanisms.exponential import Exponential
 from reticent.privacy.numbers import positive

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from reticent.data.table import Counts
+from reticent.data.query_result import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate

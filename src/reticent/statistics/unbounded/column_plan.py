@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias, assert_never
 
 from reticent.data.candidates import Cells
-from reticent.data.table import Counts
+from reticent.data.query_result import Counts
 from reticent.entropy import Entropy
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee

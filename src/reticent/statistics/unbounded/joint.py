@@ -31,7 +31,7 @@ from functools import cached_property
 from typing import Final
 
 from reticent.data.candidates import Cells
-from reticent.data.table import Counts
+from reticent.data.query_result import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.exponential import Exponential

@@ -23,8 +23,8 @@ import numpy as np
 
 from reticent.data.candidates import LEAST, MOST, Cells, cells_of
 from reticent.data.query import Ranks, kept_rows
+from reticent.data.query_result import Counts
 from reticent.data.schema import Category, Integer, Real
-from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.mechanisms import gate

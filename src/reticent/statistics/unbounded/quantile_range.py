@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Final
 
 from reticent.data.candidates import Cells
-from reticent.data.table import Counts
+from reticent.data.query_result import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells, Segment
-from reticent.data.table import Counts
+from reticent.data.query_result import Counts
 from reticent.statistics.ranks import Runs, runs
 
 SLICES: Final = 1 << 10

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from reticent.data.query import Keys, Per, PresentValues, Query, Ranks, kept_rows
-from reticent.data.table import QueryResult
+from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.outcome import NO_REPLY

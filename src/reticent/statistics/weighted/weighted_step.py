@@ -32,7 +32,7 @@ from reticent.statistics.replies import ALWAYS, of_any, passing
 from reticent.statistics.weighted.soft_weights import Form, WeightDesign
 
 if TYPE_CHECKING:
-    from reticent.data.table import QueryResult
+    from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
 
 Shape = Literal["mean", "total"]
