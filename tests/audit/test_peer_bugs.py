@@ -266,12 +266,12 @@ def test_bounds_of_either_sign_are_paid_for(kind: Any, broken: pytest.MonkeyPatc
 def test_spread_is_paid_for_whatever_the_mean(broken: pytest.MonkeyPatch) -> None:
     """The mutant pays for squares as if the exact mean were taken off first, which moves a quarter of the range."""
     assert excess(["variance(x)", "sd(x)"], real(0, 10), triples=80) == set()
-    honest = moment_basis.Design.sensitivity
+    honest = moment_basis.MomentBasis.sensitivity
 
-    def centred(self: moment_basis.Design, rows: int, groups: int) -> Fraction:
+    def centred(self: moment_basis.MomentBasis, rows: int, groups: int) -> Fraction:
         return Fraction(honest(self, rows, groups) * 3 // 4)
 
-    broken.setattr(moment_basis.Design, "sensitivity", centred)
+    broken.setattr(moment_basis.MomentBasis, "sensitivity", centred)
     assert "sensitivity" in excess(["variance(x)"], real(0, 10), triples=80)
 
 

@@ -53,7 +53,7 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2, Linf
-from reticent.statistics import group_vectors, public_facts, ranks
+from reticent.statistics import context, public_facts, ranks
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.statistics.counts import count_step as counts
@@ -412,7 +412,7 @@ def test_a_nan_that_passes_through_is_found(broken: pytest.MonkeyPatch) -> None:
 @pytest.mark.wide
 def test_a_group_count_without_noise_is_found(broken: pytest.MonkeyPatch) -> None:
     def released(self: moments.MomentStep, exact: list[tuple[int, ...]], entropy: Entropy) -> list[tuple[int, ...]]:
-        drawn = group_vectors.noisy(exact, self.mechanism, entropy)
+        drawn = context.noisy(exact, self.mechanism, entropy)
         return [(true[0], *noisy[1:]) for true, noisy in zip(exact, drawn, strict=True)]
 
     broken.setattr(moments.MomentStep, "_released", released)
@@ -495,7 +495,7 @@ def test_weights_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.wide
 def test_an_int8_that_wraps_is_found(broken: pytest.MonkeyPatch) -> None:
-    honest = group_vectors.noisy
+    honest = context.noisy
 
     def noisy(vectors: Any, mechanism: Any, entropy: Entropy) -> Any:
         wrapped = [tuple(np.array(vector).astype(np.int8).tolist()) for vector in vectors]
@@ -507,7 +507,7 @@ def test_an_int8_that_wraps_is_found(broken: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.wide
 def test_a_float_at_the_gate_is_found(broken: pytest.MonkeyPatch) -> None:
-    honest = group_vectors.noisy
+    honest = context.noisy
 
     def noisy(vectors: Any, mechanism: Any, entropy: Entropy) -> Any:
         floats: list[Any] = [tuple(np.array(vector, dtype=np.float64)) for vector in vectors]
@@ -714,7 +714,7 @@ def test_a_printed_release_that_says_more_than_its_certificate_is_found(reread: 
 
 @pytest.mark.wide
 def test_an_exception_for_some_rows_only_is_found(broken: pytest.MonkeyPatch) -> None:
-    honest = group_vectors.noisy
+    honest = context.noisy
 
     def noisy(vectors: Any, mechanism: Any, entropy: Entropy) -> Any:
         1 / sum(sum(vector) for vector in vectors)
@@ -726,7 +726,7 @@ def test_an_exception_for_some_rows_only_is_found(broken: pytest.MonkeyPatch) ->
 
 @pytest.mark.wide
 def test_a_warning_for_some_rows_only_is_found(broken: pytest.MonkeyPatch) -> None:
-    honest = group_vectors.noisy
+    honest = context.noisy
 
     def noisy(vectors: Any, mechanism: Any, entropy: Entropy) -> Any:
         if not vectors[0][0]:
@@ -745,14 +745,14 @@ def test_noise_beside_the_gate_is_found(broken: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.wide
 def test_noise_that_nobody_pays_for_is_found(broken: pytest.MonkeyPatch) -> None:
-    honest = group_vectors.noisy
+    honest = context.noisy
     broken.setattr(counts, "noisy", lambda vectors, m, e: [honest([vector], m, e)[0] for vector in vectors])
     assert "proof" in kinds(["count by g"])
 
 
 @pytest.mark.wide
 def test_a_mechanism_with_more_than_its_share_is_found(broken: pytest.MonkeyPatch) -> None:
-    honest = group_vectors.noisy
+    honest = context.noisy
     broken.setattr(counts, "noisy", lambda vectors, m, e: honest(vectors, Geometric(m.sensitivity, 2 * m.epsilon), e))
     assert kinds(["count"]) == {"proof"}
 

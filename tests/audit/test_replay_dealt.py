@@ -191,13 +191,13 @@ def test_noise_from_the_coins_that_deal_out_is_found(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.wide
 def test_a_number_of_rows_that_is_not_public_in_the_labels_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = coefficients.Design.labels
+    honest = coefficients.RegressionDesign.labels
 
     def labels(self: Any, n: int, count: int, entropy: Any) -> Any:
         return (honest(self, n, count, entropy) + n) % count
 
     assert block_medians.ROUNDS > 1
-    monkeypatch.setattr(coefficients.Design, "labels", labels)
+    monkeypatch.setattr(coefficients.RegressionDesign, "labels", labels)
     found: list[Finding] = list(audited("regress(k ~ x, method=block_medians)", triples=12).findings)
     # every block has another number, and no coefficient moves: names of blocks are no output
     assert found == []
@@ -205,5 +205,5 @@ def test_a_number_of_rows_that_is_not_public_in_the_labels_is_found(monkeypatch:
     def fewer(self: Any, n: int, count: int, entropy: Any) -> Any:
         return honest(self, n, count, entropy) // (1 + n % 2)
 
-    monkeypatch.setattr(coefficients.Design, "labels", fewer)
+    monkeypatch.setattr(coefficients.RegressionDesign, "labels", fewer)
     assert "sensitivity" in kinds("regress(k ~ x, method=block_medians)", triples=12)

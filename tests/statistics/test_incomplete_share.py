@@ -22,9 +22,8 @@ from reticent.outcome import Reply
 from reticent.privacy.cost import Cost
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import shares
-from reticent.statistics.context import Setting
+from reticent.statistics.context import Setting, noisy
 from reticent.statistics.counts.incomplete_share import IncompleteStep, incomplete_step
-from reticent.statistics.group_vectors import noisy
 from reticent.study.allocation import settle, understand
 
 if TYPE_CHECKING:

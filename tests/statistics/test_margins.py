@@ -21,10 +21,9 @@ from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.outcome import Reply
 from reticent.statistics.answer import Answer, Cell, Label
-from reticent.statistics.context import Setting, Step
+from reticent.statistics.context import Setting, Step, margins_of
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.grammar import parse
-from reticent.statistics.group_vectors import margins_of
 from reticent.statistics.prepare import prepare
 from reticent.study.release import answered as told
 from tests.support.stat_fake import Fake, answered

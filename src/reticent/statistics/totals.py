@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from reticent.errors import QuestionError
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
+from reticent.statistics.context import margins_of
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.counts.persons import Persons
-from reticent.statistics.group_vectors import margins_of
 from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.moments.proportion_step import ProportionStep
 from reticent.statistics.weighted.weighted_step import WeightedStep

@@ -29,13 +29,21 @@ from reticent.privacy.numbers import rough, two_digits
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label, ValueCount
-from reticent.statistics.context import ExpectedAccuracy, IntegerNoise, OnIntegers, Setting, values_of
+from reticent.statistics.context import (
+    ExpectedAccuracy,
+    IntegerNoise,
+    Margin,
+    OnIntegers,
+    Setting,
+    noisy,
+    summed,
+    values_of,
+)
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.persons import Persons
 from reticent.statistics.counts.total import Sum
 from reticent.statistics.error_law import ErrorLaw, combined
-from reticent.statistics.group_vectors import Margin, noisy, summed
 from reticent.statistics.options import GEOMETRIC, unknown
 from reticent.statistics.replies import ALWAYS
 

@@ -31,9 +31,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
-from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
+from reticent.statistics.context import ExpectedAccuracy, Setting, guarantee_of, values_of
 from reticent.statistics.estimand import capped, odd_cells, whole_cells
-from reticent.statistics.group_vectors import guarantee_of
 from reticent.statistics.intervals import FEW, NONE, half_width, too_few
 from reticent.statistics.options import GEOMETRIC
 from reticent.statistics.public_facts import title

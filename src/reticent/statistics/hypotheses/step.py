@@ -19,8 +19,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
-from reticent.statistics.group_vectors import guarantee_of, noisy
+from reticent.statistics.context import ExpectedAccuracy, Setting, guarantee_of, noisy, values_of
 from reticent.statistics.hypotheses.null import PValue
 from reticent.statistics.replies import ALWAYS
 

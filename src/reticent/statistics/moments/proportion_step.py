@@ -19,9 +19,17 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label, ValueCount
-from reticent.statistics.context import EQUAL_GROUPS, ExpectedAccuracy, Setting, of_persons
+from reticent.statistics.context import (
+    EQUAL_GROUPS,
+    ExpectedAccuracy,
+    Margin,
+    Setting,
+    guarantee_of,
+    noisy,
+    of_persons,
+    summed,
+)
 from reticent.statistics.error_law import ErrorLaw, SampledVariance
-from reticent.statistics.group_vectors import Margin, guarantee_of, noisy, summed
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, too_few
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.replies import RARE, of_any, passing

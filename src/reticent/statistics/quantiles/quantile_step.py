@@ -43,8 +43,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics import magnitude, public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
-from reticent.statistics.context import EQUAL_GROUPS, ExpectedAccuracy, Setting, of_persons
-from reticent.statistics.group_vectors import noisy
+from reticent.statistics.context import EQUAL_GROUPS, ExpectedAccuracy, Setting, noisy, of_persons
 from reticent.statistics.intervals import (
     FEW,
     NONE,

@@ -23,9 +23,17 @@ from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
-from reticent.statistics.context import ExpectedAccuracy, Setting, ShapeWidths, of_persons
+from reticent.statistics.context import (
+    ExpectedAccuracy,
+    Margin,
+    Setting,
+    ShapeWidths,
+    guarantee_of,
+    noisy,
+    of_persons,
+    summed,
+)
 from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined
-from reticent.statistics.group_vectors import Margin, guarantee_of, noisy, summed
 from reticent.statistics.intervals import FEW, UNSURE, spread, too_few
 from reticent.statistics.quantiles.shapes import WeightShape, of_weights
 from reticent.statistics.replies import ALWAYS, of_any, passing
