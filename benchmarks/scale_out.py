@@ -36,9 +36,9 @@ from reticent.data.order_statistics import (
     fetched,
 )
 from reticent.data.query import OrderedValues, Query, Total
-from reticent.data.query_result import QueryResult, _columns
+from reticent.data.query_result import EngineColumn, QueryResult, _columns
 from reticent.data.schema import Person, Schema, grid_by_size, real
-from reticent.data.table import _Column, open_table
+from reticent.data.table import open_table
 from reticent.statistics.robust.reach import LogGrid, leave, ranks_of, reach
 
 Floats = NDArray[np.float64]
@@ -64,7 +64,7 @@ def columns(n: int) -> dict[str, Callable[[], Floats]]:
 class Counting:
     """The scans of a column, and the sizes of what they brought in."""
 
-    column: _Column
+    column: EngineColumn
     rows: list[int]
     runs: list[int]
 
@@ -99,7 +99,7 @@ def least(repeat: int, work: Callable[[], object]) -> float:
     return min(times)
 
 
-def stored(engine: EngineSession, values: Floats, query: OrderedValues) -> _Column:
+def stored(engine: EngineSession, values: Floats, query: OrderedValues) -> EngineColumn:
     """The column in the engine, as ``Table.run`` stores it."""
     told = query_compiler.statements([query], SCHEMA, {"x": "real"}, KEY, DUCKDB.dialect)
     name = Names(SCHEMA, ("x",))["x"]

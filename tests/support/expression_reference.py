@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from reticent.data.expression import OPERATIONS, Cell, finite, type_of
+from reticent.data import expression
+from reticent.data.expression import Cell, finite, type_of
 from reticent.data.expression_tree import (
     Application,
     ColumnName,
@@ -42,7 +43,7 @@ def evaluate(tree: Tree, row: Mapping[str, Cell]) -> Cell:
             return float(count)
         case Application(operation=name, operands=operands):
             cells = [evaluate(one, row) for one in operands]
-            operation = OPERATIONS[name]
+            operation = expression.OPERATIONS[name]
             return None if operation.strict and None in cells else operation.meaning(cells)
         case _:
             assert_never(tree)
