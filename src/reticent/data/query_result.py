@@ -107,7 +107,20 @@ class ResultReader:
         self._found: dict[str, list[tuple[Any, ...]]] = {}
 
     def read(self, query: Query, text: str, first: int) -> QueryResult:
-        """The result of a query, whose integers begin at ``first``."""
+        """The result of a query.
+
+        Parameters
+        ----------
+        query : Query
+        text : str
+            Statement that answers it.
+        first : int
+            Place of its first integer in a row of the answer.
+
+        Returns
+        -------
+        QueryResult
+        """
         engine, keys = self._engine, keys_of(query)
         groups = 1 if keys is None else len(keys.among)
         match query:

@@ -77,6 +77,26 @@ class Problems:
 
 
 def read_source(study: Tables, folder: Path, where: str = "[study]") -> str:
+    """The path or address of a table, with the folder of the study file before a path that is not whole.
+
+    Parameters
+    ----------
+    study : Tables
+        Section [study], or the section of a further table.
+    folder : Path
+        Folder of the study file.
+    where : str
+        Words for the section.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    SpecError
+        There is none, or it names no file and no table.
+    """
     source = text_at(study, "source", where)
     if not source:
         raise SpecError(f'{where} source = "…" is missing: a file that holds a table, such as visits.csv.')
@@ -163,7 +183,27 @@ def read_columns(tables: Tables) -> Tables:
 
 
 def read_schema(tables: Tables, person: Person, study: Tables, further: Mapping[str, TableSource]) -> Schema:
-    """The declared columns, those of further tables, those that are computed, then the filter of the whole study."""
+    """The declared columns, those of further tables, those that are computed, then the filter of the whole study.
+
+    Parameters
+    ----------
+    tables : Tables
+        Section [columns].
+    person : Person
+    study : Tables
+        Section [study].
+    further : mapping of str to TableSource
+        Further tables by name.
+
+    Returns
+    -------
+    Schema
+
+    Raises
+    ------
+    SpecError
+        What a section says is none of what may be said there.
+    """
     given = {name: table for name, table in tables.items() if isinstance(table, dict) and "from" in table}
     read = {name: read_column(name, table) for name, table in tables.items() if name not in given}
     plain = {name: column for name, column in read.items() if not isinstance(column, Text)}
@@ -236,7 +276,7 @@ def _further(table: object, folder: Path, study: Tables, names: Sequence[str]) -
         raise SpecError('must be a table: source = "…", and how it is reached')
     check_keys(table, "table", "")
     form = {key: study[key] for key in ("delimiter", "encoding", "decimal", "thousands", "na") if key in study} | table
-    public, key = read_flag(table, "public", ""), table.get("key", [])
+    public, key = _flag(table, "public", ""), table.get("key", [])
     if not isinstance(key, str | list | dict):
         raise SpecError('key names columns: key = "ward", ["ward", "day"], or { ward = "code" }')
     most, most_keys, owners = (
@@ -320,8 +360,8 @@ def _numeric(table: Tables, where: str, kind: str) -> Real | Integer:
     auto = chosen_bounds(*named, whole=kind == "integer")
     told = {} if auto is not None else table
     low, high = (None if told.get(key) is None else read(told[key], key) for key in ("low", "high"))
-    why, constant = text_at(table, "why", where) or "", read_flag(table, "constant", where)
-    missing, complete = missing_as(table.get("missing", "drop")), read_flag(table, "complete", where)
+    why, constant = text_at(table, "why", where) or "", _flag(table, "constant", where)
+    missing, complete = missing_as(table.get("missing", "drop")), _flag(table, "complete", where)
     unit, label = (text_at(table, key, where) or "" for key in ("unit", "label"))
     if kind == "real":
         resolution = None if table.get("resolution") is None else read(table["resolution"], "resolution")
@@ -344,10 +384,8 @@ def _category(table: Tables, where: str) -> Category:
         )
     if not all(isinstance(key, str | int) for key in among):
         raise SpecError(f"{where} among must list text, integers, or true and false")
-    why, constant = text_at(table, "why", where) or "", read_flag(table, "constant", where)
-    return Category(
-        tuple(among), why, constant, read_flag(table, "complete", where), text_at(table, "label", where) or ""
-    )
+    why, constant = text_at(table, "why", where) or "", _flag(table, "constant", where)
+    return Category(tuple(among), why, constant, _flag(table, "complete", where), text_at(table, "label", where) or "")
 
 
 def read_numbers(table: Tables, where: str) -> Numbers:
@@ -365,7 +403,7 @@ def section_of(tables: Tables, name: str) -> Tables:
     return found
 
 
-def read_flag(table: Tables, key: str, where: str) -> bool:
+def _flag(table: Tables, key: str, where: str) -> bool:
     found = table.get(key, False)
     if not isinstance(found, bool):
         raise SpecError(f"{where} {key} must be true or false, got {shown_cell(found)}")

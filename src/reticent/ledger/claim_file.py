@@ -149,7 +149,21 @@ def is_here(source: Source) -> FileIdentity | None:
 
 
 def is_still(found: Claim, place: Path, now: FileIdentity) -> bool:
-    """Tell if a claim by inode is about the present file and not about an earlier one of the same number."""
+    """Tell if a claim by inode is about the present file and not about an earlier one of the same number.
+
+    Parameters
+    ----------
+    found : Claim
+        The claim as it was read.
+    place : Path
+        File of the claim.
+    now : FileIdentity
+        Identity of the present file.
+
+    Returns
+    -------
+    bool
+    """
     if found.file is None:
         return False
     if (found.file.size, found.file.modified) == (now.size, now.modified):

@@ -1,4 +1,4 @@
-"""What a session agrees to before it is charged: its price, its mechanism and the columns it may ask of."""
+"""Terms of sessions, agreed before a charge: the price, the mechanism and the columns that may be asked for."""
 
 from __future__ import annotations
 

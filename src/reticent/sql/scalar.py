@@ -447,7 +447,25 @@ _READINGS: Final[Mapping[str, Callable[[Any, RowView], Tree]]] = {
 
 
 def nth_column(node: Any, clause: str, columns: int) -> int:
-    """The place, from 0, of a column of the SELECT that a clause names by its number."""
+    """The place, from 0, of a column of the SELECT that a clause names by its number.
+
+    Parameters
+    ----------
+    node : node of SQLGlot
+    clause : str
+        Name of the clause, such as "ORDER BY".
+    columns : int
+        Number of columns of the SELECT.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    QuestionError
+        There is no column of this number.
+    """
     place = number_of(node)
     if place.denominator != 1 or not 1 <= place <= columns:
         raise refusal(f"{clause} {node.this}: the SELECT has {columns} columns.")

@@ -163,7 +163,20 @@ def _without_options(text: str) -> tuple[str, dict[str, str]]:
 
 
 def only_part(node: Any, name: str, *others: str) -> Any:
-    """One part of a node that has no other, but for those named."""
+    """One part of a node that has no other, but for those named.
+
+    Parameters
+    ----------
+    node : node of SQLGlot
+    name : str
+        The part.
+    *others : str
+        Parts that may stand beside it.
+
+    Returns
+    -------
+    node of SQLGlot, or None
+    """
     parts(node, name, *others)
     return node.args.get(name)
 
