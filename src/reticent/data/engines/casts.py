@@ -17,6 +17,8 @@ import ibis
 
 from reticent.calendar import Calendar
 from reticent.data.columns import Storage
+from reticent.data.engines.numbers import clamp as clamp
+from reticent.data.engines.numbers import double as double
 from reticent.data.expression_tree import key_text as key_text
 from reticent.data.format import PLAIN, Format
 from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Real, Text
@@ -214,26 +216,3 @@ def with_stand_in(x: Expr, column: Column) -> Expr:
     if isinstance(column, Category):
         return x.fill_null(key_text(column.stand_in))
     return x.fill_null(double(float(column.stand_in)))
-
-
-def double(value: float) -> Expr:
-    """A double literal, written as text so that no engine reads it as a rounded decimal."""
-    return ibis.literal(repr(float(value)), "string").cast("float64")
-
-
-def clamp(x: Expr, low: float, high: float) -> Expr:
-    """``x`` moved into [low, high]; null stays null. Only comparisons, so infinities are safe.
-
-    Parameters
-    ----------
-    x : Expr
-        Double.
-    low, high : float
-        Ends of the range.
-
-    Returns
-    -------
-    Expr
-        Double in [low, high], or null.
-    """
-    return ibis.cases((x < double(low), double(low)), (x > double(high), double(high)), else_=x)

@@ -14,7 +14,7 @@ import ibis
 
 from reticent.calendar import FIRST, LAST, Calendar, seconds
 from reticent.data.columns import Storage
-from reticent.data.engines.casts import clamp, double
+from reticent.data.engines.numbers import clamp, double
 from reticent.data.format import Format
 from reticent.errors import PublicParameterError
 
