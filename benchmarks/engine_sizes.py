@@ -11,7 +11,6 @@ engine: of the PostgreSQL server with its workers, and of the Java that runs Spa
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import engines
+from engine_peers import cpu_of
 
 from reticent.data.query import DistinctPersons, Keys, Moments, Query, Rows, Total
 from reticent.data.schema import grid_by_size, grid_by_width
@@ -28,7 +28,6 @@ from reticent.data.table import open_table
 CAP: Final = 25
 KEYS: Final = 1_000
 RAW: Final = "SELECT k, count(*), count(DISTINCT person), sum(x), avg(x) FROM {} GROUP BY k"
-TICKS: Final = os.sysconf("SC_CLK_TCK")
 AMONG: Final = Keys("k", tuple(range(KEYS)), CAP)
 ASKED: Final[list[Query]] = [
     Rows(AMONG),
@@ -37,16 +36,6 @@ ASKED: Final[list[Query]] = [
     Moments("x", grid_by_width(engines.LOW, engines.HIGH), 2, AMONG),
 ]
 Work = Callable[[], object]
-
-
-def cpu_of(process: int) -> float:
-    """CPU seconds of a process, of those that ended below it, and of its children that run."""
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    except (FileNotFoundError, ProcessLookupError):  # it ended just now: the process above it has its time
-        return 0.0
-    return sum(map(int, fields[11:15])) / TICKS + sum(cpu_of(int(child)) for child in children)
 
 
 def taken(work: Work, process: int | None) -> tuple[float, float]:
