@@ -286,7 +286,16 @@ def test_rehearse_says_that_the_rows_are_made_up(study: Path) -> None:
 def test_release_prints_answers_and_writes_four_files(study: Path) -> None:
     done = run("release", str(study), "--release", "table 4")
     assert done.code == 0, done.err
-    for piece in ("count", "mean(age)", "town a", "95 % interval", "± noise", "± sampling", "guarantee", "1 in 10"):
+    for piece in (
+        "count",
+        "mean(age)",
+        "town a",
+        "95 % interval",
+        "half-widths:",
+        "noise",
+        "guarantee",
+        "1 in 10",
+    ):
         assert piece in done.out
     assert "(ε 2, δ 1e-8) of (ε 3, δ 1e-8) is left" in done.said
     assert "reserve … read … draw … commit r-0001" in " ".join(done.err.split())

@@ -142,8 +142,8 @@ def test_answers_come_out_as_dates(release: Release, tmp_path: Path) -> None:
     again = rt.read_release(tmp_path / "out.json")
     assert again["median(admitted)"] == median
     frame = release.frame().to_pylist()  # type: ignore[attr-defined]  # a pyarrow table
-    assert [row["date"] for row in frame if row["answer"] == "median(admitted)"] == [str(median.date)]
-    assert all(row["date"] is None for row in frame if row["answer"].startswith(("iqr", "hist", "mean(cost)")))
+    assert [row["date"] for row in frame if row["name"] == "median(admitted)"] == [str(median.date)]
+    assert all(row["date"] is None for row in frame if row["name"].startswith(("iqr", "hist", "mean(cost)")))
 
 
 def test_certificates_record_kind_and_bounds(release: Release) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.data.schema import Real
+from reticent.data.schema import Column, Real
+from reticent.statistics.replies import HEAPED
 from reticent.study.plan import BESIDE
 from reticent.study.study import Study
 from tests.service.test_plans_of_real_tables import TABLES, opened, widths
@@ -47,7 +48,7 @@ def test_a_plan_says_beside_its_heading_what_nobody_told_it() -> None:
     """Ten thousand people stood in a footnote alone, and the curator had three hundred."""
     study = visits()
     said = (
-        "supposed: 10,000 people, 3 rows each, half-way from one to the most, every row passes the filter. Say "
+        "supposed: 10,000 people, 3 rows each, half-way from one to 5, every row passes the filter. Say "
         "people=…, rows=… and passing=… for yours."
     )
     plan = study.where("y > 50").plan(["mean(y)"], epsilon=1)
@@ -63,7 +64,7 @@ def test_a_plan_says_beside_its_heading_what_nobody_told_it() -> None:
 
 def test_the_command_line_says_it_with_the_options_that_change_it(tmp_path: Path) -> None:
     study = clinic(tmp_path)
-    said = "supposed: 10,000 people, 2 rows each, half-way from one to the most. Say --people NUMBER and --rows NUMBER"
+    said = "supposed: 10,000 people, 2 rows each, half-way from one to 3. Say --people NUMBER and --rows NUMBER"
     assert said in run("plan", str(study), "--release", "tail").said.partition("statistic")[0]
     told = run("plan", str(study), "--release", "table 4", "--people", "300", "--rows", "1").said
     assert "for 300 people, 1 row each." in told.partition("statistic")[0]
@@ -131,6 +132,60 @@ def test_the_first_width_is_that_of_the_typical_shape() -> None:
         assert line.expected.headline == others[line.expected.typical]
         assert replace(line.expected, typical="").headline == (line.expected.noise, line.expected.sampling)
     assert "if it is 10, ± 0.04 sd is ± 0.4" in plan.footnote()
+    few = visits(500).plan(["median(y)", "median(x)", "iqr(x)"], epsilon=30, rows=1, override="a test")
+    assert [line.expected.typical for line in few.lines[:3]] == ["rounded and off the middle", "", ""]
+    for line in few.lines[:3]:  # the range holds heaped values all the same
+        tied = {shape: noise for shape, noise, _ in line.expected.others}[HEAPED]
+        assert (tied or 0.0) > 3 * (line.expected.headline[0] or 0.0)
+
+
+EVERY = (
+    "proportion(g, value=a)",
+    "log_mean(y)",
+    "geometric_mean(y)",
+    "mean(y)",
+    "median(y)",
+    "test(y ~ g)",
+    "test(y ~ g, kind=ranks)",
+    "test(g ~ h, kind=proportions, value=a)",
+    "test(g ~ h)",
+    "test(x ~ y)",
+    "regress(x ~ y)",
+)
+
+
+@pytest.mark.parametrize("question", EVERY)
+def test_every_line_with_a_range_begins_with_a_typical_shape(question: str) -> None:
+    """Ranks, proportions, independence and logarithms had begun with equal groups and shares of one half."""
+    columns: dict[str, Column] = {
+        "y": rt.real(1, 100),
+        "x": rt.real(-5, 5),
+        "g": rt.category(["a", "b"]),
+        "h": rt.category(["p", "q"]),
+    }
+    rows = {"y": np.ones(9), "x": np.zeros(9), "g": ["a"] * 9, "h": ["p"] * 9}
+    study = rt.study(rows, adjacency="add_remove", columns=columns, budget=9)
+    line = study.plan([question], epsilon=2, people=20_000).lines[0].expected
+    others = {shape: (noise, sampling) for shape, noise, sampling in line.others}
+    assert line.headline == others[line.typical]
+    assert line.headline != (line.noise, line.sampling)
+    few = study.plan([question], epsilon=2, people=20).lines[0].expected  # one group of a quarter would be left out
+    assert few.headline in {(few.noise, few.sampling), *((noise, sampling) for _, noise, sampling in few.others)}
+
+
+def test_a_reply_by_made_up_tables_says_how_many_of_them_reply() -> None:
+    """P(reply) of .917 was printed where five of five made-up tables replied, and so did every release."""
+    study = rt.study(
+        {"y": [0.0], "x": [0.0], "w": [0.0], "v": [0.0]},
+        adjacency="add_remove",
+        columns={"y": rt.real(-10, 10), "x": rt.real(-10, 10), "w": rt.real(), "v": rt.real()},
+        budget=9,
+    )
+    bounded, free = study.plan(["regress(y ~ x)", "regress(w ~ v)"], epsilon=8, people=5_000).lines[:2]
+    assert "all 5 made-up tables reply where P(reply) is .917" in bounded.expected.note
+    assert "all 3 made-up tables reply where P(reply) is .875" in free.expected.note
+    printed = study.plan(["regress(y ~ x)"], epsilon=8, people=5_000).rows()[0][4]
+    assert printed.startswith(".917 (")  # of the typical shape, with the range
 
 
 def test_a_wanted_width_is_the_first_that_the_plan_prints() -> None:
@@ -140,6 +195,40 @@ def test_a_wanted_width_is_the_first_that_the_plan_prints() -> None:
         found = plan.lines[0].expected.headline[0]
         assert found is not None
         assert 1.8 <= found <= 2.0
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "quantiles(x, 0.1 0.5 0.9, method=joint)"])
+def test_few_values_of_real_columns_are_planned_as_values_apart(question: str) -> None:
+    """They are rounded, as most columns are, but seldom to one of few values: the plan had been ten times too wide."""
+    from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+
+    reached, before = [], []
+    for load, names in (
+        (load_wine, ("alcohol", "flavanoids", "hue")),
+        (load_diabetes, ("bmi", "s2", "s5")),
+        (load_breast_cancer, ("mean radius", "mean texture", "mean symmetry", "texture error", "worst area")),
+    ):
+        for name in names:
+            rows = load(as_frame=True).frame[name].to_numpy()
+            study = rt.study(
+                {"x": rows},
+                adjacency="add_remove",
+                columns={"x": rt.real(complete=True)},
+                budget="100",
+                override="a test",
+            )
+            line = study.plan([question], epsilon=6, people=len(rows)).lines[0].expected
+            if line.headline[0] is None:
+                continue
+            found = [one.noise for _ in range(3) for one in widths(study.release([question], epsilon=6).answers[0])]
+            noise = fmean(found) / rows.std()
+            heaped = {shape: width for shape, width, _ in line.others}[HEAPED]
+            reached.append(noise / line.headline[0])
+            before.append(noise / (heaped or 1.0))
+    assert len(reached) >= 8
+    assert 0.6 <= median(reached) <= 1.7, reached
+    assert median(before) < 0.35, before
 
 
 @pytest.mark.wide

@@ -195,7 +195,8 @@ def test_a_plan_of_a_test_tells_the_effect_that_is_seen_over_its_shapes() -> Non
         (line, *_) = study.plan([question], epsilon=1).lines
         first, *further = [effect for _, effect in line.expected.figures]
         assert len(further) == len(line.expected.others)
-        printed = next((effect for name, effect in line.expected.figures if name.endswith("off the middle")), first)
+        typical = f", {line.expected.typical}"
+        printed = next(effect for name, effect in line.expected.figures if name.endswith(typical))
         assert f"{printed:.2g} ({min(first, *further):.2g}–{max(first, *further):.2g}) is seen" in line.expected.note
     none = seeing(0.1, 0.1, 0.5, "V", "even margins", others=[("narrow", 0.3, 0.1)], most=1.0)
     assert "a V of 0.5 (0.5 and more) is seen" in none.note  # the other shape would need more than there is

@@ -154,7 +154,7 @@ def test_persons_with_one_row_and_with_all_of_them_are_shapes() -> None:
     assert set(shapes) == {"10.5 rows each", "one row each", "20 rows each"}
     assert shapes["one row each"] < 0.5 < shapes["20 rows each"]
     printed = str(of.plan(["mean(y)"], epsilon="0.2", people=1_000))
-    assert "P(reply): 10.5 rows each" in " ".join(printed.split())
+    assert "with 10.5 rows each" in printed
 
 
 def test_typical_rows_are_declared_in_python_as_in_a_study_file() -> None:

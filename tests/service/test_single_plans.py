@@ -143,7 +143,7 @@ def test_a_plan_of_a_line_has_a_row_for_each_coefficient_that_the_fit_tells() ->
     line = study.model_plan(LinearRegression(epsilon=4, fit_intercept=False), ["x"], "y", people=PEOPLE).lines[0]
     assert [one.name for one in line.expected.numbers] == ["x"]
     summary = LinearRegression(epsilon=4).fit(*study.xy(["x", "g"], "y")).summary().splitlines()
-    assert summary[0].split() == ["coefficient", "95", "%", "interval", "±", "noise"]
+    assert summary[0].split() == ["coefficient", "95", "%", "interval", "half-width:", "noise"]
     assert [row.split()[0] for row in summary[1:6]] == ["intercept", "x", "g=a", "g=b", "g=c"]
     assert not any("e+" in row for row in summary)
 

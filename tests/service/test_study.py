@@ -342,7 +342,7 @@ def test_a_release_travels_as_arrow_files_and_pickle(folder: Path) -> None:
     release = study.release([rt.count(), rt.histogram("visits", edges=[0, 5, 20]), "count by site"], epsilon=1)
     frame = pl.DataFrame(release)
     assert frame.shape[0] == 5
-    assert {"answer", "outcome", "value", "low", "high", "noise", "sampling"} <= set(frame.columns)
+    assert {"name", "outcome", "value", "low", "high", "noise", "sampling"} <= set(frame.columns)
     paths = release.save(folder / "table")
     assert sorted(path.suffix for path in paths) == [".csv", ".html", ".json", ".svg"]
     assert rt.read_certificate(folder / "table.json").digest == release.certificate.digest

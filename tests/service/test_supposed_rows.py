@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import reticent as rt
 from reticent.errors import PublicParameterError
 from reticent.learning import LinearRegression, LogisticRegression
+from reticent.statistics.replies import of_part, shown
 
 QUESTIONS = ["mean(y)", "sd(x)", "mean(x) by g"]
 
@@ -120,7 +122,7 @@ def test_every_line_supposes_the_same_rows(question: str, adjacency: Any) -> Non
         assert one.expected.figures == other.expected.figures
     widths = [plan.lines[0].expected for plan in (told, most)]
     assert (widths[0] == widths[1]) == (question in OF_PERSONS)
-    assert "3 rows each, half-way from one to the most" in plain.supposition()
+    assert "3 rows each, half-way from one to 5" in plain.supposition()
     assert told.supposition().startswith("for 4,000 people, 3 rows each")
     assert "rows=…" not in told.supposition()
     assert plain.to_json()["rows_each_assumed"] is True
@@ -183,3 +185,86 @@ def test_a_share_is_bought_only_where_the_declared_people_would_get_a_reply(
         assert all(chance > 0.5 for line in shares for _, chance in line.expected.replies)
         bought[people] = len(shares)
     assert bought == {60: 0, 5_000: 1}
+
+
+# --- replies that hang on rows which nobody told --------------------------------------------------------------------
+
+
+def persons(at_most: Any, typical: int | None = None, people: int | None = 1_000) -> rt.Study:
+    """A study of persons with two rows each, of which a plan knows what is declared."""
+    who = np.repeat(np.arange(1_000), 2)
+    rows = {"who": who, "x": np.random.default_rng(2).normal(50, 10, len(who))}
+    each = {**at_most, **({} if typical is None else {"typical": typical})}
+    return rt.study(
+        rows,
+        adjacency="add_remove",
+        columns={"x": rt.real(complete=True)},
+        budget=10,
+        person="who",
+        rows_each=each,
+        people=people,
+    )
+
+
+@pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "location(x)", "quantiles(x, 0.2 0.5 0.8, method=joint)"])
+def test_a_reply_that_hangs_on_supposed_rows_has_a_line_for_each_number_of_them(question: str) -> None:
+    """A reply of .95 had been planned with 4.5 rows each, which stood in a note below, and there was none."""
+    epsilon = {"median(x)": "0.7", "iqr(x)": "0.7", "location(x)": "1.5"}.get(question, 1)
+    plan = persons({"at_most": 25}).plan([question], epsilon=epsilon)
+    found = plan.lines[0].expected
+    assert found.apart == ("one row each", "13 rows each", "25 rows each")
+    least, usual, greatest = (max(of_part(found.replies, name)) for name in found.apart)
+    assert least < 0.05 < usual < greatest
+    asked, *apart = plan.rows()[:4]
+    assert [row[0].strip() for row in apart] == [f"with {name}" for name in found.apart]
+    assert asked[4] == f"{shown(min(chance for _, chance in found.replies))} to {shown(greatest)}"
+    assert apart[0][2:4] == ("no reply", "–")
+    assert shown(least) in apart[0][4]
+    assert shown(greatest) in apart[2][4]
+    assert "P(reply)" not in asked[5]
+    lines = repr(plan).splitlines()
+    assert any(line.startswith("  with one row each ") and line.endswith(apart[0][4]) for line in lines)
+    told = persons({"at_most": 25}, 13).plan([question], epsilon=epsilon).lines[0].expected
+    assert told.apart == ()
+    assert max(chance for _, chance in told.replies) == usual
+
+
+def test_a_reply_that_is_sure_of_one_row_each_has_one_line() -> None:
+    plan = persons({"at_most": 3}).plan(["median(x)"], epsilon=9)
+    assert plan.lines[0].expected.apart == ()
+    assert not any(row[0].startswith("  with") for row in plan.rows())
+
+
+def test_a_reply_that_hangs_on_the_cap_that_is_chosen_has_a_line_for_caps() -> None:
+    of = persons({"at_most": "auto", "ceiling": 25})
+    plan = of.plan(["median(x)"], epsilon=1)
+    found = plan.lines[0].expected
+    assert found.apart == ("a cap of 1", "a cap of 8", "a cap of 25")
+    chances = [max(of_part(found.replies, name)) for name in found.apart]
+    assert chances[0] > 0.99
+    assert chances[-1] < 0.1
+    assert plan.unlikely == ()
+    assert "4.5 rows each, half-way from one to 8" in plan.supposition()
+    assert of.plan(["median(x)"], epsilon=1, rows=2).lines[0].expected.apart == ()
+
+
+@pytest.mark.parametrize("at_most", [{"at_most": 25}, {"at_most": "auto", "ceiling": 25}])
+@pytest.mark.parametrize("people", [1_000, None])
+def test_a_release_whose_reply_hangs_on_supposed_rows_is_warned_of_before_the_charge(
+    at_most: Any, people: int | None
+) -> None:
+    said = r"hangs on rows of a person that nobody told\. With [\d,]+ people: P\(reply\) of median\(x\) is .*typical = "
+    epsilon = "1.2" if people else "0.12"
+    with pytest.warns(UserWarning, match=said):
+        persons(at_most, people=people).release(["median(x)", "count"], epsilon=epsilon)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        persons({"at_most": 2}, 2).release(["median(x)"], epsilon=2)
+        persons({"at_most": 3}).release(["median(x)"], epsilon=9)
+
+
+def test_rows_that_are_declared_refuse_what_was_warned_of() -> None:
+    of = persons({"at_most": 25}, 2)
+    with pytest.raises(rt.QuestionError, match=r"of 2 and at most 25 rows each: median\(x\).* a smaller cap"):
+        of.release(["median(x)"], epsilon="1.2")
+    assert of.ledger.spent() == rt.PureDP(Fraction(0))

@@ -63,7 +63,7 @@ def test_tables_for_programs_leave_the_ends_empty(made: Release) -> None:
     frame: Any = made.frame()
     for row in frame.to_pylist():
         assert row["value"] is not None
-        assert all((row[name] is None) == (row["answer"] in BARE) for name in NUMBERS)
+        assert all((row[name] is None) == (row["name"] in BARE) for name in NUMBERS)
     for row in csv.DictReader(io.StringIO(sheet(made.certificate), newline="")):
         kept = row["level (group)"] if "interval=no" in row["name"] else None
         assert float(row["value"])
@@ -75,11 +75,11 @@ def test_a_workbook_leaves_them_empty_too(made: Release) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     heads, *found = openpyxl.load_workbook(io.BytesIO(workbook(made.certificate)))["Answers"].values
     rows = [dict(zip(heads, row, strict=True)) for row in found]
-    assert {row["answer"] for row in rows} == {*BARE[:2], "median(x)"}
+    assert {row["name"] for row in rows} == {*BARE[:2], "median(x)"}
     for row in rows:
         assert row["value"] is not None
-        assert all((row[name] is None) == (row["answer"] in BARE) for name in NUMBERS)
-        assert (" to " in row["printed"]) == (row["answer"] not in BARE)
+        assert all((row[name] is None) == (row["name"] in BARE) for name in NUMBERS)
+        assert (" to " in row["printed"]) == (row["name"] not in BARE)
 
 
 def test_the_certificate_keeps_its_form(made: Release) -> None:

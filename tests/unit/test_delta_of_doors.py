@@ -104,6 +104,26 @@ def test_a_delta_that_nothing_spends_is_left_and_said_to_be(tmp_path: Path) -> N
         assert LEFT in " ".join(repr(released).split())
 
 
+@pytest.mark.parametrize("adjacency", ["substitute", "add_remove"])
+def test_only_a_delta_that_is_spent_is_compared_with_the_number_of_people(adjacency: Any, tmp_path: Path) -> None:
+    """One that nothing spends exposes nobody: it is named and left, as in every other study."""
+    people: dict[str, Any] = {"people": 400} if adjacency == "add_remove" else {}
+    study = rt.study(ROWS, adjacency=adjacency, columns=COLUMNS, budget=9, delta="1e-5", rows_each=1, **people)
+    left = LEFT.replace("1e-6", "0.001")
+    assert study.plan("mean(x)", epsilon=1, delta="0.001", people=400).noted == (left,)
+    assert left in study.release("mean(x)", epsilon=1, delta="0.001").caveats
+    for asked, delta in (("median(x, method=M)", "0.001"), ("median(x, method=M, delta=0.001)", None)):
+        with pytest.raises(Refusal, match="exposed outright"):
+            study.plan(asked, epsilon=8, people=400, delta=delta)
+        with pytest.raises(Refusal, match="exposed outright"):
+            study.release(asked, epsilon=8, delta=delta)
+    (tmp_path / "t.csv").write_text("x\n" + "1\n2\n" * 200, "utf-8")
+    place = tmp_path / "t.toml"
+    public = FILE.replace("[budget]", "people = 400\n[budget]").replace("add_remove", adjacency)
+    place.write_text(public + '[[release]]\nname = "a"\nask = ["mean(x)"]\nepsilon = "1"\ndelta = "0.001"\n', "utf-8")
+    assert left in " ".join(run("plan", str(place), "--release", "a").said.split())
+
+
 def test_a_delta_of_a_question_that_nothing_spends_is_said_to_be_left() -> None:
     asked = "regress(y ~ x, delta=1e-6)"
     assert LEFT in _study().plan(asked, epsilon=1).noted

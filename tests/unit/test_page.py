@@ -278,7 +278,7 @@ def test_a_page_of_a_model_or_a_session_shows_what_was_let_out() -> None:
     model = Tags(text_of(Certificate.of(model_document()))).said
     assert "What was let out A fit of LogisticRegression to mdvis and disea, target physlm." in model
     assert "coef [[0.25, −1.5]]" in model  # of which not every number is an estimate
-    assert "intercept 0.125 (95 % 0.100 to 0.150, noise ±0.010)" in model
+    assert "intercept 0.125 (95 % 0.100 to 0.150, noise ± 0.010)" in model
     assert "mdvis 0.25 " in model  # without an interval
     assert "Public parameters: C 0.5, classes [0, 1], epsilon 1" in model
     session = Tags(text_of(Certificate.of(session_document()))).said

@@ -25,6 +25,7 @@ from reticent.cli import layout
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.statistics.answer import NO_ENDS, Answer, Cell
 from reticent.statistics.comparison import title
+from reticent.study.release_files import table
 from tests.unit.test_certificate_example import document
 
 DAY = 86_400
@@ -162,7 +163,7 @@ def test_a_workbook_prints_the_same_numbers(answers: list[Answer]) -> None:
         page_of = book["Answers" if not answer.cells[0].label else answer.name]
         heads, *rows = page_of.values
         found = [dict(zip(heads, row, strict=True)) for row in rows]
-        of = found if answer.cells[0].label else [row for row in found if row["answer"] == answer.name]
+        of = found if answer.cells[0].label else [row for row in found if row["name"] == answer.name]
         for row, cell in zip(of, answer.shown, strict=True):
             value, interval, *_ = layout.numbers(cell, bare=answer.bare)
             whole = value if interval in ("", "–") else f"{value} (95 % {interval})"
@@ -210,3 +211,43 @@ def test_a_table_by_two_columns_stands_once_on_a_page() -> None:
         assert (shown.count('<table class="numbers">'), shown.count('<table class="cross">')) == (2, 1)
         assert "ward down, sex across" in shown  # the longer side goes down
         assert ">101</td>" not in shown
+
+
+def test_frame_csv_and_workbook_have_one_head_for_the_answer_and_keep_every_label() -> None:
+    """``frame()`` said "answer" where the CSV says "name", and lost labels that are called as a column is."""
+    quantiles = Answer(
+        "quantiles(x, 0.25 0.75)",
+        tuple(Cell((("level", level),), Reply(Estimate(4.0, 3.0, 5.0, 1.0, 0.0))) for level in ("0.25", "0.75")),
+    )
+    keys = Answer(
+        "count by name",
+        tuple(Cell((("name", key),), Reply(Estimate(4.0, 3.0, 5.0, 1.0, 0.0))) for key in ("a", "b")),
+    )
+    whole = Answer("count", (Cell((), Reply(Estimate(9.0, 8.0, 10.0, 1.0, 0.0))),))
+    answers = [quantiles, keys, whole]
+    rows = [*csv.DictReader(io.StringIO(sheet(certificate(answers))))]
+    frame = table(answers).to_pylist()
+    for row, told in zip(frame, rows, strict=True):
+        assert row["name"] == told["name"]
+        for label in ("level (group)", "name (group)"):
+            assert (row[label] or "") == told[label]
+        assert row["level"] == 0.95
+    assert "answer" not in frame[0]
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.load_workbook(io.BytesIO(workbook(certificate(answers))))
+    assert next(book["Answers"].values)[0] == "name"
+
+
+def test_parts_of_an_interval_are_called_half_widths_where_they_stand_beside_it() -> None:
+    """± beside an interval that reaches further on one side was added up to ends that nobody released."""
+    lean = Answer("median(x)", (Cell((), Reply(Estimate(9.0, 8.9, 12.0, 1.3, 1.2))),))
+    of = certificate([lean])
+    printed = listing(of)
+    over, heads, *_ = printed.splitlines()
+    assert (over.split(), heads.split()[-2:]) == (["half-widths:"], ["noise", "sampling"])
+    assert len(over) == len(heads)
+    assert ">noise, half-width<" in page(of)
+    over, heads, *_ = layout.answers([lean]).lines(80, styled=False)
+    assert (over.split(), heads.split()[-2:]) == (["half-widths:"], ["noise", "sampling"])
+    assert "±" not in "".join(printed.splitlines()[:3])
+    assert "±" not in "".join(layout.numbers(lean.cells[0]))

@@ -154,7 +154,7 @@ def _estimates(names: list[str], values: list[Any]) -> Iterator[tuple[str, str]]
         elif all(isinstance(value.get(part), float) for part in NUMBERS):
             estimate = Estimate(*(value[part] for part in NUMBERS))
             text = rounded(estimate)
-            yield name, f"{text.value} ({100 * estimate.level:g} % {text.low} to {text.high}, noise ±{text.noise})"
+            yield name, f"{text.value} ({100 * estimate.level:g} % {text.low} to {text.high}, noise ± {text.noise})"
         else:
             yield name, number(value["value"])
 

@@ -110,8 +110,9 @@ TEXTS: Final = {
         """,
     "interval": """
         The interval beside an answer covers, in 95 of 100 cases, the value in the population the people were drawn
-        from. For counts and sums it covers the value of this table. It accounts for both parts shown beside it:
-        ± noise is what privacy added, ± sampling is what any survey of this size would have.
+        from. For counts and sums it covers the value of this table. It accounts for both parts shown beside it, as
+        half-widths: noise is what privacy added, sampling is what any survey of this size would have. An interval may
+        reach further on one side of its answer: at a bound, or where values are skewed. Its ends are what to print.
 
         What it does not cover is said as a note: values moved to a bound, rows left out by a cap.
         """,

@@ -9,7 +9,7 @@ from reticent.cli.output import clean
 from reticent.cli.table import TextTable
 from reticent.data.format import plain
 from reticent.outcome import NoReply, Reply, decimals, number
-from reticent.statistics.answer import label_words, printed
+from reticent.statistics.answer import HALVES, label_words, printed
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer, Cell
@@ -86,7 +86,7 @@ def answers(
         One row for each number, and a head row for each answer of several.
     """
     listed = list(found)
-    heads = ["statistic", "answer", f"{_level(listed)} interval", "± noise", "± sampling"]
+    heads = ["statistic", "answer", f"{_level(listed)} interval", "noise", "sampling"]
     rows: list[list[str]] = []
     for answer in listed:
         known = None if truth is None else truth[answer.name]
@@ -99,7 +99,8 @@ def answers(
             rows.append(row if known is None else [*row, _true(known[place], cell)])
     if truth is not None:
         heads.append("truth")
-    return columns(heads, rows, right=range(1, 6), wrap=[0])
+    over = (HALVES if head == "noise" else "" for head in heads)
+    return columns([*map("\n".join, zip(over, heads, strict=True))], rows, right=range(1, 6), wrap=[0])
 
 
 def selection(found: Selection) -> TextTable:
@@ -122,8 +123,7 @@ def numbers(cell: Cell, *, bare: bool = False) -> tuple[str, str, str, str]:
     text = printed(cell, bare=bare)
     if text is None:
         return "no reply", "", "", ""
-    noise, sampling = (half if half == "–" else f"± {half}" for half in (text.noise, text.sampling))
-    return text.value, text.interval, noise, sampling
+    return text.value, text.interval, text.noise, text.sampling
 
 
 def _true(value: float | None, cell: Cell) -> str:

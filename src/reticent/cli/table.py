@@ -58,7 +58,7 @@ class TextTable:
             parts = [
                 fold(text, size, hanging=place == 0 and bool(self.heads), whole=whole)
                 if place in self.folded
-                else [text]
+                else text.split("\n")
                 for place, (text, size) in enumerate(zip(row, widths, strict=False))
             ]
             for line in range(max(map(len, parts), default=0)):

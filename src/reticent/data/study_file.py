@@ -71,7 +71,7 @@ from reticent.data.study_sections import (
     without_kinds,
 )
 from reticent.errors import PublicParameterError, SpecError
-from reticent.privacy.cost import OF_LISTED, refuse_exposure, refuse_weak
+from reticent.privacy.cost import OF_LISTED, refuse_weak
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import about, show
 
@@ -181,7 +181,7 @@ def _spec(tables: Tables, folder: Path) -> Spec:
         ledger=_ledger(study, folder),
         schema=read_schema(read_columns(tables), person, study, further),
         budget=budget,
-        releases=_releases(tables, budget.override, person.people),
+        releases=_releases(tables, budget.override),
         folder=folder,
         delimiter=read_delimiter(study),
         snapshot=read_snapshot(study),
@@ -219,7 +219,7 @@ def _problems(tables: Tables, folder: Path) -> tuple[str, ...]:
     if person is not None and further is not None and len(problems.found) == before and declared:
         problems.of(read_schema, declared, person, study, further)
     budget = problems.of(_budget, budgeted, people)
-    problems.of(_releases, tables, str(budgeted.get("override", "")) if budget is None else budget.override, people)
+    problems.of(_releases, tables, str(budgeted.get("override", "")) if budget is None else budget.override)
     return tuple(dict.fromkeys(problems.found))
 
 
@@ -278,12 +278,12 @@ def _loss(numbers: Numbers, where: str) -> Counted | None:
         raise SpecError(f"{where} {error}") from None
 
 
-def _releases(tables: Tables, override: str, people: int | None) -> tuple[ReleaseSpec, ...]:
+def _releases(tables: Tables, override: str) -> tuple[ReleaseSpec, ...]:
     found = tables.get("release", [])
     if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
         raise SpecError("a release is written [[release]], with two brackets")
     problems = Problems()
-    read = [problems.of(_release, table, place, override, people) for place, table in enumerate(found, start=1)]
+    read = [problems.of(_release, table, place, override) for place, table in enumerate(found, start=1)]
     names = [release.name for release in read if release is not None]
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
@@ -292,7 +292,7 @@ def _releases(tables: Tables, override: str, people: int | None) -> tuple[Releas
     return tuple(release for release in read if release is not None)
 
 
-def _release(table: Tables, place: int, default: str, people: int | None) -> ReleaseSpec:
+def _release(table: Tables, place: int, default: str) -> ReleaseSpec:
     if "synthesize" in table:
         raise SpecError("synthesize is not in this version: ask for statistics.")
     name = text_at(table, "name", f"[[release]] number {place}")
@@ -305,7 +305,6 @@ def _release(table: Tables, place: int, default: str, people: int | None) -> Rel
     override = text_at(table, "override", where) or ""
     if epsilon is not None:
         refuse_weak(epsilon, override or default, OF_LISTED)
-    refuse_exposure(delta or Fraction(0), people)
     ask = table.get("ask")
     if not isinstance(ask, list) or not ask or not all(isinstance(text, str) for text in ask):
         raise SpecError(f'{where} ask must list questions as text, such as ["count", "mean(age)"]')

@@ -59,7 +59,7 @@ def summary(model: FittedModel) -> str:
 def coefficient_table(rows: Sequence[tuple[str, Estimate]]) -> list[str]:
     """Numbers by name in lines, as a release prints its answers; a dash stands for an interval that is not there."""
     level = next((100 * found.level for _, found in rows), 95)
-    table = [("", "coefficient", f"{level:g} % interval", "± noise")]
+    table = [("", "coefficient", f"{level:g} % interval", "half-width: noise")]
     for name, found in rows:
         text, told = shown(found), math.isfinite(found.noise)
         table.append((name, text.value, *((f"{text.low} to {text.high}", text.noise) if told else ("–", "–"))))

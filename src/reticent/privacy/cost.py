@@ -44,7 +44,7 @@ class Cost:
     epsilon, rho : Fraction, optional
         The total, > 0; at most one of them. Without either the questions name their own epsilon.
     delta : Fraction, optional
-        Above 0 and below 1; below 1 / (10 people) where their number is public (``among``).
+        Above 0 and below 1. What a release spends of it is below 1 / (10 people) too (``refuse_exposure``).
     override : str
         The reason for an epsilon above 10.
 
@@ -78,7 +78,6 @@ class Cost:
         rho: Number | None = None,
         delta: Number | None = None,
         override: str = "",
-        people: int | None = None,
     ) -> Cost:
         """Read the cost that a caller wrote, exactly.
 
@@ -87,11 +86,9 @@ class Cost:
         epsilon, rho : number, optional
             The total, > 0; at most one of them.
         delta : number, optional
-            > 0, and below 1 / (10 people) where ``people`` is given.
+            > 0.
         override : str
             The reason for an epsilon above 10.
-        people : int, optional
-            The number of persons, where it is public.
 
         Returns
         -------
@@ -101,23 +98,11 @@ class Cost:
         Raises
         ------
         PublicParameterError, SpecError
-            What ``numbers.read``, ``Cost`` and ``among`` refuse, before any row is read.
+            What ``numbers.read`` and ``Cost`` refuse, before any row is read.
         """
         _one_total(epsilon, rho)
         numbers = (_given(epsilon, "epsilon"), _given(rho, "rho"), _given(delta, "delta"))
-        return cls(*numbers, override).among(people)
-
-    def among(self, people: int | None) -> Cost:
-        """The same cost, whose delta exposes nobody of so many people outright.
-
-        Raises
-        ------
-        SpecError
-            For a delta of at least 1 / (10 people).
-        """
-        if self.delta is not None:
-            refuse_exposure(self.delta, people)
-        return self
+        return cls(*numbers, override)
 
     def times(self, factor: int) -> Cost:
         """The cost at so many times the epsilon, or the rho that this is worth."""

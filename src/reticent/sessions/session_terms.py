@@ -13,7 +13,7 @@ from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
 from reticent.privacy import compose
 from reticent.privacy.convert import as_approx
-from reticent.privacy.cost import Cost
+from reticent.privacy.cost import Cost, refuse_exposure
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP
 from reticent.privacy.numbers import Number, read
@@ -227,7 +227,7 @@ def noisy_answers_terms(
         More answers than a proof can list.
     """
     _ungrouped(study)
-    within = Cost.read(None, rho, delta, told[0].override, study.schema.person.people)
+    within = Cost.read(None, rho, delta, told[0].override)
     assert within.rho is not None
     axes = axes_of(study.schema, columns)
     if answers > MOST_ANSWERS:
@@ -251,7 +251,7 @@ def _ungrouped(study: Payer) -> None:
 def _total(study: Payer, epsilon: Number, override: str) -> Fraction:
     """The price of one step of one person's rows: ``_entered`` lifts what is made at it."""
     _ungrouped(study)
-    within = Cost.read(epsilon, None, None, override, study.schema.person.people)
+    within = Cost.read(epsilon, None, None, override)
     total = within.of_one_step(study.schema.person.moved).epsilon
     assert total is not None
     return total
@@ -272,6 +272,7 @@ def _entered(study: Payer, parts: Sequence[Guarantee], delta: Fraction | None = 
         return whole
     if delta is None:
         raise PublicParameterError("This budget counts (ε, δ): say delta=…, at which rho is converted.")
+    refuse_exposure(delta, study.schema.person.people)
     return as_approx(whole, delta)
 
 

@@ -65,6 +65,7 @@ class ReleasedLaw(Protocol):
 Label: TypeAlias = tuple[tuple[str, Key], ...]
 P_VALUE: Final[Label] = (("test", "p-value"),)
 NO_INTERVAL: Final = "coefficient without interval"  # the label of one: its ends stand at the value
+HALVES: Final = "half-widths:"  # of noise and of sampling, beside an interval which may reach further on one side
 SEPARATOR: Final = " · "  # between an answer and the keys of its cell, where both are named
 NAMELESS: Final = ("bin", "test", "coefficient", NO_INTERVAL)  # kinds of label whose key says what it is
 UNCALLED: Final[Mapping[str, str]] = MappingProxyType({})

@@ -30,7 +30,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough, show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer, Label
-from reticent.statistics.replies import Replies, joined
+from reticent.statistics.replies import SURE, Replies, joined, most, shown
 
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult
@@ -131,7 +131,8 @@ class ExpectedAccuracy:
     effect that a test sees, the score of a model, the distance of a density from its law. ``unit`` is that of the
     half-widths where no public number gives the answer's own: "sd", standard deviations of the column, or "of it", a
     share of the answer. No field is taken from the file. ``numbers`` has the half-widths of each coefficient of a
-    model, for the shape that is printed.
+    model, for the shape that is printed. ``apart`` names numbers of rows, or caps on them, that nobody told and that a
+    reply hangs on: a plan has a line for each.
     """
 
     noise: float | None
@@ -143,6 +144,7 @@ class ExpectedAccuracy:
     unit: str = ""
     numbers: tuple[NumberWidths, ...] = ()
     typical: str = ""
+    apart: tuple[str, ...] = ()
 
     @property
     def headline(self) -> tuple[float | None, float | None]:
@@ -155,7 +157,7 @@ class ExpectedAccuracy:
 
 
 def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: int, person: Person) -> ExpectedAccuracy:
-    """The plan for persons with the rows that a plan supposes; where nobody told them, with both ends in the note.
+    """The plan for persons with the rows that a plan supposes; where nobody told them, with both ends beside it.
 
     Parameters
     ----------
@@ -175,15 +177,49 @@ def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: i
     found = expected(values_of(people, rows, person))
     if person.usual_rows is not None or rows == 1:
         return found
-    names = f"{show(person.supposed_rows)} rows each", "one row each", f"{rows} rows each"
+    names = "one row each", f"{show(person.supposed_rows)} rows each", f"{rows} rows each"
     ends = expected(people), expected(people * rows)
-    replies = joined(*((name, one.replies) for name, one in zip(names, (found, *ends), strict=True)))
-    least, most = ("no reply" if one.noise is None else f"noise ± {rough(one.noise, 3)}" for one in ends)
-    shorter = most.removeprefix("noise ") if least.startswith("noise") else most
-    told = f"{least} if each person has one row, {shorter} if {rows}" if least != most else ""
-    others = [(name, one.noise, one.sampling) for name, one in zip(names[1:], ends, strict=True) if one.noise]
-    note = "; ".join(text for text in (told, found.note) if text)
-    return replace(found, note=note, replies=replies, others=(*found.others, *others))
+    told = at_each([*zip(names, (ends[0], found, ends[1]), strict=True)], found)
+    if told.apart:
+        return told
+    others = [(name, one.noise, one.sampling) for name, one in zip(names[::2], ends, strict=True) if one.noise]
+    return replace(told, note=_with_ends(found.note, ends, rows), others=(*found.others, *others))
+
+
+def at_each(parts: Sequence[tuple[str, ExpectedAccuracy]], found: ExpectedAccuracy) -> ExpectedAccuracy:
+    """An expectation with the replies of several numbers of rows, which stand apart where a reply hangs on them.
+
+    Those apart are other shapes with the half-widths that a plan prints first.
+
+    Parameters
+    ----------
+    parts : pairs of a name and ExpectedAccuracy
+        Numbers of rows, or caps on them.
+    found : ExpectedAccuracy
+        For the one that is supposed.
+
+    Returns
+    -------
+    ExpectedAccuracy
+    """
+    chances = [most(one.replies) or 0.0 for _, one in parts if one.replies]
+    hangs = bool(chances) and min(chances) < SURE and shown(min(chances)) != shown(max(chances))
+    replies = joined(*((name, one.replies) for name, one in parts))
+    if not hangs:
+        return replace(found, replies=replies)
+    apart = {name: one.headline for name, one in parts}
+    others = [one for one in found.others if one[0] not in apart]
+    others += [(name, *widths) for name, widths in apart.items() if widths[0] is not None]
+    unit = next((one.unit for _, one in parts if one.unit), found.unit)
+    return replace(found, replies=replies, others=tuple(others), unit=unit, apart=tuple(apart))
+
+
+def _with_ends(note: str, ends: Sequence[ExpectedAccuracy], rows: int) -> str:
+    """The note of a plan, with the noise of persons of one row, and of all of them."""
+    least, greatest = ("no reply" if one.noise is None else f"noise ± {rough(one.noise, 3)}" for one in ends)
+    shorter = greatest.removeprefix("noise ") if least.startswith("noise") else greatest
+    told = f"{least} if each person has one row, {shorter} if {rows}" if least != greatest else ""
+    return "; ".join(text for text in (told, note) if text)
 
 
 def values_of(people: int, rows: int, person: Person) -> int:

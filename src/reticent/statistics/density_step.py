@@ -22,7 +22,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ExpectedAccuracy, Setting, values_of
+from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons, values_of
 from reticent.statistics.dates import calendar_of
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_distance import Ends, distance
@@ -92,7 +92,10 @@ class DensityStep:
                 return Answer(self.name, (Cell((), declined),), self.caveats)
 
     def expected(self, people: int) -> ExpectedAccuracy:
-        records = values_of(people, self.person.rows, self.person)
+        found = of_persons(self._expected, people, self.person.rows, self.person)
+        return replace(found, others=())  # the widths that are printed are of another unit
+
+    def _expected(self, records: int) -> ExpectedAccuracy:
         found = self.plan.expected(records)
         note = "of a typical point, in units of the uniform density"
         if isinstance(found, size.DistributionAccuracy):

@@ -23,6 +23,8 @@ USUAL: Final = "usual"  # normal, as plans and rehearsals assume
 HEAPED: Final = "heaped"  # many values are equal
 OFF_MIDDLE: Final = "off the middle"  # by .15 of the range, with a deviation of an eighth of it
 RARE: Final = 0.05  # share of a rare value
+COMMON: Final = 0.25  # share of a typical value, and of the smaller of two groups: the median of 7 public columns
+UNEVEN: Final = "one group of a quarter"
 SMALLER: Final = 0.1  # share of the rows that one of two groups has, where they are not equal
 SMALL: Final = "one group of a tenth"
 TENTH: Final = "a group a tenth as large"
@@ -32,6 +34,7 @@ ALWAYS: Final[Replies] = ((ANY, 1.0),)
 NEVER: Final[Replies] = ((ANY, 0.0),)
 ALIKE: Final = 1.2  # half-widths of two shapes that a plan does not tell apart
 LIKELY: Final = 0.5  # below it for every shape a release is refused
+SURE: Final = 0.95  # chance of a reply from which on more values would hardly help
 TERMS: Final = 512
 FAR: Final = 40.0  # scales of noise, beyond which its probability counts as nothing
 
@@ -65,6 +68,12 @@ def of_tables(replies: int, tables: int) -> float:
     return (replies + 0.5) / (tables + 1.0)
 
 
+def tables_words(replies: int, tables: int) -> str:
+    """Words on a probability by made-up tables: ``all 5 made-up tables reply where P(reply) is .917``."""
+    every = f"all {tables}" if replies == tables else f"{replies} of {tables}"
+    return f"{every} made-up tables reply where P(reply) is {shown(of_tables(replies, tables))}"
+
+
 def most(replies: Replies) -> float | None:
     """The greatest probability of all shapes; None where none is stated."""
     return max((chance for _, chance in replies), default=None)
@@ -73,6 +82,11 @@ def most(replies: Replies) -> float | None:
 def hopeless(replies: Replies) -> bool:
     """Tell if no reply is likelier than a reply for every shape that is stated."""
     return bool(replies) and all(chance < LIKELY for _, chance in replies)
+
+
+def of_part(replies: Replies, which: str) -> list[float]:
+    """The probabilities of the shapes that have this part of a name, as ``joined`` gives it."""
+    return [chance for shape, chance in replies if which in shape.split(", ")]
 
 
 def joined(*parts: tuple[str, Replies]) -> Replies:

@@ -27,12 +27,12 @@ from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, epsilon_delta, zcdp_of
-from reticent.privacy.cost import Cost, refuse_exposure
+from reticent.privacy.cost import Cost
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about, show
-from reticent.statistics.context import ExpectedAccuracy, Setting, Step
+from reticent.statistics.context import ExpectedAccuracy, Setting, Step, at_each
 from reticent.statistics.counts.incomplete_share import IncompleteStep
 from reticent.statistics.dates import calendar_told
 from reticent.statistics.grammar import parse
@@ -184,6 +184,32 @@ class PreparedRelease:
         fewer = view.beside.expected(nth, step.expected(max(people // FEWER, 1)))
         replies = joined(("if every row passes", found.replies), ("if a tenth does", fewer.replies))
         return replace(found, replies=replies, others=(*found.others, (TENTH_PASSES, *fewer.headline)))
+
+    def at_each_cap(self, place: int, people: int, found: ExpectedAccuracy) -> ExpectedAccuracy:
+        """An expectation with the replies at the least, the supposed and the greatest cap that may be chosen.
+
+        Parameters
+        ----------
+        place : int
+            Place of the step.
+        people : int
+            Supposed number of persons.
+        found : ExpectedAccuracy
+            At the supposed cap.
+
+        Returns
+        -------
+        ExpectedAccuracy
+            As it is where no cap is chosen, or where somebody told how many rows a person has.
+        """
+        caps = [made.schema.person.rows for made in self.by_choice if made.schema is not None]
+        if self.choice is None or self.schema is None or len({*caps}) < 2:
+            return found
+        if self.choice.setting.schema.person.usual_rows is not None:
+            return found
+        told = dict(zip(caps, zip(self.choice.candidates, self.by_choice, strict=True), strict=True))
+        ends = [told[cap] for cap in sorted({caps[0], self.schema.person.rows, caps[-1]})]
+        return at_each([(words, made.steps[place].expected(people)) for words, made in ends], found)
 
     def filters(self, *, where: bool) -> bool:
         """Tell if some answer is of rows that a condition chose; ``where`` is true if the study itself has one."""
@@ -391,10 +417,7 @@ def settle(
         schema=None if schema is declared else schema,
         calendars=tuple(calendar_told(item.statistic, schemas[item.condition]) for item in asked),
     )
-    epsilon, delta = epsilon_delta(whole.loss)
-    within.admit(ptr.chargeable(whole).loss, epsilon)
-    if delta:  # a question's own counts like the release's
-        refuse_exposure(delta, units if schema.person.neighbours().size_public else schema.person.people)
+    within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
     names = [step.name for step in in_order]
     for name in names:
         if names.count(name) > 1:

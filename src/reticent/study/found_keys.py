@@ -25,7 +25,7 @@ from reticent.data.transformations import filtered
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy import ptr
 from reticent.privacy.convert import epsilon_delta
-from reticent.privacy.cost import Cost, refuse_exposure
+from reticent.privacy.cost import Cost
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.found_keys import MOST, SHARE, FoundKeysStep, UnlistedStep
 from reticent.statistics.counts.key_list_step import holders_of, listing_of
@@ -154,9 +154,7 @@ def settle_found(
     if several.guarantee.loss != one.guarantee.loss:
         raise QuestionError(f"The price of {found.name} depends on the number of keys. Nothing was charged.")
     whole = together([choice.guarantee, several.guarantee], within, currency)
-    epsilon, delta = epsilon_delta(whole.loss)
-    within.admit(ptr.chargeable(whole).loss, epsilon)
-    refuse_exposure(delta, units if schema.person.neighbours().size_public else schema.person.people)
+    within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
     return replace(several, guarantee=whole, choice=choice, at_keys=groups.released)
 
 

@@ -248,7 +248,7 @@ class Plan:
         """The people that the plan is for, their rows, and those that pass a filter; what nobody told, with its key."""
         people = f"{self.people:,} people"
         each = "" if self.typical is None else f"{show(self.typical)} row{'' if self.typical == 1 else 's'} each"
-        half_way = f"{each}, half-way from one to the most"
+        half_way = "" if self.typical is None else f"{each}, half-way from one to {show(2 * self.typical - 1)}"
         told = [] if self.assumed else [f"for {people}", *([each] if each and not self.rows_assumed else [])]
         untold = [people, *([each] if each and not self.rows_assumed else [])] if self.assumed else []
         untold += [half_way] if self.rows_assumed else []
@@ -450,13 +450,16 @@ def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccurac
     each = [one.steps[place].expected(people) for one in prepared.by_choice]
     several = [*zip(prepared.choice.candidates, each, strict=True)]
     told = [
-        f"{half(one.noise)} at {words}" for words, one in several[:: -(-len(several) // 4)] if one.noise is not None
+        f"{half(one.headline[0])} at {words}"
+        for words, one in several[:: -(-len(several) // 4)]
+        if one.noise is not None
     ]
     schemas = zip(prepared.choice.candidates, prepared.by_choice, strict=True)
     supposed = "".join(f"supposes {words}" for words, one in schemas if one.schema == prepared.schema)
-    others = tuple((words, one.noise, one.sampling) for words, one in several if one.noise is not None)
+    others = tuple((words, *one.headline) for words, one in several if one.noise is not None)
     note = "; ".join(filter(None, (found.note, ": ".join((supposed, ", ".join(told))))))
-    return replace(found, note=note, others=(*found.others, *others))
+    found = replace(found, note=note, others=(*found.others, *others))
+    return prepared.at_each_cap(place, people, found)
 
 
 def _comparisons(

@@ -15,7 +15,7 @@ from reticent.privacy import loss as losses
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about, rough
 from reticent.statistics.context import ExpectedAccuracy
-from reticent.statistics.replies import ALIKE, TENTH_PASSES, USUAL, Replies, shown
+from reticent.statistics.replies import ALIKE, TENTH_PASSES, USUAL, Replies, of_part, shown
 
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 WIDTH: Final = 80  # characters of a line of a plan that is printed
@@ -48,7 +48,7 @@ def cells_of(name: str, loss: Loss, expected: ExpectedAccuracy) -> list[tuple[st
         _reply(expected),
         _note(expected),
     )
-    rows: list[tuple[str, ...]] = [own]
+    rows: list[tuple[str, ...]] = [own, *_at_rows(expected)]
     rows += [(f"  {one.name}, {one.unit}", "", half(one.noise), half(one.sampling), "", "") for one in expected.numbers]
     for shape, noise, sampling in expected.others:
         if shape == TENTH_PASSES and noise != expected.noise:  # noise of a count is what it is
@@ -57,10 +57,26 @@ def cells_of(name: str, loss: Loss, expected: ExpectedAccuracy) -> list[tuple[st
     return rows
 
 
+def _at_rows(expected: ExpectedAccuracy) -> list[tuple[str, ...]]:
+    """A row for each number of rows that a reply hangs on, with its own widths and its own probability."""
+    widths = {shape: (noise, sampling) for shape, noise, sampling in expected.others}
+    rows: list[tuple[str, ...]] = []
+    for name in expected.apart:
+        chances = of_part(expected.replies, name)
+        told = ("no reply", "–") if name not in widths else [_halves(one, [], expected.unit) for one in widths[name]]
+        rows.append((f"  with {name}", "", *told, _span_of(chances) if chances else "–", ""))
+    return rows
+
+
 def _by_part(expected: ExpectedAccuracy) -> tuple[list[float | None], list[float | None]]:
     """Half-widths of noise, and of sampling, for each public shape of columns, the usual one first."""
-    shapes = [one[1:] for one in expected.others if one[0] != TENTH_PASSES]
+    shapes = [one[1:] for one in expected.others if _is_within(one[0], expected)]
     return [expected.noise, *(one for one, _ in shapes)], [expected.sampling, *(one for _, one in shapes)]
+
+
+def _is_within(shape: str, expected: ExpectedAccuracy) -> bool:
+    """True for a shape that has no line of its own, so that the range of its question covers it."""
+    return shape != TENTH_PASSES and shape not in expected.apart
 
 
 def _loss(loss: Loss) -> str:
@@ -94,14 +110,17 @@ def half(width: float | None) -> str:
 
 
 def _reply(expected: ExpectedAccuracy) -> str:
-    """The probability of a reply, or the least and the greatest of all public shapes; – where none is stated."""
+    """The probability of a reply; of several public shapes the typical one first, with the range; – for none."""
     chances = [chance for _, chance in expected.replies]
-    return _span_of(chances) if chances else "–"
+    typical = dict(expected.replies).get(expected.typical)
+    if typical is None or len({*map(shown, chances)}) < 2:
+        return _span_of(chances) if chances else "–"
+    return f"{shown(typical)} ({shown(min(chances))}–{shown(max(chances))})"
 
 
 def _note(expected: ExpectedAccuracy) -> str:
     """The note, with the probability of a reply for each public shape where they differ."""
-    if len({shown(chance) for _, chance in expected.replies}) < 2:
+    if expected.apart or len({shown(chance) for _, chance in expected.replies}) < 2:
         return expected.note
     told = " · ".join(f"{shape} {_span_of(chances)}" for shape, chances in _by_shape(expected.replies).items())
     return f"{expected.note}; P(reply): {told}" if expected.note else f"P(reply): {told}"
@@ -137,7 +156,7 @@ def shapes_of(lines: Sequence[ExpectedAccuracy]) -> list[str]:
     groups: dict[str, list[str]] = {}
     for usual in lines:
         if any(map(_is_range, _by_part(usual))):
-            for name in (USUAL, *(shape for shape, *_ in usual.others if shape != TENTH_PASSES)):
+            for name in (USUAL, *(shape for shape, *_ in usual.others if _is_within(shape, usual))):
                 group = groups.setdefault(re.sub(r"[\d,./]+", "0", name), [])
                 group += [] if name in group else [name]
     return [_span(names[0], names[-1]) for names in groups.values()]
@@ -163,15 +182,14 @@ def table(cells: Sequence[tuple[str, ...]]) -> list[str]:
     name = max((len(row[0]) for row in cells if len(row[0]) <= room), default=0)
     lines: list[str] = []
     for place, row in enumerate(cells):
-        if len(row[0]) > room and place:  # above names that have lines of their own no head is needed
-            lines += folded("", row[0])
-        told = "" if len(row[0]) > room else row[0]
-        if not any(row[1:]):
-            lines += [] if len(row[0]) > room else [row[0]]
-            continue
         numbers = (f"{text:>{width}}" for text, width in zip(row[1:-1], wide[1:-1], strict=True))
-        named = [f"{told:<{name}}"] if name else []  # no column of names where each has a line of its own
-        lines.append("  ".join([*named, *numbers, row[-1]]).rstrip())
+        named = [" " * name] if name else []  # no column of names where each has a line of its own
+        line = "  ".join([*named, *numbers, row[-1]]).rstrip()
+        if len(row[0]) <= (name or room) or line[: len(row[0]) + 2].isspace():  # room is left of the numbers
+            lines.append(f"{row[0]}{line[len(row[0]) :]}".rstrip())
+            continue
+        lines += folded("", row[0]) if place else []  # above names that have lines of their own no head is needed
+        lines += [line] if line.strip() else []
     return lines
 
 

@@ -21,13 +21,13 @@ import attrs
 from reticent.data.schema import Integer, Person, Real, Schema
 from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
 from reticent.privacy.convert import epsilon_delta
-from reticent.privacy.cost import Cost, Written
+from reticent.privacy.cost import Cost, Written, refuse_exposure
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import about, show
 from reticent.statistics.context import Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.public_facts import remedies_of
-from reticent.statistics.replies import LIKELY, Replies, hopeless, shown
+from reticent.statistics.replies import LIKELY, Replies, hopeless, of_part, shown
 from reticent.statistics.replies import most as likeliest
 from reticent.statistics.shares import ASSUMED
 from reticent.statistics.statistic import Ask, Statistic
@@ -43,13 +43,11 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=StudyTerms)
 
 
-def cost_of_plan(study: StudyTerms, given: Written, override: str, people: int | None) -> Cost:
+def cost_of_plan(given: Written, override: str, people: int | None) -> Cost:
     """Read the cost of a plan.
 
     Parameters
     ----------
-    study : StudyTerms
-        Its declared number of persons is the default of ``people``.
     given : tuple of number
         epsilon, rho and delta as they were written.
     override : str
@@ -63,7 +61,7 @@ def cost_of_plan(study: StudyTerms, given: Written, override: str, people: int |
         Of the whole plan.
     """
     at_least_one(people)
-    return Cost.read(*given, override, study.schema.person.people if people is None else people)
+    return Cost.read(*given, override)
 
 
 def join(study: S, questions: Questions) -> tuple[S, Questions]:
@@ -208,8 +206,15 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
     -------
     PreparedRelease
         Its guarantee is derived from the steps.
+
+    Raises
+    ------
+    SpecError
+        It spends a delta of at least 1 / (10 people), where their number is public.
     """
-    made = _of_persons(study, questions, within, units)
+    made, person = _of_persons(study, questions, within, units), study.schema.person
+    if spent := epsilon_delta(made.guarantee.loss)[1]:  # a question's own counts like the release's
+        refuse_exposure(spent, units if person.neighbours().size_public else person.people)
     for note in (*public_notes(within, made), study.schema.person.nobodys):
         made = _noting(made, note)
     if not (unit := study.schema.person.unit):
@@ -467,6 +472,8 @@ def check_replies(
             f"groups, a larger ε. To ask all the same: {ANYWAY}. Nothing was charged."
         )
     found = unlikely(prepared, ASSUMED if people is None else people)
+    if not found or people is None:
+        _warn_of_rows(prepared, ASSUMED if people is None else people)
     if not found:
         return
     if people is None:
@@ -482,6 +489,24 @@ def check_replies(
         _smaller_cap(schema.person, people, found, tried.capped),
     )
     raise QuestionError(refusal(found, people, prepared.schema or schema, tuple(filter(None, helps))))
+
+
+def _warn_of_rows(prepared: PreparedRelease, people: int) -> None:
+    """Warn of answers that rows of a person, or caps on them, which nobody told would make no reply."""
+    told: dict[str, list[str]] = {}
+    for place, (item, step) in enumerate(pairs_of(prepared)):
+        expected = prepared.at_each_cap(place, people, step.expected(people))
+        chances = {name: max(of_part(expected.replies, name)) for name in expected.apart}
+        if item.is_checked and chances and min(chances.values()) < LIKELY <= max(chances.values()):
+            words = ", ".join(f"{shown(chance)} with {name}" for name, chance in chances.items())
+            told.setdefault(words, []).append(item.name)
+    if told:
+        listed = "; ".join(f"P(reply) of {', '.join(names)} is {words}" for words, names in told.items())
+        warn(
+            f"A reply hangs on rows of a person that nobody told. With {people:,} people: {listed}. Declare beside "
+            "at_most how many rows a person has on average, typical = …: a release that is unlikely then is refused "
+            "before it is charged."
+        )
 
 
 def _enough(people: int, found: Sequence[UnlikelyAnswer], dearer: Callable[[int], PreparedRelease]) -> str:

@@ -111,7 +111,7 @@ def save(
 
 
 def table(answers: Sequence[Answer]) -> pa.Table:
-    """One row for each cell of the answers."""
+    """One row for each cell of the answers, with the columns of the CSV of a release where both have them."""
     import pyarrow as pa
 
     rows = [_row(answer, cell) for answer in answers for cell in answer]
@@ -124,16 +124,20 @@ def table(answers: Sequence[Answer]) -> pa.Table:
 
 
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:
+    from reticent.certificate.render.tables import beside
+
     shown = cell_to_json(cell)
-    told = cell.outcome.value.dates if isinstance(cell.outcome, Reply) and cell.outcome.value.step else ()
-    dates = dict(zip(("date", "date_low", "date_high"), told if answer.has_interval(cell) else told[:1], strict=False))
+    ends = cell.outcome.value.dates if isinstance(cell.outcome, Reply) and cell.outcome.value.step else ()
+    dates = dict(zip(("date", "date_low", "date_high"), ends if answer.has_interval(cell) else ends[:1], strict=False))
     shown = {name: value for name, value in shown.items() if name not in ("label", "error", "dates", "step", "unit")}
     if not answer.has_interval(cell):
         shown |= dict.fromkeys(NUMBERS[1:])
     share = None if answer.incomplete is None else answer.incomplete.outcome
     incomplete = share.value.value if isinstance(share, Reply) else None
     outcome = {"outcome": shown.pop("outcome"), **dict.fromkeys(NUMBERS)}
-    return {"answer": answer.name, **dict(cell.label), **outcome, **shown, **dates, "incomplete": incomplete}
+    told = {**outcome, **shown, **dates, "incomplete": incomplete}
+    heads = beside([name for name, _ in cell.label], ("name", *told))
+    return {"name": answer.name, **{heads[name]: label for name, label in cell.label}, **told}
 
 
 def _one_type(column: list[object]) -> list[object]:

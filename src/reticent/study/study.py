@@ -184,7 +184,7 @@ class Study(StudyTerms):
 
         joined, questions = preparation.join(self, questions)
         of = joined._supposing(rows)
-        within = preparation.cost_of_plan(self, (epsilon, rho, delta), override, people)
+        within = preparation.cost_of_plan((epsilon, rho, delta), override, people)
         prepared, size = preparation.settle_plan(of, questions, within, people, want)
         assumed = people is None and self.schema.person.people is None
         left, ledger = self._left_of_plan()
@@ -298,7 +298,7 @@ class Study(StudyTerms):
         of = self
         if not isinstance(questions, Plan):
             of, questions = preparation.join(self, questions)
-            within = preparation.cost_of_plan(self, (epsilon, rho, delta), override, people)
+            within = preparation.cost_of_plan((epsilon, rho, delta), override, people)
             prepared, _ = preparation.settle_plan(of, questions, within, people, want)
         elif override or any(given is not None for given in (epsilon, rho, delta, people, want)):
             raise PublicParameterError("a plan has its cost and its people already: audit it by itself")
@@ -367,7 +367,7 @@ class Study(StudyTerms):
         about, stage = record_of(record), self.on_stage or (lambda _: None)
         check_text(purpose, "purpose")
         try:
-            within = Cost.read(epsilon, rho, delta, about.override, self.schema.person.people)
+            within = Cost.read(epsilon, rho, delta, about.override)
             signer = None
             if about.key is not None:
                 from reticent.certificate.keys import load_private
@@ -386,7 +386,6 @@ class Study(StudyTerms):
             units = preparation.count_people(self, table, asked, within, about.who, wants=want is not None)
             if want is not None:
                 asked = preparation.ask_for_widths(self, asked, want, units, within)
-            within.among(units)
             prepared, ledger = preparation.prepare(self, asked, within, units), self.ledger
             if prepared.key_files:
                 from reticent.study.key_files import refuse_changed

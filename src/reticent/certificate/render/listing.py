@@ -15,7 +15,7 @@ from reticent.certificate.render.tables import column_words, labels_of, row_word
 from reticent.data.format import plain
 from reticent.outcome import Reply
 from reticent.privacy.explain import sentence
-from reticent.statistics.answer import Answer, printed
+from reticent.statistics.answer import HALVES, Answer, printed
 from reticent.statistics.estimand import listed
 
 WIDTH: Final = 80  # characters of a line
@@ -27,7 +27,7 @@ PLANNED: Final = "study.plan(…, people=…) tells free how likely, with a gues
 TIED: Final = re.compile(  # blanks at which no line ends
     r"(?<=\d) (?=%)|(?<=[±εδρ]) (?=\d)|(?<=\d,) (?=δ|-?[\d.]+[\])])|(?<=1) (?=in \d)|(?<=1 in) (?=\d)"
 )
-HEADS: Final = ("answer", "interval", "± noise", "± sampling")
+HEADS: Final = ("answer", "interval", "noise", "sampling")
 
 Line: TypeAlias = tuple[str, tuple[str, ...]]  # a name and its numbers, none for a line of words
 
@@ -85,6 +85,7 @@ def _table(answers: Sequence[Answer], called: Mapping[str, str]) -> Iterator[str
     widths = [max(len(row[place]) for row in (heads, *numbers)) for place in range(len(HEADS))]
     most = max(WIDTH - sum(widths) - 2 * len(widths), NAME)
     name = max((len(text) for text, found in rows if found and len(text) <= most), default=0)
+    yield f"{HALVES:>{name + sum(widths) + 2 * len(widths)}}"
     for text, found in (("", heads), *(part for row in rows for part in _beside(row, most))):
         parts = (f"{part:>{width}}" for part, width in zip(found, widths, strict=False))
         yield "  ".join([f"{text:<{name}}", *parts]).rstrip()

@@ -79,6 +79,11 @@ def label_names(answers: Sequence[Answer]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for answer in answers for cell in answer for name, _ in cell.label))
 
 
+def beside(names: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
+    """The heads of labels in a table with these columns: ``level (group)`` of one that is called as a column is."""
+    return {name: f"{name} (group)" if name in columns else name for name in names}
+
+
 def sheet(certificate: CertificateRecord) -> str:
     """The answers as CSV (RFC 4180).
 
@@ -91,8 +96,7 @@ def sheet(certificate: CertificateRecord) -> str:
     answers = certificate.answers
     names = label_names(answers)
     after = ("outcome", *NUMBERS, "estimand", *INCOMPLETE, "printed")
-    taken = {"name", *after}
-    header = ["name", *(f"{name} (group)" if name in taken else name for name in names), *after]
+    header = ["name", *beside(names, ("name", *after)).values(), *after]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([safe(name) for name in header])

@@ -63,7 +63,7 @@ def workbook(certificate: CertificateRecord) -> bytes:
     answers = certificate.answers
     single = [answer for answer in answers if len(answer.cells) == 1 and not answer.cells[0].label]
     if single:
-        sheet = _sheet(book, "Answers", ["answer", "estimates", *HEADS])
+        sheet = _sheet(book, "Answers", ["name", "estimates", *HEADS])
         for answer in single:
             _line(sheet, [answer.name, answer.estimand], answer, answer.shown[0])
     for answer in answers:

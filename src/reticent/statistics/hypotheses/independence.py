@@ -40,12 +40,13 @@ from reticent.statistics.hypotheses.null import (
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import too_few
-from reticent.statistics.replies import ALIKE, OFF_MIDDLE
+from reticent.statistics.replies import ALIKE, COMMON, OFF_MIDDLE
 
 ENDS: Final = 499  # simulated tables for each strength that an end of the interval is tried at
 HALVINGS: Final = 7
 LARGEST: Final = 400  # cells
 WIDE: Final = 100  # cells: beyond it fewer tables are simulated
+UNEVEN_MARGINS: Final = "typical margins"  # of which one value is the commonest, as in public columns
 MOSTLY: Final = 0.9  # share of the first row, and of the first column, of a table with uneven margins
 ROUGH: Final = 499  # simulated tables for the note of a plan
 
@@ -79,9 +80,11 @@ class Independence:
     def expected(self, people: int) -> ExpectedAccuracy:
         noise, sampling = tables.half_widths(people * aligned(self.shape, 0.0), self.law)
         seen = least_seen(lambda effect: self._power(effect, people, LEVEL, ROUGH), 1.0)
-        uneven = np.outer(*(_mostly_first(size) for size in self.shape))
-        others = [(f"margins of {MOSTLY}", *tables.half_widths(people * uneven, self.law))]
-        return seeing(noise, sampling, seen, "V", "even margins", others=others, most=1.0)
+        others = []
+        for name, firsts in ((UNEVEN_MARGINS, map(_commonest, self.shape)), (f"margins of {MOSTLY}", (MOSTLY, MOSTLY))):
+            uneven = np.outer(*map(_mostly_first, self.shape, firsts))
+            others.append((name, *tables.half_widths(people * uneven, self.law)))
+        return seeing(noise, sampling, seen, "V", UNEVEN_MARGINS, others=others, most=1.0, typical=UNEVEN_MARGINS)
 
     def power(self, effect: float, people: int, level: float) -> float:
         """Probability of a rejection at this effect.
@@ -115,10 +118,15 @@ class Independence:
         return float((self.law.statistics(drawn) > bar).mean())
 
 
-def _mostly_first(size: int) -> Floats:
-    """Shares of values of which the first has ``MOSTLY``, and the others the rest in equal parts."""
-    shares: Floats = np.full(size, (1.0 - MOSTLY) / (size - 1))
-    shares[0] = MOSTLY
+def _commonest(size: int) -> float:
+    """Share of the commonest value of a typical column with so many: three quarters of two, a half of more."""
+    return 1.0 - COMMON if size == 2 else 0.5
+
+
+def _mostly_first(size: int, first: float) -> Floats:
+    """Shares of values of which the first has ``first``, and the others the rest in equal parts."""
+    shares: Floats = np.full(size, (1.0 - first) / (size - 1))
+    shares[0] = first
     return shares
 
 
@@ -165,11 +173,12 @@ def seeing(
     *,
     others: Sequence[ShapeWidths] = (),
     most: float = math.inf,
+    typical: str = OFF_MIDDLE,
 ) -> ExpectedAccuracy:
     """The line of a plan: half-widths, and the effect that is seen with power .8, in words and as figures.
 
     For other shapes the effect goes with the half-width of noise and sampling together. Widths and effect of a typical
-    column, ``OFF_MIDDLE``, are printed first where they are known.
+    column are printed first where they are known.
 
     Parameters
     ----------
@@ -185,19 +194,21 @@ def seeing(
         Half-widths for other public shapes.
     most : float
         The largest effect there can be.
+    typical : str
+        Name of the typical shape, which is used if it is one of the others.
 
     Returns
     -------
     ExpectedAccuracy
     """
     seen = f"seen with power {SEEN:g} at level {LEVEL:g}"
-    typical = OFF_MIDDLE if any(name == OFF_MIDDLE for name, *_ in others) else ""
+    typical = typical if any(name == typical for name, *_ in others) else ""
     if effect is None:
         told = f"assumes {shape}; no {what} is {seen}"
         return ExpectedAccuracy(noise, sampling, told, others=tuple(others), typical=typical)
     usual = math.hypot(noise or 0.0, sampling or 0.0)
     each = {name: effect * math.hypot(one or 0.0, other or 0.0) / usual for name, one, other in others}
-    every, first = [effect, *each.values()], each.get(OFF_MIDDLE, effect)
+    every, first = [effect, *each.values()], each.get(typical, effect)
     ends = f" ({rough(min(every))}–{rough(max(every))})" if max(every) <= most else f" ({rough(min(every))} and more)"
     note = f"assumes {shape}; a {what} of {rough(first)}{ends if max(every) > ALIKE * min(every) else ''} is {seen}"
     further = ((f"{what} {seen}, {name}", one) for name, one in each.items() if one <= most)

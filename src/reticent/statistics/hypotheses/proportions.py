@@ -38,7 +38,7 @@ from reticent.statistics.intervals import (
     too_few,
 )
 from reticent.statistics.moments.proportion import chosen_of, listed_in
-from reticent.statistics.replies import RARE, SMALL, SMALLER
+from reticent.statistics.replies import COMMON, RARE, SMALL, SMALLER, UNEVEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,13 @@ class Proportions:
             return ExpectedAccuracy(None, None, TOO_FEW)
         half, rare = (self._widths(share, (size, size)) for share in (0.5, RARE))
         others = [(f"shares of {RARE}", *rare)]
+        typical = f"shares of {COMMON} and {UNEVEN}"
+        if not too_few(people * COMMON, [self.law.scale] * 2):
+            others.append((typical, *self._widths(COMMON, (people * COMMON, people * (1.0 - COMMON)))))
         if not too_few(people * SMALLER, [self.law.scale] * 2):
             others.append((SMALL, *self._widths(0.5, (people * SMALLER, people * (1.0 - SMALLER)))))
         seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 1.0)
-        return seeing(*half, seen, "difference", "equal groups and shares about one half", others=others, most=1.0)
+        return seeing(*half, seen, "difference", typical, others=others, most=1.0, typical=typical)
 
     def _widths(self, share: float, sizes: tuple[float, float]) -> tuple[float, float]:
         """Half-widths of noise and sampling for two groups of so many values with one share."""

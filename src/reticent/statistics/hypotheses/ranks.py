@@ -38,7 +38,7 @@ from reticent.statistics.hypotheses.independence import seeing, words_of
 from reticent.statistics.hypotheses.null import Floats
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width, too_few
-from reticent.statistics.replies import SMALL, SMALLER, TENTH
+from reticent.statistics.replies import COMMON, SMALL, SMALLER, TENTH, UNEVEN
 
 FEWEST, MOST = 6, 128  # bins of a rule
 CELLS: Final = 512  # of a rule, over all groups
@@ -184,8 +184,10 @@ class GroupRanks:
         others = [(SMALL if compared == 2 else TENTH, *widths(small))]
         if self._few(small[0]):  # it would be left out
             others = []
-        assumed = f"equal groups, {self.shape}"
-        return seeing(*widths([size] * compared), least, what, assumed, others=others, most=HALF)
+        if compared == 2 and not self._few(people * COMMON):
+            others.append((UNEVEN, *widths((people * COMMON, people * (1.0 - COMMON)))))
+        assumed = f"{UNEVEN if compared == 2 else 'equal groups'}, {self.shape}"
+        return seeing(*widths([size] * compared), least, what, assumed, others=others, most=HALF, typical=UNEVEN)
 
     def power(self, effect: float, people: int, level: float) -> float:
         """For groups of equal size and the assumed shares, the last group shifted on the scale that makes them normal.

@@ -32,7 +32,7 @@ from reticent.statistics.context import (
 from reticent.statistics.error_law import ErrorLaw, SampledVariance
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, too_few
 from reticent.statistics.moments.proportion import Proportion
-from reticent.statistics.replies import RARE, of_any, passing
+from reticent.statistics.replies import COMMON, RARE, of_any, passing
 
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult
@@ -147,9 +147,9 @@ class ProportionStep:
         replies = of_any(passing(lambda number: not too_few(number, drawn), size, drawn))
         if too_few(size, drawn):
             return ExpectedAccuracy(None, None, FEW, replies)
-        half, rare = self._widths(0.5, size), self._widths(RARE, size)
-        note = f"assumes a share of one half{'' if len(self.labels) == 1 else EQUAL_GROUPS}"
-        return ExpectedAccuracy(*half, note, replies, ((f"a share of {RARE}", *rare),))
+        others = tuple((f"a share of {share}", *self._widths(share, size)) for share in (COMMON, RARE))
+        note = f"assumes a share of {COMMON}{'' if len(self.labels) == 1 else EQUAL_GROUPS}"
+        return ExpectedAccuracy(*self._widths(0.5, size), note, replies, others, typical=others[0][0])
 
     def _widths(self, share: float, size: float) -> tuple[float, float]:
         """Half-widths of noise and sampling for a share of ``size`` values."""

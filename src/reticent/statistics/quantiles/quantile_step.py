@@ -75,7 +75,7 @@ from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.quantiles.shapes import TIED, ColumnShape, WeightShape, ties_expected
 from reticent.statistics.ranks import draw, placed, runs, sensitivity
-from reticent.statistics.replies import HEAPED, LIKELY, USUAL, Replies, passing
+from reticent.statistics.replies import HEAPED, LIKELY, SURE, USUAL, Replies, passing
 from reticent.statistics.robust.scale import QUARTILES
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of the epsilon of a quantile whose value is drawn first; the rest is for the ends
@@ -92,7 +92,6 @@ TOLD: Final = 2e-2  # noise alone is as many ties, up or down, with this probabi
 PERHAPS: Final = 3e-1  # the same where values are few: one atom of many of them would not be told
 LUCKY: Final = 5e-2  # the same of values too few to be told from the candidates, where an interval is wide and holds
 LESS: Final = two_laplace_tail(LUCKY) / two_laplace_tail(FLATTERED)
-SURE: Final = 0.95  # chance of a reply from which on more values would hardly help
 CROWD: Final = 8  # values equal to fewer others than this are no ties: an end may well stop within so many ranks
 TIES: Final = "many values are equal: the interval allows for gaps beside them, and covers more than 95 %"
 UNWEIGHTED: Final = WeightShape("", (1.0, 1.0, 1.0))
@@ -680,14 +679,16 @@ class QuantileStep:
         values = "rounded" if heaped else "normal"
         note = f"{note}, {values}{'' if self.groups == 1 else EQUAL_GROUPS}; may give no reply{reach(self.cells)}"
         note += f"; {shapes.NO_SHAPE}" if bounded else ""
-        others = self._other_columns(size, squares, tied=tied, heaped=heaped)
+        crowd = self.pricing.crowd / self._unit
+        alike = heaped and shapes.typically_tied(self.cells, size, crowd, self.pricing.size, unit=self._unit)
+        others = self._other_columns(size, squares, tied=tied, heaped=heaped, alike=alike)
         of_weights = [
             (name, *self._widths(one.powers[1] * rows, one.squares, None, tied=tied))
             for one, (name, chance) in zip(weights[1:], told, strict=True)
             if chance >= LIKELY
         ]
         unit = "" if bounded else "sd"
-        typical = shapes.TYPICAL.name if bounded else HEAPED
+        typical = shapes.TYPICAL.name if bounded else HEAPED if alike else ""
         return ExpectedAccuracy(
             noise, sampling, note, (*replies, *told), (*others, *of_weights), unit=unit, typical=typical
         )
@@ -704,7 +705,7 @@ class QuantileStep:
         return (UNWEIGHTED,) if weight is None else shapes.of_weights(weight, self.setting.schema)
 
     def _other_columns(
-        self, size: float, squares: float, *, tied: bool, heaped: bool
+        self, size: float, squares: float, *, tied: bool, heaped: bool, alike: bool
     ) -> tuple[tuple[str, float, float], ...]:
         """Half-widths for the other public shapes of a column between bounds, and for heaped values."""
         found = []
@@ -713,7 +714,7 @@ class QuantileStep:
         if self.cells.free:
             return (*found, (shapes.FREE.name, *self._widths(size, squares, shapes.FREE, tied=False)))
         typical = shapes.TYPICAL
-        found.append((typical.name, *self._widths(size, squares, typical, tied=heaped or self._ties_of(typical, size))))
+        found.append((typical.name, *self._widths(size, squares, typical, tied=alike or self._ties_of(typical, size))))
         step = 0.0 if self.cells.step is None else float(self.cells.step) / self._width
         values = min(shapes.ROUNDED, round(1.0 / step) + 1) if step else shapes.ROUNDED
         for shape in (*shapes.OTHERS, shapes.rounded(float(self.levels[0]), values)):

@@ -129,6 +129,9 @@ FREE: Final = ColumnShape(  # without bounds: of a deviation of 1 / SPANS, and c
     ),
 )
 TYPICAL: Final = ColumnShape("rounded and off the middle", lambda level: 0.35 + NormalDist().inv_cdf(level) / 8.0)
+# Real numbers of a typical column have so many steps in a deviation. Of 101 public columns of fewer than 600 rows 15
+# were tied, and of 24 of more than 1,000 rows 23.
+FINENESS: Final = 25
 NO_SHAPE: Final = "noise is less where many values are equal, more in a gap between two groups"  # of no shape here
 ROUNDED: Final = 20  # distinct values of a column of rounded ones; whole numbers may have fewer
 LARGE: Final = 1 / 10  # mean of the weights of which few are large, exponential, in units of the largest
@@ -173,9 +176,31 @@ def ties_expected(
     -------
     bool
     """
-    if mechanism is None or cells.step is None:
+    return cells.step is not None and _tied_by(size, float(cells.step) / spread, crowd, mechanism, unit)
+
+
+def typically_tied(cells: Cells, size: float, crowd: float, mechanism: Geometric | None, *, unit: int = 1) -> bool:
+    """Tell if so many values of a typical column count as tied; whole numbers do, however many they are.
+
+    Parameters
+    ----------
+    cells : Cells
+        Those of the column, whose own step may be finer than its values.
+    size, crowd, mechanism, unit
+        As ``ties_expected`` has them.
+
+    Returns
+    -------
+    bool
+    """
+    return cells.whole or _tied_by(size, 1.0 / FINENESS, crowd, mechanism, unit)
+
+
+def _tied_by(size: float, step: float, crowd: float, mechanism: Geometric | None, unit: int) -> bool:
+    """Tell if the values of a step, which is in deviations, are so many that they count as tied."""
+    if mechanism is None:
         return False
-    held = [size * float(cells.step) * normal_density(place / 100.0) / spread for place in range(1, 100)]
+    held = [size * step * normal_density(place / 100.0) for place in range(1, 100)]
     ties = size * sum(max(0.0, 1.0 - crowd / most) for most in held) / len(held)
     return ties > max(mechanism.radius(0.02) / unit, TIED * size)
 

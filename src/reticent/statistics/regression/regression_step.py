@@ -45,7 +45,7 @@ from reticent.statistics.regression.plans import (
 )
 from reticent.statistics.regression.regress import Regression, robust_regression
 from reticent.statistics.regression.rows import LARGEST_X, Integers
-from reticent.statistics.replies import NEVER, USUAL, of_tables
+from reticent.statistics.replies import NEVER, USUAL, of_tables, tables_words
 from reticent.statistics.robust.robust_step import usable
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 
@@ -169,7 +169,7 @@ def _expected(chosen: PlanChoice) -> ExpectedAccuracy:
     if not found:
         return ExpectedAccuracy(None, None, "no reply on made-up normal columns", replies)
     noise, sampling = (statistics.median(widths) for widths in zip(*found, strict=True))
-    note = "of a slope, for columns and errors of standard deviation 1"
+    note = f"of a slope, for columns and errors of standard deviation 1; {tables_words(len(found), made)}"
     return ExpectedAccuracy(noise, sampling, note, replies, unit="sd")
 
 

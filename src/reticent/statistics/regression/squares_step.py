@@ -35,7 +35,7 @@ from reticent.statistics.regression.frame import MOST_KEYS, Block, CategoryKeys,
 from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.regress import Regression
 from reticent.statistics.regression.squares import LeastSquares
-from reticent.statistics.replies import ALWAYS, LIKELY, NEVER, Replies, of_tables
+from reticent.statistics.replies import ALWAYS, LIKELY, NEVER, Replies, of_tables, tables_words
 from reticent.statistics.scaling import Integers, refuse_too_many
 from reticent.statistics.shares import ASSUMED
 
@@ -107,11 +107,12 @@ class Squares:
         assert not isinstance(self.plan, PlainSquares)
         more = further(self.plan, people)
         replies: Replies = (
-            *((f"deviation {name} of the range", of_tables(shape.some, TABLES)) for name, shape in shapes.items()),
+            *((f"a deviation of {name}", of_tables(shape.some, TABLES)) for name, shape in shapes.items()),
             *((one.name, one.chance) for one in more),
         )
         told = ", ".join(f"{name} of their range in {shape.told}" for name, shape in shapes.items())
         note = f"every coefficient is told, of {TABLES} made-up tables whose columns have a deviation of {told}"
+        note += f"; {tables_words(TABLES, TABLES)}" if any(one.some == TABLES for one in shapes.values()) else ""
         weighted = isinstance(self.plan, LeastSquares) and self.plan.weighted
         if weighted:
             note += "; weights are spread evenly up to the largest"

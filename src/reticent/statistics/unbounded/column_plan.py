@@ -157,7 +157,9 @@ class ColumnPlan:
             allowed = f"; \u00b1 {rough(more)} more for the declared tail" if more else ""
             note = f"in standard deviations of the column, normal; may give no reply{reach(self.made_cells)}{allowed}"
             found = (*_others(heaped, 1.0), *self._long_tail(float(people)))
-            return ExpectedAccuracy(noise, sampling, note, replies, found, unit="sd", typical=HEAPED)
+            tied = self._joint is not None and expected_accuracy.typically(self._joint, float(people))
+            typical = HEAPED if tied else ""
+            return ExpectedAccuracy(noise, sampling, note, replies, found, unit="sd", typical=typical)
         unit = float(self.bounds[1] - self.bounds[0]) / SPANS
         allowed = f"; \u00b1 {rough(more * unit)} more for the declared tail" if more else ""
         which = "1/6" if self._joint is None else "1/8"

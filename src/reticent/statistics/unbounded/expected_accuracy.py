@@ -24,6 +24,7 @@ from reticent.statistics.quantiles.shapes import (
     ColumnShape,
     rounded,
     ties_expected,
+    typically_tied,
 )
 from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.tails import allowed, stretch
@@ -167,6 +168,11 @@ def tied(made: JointQuantiles, n: float, spread: float | None) -> bool:
     return spread is not None and ties_expected(made.cells, n, spread, CROWD, mechanism)
 
 
+def typically(made: JointQuantiles, n: float) -> bool:
+    """Tell if n values of a typical column count as tied."""
+    return made.census is not None and typically_tied(made.cells, n, CROWD, made.census.mechanism)
+
+
 def in_other_shapes(
     made: JointQuantiles | QuantileRange, n: float, spread: float, *, usually_tied: bool, heaped: bool
 ) -> tuple[tuple[str, tuple[float, float]], ...]:
@@ -197,7 +203,8 @@ def in_other_shapes(
     values = min(ROUNDED, round(1.0 / step) + 1) if step else ROUNDED
     for one in (TYPICAL, *OTHERS, rounded(float(joint.levels[0]), values)):
         ties = radius is not None and n * one.tied(n, step, CROWD) > max(radius, TIED * n)
-        asked += [(one.name, one, ties or (heaped and one == TYPICAL))] if heaped or not ties else []
+        ties = ties or (one == TYPICAL and heaped and typically(joint, n))
+        asked += [(one.name, one, ties)] if heaped or not ties else []
     found: list[tuple[str, tuple[float, float]]] = []
     for name, shape, ties in asked:
         if isinstance(made, QuantileRange):

@@ -42,8 +42,8 @@ from reticent.statistics.moments.basis import UNIT
 from reticent.statistics.moments.log_mean import LogStatistic
 from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.prepare import estimand
-from reticent.statistics.quantiles.shapes import AT_A_BOUND, NORMAL, OTHERS, PLACES, ColumnShape
-from reticent.statistics.replies import Replies, of_any, passing
+from reticent.statistics.quantiles.shapes import AT_A_BOUND, NORMAL, OTHERS, PLACES, TYPICAL, ColumnShape
+from reticent.statistics.replies import OFF_MIDDLE, Replies, of_any, passing
 from reticent.statistics.unbounded.clipped_mean import moments_of, powers
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.column_plan import EMPTY, Group
@@ -54,7 +54,8 @@ ROUNDING: Final = 2.0**-20  # of a logarithm, by its cell
 REACH: Final = (Fraction(2) ** LEAST, Fraction(2) ** MOST)
 BESIDE: Final = 4  # where rows are replaced a value of 0 or below is so small a part of a row
 FARTHEST: Final = 700.0  # an exponent that doubles hold
-SHAPES: Final = (NORMAL, *(shape for shape in OTHERS if shape.name != AT_A_BOUND))  # a bound may have no logarithm
+OFTEN: Final = ColumnShape(OFF_MIDDLE, TYPICAL.at)
+SHAPES: Final = (NORMAL, OFTEN, *(one for one in OTHERS if one.name != AT_A_BOUND))  # a bound may have no logarithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +186,8 @@ class LogPlan:
             noise, sampling = (width / self._size(usual_place) for width in self._widths(usual_place, 1.0, n))
             return ExpectedAccuracy(noise, sampling, note, replies, unit="of it" if self.back else "")
         usual, *others = ((shape.name, *self._widths(*self._logarithms(shape), n)) for shape in SHAPES)
-        note = "for a standard deviation of 1/6 of the range, normal"
-        return ExpectedAccuracy(*usual[1:], note, replies, tuple(others))
+        note = "for a standard deviation of 1/8 of the range"
+        return ExpectedAccuracy(*usual[1:], note, replies, tuple(others), typical=OFF_MIDDLE)
 
     def _logarithms(self, shape: ColumnShape) -> tuple[float, float]:
         """Mean and standard deviation of the logarithms of values of a shape between the ends."""
