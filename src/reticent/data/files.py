@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 LONGEST_CELL: Final = 131_072  # characters
 NO_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows without a value
 BLOCK: Final = 1 << 24  # characters
+BUFFER: Final = 1 << 20  # bytes of a column of a Parquet file that are read ahead
 MOST_LINES: Final = 100  # of a record, beyond which the curator is told of its quotes
 
 
@@ -286,7 +287,7 @@ class ParquetFiles:
 
         for place, path in enumerate(self.files):
             named = self.folders[place] if self.folders else {}
-            with pq.ParquetFile(path, memory_map=False, pre_buffer=False) as file:
+            with pq.ParquetFile(path, memory_map=False, pre_buffer=False, buffer_size=BUFFER) as file:
                 done, whole = 0, max(file.metadata.num_rows, 1)
                 if not names:
                     yield from empty_batches(file.metadata.num_rows)

@@ -33,6 +33,7 @@ from reticent.data.engines.engine import (
     EngineSession,
     Names,
     SourceInPlace,
+    StoresPieces,
     TestedEngine,
     join_keys,
 )
@@ -212,7 +213,11 @@ class Table:
             self._store_further(engine, view, used, key)
             for name, table in told.lists.items():
                 engine.put(name, table)
-            engine.store(*told.first, self._adopted(source, view, used), steps=told.steps, light=told.light)
+            rows = self._adopted(source, view, used)
+            if told.small and isinstance(engine, StoresPieces) and not isinstance(rows, ColumnsInPlace):
+                engine.store_in_pieces(*told.first, rows, step=next(iter(told.steps.items())))
+            else:
+                engine.store(*told.first, rows, steps=told.steps, light=told.light)
             for how, name, text in told.further:
                 (engine.keep if how == "keep" else engine.view)(name, text)
             reading = ResultReader(engine, self._engine.dialect, view)

@@ -34,6 +34,8 @@ LOCKED: Final = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
 }
+COMPRESSED: Final = "kept"  # a database in memory whose tables are compressed
+PIECE: Final = 1 << 24  # bytes of rows that are stored at a time
 INTERRUPTED: Final = "Query interrupted"  # its words when Ctrl-C struck inside it
 
 
@@ -129,6 +131,40 @@ class DuckDBSession:
         finally:
             self._connection.unregister("source")
 
+    def store_in_pieces(self, name: str, statement: str, rows: pa.RecordBatchReader, *, step: tuple[str, str]) -> None:
+        """Keep the outcome of ``statement``, which makes each row of one row of the stream, one piece after the other.
+
+        Tables are compressed when they are written out, and until then they take several times the memory.
+
+        Parameters
+        ----------
+        name : str
+            Of the table.
+        statement : str
+            SQL over the step.
+        rows : RecordBatchReader
+            The rows, as Arrow batches.
+        step : (name, SQL)
+            A view of the stream.
+        """
+        import pyarrow as pa
+
+        stream, made = _Pieces(rows), False
+        while not stream.ended:
+            self._connection.register("source", stream.piece())
+            try:
+                if made:
+                    self._connection.execute(f'INSERT INTO {COMPRESSED}."{name}" {statement}')
+                else:
+                    self._make("VIEW", *step)
+                    self._make("TABLE", name, statement, f"{COMPRESSED}.")
+            finally:
+                self._connection.unregister("source")
+            if made or not stream.ended:
+                self._connection.execute(f"CHECKPOINT {COMPRESSED}")
+            made = True
+        pa.default_memory_pool().release_unused()  # what the reader held for further batches
+
     def view(self, name: str, statement: str) -> None:
         """Name a statement over what is stored; it runs whenever it is read."""
         self._make("VIEW", name, statement)
@@ -158,15 +194,39 @@ class DuckDBSession:
             self._running = False
         for name in [*reversed(self._made)]:
             self._drop(name)
+        self._connection.execute(f"CHECKPOINT {COMPRESSED}")  # else what was compressed stays in memory
 
-    def _make(self, kind: str, name: str, statement: str) -> None:
+    def _make(self, kind: str, name: str, statement: str, database: str = "") -> None:
         if name in self._made:
             self._drop(name)
-        self._connection.execute(f'CREATE TEMP {kind} "{name}" AS {statement}')
-        self._made[name] = kind
+        self._connection.execute(f'CREATE {"" if database else "TEMP "}{kind} {database}"{name}" AS {statement}')
+        self._made[name] = f'{kind} {database}"{name}"'
 
     def _drop(self, name: str) -> None:
-        self._connection.execute(f'DROP {self._made.pop(name)} "{name}"')
+        self._connection.execute(f"DROP {self._made.pop(name)}")
+
+
+class _Pieces:
+    """A stream of rows that is read a piece at a time, each of about the same size in memory."""
+
+    def __init__(self, rows: pa.RecordBatchReader) -> None:
+        self._rows = rows
+        self.ended = False
+
+    def piece(self) -> pa.RecordBatchReader:
+        """The next rows; the stream has ended if these were the last."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self._rows.schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        size = 0
+        for batch in self._rows:
+            yield batch
+            size += batch.nbytes
+            if size >= PIECE:
+                return
+        self.ended = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +280,7 @@ class _Database:
         try:
             config: dict[str, Any] = {
                 **LOCKED,
+                "preserve_insertion_order": "false",  # no statement means an order that it does not name
                 "memory_limit": limits.memory,
                 "max_temp_directory_size": limits.spill,
                 "temp_directory": f"{self.folder}/spill",
@@ -228,6 +289,8 @@ class _Database:
                 config["threads"] = str(limits.threads)
             self.connection = duckdb.connect(":memory:", config=config)
             self.connection.execute("SET enable_progress_bar = false")
+            self.connection.execute(f"ATTACH ':memory:' AS {COMPRESSED} (COMPRESS)")
+            self.connection.execute(f"SET search_path = 'memory.main,{COMPRESSED}.main'")
             self.connection.execute("SET lock_configuration = true")
         except BaseException:
             self._remove()

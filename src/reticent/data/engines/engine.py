@@ -97,6 +97,26 @@ class EngineSession(Protocol):
         ...
 
 
+@runtime_checkable
+class StoresPieces(Protocol):
+    """A session that takes a stream a piece at a time, and makes each piece small before it reads the next."""
+
+    def store_in_pieces(self, name: str, statement: str, rows: pa.RecordBatchReader, *, step: tuple[str, str]) -> None:
+        """Keep the outcome of ``statement``, which makes each row of one row of the stream.
+
+        Parameters
+        ----------
+        name : str
+            Of the table.
+        statement : str
+            SQL over the step.
+        rows : RecordBatchReader
+            What the step reads, under the name "source".
+        step : (name, SQL)
+        """
+        ...
+
+
 class Engine(Protocol):
     """Starts sessions. It holds no row and no open connection."""
 
