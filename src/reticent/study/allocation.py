@@ -352,14 +352,7 @@ def settle(
     QuestionError
         Where it is public that there are no people: then there is nothing to ask about.
     """
-    if units == 0:
-        raise QuestionError("The table has no people, which is public here. Nothing was charged.")
-    if unread := [item.name for item in asked if item.source is not None]:
-        raise QuestionError(
-            f"{unread[0]}: keys are found by themselves. They are not found beside a chosen cap, chosen bounds or a "
-            "wanted width, nor for rows that reach their person through a key. Declare these, or ask for keys first. "
-            "Nothing was charged."
-        )
+    _refuse_unanswerable(asked, units)
     declared, schema = schema, extended(schema, asked)
     if schema is not declared:
         known = NOTHING  # earlier shares are of declared columns
@@ -380,21 +373,7 @@ def settle(
         )
         for item, delta in zip(asked, deltas(asked, within, charged), strict=True)
     ]
-    free = [_free(item, setting) for item, setting in zip(asked, settings, strict=True)]
-    own = [item.epsilon for item in asked]
-    if within.rho is not None:
-        own = [
-            None if amount is None or costs_nothing else _rho(prepare(item, setting, amount))
-            for item, setting, amount, costs_nothing in zip(asked, settings, own, free, strict=True)
-        ]
-    amounts = shares(own, within, free)
-    if min(amounts, default=LEAST_SHARE) < LEAST_SHARE:
-        raise PublicParameterError(f"{show(min(amounts))} of the loss for one answer is a slip: no noise is that wide")
-    set_aside = [
-        Fraction(0) if costs_nothing else _set_aside(item, amount, schema)
-        for item, amount, costs_nothing in zip(asked, amounts, free, strict=True)
-    ]
-    priced = [*map(PricedAsk, asked, settings, amounts, set_aside)]
+    priced = _priced(asked, settings, within, schema)
     steps: dict[int, Step] = {}
     views: dict[Tree | None, View] = {}
     for condition in schemas:
@@ -418,10 +397,7 @@ def settle(
         calendars=tuple(calendar_told(item.statistic, schemas[item.condition]) for item in asked),
     )
     within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
-    names = [step.name for step in in_order]
-    for name in names:
-        if names.count(name) > 1:
-            raise QuestionError(f"two questions have the answer {name}. Ask once. Nothing was charged.")
+    _refuse_twice([step.name for step in in_order])
     if extensions:
         from reticent.statistics.extensions import caveats_of, check_derivable, used_in
 
@@ -439,6 +415,42 @@ class PricedAsk:
     setting: Setting
     amount: Fraction
     aside: Fraction
+
+
+def _refuse_unanswerable(asked: Sequence[Ask], units: int | None) -> None:
+    if units == 0:
+        raise QuestionError("The table has no people, which is public here. Nothing was charged.")
+    if unread := [item.name for item in asked if item.source is not None]:
+        raise QuestionError(
+            f"{unread[0]}: keys are found by themselves. They are not found beside a chosen cap, chosen bounds or a "
+            "wanted width, nor for rows that reach their person through a key. Declare these, or ask for keys first. "
+            "Nothing was charged."
+        )
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise QuestionError(f"two questions have the answer {name}. Ask once. Nothing was charged.")
+
+
+def _priced(asked: Sequence[Ask], settings: Sequence[Setting], within: Cost, schema: Schema) -> list[PricedAsk]:
+    """Each question with its share of the limit, and with what of it is set aside for a caveat."""
+    free = [_free(item, setting) for item, setting in zip(asked, settings, strict=True)]
+    own = [item.epsilon for item in asked]
+    if within.rho is not None:
+        own = [
+            None if amount is None or costs_nothing else _rho(prepare(item, setting, amount))
+            for item, setting, amount, costs_nothing in zip(asked, settings, own, free, strict=True)
+        ]
+    amounts = shares(own, within, free)
+    if min(amounts, default=LEAST_SHARE) < LEAST_SHARE:
+        raise PublicParameterError(f"{show(min(amounts))} of the loss for one answer is a slip: no noise is that wide")
+    set_aside = [
+        Fraction(0) if costs_nothing else _set_aside(item, amount, schema)
+        for item, amount, costs_nothing in zip(asked, amounts, free, strict=True)
+    ]
+    return [*map(PricedAsk, asked, settings, amounts, set_aside)]
 
 
 def _viewed(

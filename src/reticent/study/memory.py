@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from reticent.data.format import Format, Limits, check_plain_names, exact, in_database, on_one_line, refuse_address
 from reticent.data.formula import Expression
-from reticent.data.schema import Category, Column, Integer, Real, Schema, Text
+from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
 from reticent.data.transformations import computed
 from reticent.errors import CheckError, PublicParameterError, ReticentError, SpecError, called_as, door, warn
 from reticent.privacy.adjacency import CHOOSE, Kind
@@ -22,6 +22,8 @@ from reticent.study.study import Study
 
 if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
+    from reticent.data.design import SampleDesign
+    from reticent.data.expression_tree import Tree
     from reticent.data.further_tables import TableSource
     from reticent.data.spec import Spec
     from reticent.ledger import Ledger
@@ -198,46 +200,20 @@ def study(
             "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "
             "reported in every release."
         )
-    if not isinstance(columns, Mapping):
-        raise SpecError('columns says of each name what is public about it: columns={"age": rt.integer(0, 110)}.')
-    formulas = {exact(name): column.tree for name, column in columns.items() if isinstance(column, Expression)}
-    plain = {exact(name): column for name, column in columns.items() if not isinstance(column, Expression)}
-    check_plain_names([*plain], "The list of columns")
-    for name, column in plain.items():
-        if not isinstance(column, Real | Integer | Category | Text):
-            raise SpecError(
-                f"{name} is declared by {column!r}: say what it is, such as rt.real(0, 5), rt.integer(0, 5) or "
-                'rt.category(["a", "b"]). Nothing was read.'
-            )
+    plain, formulas = _declared(columns)
     form = Format(encoding, decimal or ".", thousands, (na,) if isinstance(na, str) else tuple(na))
     each = dict(rows_each) if isinstance(rows_each, Mapping) else {"at_most": 1 if rows_each is None else rows_each}
-    texts = {name: column for name, column in plain.items() if isinstance(column, Text)}
-    listed = {name: column for name, column in plain.items() if not isinstance(column, Text)}
     sample = design_of(None if weight is None else read_column(weight), design)
     of_person = replace(person_of(adjacency, person, each, people), unit=unit)
     if household is not None or per_household is not None:
         from reticent.data.households import in_households
 
         of_person = in_households(of_person, household, per_household)
-    schema = Schema(listed, of_person, form, texts=texts, design=sample)
     further = dict(tables or {})
-    if further:
-        from reticent.data.further_tables import joined_schema
-
-        schema = joined_schema(schema, further)
-    if household is not None:
-        from reticent.data.households import check as check_households
-
-        check_households(schema)
+    schema = _schema(plain, of_person, form, sample, further)
     for name, tree in formulas.items():
         schema = computed(schema, name, tree)
-    if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
-        loss: Counted = budget
-    else:
-        total = read(budget, "budget")
-        if total <= 0:
-            raise PublicParameterError(f"budget must be > 0, got {show(total)}")
-        loss = PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
+    loss = _total(budget, delta)
     check_budget(loss, override, people)
     reader, limits = read_engine(engine, Path().resolve(), "engine")
     _fits(rows, schema, delimiter, reader, limits)
@@ -277,6 +253,56 @@ def study(
 
     theirs = read_extensions(extensions)  # refused before a ledger is made
     return Study(spec, rows, _account(rows, declared, spec, files), extensions=theirs)
+
+
+def _declared(
+    columns: Mapping[str, Column | Text | Expression] | None,
+) -> tuple[dict[str, Column | Text], dict[str, Tree]]:
+    """Columns that are declared, and the formulas of those that are computed, by name."""
+    if not isinstance(columns, Mapping):
+        raise SpecError('columns says of each name what is public about it: columns={"age": rt.integer(0, 110)}.')
+    formulas = {exact(name): column.tree for name, column in columns.items() if isinstance(column, Expression)}
+    plain = {exact(name): column for name, column in columns.items() if not isinstance(column, Expression)}
+    check_plain_names([*plain], "The list of columns")
+    for name, column in plain.items():
+        if not isinstance(column, Real | Integer | Category | Text):
+            raise SpecError(
+                f"{name} is declared by {column!r}: say what it is, such as rt.real(0, 5), rt.integer(0, 5) or "
+                'rt.category(["a", "b"]). Nothing was read.'
+            )
+    return plain, formulas
+
+
+def _schema(
+    plain: Mapping[str, Column | Text],
+    person: Person,
+    form: Format,
+    sample: SampleDesign | None,
+    further: Mapping[str, TableSource],
+) -> Schema:
+    """The schema of the declared columns and those of further tables, checked for households."""
+    texts = {name: column for name, column in plain.items() if isinstance(column, Text)}
+    listed = {name: column for name, column in plain.items() if not isinstance(column, Text)}
+    schema = Schema(listed, person, form, texts=texts, design=sample)
+    if further:
+        from reticent.data.further_tables import joined_schema
+
+        schema = joined_schema(schema, further)
+    if person.household is not None:
+        from reticent.data.households import check as check_households
+
+        check_households(schema)
+    return schema
+
+
+def _total(budget: Number | Counted, delta: Number | None) -> Counted:
+    """The loss that a budget allows, of a total epsilon with its delta, or as it is given."""
+    if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
+        return budget
+    total = read(budget, "budget")
+    if total <= 0:
+        raise PublicParameterError(f"budget must be > 0, got {show(total)}")
+    return PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
 
 
 @door
