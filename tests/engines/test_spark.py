@@ -385,6 +385,26 @@ def test_rows_of_a_person_are_brought_together_once(clean: Any) -> None:
 
 @needs_spark
 @pytest.mark.wide
+def test_what_is_kept_has_as_few_parts_as_it_needs_and_the_setting_is_put_back(clean: Any) -> None:
+    """A shuffle has 200 parts by default, and a task for each at every scan took six times the CPU of the run."""
+    session = clean.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "200")
+    before, kept = session.conf.getAll, list[int]()
+    source = open_frame(
+        session.sql("SELECT id % 50 AS who, id % 3 AS k FROM range(600)"), Schema({"k": integer(0, 2)}, PERSON)
+    )
+    told = query_compiler.statements(
+        [Rows()], Schema({"k": integer(0, 2)}, PERSON), source.storage, KEY, SparkDialect()
+    )
+    with source.engine.session(Limits()) as tables:
+        tables.store(*told.first, ColumnsInPlace(source, {"who": "who"}), steps=told.steps, light=told.light)
+        kept += [held._jdf.queryExecution().toRdd().getNumPartitions() for held in tables._kept.values()]
+    assert max(kept) < 10
+    assert session.conf.getAll == before
+
+
+@needs_spark
+@pytest.mark.wide
 def test_a_source_that_changes_while_it_is_read_fails_and_mixes_nothing(
     clean: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,9 +1,9 @@
 """Spark, where the rows are: plans run in the cluster, small tables of integers come to the driver.
 
 A session of this package is a guest in a Spark session: its tables are temporary views of a name that nobody else has.
-What it keeps is persisted for one run, and let go at the end. It changes no setting that a plan depends on, and no
-Python runs in the cluster. Noise is drawn at the driver alone, when all aggregates are there, so a task that Spark runs
-twice draws nothing.
+What it keeps is persisted for one run, and let go at the end. It sets one setting for the run: what is kept
+then has as many parts as its size asks for. No answer depends on that. No Python runs in the cluster. Noise is drawn at
+the driver alone, when all aggregates are there, so a task that Spark runs twice draws nothing.
 """
 
 # ruff: noqa: S608 - statements are the plan's; names are quoted
@@ -14,7 +14,7 @@ import hashlib
 import logging
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TESTED: Final = "spark.reticent.tested"  # a setting that nothing reads but this module
+FEW_PARTS: Final = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"  # else as many as a shuffle has: 200
 LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # they print statements and messages
 
 
@@ -206,8 +207,9 @@ def _guest(spark: Any) -> Iterator[SparkTables]:
     tagged = spark.sparkContext if _is_classic(spark) else None
     (spark.addTag if tagged is None else tagged.addJobTag)(space)
     try:
-        yield tables
-        tables.check()
+        with _few_parts(spark):
+            yield tables
+            tables.check()
     except BaseException:
         tables.interrupt()
         raise
@@ -216,3 +218,22 @@ def _guest(spark: Any) -> Iterator[SparkTables]:
         (spark.removeTag if tagged is None else tagged.removeJobTag)(space)
         for logger, was in zip(loggers, were, strict=True):
             logger.disabled = was
+
+
+@contextmanager
+def _few_parts(spark: Any) -> Iterator[None]:
+    """Let adaptive execution choose how many parts a kept table has, as it does for a result.
+
+    Else 200 tasks run for each scan of a small table, and there are some twenty. A session that lets nobody set it, as
+    some services have them, takes longer.
+    """
+    mine = False
+    with suppress(Exception):
+        if spark.conf.getAll.get(FEW_PARTS) is None:
+            spark.conf.set(FEW_PARTS, "true")
+            mine = True
+    try:
+        yield
+    finally:
+        if mine:
+            spark.conf.unset(FEW_PARTS)
