@@ -43,12 +43,8 @@ ROWS: Final[Mapping[str, Any]] = {
     "ward": [("north", "South", "south", None)[i * 5 % 11 % 4] for i in range(300)],
     "cost": [(i * 37 % 101) / 8 for i in range(300)],
 }
-pytestmark = [
-    needs_spark,
-    pytest.mark.wide,
-    # pyspark leaves the closing of its sockets to the garbage collector
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+# pyspark leaves the closing of its sockets to the garbage collector
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 def settings(url: str) -> dict[str, str]:
@@ -98,6 +94,12 @@ def queries() -> list[Query]:
     ]
 
 
+def test_a_ledger_knows_the_table_by_its_three_names() -> None:
+    assert source_at(identity_of(PLACE)) == DatabaseTable("spark://catalog", "clinic.records.visits")
+
+
+@needs_spark
+@pytest.mark.wide
 def test_the_plugin_is_none_of_sparks_own(rows: Any) -> None:
     """Else this file would test what others test."""
     text = rows.table("clinic.records.visits")._jdf.queryExecution().optimizedPlan().toString()
@@ -105,6 +107,8 @@ def test_the_plugin_is_none_of_sparks_own(rows: Any) -> None:
     assert {one.name for one in rows.catalog.listCatalogs()} == {"clinic", "spark_catalog"}
 
 
+@needs_spark
+@pytest.mark.wide
 def test_a_table_of_a_plugin_gives_what_the_same_rows_give_in_memory(rows: Any) -> None:
     there, here = open_table(PLACE, schema()), open_table(ROWS, schema())
     check_engine(there)
@@ -123,6 +127,8 @@ def study(ledger: Path, source: str = PLACE, **more: Any) -> rt.Study:
     )
 
 
+@needs_spark
+@pytest.mark.wide
 def test_a_release_is_charged_to_the_one_ledger_of_the_three_names(
     rows: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,9 +142,10 @@ def test_a_release_is_charged_to_the_one_ledger_of_the_three_names(
     with pytest.raises(LedgerError, match="already under"):
         study(tmp_path / "another.ledger")
     assert not (tmp_path / "another.ledger").exists()
-    assert source_at(identity_of(PLACE)) == DatabaseTable("spark://catalog", "clinic.records.visits")
 
 
+@needs_spark
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("source", "more", "words"),
     [
@@ -157,6 +164,8 @@ def test_what_cannot_be_asked_of_the_table_is_refused_before_a_ledger_is_made(
     assert not (tmp_path / "visits.ledger").exists()
 
 
+@needs_spark
+@pytest.mark.wide
 def test_rows_that_change_while_they_are_read_end_in_a_fault_and_are_not_mixed(
     rows: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +191,8 @@ def test_rows_that_change_while_they_are_read_end_in_a_fault_and_are_not_mixed(
     assert "the source changed while it was read" in told[0]
 
 
+@needs_spark
+@pytest.mark.wide
 def test_the_command_line_publishes_from_a_plugin_that_the_configuration_names(rows: Any, tmp_path: Path) -> None:
     """By ``spark-defaults.conf`` alone, in a Java of its own, from a copy of the database in a folder."""
     copied = rows._jvm.java.sql.DriverManager.getConnection(MEMORY).createStatement()
