@@ -154,6 +154,8 @@ def queries() -> list[Query]:
             DistinctPersons(keys),
             Total("x", size, keys),
             Total("x", width, keys),  # on the grid of moments
+            Total("x", size, keys, "kept"),
+            Total("x", width, keys, "kept"),
             Total("whole", whole, keys),
             Total("word", whole, keys),
         ]

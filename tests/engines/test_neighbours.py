@@ -38,6 +38,7 @@ def queries() -> list[Query]:
     asked: list[Query] = [CappedPersons()]
     for keys in (None, Keys("g", ("a", "b", "c"), 1), Keys("g", ("a", "b", "c"), 2)):
         asked += [Rows(keys), DistinctPersons(keys), Total("x", grid_by_size(LOW, HIGH), keys)]
+        asked += [Total("x", grid_by_size(LOW, HIGH), keys, "kept")]
         asked += [Tally("x", edges=(LOW, Fraction(0), Fraction(1), HIGH), keys=keys)]
         for per in ("row", "person"):
             asked += [PresentValues("x", keys, per), Moments("x", grid_by_width(LOW, HIGH), 3, keys, per)]

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.data import query_compiler, table
+from reticent.data import query_compiler
 from reticent.data.engines import duckdb
 from reticent.data.engines.duckdb import DUCKDB, close_waiting
 from reticent.data.format import Limits
 from reticent.data.query import DistinctPersons, Keys, Moments, Query, Ranks, Rows, Tally, Total
+from reticent.data.query_result import content
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, grid_by_size, grid_by_width
 from reticent.data.source import open_source
 from reticent.data.table import EngineFailure, Table, open_table
@@ -81,10 +82,10 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_answers_do_not_depend_on_the_pieces(monkeypatch: pytest.MonkeyPatch, noted: list[str]) -> None:
     of = open_table(rows_of(), schema_of())
-    whole = list(map(table.content, of.run(asked(), KEY)))
-    assert not any(text.startswith(("INSERT", "CHECKPOINT")) for text in noted)  # a small table is stored at once
+    whole = list(map(content, of.run(asked(), KEY)))
+    assert not any(text.startswith(("ATTACH", "INSERT")) for text in noted)  # a small table is stored at once
     monkeypatch.setattr(duckdb, "PIECE", 1)
-    assert list(map(table.content, of.run(asked(), KEY))) == whole
+    assert list(map(content, of.run(asked(), KEY))) == whole
     assert sum(text.startswith("INSERT") for text in noted) == 4  # three batches more than the first, and the end
     of.probe()
 
@@ -99,14 +100,14 @@ def test_a_piece_is_compressed_before_the_next_is_read(monkeypatch: pytest.Monke
     batches = iter(stream.to_batches(65_536))
     seen = list[set[str]]()
     with DUCKDB.session(Limits(threads=1)) as session:
-        kinds = "SELECT DISTINCT compression FROM pragma_storage_info('kept.typed') WHERE column_name IN ('who', 'c0')"
+        kinds = "SELECT DISTINCT compression FROM pragma_storage_info('{}.typed') WHERE column_name IN ('who', 'c0')"
 
         def watched() -> Iterator[pa.RecordBatch]:
             for nth, batch in enumerate(batches):
                 if nth:  # the piece before has been stored
-                    cursor = session._connection.cursor()
+                    cursor, place = session._connection.cursor(), kinds.format(session._compressed)
                     seen.append(
-                        {kind for (kind,) in cursor.execute(f"{kinds} AND segment_type <> 'VALIDITY'").fetchall()}
+                        {kind for (kind,) in cursor.execute(f"{place} AND segment_type <> 'VALIDITY'").fetchall()}
                     )
                 yield batch
 
@@ -174,4 +175,23 @@ def test_nothing_of_a_run_stays_with_the_database_that_waits(monkeypatch: pytest
     held = database.connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall()
     memory = "SELECT sum(memory_usage_bytes) FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'"
     assert held == [(0,)]
+    assert database.connection.execute(
+        "SELECT database_name FROM duckdb_databases() WHERE NOT internal"
+    ).fetchall() == [("memory",)]
     assert database.connection.execute(memory).fetchall()[0][0] < 1 << 20
+
+
+def test_sessions_of_one_database_have_pieces_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan audit opens a session for each run, and the tables of one had been in the way of the next."""
+    monkeypatch.setattr(duckdb, "PIECE", 1)
+    told = query_compiler.statements(
+        [Ranks("x")], schema_of(), open_source(rows_of(5), schema_of()).storage, KEY, DUCKDB.dialect
+    )
+    with DUCKDB.session(Limits(threads=1)) as first:
+        second = duckdb.DuckDBSession(first._connection.cursor())
+        for session, size in ((first, 70_000), (second, 80_000)):
+            stream = rows_of(size).select(["x", "who"]).rename_columns(["c0", "who"])
+            session.store_in_pieces(*told.first, stream.to_reader(1_000), step=next(iter(told.steps.items())))
+        assert [one.rows('SELECT count(*) FROM "typed"')[0][0] for one in (first, second)] == [70_000, 80_000]
+        second.end()
+        second._connection.close()

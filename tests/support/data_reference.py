@@ -239,7 +239,7 @@ class Reference:
 
     def _first(self, asked: Sequence[Query]) -> Keys | None:
         lists = dict.fromkeys(keys for query in asked if (keys := keys_of(query)) is not None)
-        totals = {query.keys for query in asked if isinstance(query, Total)}
+        totals = {query.keys for query in asked if isinstance(query, Total) and query.of == "all"}
         return next((keys for keys in lists if keys in totals), None) if self.schema.person.column else None
 
     def _is_read(self, asked: Sequence[Query], first: Keys) -> bool:
@@ -283,7 +283,8 @@ class Reference:
             return ((sum(any(row[name] is None for name in query.columns) for row in kept),),)
         sums: dict[str, Counter[int]] = defaultdict(Counter)
         for who in self.persons:
-            rows = self.persons[who] if isinstance(query, Total) else self.kept(who)
+            every = isinstance(query, Total) and query.of == "all"
+            rows = self.persons[who] if every else self.kept(who)
             for group, mine in self.by_group(who, rows, query.keys).items():
                 for place, amount in enumerate(self._contribution(query, mine)):
                     sums[group][place] += amount

@@ -4,6 +4,7 @@ import csv
 import html
 import io
 import pickle
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import reticent as rt
 from reticent.certificate.render.page import page
 from reticent.certificate.render.tables import sheet
 from reticent.data.schema import Column
+from reticent.outcome import Estimate, Reply
 
 QUESTIONS = [
     "count",
@@ -95,7 +97,34 @@ def test_a_sum_adds_all_rows_of_a_person_up_to_what_the_cap_can_reach_and_says_s
     one, by = study.release(["sum(x)", "sum(x) by g"], epsilon=9).answers
     assert one.value == pytest.approx(600, abs=40)
     assert one.estimand == "sum of x over this table, values cut to [-1, 9], the total of each person cut to [-2, 18]"
-    assert ", the total of each person in a group cut to [-2, 18], in each group of g" in by.estimand
+    assert "values cut to [-1, 9], at most 2 of each person, drawn for this release, in each group of g" in by.estimand
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+@pytest.mark.parametrize(("constant", "words"), [(True, "the total of each person in a group"), (False, "at most 25")])
+def test_a_sum_by_group_is_as_noisy_as_one_of_the_rows_that_a_person_keeps(
+    adjacency: Literal["add_remove", "substitute"], constant: bool, words: str
+) -> None:
+    """It had the noise of 25 rows in each of ten groups, ten times as much."""
+    study = rt.study(
+        {"x": [1.0] * 600, "g": [1] * 600, "p": list(range(100)) * 6},
+        adjacency=adjacency,
+        person="p",
+        rows_each=25,
+        columns={
+            "x": rt.real(0, 4, complete=True),
+            "g": rt.category([*range(1, 11)], constant=constant, complete=True),
+        },
+        budget="9",
+    )
+    plan = study.plan([rt.sum("x").by("g")], epsilon=9, people=100, rows=6)
+    assert words in " ".join(str(plan).split())
+    found = study.release([rt.sum("x").by("g")], epsilon=9).answers[0].cells[0].outcome
+    assert isinstance(found, Reply)
+    assert isinstance(found.value, Estimate)
+    moved = 25 * 4 * (2 if adjacency == "substitute" else 1)
+    assert found.value.noise == pytest.approx(moved * 3 / 9, rel=0.3)  # a half-width at 95 % is 3 scales
+    assert found.value.value == pytest.approx(600, abs=20 * moved / 9)
 
 
 def test_a_plan_says_each_estimand_and_each_note_once_below_its_table() -> None:

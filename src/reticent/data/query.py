@@ -7,7 +7,7 @@ answer is one such vector per key and the stability is the L1 change over all ke
 Which rows count
 ----------------
 *Kept rows*: rows with a person (where a person column is declared), at most ``rows`` of them per person, chosen by a
-keyed hash over all groups together. ``Total`` alone uses every row and clamps the total of each person instead.
+keyed hash over all groups together. ``Total`` of all rows uses every row and clamps the total of each person instead.
 ``per="person"`` first averages the kept rows of a person (and group) into one value. A row whose key is not among the
 public keys belongs to no group. With keys a person is counted in at most ``touch`` groups, chosen by a keyed hash. The
 rows in the others do not count for that query.
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 Per: TypeAlias = Literal["row", "person"]
 On: TypeAlias = Literal["column", "binades"]
+Of: TypeAlias = Literal["all", "kept"]
 
 POWER_ONE = 1 << 30  # the integer that stands for 1 in powers two and above
 WEIGHT_ONE = 1 << 20  # the integer that stands for the largest weight
@@ -202,12 +203,15 @@ class Incomplete:
 class Total:
     """One integer: the sum over persons of their total, each total clamped to what ``rows`` rows can reach.
 
-    A missing value counts 0 (or its public stand-in). With keys the clamp is per person and group.
+    A missing value counts 0 (or its public stand-in). With keys the clamp is per person and group: a person in several
+    groups can reach as much in each. With ``of="kept"`` it is the sum over kept rows, of which a person has at most
+    ``rows`` over all groups together.
     """
 
     column: str
     grid: FixedPointGrid
     keys: Keys | None = None
+    of: Of = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,11 +508,13 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
             return (Fraction(0 if person.column is None else 1),) * max(1, len(above))
         case Incomplete():
             return (Fraction(person.rows),)
-        case Total(grid=grid, keys=keys):
+        case Total(grid=grid, keys=keys, of=of):
             least, most = min(0, person.rows * grid.lowest), max(0, person.rows * grid.highest)
+            # kept rows reach the ends once, over all groups together: as if one group could hold them all
+            touch = 1 if keys is None or of == "kept" else groups_of_all(person, keys)
             if keys is None:
                 return (Fraction(most - least if swap else max(-least, most)),)
-            return (_in_groups(least, most, groups_of_all(person, keys), keys, swap),)
+            return (_in_groups(least, most, touch, keys, swap),)
         case Moments(grid=grid, order=order, keys=keys, per=per):
             lowest, highest = grid.lowest - grid.middle, grid.highest - grid.middle
             if per == "person" and keys is not None:

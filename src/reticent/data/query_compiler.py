@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypeGuard, assert_never
 
 import ibis
 
@@ -45,7 +45,6 @@ from reticent.data.engines.row_choice import (
     KEY_STAND_IN,
     TURN,
     Chosen,
-    Of,
     RowChoice,
     Who,
     few_groups,
@@ -64,6 +63,7 @@ from reticent.data.query import (
     Keys,
     KeyShares,
     Moments,
+    Of,
     OrderedValues,
     Per,
     PresentValues,
@@ -408,7 +408,7 @@ def together(queries: Sequence[Query], choice: RowChoice, nth: int = 0) -> Table
         A query that is asked alone.
     """
     asking, keys = _QueryExpressions(choice, nth), keys_of(queries[0])
-    totals = {f"q{place}_n": query for place, query in enumerate(queries) if isinstance(query, Total)}
+    totals = {f"q{place}_n": query for place, query in enumerate(queries) if _clamped(query)}
     parts = [asking.sums(queries, *part) for part in choice.parts(keys, nth, bool(totals))]
     if len(parts) == 1:
         return parts[0]
@@ -664,12 +664,12 @@ class _QueryExpressions:
                 case Moments(column=column, grid=grid, order=order):
                     x = centred[column, grid]
                     found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept)), **_powers(grid, order, x, kept)}
-                case Total(column=column, grid=grid) if (column, grid) in centred:
-                    x = centred[column, grid]
-                    found = {"n": lambda t, x=x, grid=grid: _total(t[x], grid, _where(t, every))}
-                case Total(column=column, grid=grid):
-                    rows = rows.mutate(**{x: self.grid_value(rows, column, grid)})
-                    found = {"n": lambda t, x=x: t[x].cast(EXACT).sum(where=_where(t, every))}
+                case Total(column=column, grid=grid, of=of) if (column, grid) in centred:
+                    x, some = centred[column, grid], every if of == "all" else kept
+                    found = {"n": lambda t, x=x, grid=grid, some=some: _total(t[x], grid, _where(t, some))}
+                case Total(column=column, grid=grid, of=of):
+                    rows, some = rows.mutate(**{x: self.grid_value(rows, column, grid)}), every if of == "all" else kept
+                    found = {"n": lambda t, x=x, some=some: t[x].cast(EXACT).sum(where=_where(t, some))}
                 case _:
                     raise TypeError(f"{type(query).__name__} is asked alone")
             measures |= {f"q{place}_{name}": measure for name, measure in found.items()}
@@ -855,7 +855,12 @@ def _query_texts(
 def _alone(query: Query, choice: RowChoice) -> bool:
     """Tell if a query is about other groups of a person than those of the kept rows."""
     keys = keys_of(query)
-    return isinstance(query, Total) and keys is not None and choice.bound(keys, "kept") is not None
+    return _clamped(query) and keys is not None and choice.bound(keys, "kept") is not None
+
+
+def _clamped(query: Query) -> TypeGuard[Total]:
+    """Tell if a query reads every row of a person, and clamps their total."""
+    return isinstance(query, Total) and query.of == "all"
 
 
 def integers_of(query: Query) -> int:
@@ -875,7 +880,7 @@ def integers_of(query: Query) -> int:
 
 def _ways(queries: Sequence[Query]) -> list[Of]:
     """The rows that queries of one list of groups read."""
-    totals = [isinstance(query, Total) for query in queries]
+    totals = [_clamped(query) for query in queries]
     return [*(["all"] if any(totals) else []), *(["kept"] if not all(totals) else [])]  # type: ignore[list-item]
 
 

@@ -151,6 +151,16 @@ def _ends(
     return Fraction(declared.low), Fraction(declared.high)
 
 
+def sums_of_kept(setting: Setting) -> bool:
+    """Tell if a sum is of the kept rows: where a person can be in several groups, and the total in each would add up.
+
+    The total of a person in each of k groups can reach what r rows can. Together they reach k times that, and the noise
+    is k times as wide as that of the r rows which are kept.
+    """
+    keys, person = setting.keys, setting.schema.person
+    return keys is not None and person.column is not None and min(keys.touch, len(keys.among)) > 1
+
+
 def person_totals(column: str, low: Fraction | None, high: Fraction | None, setting: Setting) -> str:
     """The ends of a person's total in a sum: of all their rows, cut to what as many as the cap can reach.
 

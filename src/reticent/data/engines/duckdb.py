@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.engines.engine import Adopted, ColumnsInPlace, normalised
@@ -34,8 +35,8 @@ LOCKED: Final = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
 }
-COMPRESSED: Final = "kept"  # a database in memory whose tables are compressed
 PIECE: Final = 1 << 24  # bytes of rows that are stored at a time
+_NUMBERS: Final = count(1)  # of databases whose tables are compressed
 INTERRUPTED: Final = "Query interrupted"  # its words when Ctrl-C struck inside it
 
 
@@ -83,6 +84,7 @@ class DuckDBSession:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._made: dict[str, str] = {}
+        self._compressed = ""  # a database in memory whose tables are compressed, of this run alone
         self._running, self._lock = True, threading.Lock()
 
     def put(self, name: str, table: pa.Table) -> None:
@@ -149,20 +151,23 @@ class DuckDBSession:
         """
         import pyarrow as pa
 
-        stream, made = _Pieces(rows), False
-        while not stream.ended:
-            self._connection.register("source", stream.piece())
+        for piece, last in _pieces(rows):
+            if last and not self._compressed:  # so few rows that they take no memory worth the time
+                self.store(name, statement, piece, steps=dict([step]), light=False)
+                return
+            self._connection.register("source", piece)
             try:
-                if made:
-                    self._connection.execute(f'INSERT INTO {COMPRESSED}."{name}" {statement}')
+                if self._compressed:
+                    self._connection.execute(f'INSERT INTO {self._compressed}."{name}" {statement}')
                 else:
+                    self._compressed = f"kept_{next(_NUMBERS)}"
+                    self._connection.execute(f"ATTACH ':memory:' AS {self._compressed} (COMPRESS)")
                     self._make("VIEW", *step)
-                    self._make("TABLE", name, statement, f"{COMPRESSED}.")
+                    self._connection.execute(f'CREATE TABLE {self._compressed}."{name}" AS {statement}')
             finally:
                 self._connection.unregister("source")
-            if made or not stream.ended:
-                self._connection.execute(f"CHECKPOINT {COMPRESSED}")
-            made = True
+            self._connection.execute(f"CHECKPOINT {self._compressed}")
+        self._make("VIEW", name, f'FROM {self._compressed}."{name}"')
         pa.default_memory_pool().release_unused()  # what the reader held for further batches
 
     def view(self, name: str, statement: str) -> None:
@@ -194,39 +199,34 @@ class DuckDBSession:
             self._running = False
         for name in [*reversed(self._made)]:
             self._drop(name)
-        self._connection.execute(f"CHECKPOINT {COMPRESSED}")  # else what was compressed stays in memory
+        if self._compressed:
+            self._connection.execute(f"DETACH {self._compressed}")
+            self._compressed = ""
 
-    def _make(self, kind: str, name: str, statement: str, database: str = "") -> None:
+    def _make(self, kind: str, name: str, statement: str) -> None:
         if name in self._made:
             self._drop(name)
-        self._connection.execute(f'CREATE {"" if database else "TEMP "}{kind} {database}"{name}" AS {statement}')
-        self._made[name] = f'{kind} {database}"{name}"'
+        self._connection.execute(f'CREATE TEMP {kind} "{name}" AS {statement}')
+        self._made[name] = kind
 
     def _drop(self, name: str) -> None:
-        self._connection.execute(f"DROP {self._made.pop(name)}")
+        self._connection.execute(f'DROP {self._made.pop(name)} "{name}"')
 
 
-class _Pieces:
-    """A stream of rows that is read a piece at a time, each of about the same size in memory."""
+def _pieces(rows: pa.RecordBatchReader) -> Iterator[tuple[pa.RecordBatchReader, bool]]:
+    """The rows in pieces of about the same size in memory, each with the word if it is the last."""
+    import pyarrow as pa
 
-    def __init__(self, rows: pa.RecordBatchReader) -> None:
-        self._rows = rows
-        self.ended = False
-
-    def piece(self) -> pa.RecordBatchReader:
-        """The next rows; the stream has ended if these were the last."""
-        import pyarrow as pa
-
-        return pa.RecordBatchReader.from_batches(self._rows.schema, self._batches())
-
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        size = 0
-        for batch in self._rows:
-            yield batch
-            size += batch.nbytes
-            if size >= PIECE:
-                return
-        self.ended = True
+    last = False
+    while not last:
+        batches, size = list[pa.RecordBatch](), 0
+        while size < PIECE and not last:
+            batch = next(rows, None)
+            last = batch is None
+            if batch is not None:
+                batches.append(batch)
+                size += batch.nbytes
+        yield pa.RecordBatchReader.from_batches(rows.schema, batches), last
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +289,6 @@ class _Database:
                 config["threads"] = str(limits.threads)
             self.connection = duckdb.connect(":memory:", config=config)
             self.connection.execute("SET enable_progress_bar = false")
-            self.connection.execute(f"ATTACH ':memory:' AS {COMPRESSED} (COMPRESS)")
-            self.connection.execute(f"SET search_path = 'memory.main,{COMPRESSED}.main'")
             self.connection.execute("SET lock_configuration = true")
         except BaseException:
             self._remove()

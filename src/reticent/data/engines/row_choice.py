@@ -31,7 +31,7 @@ from reticent.data.columns import numbers, texts
 from reticent.data.engines.casts import key_text, with_stand_in
 from reticent.data.engines.engine import Names
 from reticent.data.engines.numbers import clamp, double
-from reticent.data.query import Keys, groups_of_all, groups_of_kept
+from reticent.data.query import Keys, Of, groups_of_all, groups_of_kept
 from reticent.data.schema import EXACT_DOUBLE, Category, Integer, Schema, Text
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 Table: TypeAlias = Any  # Ibis is not typed; these never leave ``plan`` but as SQL text
 Expr: TypeAlias = Any
 Who: TypeAlias = Literal["string", "int64"]
-Of: TypeAlias = Literal["kept", "all"]
 Chosen: TypeAlias = Callable[[Table], Expr] | None  # tells the rows that count; None for all
 
 TURN: Final = "int8"

@@ -44,6 +44,7 @@ from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.persons import Persons
 from reticent.statistics.counts.total import Sum
 from reticent.statistics.error_law import ErrorLaw, combined
+from reticent.statistics.estimand import sums_of_kept
 from reticent.statistics.options import GEOMETRIC, unknown
 from reticent.statistics.replies import ALWAYS
 
@@ -290,7 +291,7 @@ def total(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
     low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
     whole = isinstance(setting.schema.column(asked.column), Integer)  # then noisy sums are integers, as sums are
     grid = grid_whole(low, high) if whole else grid_by_size(low, high)
-    query = Total(asked.column, grid, setting.keys)
+    query = Total(asked.column, grid, setting.keys, "kept" if sums_of_kept(setting) else "all")
     made = noise(asked.mechanism, asked.name, query, setting, epsilon, public_facts.groups(setting))
     caveats = public_facts.caveats_of(asked.column, (low, high), setting, "person")
     return CountStep(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from reticent.statistics.estimand import capped, cut, person_totals
+from reticent.statistics.estimand import capped, cut, person_totals, sums_of_kept
 from reticent.statistics.options import GEOMETRIC, check_bounds, read_high, read_low, read_mechanism
 from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 @attrs.frozen
 class Sum(OfColumn):
     """The sum of a bounded column over persons, each person's total cut to what the cap allows.
+
+    By groups of which a person can be in several, it is the sum over the rows that are kept of each person.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ class Sum(OfColumn):
 
     def estimand(self, setting: Setting) -> str:
         ends = cut(self.column, self.low, self.high, setting)
-        if setting.weight is not None:
+        if setting.weight is not None or sums_of_kept(setting):
             return f"sum of {self.column} over this table{ends}{capped(setting.schema.person, drawn=True)}"
         return f"sum of {self.column} over this table{ends}{person_totals(self.column, self.low, self.high, setting)}"
 
