@@ -91,6 +91,7 @@ APART: Final[Mapping[str, str]] = {
     "certificate/render/panels.py": "a summary of a model has no question to read",
     "conformance/couplings.py": "a plan of a regression alone needs its family",
     "data/partitions.py": "the compiler loads Ibis",
+    "data/query_result.py": "the compiler loads Ibis",
     "data/table.py": "the compiler loads Ibis",
     "data/template.py": "a file of another program has a reader of its own",
     "learning/estimator.py": "a card of a fit is made only when it is asked for",

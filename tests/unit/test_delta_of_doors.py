@@ -170,3 +170,14 @@ def test_a_product_without_its_columns_is_told_by_plan_and_release(question: str
     record = rt.Record(override="a", try_anyway=True)
     told = study.release(question, epsilon=40, record=record).caveats
     assert [text for text in told if " fits " in text] == ([note] if note else [])
+
+
+def test_a_delta_that_rho_does_not_spend_is_named_and_compared_with_nobody() -> None:
+    """A loss in rho has a delta where it is viewed as (ε, δ); the ledger is charged none."""
+    budget = rt.ZCDP(Fraction(5000))
+    study = rt.study(ROWS, adjacency="substitute", columns=COLUMNS, budget=budget, rows_each=1, override="a")
+    assert "δ 0.9 is not charged: nothing here spends a δ" in study.release("mean(x)", rho="0.1", delta="0.9").caveats
+    many = rt.study(
+        ROWS, adjacency="add_remove", columns=COLUMNS, budget=budget, rows_each=1, override="a", people=100_000_000
+    )
+    assert many.plan("mean(x)", rho="0.1").noted == ()

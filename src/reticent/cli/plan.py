@@ -188,13 +188,11 @@ def _notes(spec: Spec) -> tuple[str, ...]:
 
 def _unround(spec: Spec) -> Iterator[str]:
     """A note on each column of a density that declares no resolution."""
-    from reticent.statistics.density import DensityOf
     from reticent.statistics.grammar import parse
 
     asked: list[str] = []
     for text in dict.fromkeys(text for item in spec.releases for text in item.ask if text.startswith("density")):
-        one = parse(text).statistic
-        asked += one.names if isinstance(one, DensityOf) else ()
+        asked += getattr(parse(text).statistic, "names", ())  # of a density; its module is not loaded for it
     for name in dict.fromkeys(asked):
         column = spec.schema.columns.get(name)
         if isinstance(column, Real) and column.resolution is None:

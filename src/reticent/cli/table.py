@@ -11,6 +11,10 @@ from unicodedata import combining, east_asian_width
 GAP: Final = 2  # blanks between columns
 LEAST: Final = 10  # columns of a terminal that a folded column keeps
 MARKS: Final = "(,/."  # signs in a name behind which it may be broken
+TIE: Final = "\ue000"  # stands for a blank of what is copied to a shell
+COPIED: Final = re.compile(  # a command up to its file, or a file in quotes
+    r"\breticent(?: [\w=-]+){1,4} (?:'[^'\n]+'|\S*[./]\S+)|(?<!\w)'[^'\n]*(?:/[^'\n]*|\.\w{1,8})'(?!\w)"
+)
 TIED: Final = re.compile(
     r"\d %$|[±εδρ] [\d.]$|\([\d.]+, \d$|\d, δ$|\[-?\d+, -?\d$"
 )  # up to a blank and what follows it
@@ -124,7 +128,8 @@ def fold(text: str, width: int, *, hanging: bool = False, whole: bool = False) -
     hanging : bool
         True if lines that are not indented go on further in, too.
     whole : bool
-        True if a word longer than a line is kept whole instead of cut.
+        True if a word longer than a line is kept whole instead of cut, and what is copied to a shell: a command with
+        its file, and a name in quotes.
 
     Returns
     -------
@@ -132,7 +137,8 @@ def fold(text: str, width: int, *, hanging: bool = False, whole: bool = False) -
         Lines, at least one.
     """
     found = []
-    for line in text.split("\n"):
+    kept = COPIED.sub(lambda found: found[0].replace(" ", TIE), text) if whole else text
+    for line in kept.split("\n"):
         rest = line
         further = _further(line, width, hanging=hanging)
         while (most := _most(rest, width)) < len(rest):
@@ -148,7 +154,7 @@ def fold(text: str, width: int, *, hanging: bool = False, whole: bool = False) -
             found.append(rest[:stop].rstrip(" "))
             rest = further + rest[stop:].lstrip(" ")
         found.append(rest)
-    return found
+    return [line.replace(TIE, " ") for line in found] if whole else found
 
 
 def _most(text: str, width: int) -> int:

@@ -120,9 +120,24 @@ def delimiter_of(line: str) -> str:
     return max(DELIMITERS, key=outside.count)
 
 
-def encoding_of(path: Path) -> str:
-    """The encoding that the header line of a text file is most likely in: windows-1252 where it is not UTF-8."""
-    return "utf-8" if is_utf8(first_line(path, "utf-8")) else "windows-1252"
+def encoding_of(path: Path, usual: str = "utf-8") -> str:
+    """The encoding that the header line of a text file is most likely in.
+
+    Parameters
+    ----------
+    path : path
+    usual : str
+        That of the files beside it, which a line of plain letters is in too.
+
+    Returns
+    -------
+    str
+        "utf-8" where accents are UTF-8; else the usual one, or windows-1252 if that is UTF-8.
+    """
+    line = first_line(path, "utf-8")
+    if is_utf8(line):
+        return usual if line.isascii() else "utf-8"
+    return "windows-1252" if usual == "utf-8" else usual
 
 
 def delimiter_hint(line: str, delimiter: str) -> str:

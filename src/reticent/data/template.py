@@ -16,7 +16,7 @@ from reticent.calendar import DAY, Calendar
 from reticent.data.file_kinds import FileKind, bare, kind_of, stem_of
 from reticent.data.files import delimiter_in
 from reticent.data.format import PLAIN, Format, in_database, sign_words, toml_key
-from reticent.data.header import check_header
+from reticent.data.header import check_header, encoding_of
 from reticent.data.source import fields_of
 from reticent.errors import SpecError
 
@@ -126,8 +126,9 @@ def further_skeletons(
     first = [name for name, _ in fields_of(Path(main), delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)]
     known, made = {name: name for name in first}, list[str]()
     for path in map(Path, others):
-        sign = delimiter_in(path, form.encoding) or delimiter
-        fields = dict(fields_of(path, delimiter=sign, encoding=form.encoding))
+        encoding = encoding_of(path, form.encoding) if kind_of(path) == "csv" else form.encoding
+        sign = delimiter_in(path, encoding) or delimiter
+        fields = dict(fields_of(path, delimiter=sign, encoding=encoding))
         check_header(list(fields), f"The first line of {path.name}")
         table = re.sub(r"\W", "_", bare(path).stem)
         shared = [known[name] for name in fields if name in known and name]
@@ -138,6 +139,7 @@ def further_skeletons(
             f"\n[tables.{table}]   # {told}",
             f"source = {_quoted(path.name)}",
             *([f"delimiter = {_quoted(sign)}"] if sign != delimiter else []),
+            *([f"encoding = {_quoted(encoding)}"] if encoding != form.encoding else []),
             "# public = true               # if nobody is in it: then its key is unique. Else it is about people,",
             "# person = …                  # and is joined on the person, by this column where it has another name",
             f"# key    = {keys:<17} # columns that agree, but for the person",

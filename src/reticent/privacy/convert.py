@@ -195,6 +195,17 @@ def epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
     return (approx_of(loss, at).epsilon, at) if at < 1 else (Fraction(0), at)
 
 
+def spent_delta(loss: Loss) -> Fraction:
+    """The delta that a ledger is charged for a loss: none in pure epsilon and in rho."""
+    match known(loss):
+        case ApproxDP(_, delta) | ApproxZCDP(_, delta):
+            return delta
+        case PureDP() | ZCDP():
+            return Fraction(0)
+        case _:
+            return epsilon_delta(loss)[1]
+
+
 def _least_delta(pair: Pair) -> Fraction:
     match pair:
         case Coin(_, delta):

@@ -11,6 +11,7 @@ from reticent.privacy.numbers import rough
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.density import DensityOf
 from reticent.statistics.prepare import prepare
+from reticent.statistics.replies import HEAPED
 from reticent.statistics.statistic import Ask
 
 GRID: Final = 1000  # epsilons are multiples of 1 / GRID
@@ -91,12 +92,17 @@ def _reaches(asked: Ask, setting: Setting, epsilon: Fraction, half_width: float,
 
 
 def _noise(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> float | None:
-    """The expected noise half-width; None where the question would be refused or unanswered at this epsilon."""
+    """The expected noise half-width; None where the question would be refused or unanswered at this epsilon.
+
+    Nothing public tells how often values are equal, so it is the wider one of a typical column and of equal values.
+    """
     prepare(asked, setting, Fraction(MOST))  # what is wrong at every epsilon is said at once
     try:
-        return prepare(asked, setting, epsilon).expected(people).headline[0]
+        expected = prepare(asked, setting, epsilon).expected(people)
     except QuestionError:
         return None
+    typical, heaped = expected.headline[0], [noise for name, noise, _ in expected.others if name == HEAPED]
+    return None if typical is None else max([typical, *heaped])
 
 
 def _reason(asked: Ask, setting: Setting, half_width: float, people: int) -> str:

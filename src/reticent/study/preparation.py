@@ -20,7 +20,7 @@ import attrs
 
 from reticent.data.schema import Integer, Person, Real, Schema
 from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
-from reticent.privacy.convert import epsilon_delta
+from reticent.privacy.convert import spent_delta
 from reticent.privacy.cost import Cost, Written, refuse_exposure
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import about, show
@@ -213,7 +213,7 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
         It spends a delta of at least 1 / (10 people), where their number is public.
     """
     made, person = _of_persons(study, questions, within, units), study.schema.person
-    if spent := epsilon_delta(made.guarantee.loss)[1]:  # a question's own counts like the release's
+    if spent := spent_delta(made.guarantee.loss):  # a question's own counts like the release's
         refuse_exposure(spent, units if person.neighbours().size_public else person.people)
     for note in (*public_notes(within, made), study.schema.person.nobodys):
         made = _noting(made, note)
@@ -232,7 +232,7 @@ def public_notes(within: Cost, made: PreparedRelease) -> tuple[str, ...]:
     found = [note for item in made.asked if (note := item.statistic.note)]
     named = (within.delta, *(item.delta for item in made.asked))
     delta = next((one for one in named if one is not None), None)
-    if delta is not None and not epsilon_delta(made.guarantee.loss)[1]:
+    if delta is not None and not spent_delta(made.guarantee.loss):
         found.append(f"δ {about(delta)} is not charged: nothing here spends a δ")
     return tuple(dict.fromkeys(found))
 
