@@ -113,3 +113,14 @@ def test_a_piped_command_can_be_copied(tmp_path: Path, monkeypatch: pytest.Monke
     assert f"reticent check '{place / 'v.toml'}'" in said.splitlines()[-1]
     signed = run("init", "--key", str(place / "the officer")).said
     assert f"reticent release STUDY --key '{place / 'the officer.key'}'" in signed
+
+
+def test_a_row_of_a_plan_is_no_longer_than_its_prose_and_its_names_are_whole(folder: Path) -> None:
+    """With the letter of its note a row had 102 columns and more."""
+    asked = "iqr(cost)", "median(cost) by town", "quantiles(cost, 0.25 0.5 0.75)", "mean(age)"
+    questions = [part for one in asked for part in ("--ask", one)]
+    done = run("plan", str(folder / "clinic.toml"), *questions, "--epsilon", "2")
+    rows = [line for line in done.out.splitlines() if line.startswith(asked)]
+    assert len(rows) >= len(asked)
+    assert max(map(len, rows)) <= PIPED
+    assert all(any(row.startswith(f"{one} ") for row in rows) for one in asked)

@@ -13,6 +13,7 @@ import pytest
 
 import reticent as rt
 from reticent.data.schema import Column, Real
+from reticent.statistics.context import ExpectedAccuracy
 from reticent.statistics.replies import HEAPED
 from reticent.study.plan import BESIDE
 from reticent.study.study import Study
@@ -66,6 +67,8 @@ def test_the_command_line_says_it_with_the_options_that_change_it(tmp_path: Path
     study = clinic(tmp_path)
     said = "supposed: 10,000 people, 2 rows each, half-way from one to 3. Say --people NUMBER and --rows NUMBER"
     assert said in run("plan", str(study), "--release", "tail").said.partition("statistic")[0]
+    filtered = run("plan", str(study), "--ask", "mean(age) where age > 50", "--epsilon", "1").said
+    assert "and --passing SHARE for yours" in " ".join(filtered.split())  # as its help calls it
     told = run("plan", str(study), "--release", "table 4", "--people", "300", "--rows", "1").said
     assert "for 300 people, 1 row each." in told.partition("statistic")[0]
 
@@ -175,6 +178,7 @@ def test_every_line_with_a_range_begins_with_a_typical_shape(question: str) -> N
 
 def test_a_reply_by_made_up_tables_says_how_many_of_them_reply() -> None:
     """P(reply) of .917 was printed where five of five made-up tables replied, and so did every release."""
+    said = "P(reply) is estimated from {} made-up tables: {} means that all {} replied"
     study = rt.study(
         {"y": [0.0], "x": [0.0], "w": [0.0], "v": [0.0]},
         adjacency="add_remove",
@@ -182,8 +186,8 @@ def test_a_reply_by_made_up_tables_says_how_many_of_them_reply() -> None:
         budget=9,
     )
     bounded, free = study.plan(["regress(y ~ x)", "regress(w ~ v)"], epsilon=8, people=5_000).lines[:2]
-    assert "all 5 made-up tables reply where P(reply) is .917" in bounded.expected.note
-    assert "all 3 made-up tables reply where P(reply) is .875" in free.expected.note
+    assert said.format(5, ".917", 5) in bounded.expected.note
+    assert said.format(3, ".875", 3) in free.expected.note
     printed = study.plan(["regress(y ~ x)"], epsilon=8, people=5_000).rows()[0][4]
     assert printed.startswith(".917 (")  # of the typical shape, with the range
 
@@ -229,6 +233,37 @@ def test_few_values_of_real_columns_are_planned_as_values_apart(question: str) -
     assert len(reached) >= 8
     assert 0.6 <= median(reached) <= 1.7, reached
     assert median(before) < 0.35, before
+
+
+@pytest.mark.parametrize("bounds", [(0, 100), ()])
+@pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "iqr(x, method=joint)"])
+def test_a_declared_resolution_is_the_step_that_a_plan_rounds_to(question: str, bounds: tuple[int, ...]) -> None:
+    """Values were taken for as often equal as in public columns: an iqr was planned 25 times too wide."""
+    rows = np.clip(np.round(65 + np.random.default_rng(1).normal(0, 12.5, 4_000), 2), 0, 100)
+
+    def planned(resolution: str | None) -> tuple[Study, ExpectedAccuracy]:
+        columns = {"x": rt.real(*bounds, resolution=resolution)}
+        study = rt.study({"x": rows}, adjacency="add_remove", columns=columns, budget=1000, override="a test")
+        return study, study.plan([question], epsilon=2, people=4_000).lines[0].expected
+
+    study, fine = planned("0.01")
+    unit = 1.0 if bounds else 12.5
+    found = [one.noise for _ in range(8) for one in widths(study.release([question], epsilon=2).answers[0])]
+    first = unit * (fine.headline[0] or 0.0)
+    assert 0.5 <= fmean(found) / first <= 1.7
+    every = [width * unit for _, width, _ in fine.others if width]
+    assert min(every) <= fmean(found) <= max(every)  # the range holds heaped values all the same
+    untold = planned(None)[1]
+    assert (untold.headline[0] or 0.0) * unit > 3 * first
+    assert "values as often equal as in public columns; declare a resolution if they are not" in untold.note
+    if bounds:
+        coarse = planned("0.1")[1]  # 13 values of a step: they are tied
+        assert (coarse.headline[0] or 0.0) > 3 * first
+        assert "rounded to 0.1" in coarse.note
+    else:
+        assert "values apart, as where the standard deviation is above 1." in fine.note
+        more = study.plan([question], epsilon=2, people=100_000).lines[0].expected.note
+        assert "values many of them equal, as where the standard deviation is below" in more
 
 
 @pytest.mark.wide

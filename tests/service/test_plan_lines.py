@@ -90,7 +90,8 @@ def test_a_footnote_names_the_shapes_of_its_own_lines_alone() -> None:
     """It listed groups, weights, models and caps under every plan: eight lines below a table of two."""
     study = made()
     assert shapes(study, "mean(x)") == "usual, off the middle, at one end, narrow near one end, even"
-    assert shapes(study, "test(k ~ g, kind=proportions, value=1)") == "usual, shares of 0.05, one group of a tenth"
+    groups = "shares of 0.25 and one group of a quarter, one group of a tenth"
+    assert shapes(study, "test(k ~ g, kind=proportions, value=1)") == f"usual, shares of 0.05, {groups}"
     assert "heaped" in shapes(study, "median(x)")
     for question in ("count", "histogram(g)"):
         assert not shapes(study, question), question

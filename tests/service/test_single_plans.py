@@ -195,7 +195,7 @@ def labelled() -> Study:
 
 def told(plan: Plan) -> tuple[float, float]:
     """The score that a plan tells, and the most that it is below the best rule."""
-    found = re.search(r"(0\.\d\d) on 5 tables.*?(0\.\d\d) less", plan.lines[0].expected.note)
+    found = re.search(r"(0\.\d\d) on 5 tables.*?(0\.\d\d) more", plan.lines[0].expected.note)
     assert found is not None
     return float(found[1]), float(found[2])
 
@@ -354,6 +354,11 @@ def test_the_verb_plans_made_up_rows(tmp_path: Path) -> None:
     found = run("plan", file, "--synth", "--columns", "age", "--epsilon", "1", "--json").document
     assert found["guarantee"] == {"epsilon": "1", "delta": "0"}
     assert "density(age" in found["statistics"][0]["name"]
+    typed = run("plan", file, "--synth", "age,sex", "--epsilon", "1")
+    assert typed.code == 2
+    assert "Columns are named by an option: --columns age,sex." in typed.err
+    assert "--release" not in typed.err
+    assert "A release is named by an option: --release tail." in run("plan", file, "tail").err
     assert run("plan", file, "--synth", "--model", "KMeans", "--columns", "age", "--epsilon", "1").code == 2
 
 

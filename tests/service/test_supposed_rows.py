@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from fractions import Fraction
 from typing import Any
@@ -268,3 +269,63 @@ def test_rows_that_are_declared_refuse_what_was_warned_of() -> None:
     with pytest.raises(rt.QuestionError, match=r"of 2 and at most 25 rows each: median\(x\).* a smaller cap"):
         of.release(["median(x)"], epsilon="1.2")
     assert of.ledger.spent() == rt.PureDP(Fraction(0))
+
+
+def of_five_rows(**people: Any) -> rt.Study:
+    return rt.study(
+        {"i": [1], "x": [1.0], "y": [1.0], "g": ["a"]},
+        adjacency="add_remove",
+        columns={"x": rt.real(0, 100), "y": rt.real(0, 100), "g": rt.category(["a", "b", "c"])},
+        person="i",
+        budget=9,
+        **people,
+    )
+
+
+def test_each_number_of_rows_of_a_density_has_its_widths() -> None:
+    """Its lines said "no reply" where P(reply) beside them was .786 or 1."""
+    plan = of_five_rows(rows_each=5).synthesis_plan(["x", "y"], epsilon="0.5", people=1_000)
+    line = plan.lines[0].expected
+    rows = plan.rows()[: 1 + len(line.apart)]
+    assert [name for name, *_ in rows[1:]] == ["  with one row each", "  with 3 rows each", "  with 5 rows each"]
+    each = {shape: noise or 0.0 for shape, noise, _ in line.others}
+    one, supposed, most = (each[name] for name in line.apart)
+    assert supposed == line.headline[0]
+    assert one > 1.5 * supposed
+    assert supposed >= most > 0.0
+    assert "no reply" not in " ".join(cell for row in rows for cell in row[:-1])
+    assert [row[4] for row in rows[1:]] == [shown(of_part(line.replies, name)[0]) for name in line.apart]
+
+
+def test_caps_on_rows_of_a_density_have_widths_of_its_answer() -> None:
+    """Shares of stretches stood in one range with heights of the density, which are up to 300 times as large."""
+    plan = of_five_rows(rows_each={"at_most": "auto"}).plan(["density(x)"], epsilon=1, people=300)
+    line = plan.lines[0].expected
+    assert len(line.apart) == 3
+    widths = [noise for _, noise, _ in line.others if noise is not None]
+    assert max(widths) <= 1.0  # of a share
+
+
+@pytest.mark.parametrize("question", ["density(x)", "density(x, method=ks)"])
+def test_the_note_of_a_density_tells_each_width_with_what_it_is_of(question: str) -> None:
+    """It began "noise ± 0.12 noise ± 0.741 if each person has one row"."""
+    note = of_five_rows(rows_each=5).plan([question], epsilon="0.5", people=2_000).lines[0].expected.note
+    assert note.count("noise ±") == 1
+    point = r"of (a typical point, in units of the uniform density|the distribution function)"
+    found = re.search(rf"noise ± ([\d.]+) {point} \(± ([\d.]+) if each person has one row, ± ([\d.]+) if 5\)", note)
+    assert found is not None, note
+    assert float(found[4]) < float(found[1]) < float(found[3])
+
+
+def test_sizes_of_groups_are_told_where_rows_are_not() -> None:
+    """P(reply) was ".001 to 1" with no word on which groups have one."""
+    study = of_five_rows(rows_each=5)
+    told, untold = (study.plan(["median(y) by g"], epsilon="0.4", people=1_000, rows=rows).rows() for rows in (3, None))
+    for row in (told[0], untold[0]):
+        assert "P(reply): equal groups " in row[-1]
+        assert "a group a tenth as large " in row[-1]
+    assert "one row each" not in untold[0][-1]  # it has a line
+    assert untold[1][0] == "  with one row each"
+    alone = study.plan(["median(y)"], epsilon="0.1", people=1_000).rows()
+    assert alone[1][0] == "  with one row each"
+    assert "P(reply)" not in alone[0][-1]

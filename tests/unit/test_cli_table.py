@@ -68,12 +68,41 @@ def test_the_lines_of_a_field_hang_beside_its_word() -> None:
         ("incomplete(wards.name, cost)", 16, ["incomplete(", "wards.name,", "cost)"]),
         ("t1/visits.ledger", 11, ["t1/visits.", "ledger"]),
         ("abcdefgh", 3, ["abc", "def", "gh"]),
+        ("site Behandlungsort", 16, ["site", "Behandlungsort"]),
+        ("  by Behandlungsort", 16, ["  by", "Behandlungsort"]),
+        ("Behandlungsort=Aachen-Mitte", 20, ["Behandlungsort=", "Aachen-Mitte"]),
+        ("Behandlungsort-Nord", 16, ["Behandlungsort-", "Nord"]),
+        ("place_of_treatment", 12, ["place_of_", "treatment"]),
+        ("value=-25", 8, ["value=", "-25"]),
         ("町町町", 4, ["町町", "町"]),
         ("", 5, [""]),
     ],
 )
 def test_text_is_broken_at_blanks_and_long_words_are_cut(text: str, width: int, found: list[str]) -> None:
     assert list(fold(text, width)) == found
+
+
+def test_a_word_that_fits_its_column_is_not_cut_for_the_blanks_before_it() -> None:
+    """Behandlungsort was cut into Behandlu and ngsort."""
+    assert list(fold("mean(x) by Behandlungsort", 14, hanging=True)) == ["mean(x) by", "Behandlungsort"]
+
+
+RANGES = layout.columns(
+    ("statistic", "noise", "", ""),
+    [("median(income)", "± 0.026 (0.00097–0.026) sd", ".999 to 1", "a"), ("count", "± 158", "1", "")],
+    right=[1, 2],
+    wrap=[0],
+    ranges=[1, 2],
+)
+
+
+def test_a_range_goes_on_in_the_next_line_where_its_row_is_too_long() -> None:
+    assert lines(RANGES, 60)[1] == "median(income)  ± 0.026 (0.00097–0.026) sd  .999 to 1  a"
+    found = lines(RANGES, 48)
+    assert max(map(len, found)) <= 48
+    assert found[1].endswith(".999 to 1  a")
+    assert found[2].strip() == "(0.00097–0.026) sd"
+    assert found[1].startswith("median(income) ")
 
 
 def test_wide_and_combining_signs_are_counted_as_a_terminal_shows_them() -> None:

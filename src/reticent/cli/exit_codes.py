@@ -155,9 +155,18 @@ def _usage(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     verb = getattr(context, "command_path", "reticent")
     extra = re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", words, re.DOTALL)
-    if extra and context is not None and any("--release" in given.opts for given in context.command.params):
-        words += f". A release is named by an option: --release {shlex.quote(extra[1])}"
+    if extra and context is not None:
+        words += _named(context, shlex.quote(extra[1]))
     return f"{words}{'' if words.endswith(('?', '?)')) else '.'} See: {verb} --help"
+
+
+def _named(context: click.Context, extra: str) -> str:
+    """The option that a word was meant for: columns beside ``plan --synth``, else the release of a study file."""
+    if any(context.params.get(alone) for alone in ("synth", "model", "session")):
+        return f". Columns are named by an option: --columns {extra}"
+    if any("--release" in given.opts for given in context.command.params):
+        return f". A release is named by an option: --release {extra}"
+    return ""
 
 
 def _kind(error: Refusal) -> str:

@@ -234,7 +234,12 @@ def typed(text: str) -> str:
     """A hint for Python as one for the command line: ``epsilon="1"`` is typed ``--epsilon 1``."""
     for python, option in OPTIONS:
         text = text.replace(python, option)
-    return ARGUMENT.sub(lambda found: f"--{found[1]} {found[2] or 'NUMBER'}", text)
+    return ARGUMENT.sub(lambda found: f"--{found[1]} {found[2] or _sign(found[1])}", text)
+
+
+def _sign(option: str) -> str:
+    """The word that stands for the value of an option, as its help has it."""
+    return "SHARE" if option == "passing" else "NUMBER"
 
 
 def listed() -> tuple[str, ...]:

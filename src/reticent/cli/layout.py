@@ -35,7 +35,12 @@ def under(word: str, texts: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def columns(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int], wrap: Iterable[int]
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Iterable[int],
+    wrap: Iterable[int],
+    ranges: Iterable[int] = (),
 ) -> TextTable:
     """A table without rules; the columns in ``wrap`` give way when the terminal is narrow.
 
@@ -49,6 +54,8 @@ def columns(
         Places of the columns that are aligned to the right.
     wrap : iterable of int
         Places of the columns that are broken into lines.
+    ranges : iterable of int
+        Places of those that are broken at blanks alone, where a line would be too long.
 
     Returns
     -------
@@ -60,6 +67,7 @@ def columns(
         folded=frozenset(wrap),
         heads=tuple(heads),
         right=frozenset(right),
+        ranges=frozenset(ranges),
         head="dim",
     )
 

@@ -178,7 +178,8 @@ class Voice:
 def write(parts: Iterable[Passage], stream: TextIO) -> None:
     """Each part on lines of its own, without spaces at the end: folded on a terminal, elsewhere prose alone.
 
-    Elsewhere a table with heads stays as wide as it is, and a word whole: it may be a path that a program reads.
+    Elsewhere a table with heads stays as wide as it is, but for its ranges, and a word whole: it may be a path that a
+    program reads.
     """
     width, styled = _terminal(stream)
     lines: list[str] = []
@@ -186,7 +187,8 @@ def write(parts: Iterable[Passage], stream: TextIO) -> None:
         if isinstance(part, str):
             lines += fold(clean(part), width or PIPED, whole=not width)
         else:
-            lines += part.lines(width or (UNBROKEN if part.heads else PIPED), styled=styled, whole=not width)
+            wide = UNBROKEN if part.heads and not part.ranges else PIPED
+            lines += part.lines(width or wide, styled=styled, whole=not width)
     _out("".join(f"{line.rstrip()}\n" for line in lines), stream)
 
 

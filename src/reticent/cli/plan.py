@@ -407,7 +407,7 @@ def plan_parts(made: Plan, name: str, *, estimands: bool = True) -> list[Passage
     return [
         f"{title}{words(made.guarantee.loss)} · {made.guarantee.adjacency.words()}",
         typed(made.supposition()),
-        layout.columns(HEADS, rows, right=(1, 2, 3, 4), wrap=[0]),
+        layout.columns(HEADS, rows, right=(1, 2, 3, 4), wrap=[0], ranges=(2, 3, 4)),
         layout.fields(
             [*((f"{mark}:", note) for mark, note in notes), ("*", typed(made.footnote().removeprefix("* ")))]
         ),

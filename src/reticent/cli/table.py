@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, TypeAlias
 from unicodedata import combining, east_asian_width
 
 GAP: Final = 2  # blanks between columns
 LEAST: Final = 10  # columns of a terminal that a folded column keeps
-MARKS: Final = "(,/."  # signs in a name behind which it may be broken
 TIE: Final = "\ue000"  # stands for a blank of what is copied to a shell
 COPIED: Final = re.compile(  # a command up to its file, or a file in quotes
     r"\breticent(?: [\w=-]+){1,4} (?:'[^'\n]+'|\S*[./]\S+)|(?<!\w)'[^'\n]*(?:/[^'\n]*|\.\w{1,8})'(?!\w)"
 )
+MARK: Final = re.compile(r"[(,/.=:;_&+|]|(?<=[^\W\d])-")  # signs in a name behind which it may be broken
 TIED: Final = re.compile(
-    r"\d %$|[±εδρ] [\d.]$|\([\d.]+, \d$|\d, δ$|\[-?\d+, -?\d$"
+    r"\d %$|[±εδρ] [\d.]$|\([\d.]+, \d$|\d, δ$|\[-?\d+, -?\d$|\d\) sd?$"
 )  # up to a blank and what follows it
 STYLES: Final = {"dim": "\x1b[2m", "bold": "\x1b[1m", "yellow": "\x1b[33m"}
 PLAIN: Final = "\x1b[0m"
@@ -28,8 +29,9 @@ class TextTable:
 
     Attributes
     ----------
-    right, folded : frozenset of int
-        Columns that are aligned to the right, and those whose text goes on in the next line.
+    right, folded, ranges : frozenset of int
+        Columns that are aligned to the right, those whose text goes on in the next line, and those that do so at blanks
+        alone. The latter give way in a file or a pipe, too.
     first, head : str
         Style of the first column and of the heads, a key of ``STYLES``, or nothing.
     """
@@ -38,6 +40,7 @@ class TextTable:
     folded: frozenset[int]
     heads: tuple[str, ...] = ()
     right: frozenset[int] = frozenset()
+    ranges: frozenset[int] = frozenset()
     first: str = ""
     head: str = ""
 
@@ -57,11 +60,12 @@ class TextTable:
         -------
         iterator of str
         """
-        widths = self._widths(width)
+        least = self._least(whole=whole)
+        widths = self._widths(width, least)
         for row in ([self.heads] if self.heads else []) + list(self.rows):
             parts = [
                 fold(text, size, hanging=place == 0 and bool(self.heads), whole=whole)
-                if place in self.folded
+                if place in least
                 else text.split("\n")
                 for place, (text, size) in enumerate(zip(row, widths, strict=False))
             ]
@@ -76,17 +80,22 @@ class TextTable:
                     found[0] = _in_style(found[0], self.first)
                 yield (" " * GAP).join(found).rstrip()
 
-    def _widths(self, width: int) -> list[int]:
+    def _least(self, *, whole: bool) -> dict[int, int]:
+        """The columns that give way, and the least width of each; of ranges that of the longest word."""
+        listed = [self.heads, *self.rows]
+        words = {
+            place: max((size(word) for row in listed for word in _apart(row[place])), default=0)
+            for place in self.ranges
+        }
+        return words if whole and self.ranges else {**dict.fromkeys(self.folded, LEAST), **words}
+
+    def _widths(self, width: int, least: Mapping[int, int]) -> list[int]:
         listed = [self.heads, *self.rows]
         count = max(map(len, listed))
         widths = [max((size(row[place]) for row in listed if place < len(row)), default=0) for place in range(count)]
         over = sum(widths) + GAP * (count - 1) - width
-        loose = [place for place in self.folded if place < count]
-        while over > 0 and loose:
-            widest = max(loose, key=lambda place: widths[place])
-            if widths[widest] <= LEAST:
-                break
-            widths[widest] -= 1
+        while over > 0 and (loose := [place for place in least if place < count and widths[place] > least[place]]):
+            widths[max(loose, key=lambda place: widths[place])] -= 1
             over -= 1
         return widths
 
@@ -96,6 +105,12 @@ class TextTable:
 
 
 Passage: TypeAlias = str | TextTable  # of what a verb prints
+
+
+def _apart(text: str) -> list[str]:
+    """The parts of a range that stay on one line: a sign with its number, and a unit with what it is of."""
+    ends = [-1, *_loose(text), len(text)]
+    return [text[before + 1 : end] for before, end in pairwise(ends)]
 
 
 def _in_style(text: str, style: str) -> str:
@@ -152,7 +167,8 @@ def fold(text: str, width: int, *, hanging: bool = False, whole: bool = False) -
             if not rest[stop:].strip(" "):
                 break
             found.append(rest[:stop].rstrip(" "))
-            rest = further + rest[stop:].lstrip(" ")
+            rest = rest[stop:].lstrip(" ")
+            rest = rest if _fits_alone(rest, width, further) else further + rest
         found.append(rest)
     return [line.replace(TIE, " ") for line in found] if whole else found
 
@@ -173,11 +189,21 @@ def _further(line: str, width: int, *, hanging: bool) -> str:
     return " " * (blanks + GAP) if (blanks > 0 or hanging) and 2 * (blanks + GAP) < width else ""
 
 
+def _fits_alone(text: str, width: int, further: str) -> bool:
+    """True if the first word of a text would be cut for the blanks before it alone."""
+    word = text[: text.find(" ")] if " " in text[: width + 1] else text[: width + 1]
+    return _size(word) <= width < _size(further) + _size(word)
+
+
 def _blank(line: str, most: int) -> int:
     """The last blank before ``most`` at which a line may end, or the last of all; -1 without one."""
-    blanks = [place for place, sign in enumerate(line[: most + 1]) if sign == " "]
-    loose = [place for place in blanks if not TIED.search(line[max(place - 8, 0) : place + 2])]
-    return max(loose or blanks, default=-1)
+    return max(_loose(line, most) or [line.rfind(" ", 0, most + 1)])
+
+
+def _loose(line: str, most: int | None = None) -> list[int]:
+    """Blanks up to ``most``, or all, that do not tie what is on both sides."""
+    blanks = (place for place, sign in enumerate(line[: None if most is None else most + 1]) if sign == " ")
+    return [place for place in blanks if not TIED.search(line[max(place - 8, 0) : place + 2])]
 
 
 def _behind_the_word(line: str) -> int:
@@ -188,5 +214,5 @@ def _behind_the_word(line: str) -> int:
 
 def _behind_a_mark(word: str, most: int) -> int:
     """The end of what is shown of a long word: behind the last of its marks that stands in time, else ``most``."""
-    ends = [place + 1 for place, sign in enumerate(word[:most]) if sign in MARKS]
-    return ends[-1] if ends and word[: ends[-1]].strip(" " + MARKS) else most
+    ends = [found.end() for found in MARK.finditer(word, 0, most)]
+    return ends[-1] if ends and MARK.sub("", word[: ends[-1]]).strip() else most

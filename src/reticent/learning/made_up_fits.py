@@ -133,7 +133,8 @@ def _forecast(model: Estimator, here: Circumstances, y: object, rows: int) -> Ex
         return ExpectedAccuracy(None, None, f"no reply on {TABLES} tables of {size:,} made-up rows", _replies(0))
     lost = [max(best - score, 0.0) for best, score in zip(bests, scores, strict=True)]
     less = " to ".join(dict.fromkeys(f"{end:.2f}" for end in (min(lost), max(lost))))
-    note = f"{words} {np.mean(scores):.2f} on {TABLES} tables of {size:,} made-up rows, {less} less than the best rule"
+    note = f"{words} {np.mean(scores):.2f} on {TABLES} tables of {size:,} made-up rows; "
+    note += f"the best rule scores {less} more"
     figures = ((words, float(np.mean(scores))), ("less than the best rule", float(np.mean(lost))))
     return ExpectedAccuracy(None, None, note, _replies(len(scores)), figures=figures)
 

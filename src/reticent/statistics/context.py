@@ -177,13 +177,38 @@ def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: i
     found = expected(values_of(people, rows, person))
     if person.usual_rows is not None or rows == 1:
         return found
-    names = "one row each", f"{show(person.supposed_rows)} rows each", f"{rows} rows each"
-    ends = expected(people), expected(people * rows)
-    told = at_each([*zip(names, (ends[0], found, ends[1]), strict=True)], found)
+    parts = [
+        (name, found if values == values_of(people, rows, person) else expected(values))
+        for name, values in values_of_each(people, rows, person).items()
+    ]
+    told = at_each(parts, found)
     if told.apart:
         return told
-    others = [(name, one.noise, one.sampling) for name, one in zip(names[::2], ends, strict=True) if one.noise]
-    return replace(told, note=_with_ends(found.note, ends, rows), others=(*found.others, *others))
+    ends = parts[0], parts[-1]
+    others = [(name, *one.headline) for name, one in ends if one.headline[0]]
+    note = _with_ends(found.note, [one for _, one in ends], rows)
+    return replace(told, note=note, others=(*found.others, *others))
+
+
+def values_of_each(people: int, rows: int, person: Person) -> dict[str, int]:
+    """Numbers of values by the rows of a person where nobody told them: one, as many as a plan supposes, and all.
+
+    Parameters
+    ----------
+    people : int
+    rows : int
+        The most values of one person.
+    person : Person
+
+    Returns
+    -------
+    dict of name to number
+    """
+    return {
+        "one row each": people,
+        f"{show(person.supposed_rows)} rows each": values_of(people, rows, person),
+        f"{rows} rows each": people * rows,
+    }
 
 
 def at_each(parts: Sequence[tuple[str, ExpectedAccuracy]], found: ExpectedAccuracy) -> ExpectedAccuracy:
@@ -216,7 +241,9 @@ def at_each(parts: Sequence[tuple[str, ExpectedAccuracy]], found: ExpectedAccura
 
 def _with_ends(note: str, ends: Sequence[ExpectedAccuracy], rows: int) -> str:
     """The note of a plan, with the noise of persons of one row, and of all of them."""
-    least, greatest = ("no reply" if one.noise is None else f"noise ± {rough(one.noise, 3)}" for one in ends)
+    least, greatest = (
+        "no reply" if (noise := one.headline[0]) is None else f"noise ± {rough(noise, 3)}" for one in ends
+    )
     shorter = greatest.removeprefix("noise ") if least.startswith("noise") else greatest
     told = f"{least} if each person has one row, {shorter} if {rows}" if least != greatest else ""
     return "; ".join(text for text in (told, note) if text)

@@ -22,7 +22,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons, values_of
+from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons, values_of, values_of_each
 from reticent.statistics.dates import calendar_of
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_distance import Ends, distance
@@ -47,6 +47,8 @@ from reticent.synthesis.series import grid
 Floats = NDArray[np.float64]
 
 PARTS: Final = 10  # stretches of a column whose shares stand in the table of a release
+OF_POINT: Final = "of a typical point, in units of the uniform density"  # a note says what widths are of
+OF_DISTRIBUTION: Final = "of the distribution function"
 MOST_ROWS: Final = 1 << 30
 RUNNING: Final = ("ks", "tree")  # bound their distribution function, and nothing else
 SMOOTHING: Final = ("orthogonal series", "kernel estimate", "Bernstein mechanism")  # names of methods that have bias
@@ -93,14 +95,12 @@ class DensityStep:
 
     def expected(self, people: int) -> ExpectedAccuracy:
         found = of_persons(self._expected, people, self.person.rows, self.person)
-        return replace(found, others=())  # the widths that are printed are of another unit
+        return replace(found, others=tuple(one for one in found.others if one[0] in found.apart))
 
     def _expected(self, records: int) -> ExpectedAccuracy:
         found = self.plan.expected(records)
-        note = "of a typical point, in units of the uniform density"
-        if isinstance(found, size.DistributionAccuracy):
-            note = "of the distribution function"
-        told = "; ".join(text for text in (note, found.note, self._unround()) if text)
+        measured = OF_DISTRIBUTION if isinstance(found, size.DistributionAccuracy) else OF_POINT
+        told = "; ".join(text for text in (measured, found.note, self._unround()) if text)
         return ExpectedAccuracy(found.noise, found.sampling, told, replies_of(self.plan, records))
 
     def _unround(self) -> str:
@@ -113,26 +113,47 @@ class DensityStep:
     def as_printed(self, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
         """An expectation with the half-widths of the shares that an answer prints, and the distance from the law.
 
-        They are of draws on made-up rows, for which a plan alone has the time.
+        They are of draws on made-up rows, for which a plan alone has the time. Numbers of rows that a reply hangs on
+        have their own.
         """
         if self.made is None or found.noise is None:
             return found
-        rows, (epsilon, _) = values_of(people, self.person.rows, self.person), epsilon_delta(self.guarantee.loss)
-        printed = cells if len(self.columns) == 1 else stretches
-        drawn = distance(self.columns, self.made, rows, printed, epsilon)
-        told = f"noise ± {rough(found.noise)} {found.note}"
+        told = _of_point(found.note, found.noise)
+        drawn = self._drawn(values_of(people, self.person.rows, self.person))
         if drawn.noise is None:
             return replace(found, note=told)
-        note = f"of the share of a stretch that the answer prints, on average; {told}; {drawn.words}"
+        each = values_of_each(people, self.person.rows, self.person) if found.apart else {}
+        apart = ((name, *self._drawn(values).headline) for name, values in each.items() if name in found.apart)
         return replace(
             found,
             noise=drawn.noise,
             sampling=drawn.sampling,
-            note=note,
+            note=f"of the share of a stretch that the answer prints, on average; {told}; {drawn.note}",
+            figures=drawn.figures,
+            others=(*drawn.others, *(one for one in apart if one[1] is not None)),
+            typical=drawn.typical,
+        )
+
+    def _drawn(self, rows: int) -> ExpectedAccuracy:
+        """Half-widths of the shares that an answer prints of so many rows, and their distance from the law."""
+        assert self.made is not None
+        printed = cells if len(self.columns) == 1 else stretches
+        drawn = distance(self.columns, self.made, rows, printed, epsilon_delta(self.guarantee.loss)[0])
+        return ExpectedAccuracy(
+            drawn.noise,
+            drawn.sampling,
+            drawn.words,
             figures=drawn.figures,
             others=drawn.others,
             typical=HEAPED if drawn.others else "",
         )
+
+
+def _of_point(note: str, noise: float) -> str:
+    """A note that begins with the noise of what the method measures; that of other numbers of rows stands behind."""
+    ends, measured, rest = note.partition(OF_POINT if OF_POINT in note else OF_DISTRIBUTION)
+    ends = ends.removesuffix("; ").removeprefix("noise ")
+    return f"noise ± {rough(noise)} {measured}{f' ({ends})' if ends else ''}{rest}"
 
 
 def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensityStep:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells, Segment, cells_of, moved
 from reticent.data.query_result import Counts
-from reticent.data.schema import Category
+from reticent.data.schema import Category, Real
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential
@@ -184,6 +184,12 @@ def candidates(
     if isinstance(declared, Category) or declared.low is None or declared.high is None:
         return cells, None
     return cells, (Fraction(declared.low), Fraction(declared.high))
+
+
+def resolution(column: str, setting: Setting) -> Fraction | None:
+    """The declared step of a real column; None where there is none."""
+    declared = setting.schema.column(column)
+    return declared.resolution if isinstance(declared, Real) else None
 
 
 def placed(base: Cells, to: Cells, data: Counts) -> Counts:

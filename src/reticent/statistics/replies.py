@@ -69,9 +69,10 @@ def of_tables(replies: int, tables: int) -> float:
 
 
 def tables_words(replies: int, tables: int) -> str:
-    """Words on a probability by made-up tables: ``all 5 made-up tables reply where P(reply) is .917``."""
-    every = f"all {tables}" if replies == tables else f"{replies} of {tables}"
-    return f"{every} made-up tables reply where P(reply) is {shown(of_tables(replies, tables))}"
+    """Words on a probability by made-up tables, with the number of replies that it stands for."""
+    every = f"all {tables}" if replies == tables else f"{replies} of them"
+    chance = shown(of_tables(replies, tables))
+    return f"P(reply) is estimated from {tables} made-up tables: {chance} means that {every} replied"
 
 
 def most(replies: Replies) -> float | None:

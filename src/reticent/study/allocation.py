@@ -185,7 +185,13 @@ class PreparedRelease:
         replies = joined(("if every row passes", found.replies), ("if a tenth does", fewer.replies))
         return replace(found, replies=replies, others=(*found.others, (TENTH_PASSES, *fewer.headline)))
 
-    def at_each_cap(self, place: int, people: int, found: ExpectedAccuracy) -> ExpectedAccuracy:
+    def at_each_cap(
+        self,
+        place: int,
+        people: int,
+        found: ExpectedAccuracy,
+        printed: Callable[[Step, int], ExpectedAccuracy] | None = None,
+    ) -> ExpectedAccuracy:
         """An expectation with the replies at the least, the supposed and the greatest cap that may be chosen.
 
         Parameters
@@ -196,6 +202,8 @@ class PreparedRelease:
             Supposed number of persons.
         found : ExpectedAccuracy
             At the supposed cap.
+        printed : callable, optional
+            Gives the expectation of a step for so many people; by default its own.
 
         Returns
         -------
@@ -209,7 +217,9 @@ class PreparedRelease:
             return found
         told = dict(zip(caps, zip(self.choice.candidates, self.by_choice, strict=True), strict=True))
         ends = [told[cap] for cap in sorted({caps[0], self.schema.person.rows, caps[-1]})]
-        return at_each([(words, made.steps[place].expected(people)) for words, made in ends], found)
+        steps = [(words, made.steps[place]) for words, made in ends]
+        each = [(words, step.expected(people) if printed is None else printed(step, people)) for words, step in steps]
+        return at_each(each, found)
 
     def filters(self, *, where: bool) -> bool:
         """Tell if some answer is of rows that a condition chose; ``where`` is true if the study itself has one."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 from reticent.data.schema import Person, Schema
 from reticent.errors import QuestionError, Refusal
@@ -30,6 +30,7 @@ from reticent.study.plan_text import HEADS, cells_of, folded, half, hidden, is_i
 
 if TYPE_CHECKING:
     from reticent.ledger import Ledger
+    from reticent.statistics.density_step import DensityStep
     from reticent.statistics.hypotheses.power import PowerCurve
 
 
@@ -425,15 +426,23 @@ def _rows_of_each(person: Person) -> tuple[Fraction | None, bool]:
     return (None, False) if person.rows == 1 else (person.supposed_rows, person.usual_rows is None)
 
 
-def _with_distance(step: Step, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
-    """The expectation of a step; of a density with its distance from the law, which takes a few draws."""
+def _is_density(step: Step) -> TypeGuard[DensityStep]:
+    """Tell if a step is a density."""
     if "reticent.statistics.density_step" not in sys.modules:  # then no step is one, and a check starts sooner
-        return found
+        return False
     from reticent.statistics.density_step import DensityStep
 
-    if not isinstance(step, DensityStep):
-        return found
-    return step.as_printed(found, people)
+    return isinstance(step, DensityStep)
+
+
+def _with_distance(step: Step, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
+    """The expectation of a step; of a density with its distance from the law, which takes a few draws."""
+    return step.as_printed(found, people) if _is_density(step) else found
+
+
+def _printed(step: Step, people: int) -> ExpectedAccuracy:
+    """The expectation of a step in the unit that its answer has."""
+    return _with_distance(step, step.expected(people), people)
 
 
 def _memory(prepared: PreparedRelease, columns: Collection[str], schema: Schema, rows: int) -> int:
@@ -447,19 +456,16 @@ def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccurac
     if not prepared.by_choice or place >= len(prepared.steps):
         return found
     assert prepared.choice is not None
-    each = [one.steps[place].expected(people) for one in prepared.by_choice]
-    several = [*zip(prepared.choice.candidates, each, strict=True)]
-    told = [
-        f"{half(one.headline[0])} at {words}"
-        for words, one in several[:: -(-len(several) // 4)]
-        if one.noise is not None
-    ]
-    schemas = zip(prepared.choice.candidates, prepared.by_choice, strict=True)
-    supposed = "".join(f"supposes {words}" for words, one in schemas if one.schema == prepared.schema)
-    others = tuple((words, *one.headline) for words, one in several if one.noise is not None)
+    several = [*zip(prepared.choice.candidates, prepared.by_choice, strict=True)]
+    few = several[:: -(-len(several) // 4)]
+    listed = few if _is_density(prepared.steps[place]) else several  # draws of a density take their time
+    each = {words: _printed(one.steps[place], people) for words, one in listed}
+    told = [f"{half(each[words].headline[0])} at {words}" for words, _ in few if each[words].noise is not None]
+    supposed = "".join(f"supposes {words}" for words, one in several if one.schema == prepared.schema)
+    others = tuple((words, *one.headline) for words, one in each.items() if one.noise is not None)
     note = "; ".join(filter(None, (found.note, ": ".join((supposed, ", ".join(told))))))
     found = replace(found, note=note, others=(*found.others, *others))
-    return prepared.at_each_cap(place, people, found)
+    return prepared.at_each_cap(place, people, found, _printed)
 
 
 def _comparisons(

@@ -15,7 +15,7 @@ from reticent.privacy import loss as losses
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about, rough
 from reticent.statistics.context import ExpectedAccuracy
-from reticent.statistics.replies import ALIKE, TENTH_PASSES, USUAL, Replies, of_part, shown
+from reticent.statistics.replies import ALIKE, LIKELY, TENTH_PASSES, USUAL, Replies, of_part, shown
 
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 WIDTH: Final = 80  # characters of a line of a plan that is printed
@@ -63,7 +63,8 @@ def _at_rows(expected: ExpectedAccuracy) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for name in expected.apart:
         chances = of_part(expected.replies, name)
-        told = ("no reply", "–") if name not in widths else [_halves(one, [], expected.unit) for one in widths[name]]
+        none = "no reply" if max(chances, default=0.0) < LIKELY else "–"
+        told = (none, "–") if name not in widths else [_halves(one, [], expected.unit) for one in widths[name]]
         rows.append((f"  with {name}", "", *told, _span_of(chances) if chances else "–", ""))
     return rows
 
@@ -119,18 +120,26 @@ def _reply(expected: ExpectedAccuracy) -> str:
 
 
 def _note(expected: ExpectedAccuracy) -> str:
-    """The note, with the probability of a reply for each public shape where they differ."""
-    if expected.apart or len({shown(chance) for _, chance in expected.replies}) < 2:
+    """The note, with the probability of a reply for each public shape where they differ.
+
+    Numbers of rows that have lines of their own are not told again; sizes of groups are.
+    """
+    if len({shown(chance) for _, chance in expected.replies}) < 2:
         return expected.note
-    told = " · ".join(f"{shape} {_span_of(chances)}" for shape, chances in _by_shape(expected.replies).items())
+    shapes = _by_shape(expected.replies, apart=expected.apart)
+    if expected.apart and len(shapes) < 2:
+        return expected.note
+    told = " · ".join(f"{shape} {_span_of(chances)}" for shape, chances in shapes.items())
     return f"{expected.note}; P(reply): {told}" if expected.note else f"P(reply): {told}"
 
 
-def _by_shape(replies: Replies) -> dict[str, list[float]]:
-    """Probabilities by public shape; of many shapes, by the last part of their names alone."""
+def _by_shape(replies: Replies, *, apart: Sequence[str]) -> dict[str, list[float]]:
+    """Probabilities by public shape; of many shapes, by the last part of their names alone, which is not ``apart``."""
     found: dict[str, list[float]] = {}
     for shape, chance in replies:
-        found.setdefault(shape if len(replies) <= FEW_SHAPES else shape.rpartition(", ")[2], []).append(chance)
+        parts = shape.split(", ")
+        last = parts[-1] if apart or len(replies) > FEW_SHAPES else shape
+        found.setdefault("" if last in apart else last, []).append(chance)
     return found
 
 

@@ -676,11 +676,12 @@ class QuantileStep:
         note = "for a standard deviation of 1/8 of the range" if bounded else "in standard deviations of the column"
         note += f", weights {weights[0].name}" if len(weights) > 1 else ""
         heaped = self.pricing.size is not None and dict(replies)[HEAPED] >= LIKELY
-        values = "rounded" if heaped else "normal"
+        mechanism, crowd = self.pricing.size, self.pricing.crowd / self._unit
+        column = self.cells, ranks.resolution(self.query.column, self.setting)
+        values = shapes.values_words(*column, size, crowd, mechanism, unit=self._unit) if heaped else "normal"
         note = f"{note}, {values}{'' if self.groups == 1 else EQUAL_GROUPS}; may give no reply{reach(self.cells)}"
         note += f"; {shapes.NO_SHAPE}" if bounded else ""
-        crowd = self.pricing.crowd / self._unit
-        alike = heaped and shapes.typically_tied(self.cells, size, crowd, self.pricing.size, unit=self._unit)
+        alike = heaped and shapes.typically_tied(*column, size, crowd, mechanism, unit=self._unit)
         others = self._other_columns(size, squares, tied=tied, heaped=heaped, alike=alike)
         of_weights = [
             (name, *self._widths(one.powers[1] * rows, one.squares, None, tied=tied))

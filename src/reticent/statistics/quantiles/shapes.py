@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, Final
+
+from reticent.privacy.numbers import rough, show
 
 if TYPE_CHECKING:
     from reticent.data.candidates import Cells
@@ -132,6 +135,8 @@ TYPICAL: Final = ColumnShape("rounded and off the middle", lambda level: 0.35 + 
 # Real numbers of a typical column have so many steps in a deviation. Of 101 public columns of fewer than 600 rows 15
 # were tied, and of 24 of more than 1,000 rows 23.
 FINENESS: Final = 25
+DECLARED: Final = 10 * FINENESS  # the same of a declared resolution without bounds: the note says what it hangs on
+TELLS: Final = "declare a resolution if they are not"
 NO_SHAPE: Final = "noise is less where many values are equal, more in a gap between two groups"  # of no shape here
 ROUNDED: Final = 20  # distinct values of a column of rounded ones; whole numbers may have fewer
 LARGE: Final = 1 / 10  # mean of the weights of which few are large, exponential, in units of the largest
@@ -179,13 +184,23 @@ def ties_expected(
     return cells.step is not None and _tied_by(size, float(cells.step) / spread, crowd, mechanism, unit)
 
 
-def typically_tied(cells: Cells, size: float, crowd: float, mechanism: Geometric | None, *, unit: int = 1) -> bool:
+def typically_tied(
+    cells: Cells,
+    resolution: Fraction | None,
+    size: float,
+    crowd: float,
+    mechanism: Geometric | None,
+    *,
+    unit: int = 1,
+) -> bool:
     """Tell if so many values of a typical column count as tied; whole numbers do, however many they are.
 
     Parameters
     ----------
     cells : Cells
         Those of the column, whose own step may be finer than its values.
+    resolution : Fraction or None
+        Declared step of real numbers. Between bounds it tells itself how many values of a shape are equal.
     size, crowd, mechanism, unit
         As ``ties_expected`` has them.
 
@@ -193,7 +208,43 @@ def typically_tied(cells: Cells, size: float, crowd: float, mechanism: Geometric
     -------
     bool
     """
-    return cells.whole or _tied_by(size, 1.0 / FINENESS, crowd, mechanism, unit)
+    if resolution is not None and not cells.free:
+        return cells.whole
+    return cells.whole or _tied_by(size, 1.0 / _steps_of(resolution), crowd, mechanism, unit)
+
+
+def _steps_of(resolution: Fraction | None) -> int:
+    """Steps that a plan supposes in a deviation without bounds."""
+    return FINENESS if resolution is None else DECLARED
+
+
+def values_words(
+    cells: Cells, resolution: Fraction | None, size: float, crowd: float, mechanism: Geometric | None, *, unit: int = 1
+) -> str:
+    """Words of a plan on values of a typical column: how often they are equal, and what tells it otherwise.
+
+    Parameters
+    ----------
+    cells, resolution, size, crowd, mechanism, unit
+        As ``typically_tied`` has them.
+
+    Returns
+    -------
+    str
+    """
+    if cells.whole:
+        return "rounded"
+    tied = typically_tied(cells, resolution, size, crowd, mechanism, unit=unit)
+    if resolution is None:
+        return f"values as often equal as in public columns; {TELLS}" if tied else "rounded"
+    if not cells.free:
+        return f"rounded to {show(resolution)}"
+    low, high = 1.0, 2.0**40
+    for _ in range(HALVINGS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if _tied_by(size, 1.0 / middle, crowd, mechanism, unit) else (low, middle)
+    values, side = ("many of them equal", "below") if tied else ("apart", "above")
+    return f"values {values}, as where the standard deviation is {side} {rough(high * float(resolution))}"
 
 
 def _tied_by(size: float, step: float, crowd: float, mechanism: Geometric | None, unit: int) -> bool:

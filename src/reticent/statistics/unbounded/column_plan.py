@@ -61,6 +61,7 @@ class ColumnPlan:
 
     ``bounds`` are those of the column or the question; None if there are none. ``levels`` are in the order asked.
     ``values`` names the column, or its averages by person. ``cap`` is the clause on the rows kept of a person.
+    ``resolution`` is the declared step of a real column.
     """
 
     made: Made
@@ -68,6 +69,7 @@ class ColumnPlan:
     levels: tuple[Fraction, ...] = ()
     values: str = "the column"
     cap: str = ""
+    resolution: Fraction | None = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -155,15 +157,17 @@ class ColumnPlan:
         more = expected_accuracy.for_tail(self.made, float(people)) if isinstance(self.made, ClippedMean) else 0.0
         if self.bounds is None:
             allowed = f"; \u00b1 {rough(more)} more for the declared tail" if more else ""
-            note = f"in standard deviations of the column, normal; may give no reply{reach(self.made_cells)}{allowed}"
+            note = f"in standard deviations of the column, {self._values(float(people), replies)}; "
+            note += f"may give no reply{reach(self.made_cells)}{allowed}"
             found = (*_others(heaped, 1.0), *self._long_tail(float(people)))
-            tied = self._joint is not None and expected_accuracy.typically(self._joint, float(people))
+            tied = self._joint is not None and expected_accuracy.typically(self._joint, float(people), self.resolution)
             typical = HEAPED if tied else ""
             return ExpectedAccuracy(noise, sampling, note, replies, found, unit="sd", typical=typical)
         unit = float(self.bounds[1] - self.bounds[0]) / SPANS
         allowed = f"; \u00b1 {rough(more * unit)} more for the declared tail" if more else ""
         which = "1/6" if self._joint is None else "1/8"
-        note = f"for a standard deviation of {which} of the range, normal; may give no reply{allowed}"
+        values = self._values(float(people), replies)
+        note = f"for a standard deviation of {which} of the range, {values}; may give no reply{allowed}"
         note += "" if self._joint is None else f"; {NO_SHAPE}"
         others = self._other_shapes(float(people), replies, unit, tied=usual)
         found = others or _others(heaped, unit)
@@ -178,7 +182,7 @@ class ColumnPlan:
         if not isinstance(self.made, JointQuantiles | QuantileRange) or self._joint is None:
             return ()
         heaped = self._joint.census is not None and dict(replies)[HEAPED] >= LIKELY
-        found = expected_accuracy.in_other_shapes(self.made, n, unit, usually_tied=tied, heaped=heaped)
+        found = expected_accuracy.in_other_shapes(self.made, n, unit, self.resolution, usually_tied=tied, heaped=heaped)
         return tuple((name, noise * unit, sampling * unit) for name, (noise, sampling) in found)
 
     def _long_tail(self, n: float) -> tuple[ShapeWidths, ...]:
@@ -214,6 +218,12 @@ class ColumnPlan:
         if self._joint is None or self._joint.census is None or dict(replies)[HEAPED] < LIKELY:
             return None
         return self._widths(n, ties=True)
+
+    def _values(self, n: float, replies: Replies) -> str:
+        """Words on the values that the first width is of."""
+        if self._joint is None or self._joint.census is None or dict(replies)[HEAPED] < LIKELY:
+            return "normal"
+        return expected_accuracy.typical_words(self._joint, n, self.resolution)
 
     def _widths(self, n: float, *, ties: bool) -> Widths:
         match self.made:

@@ -25,6 +25,7 @@ from reticent.statistics.quantiles.shapes import (
     rounded,
     ties_expected,
     typically_tied,
+    values_words,
 )
 from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.tails import allowed, stretch
@@ -168,13 +169,50 @@ def tied(made: JointQuantiles, n: float, spread: float | None) -> bool:
     return spread is not None and ties_expected(made.cells, n, spread, CROWD, mechanism)
 
 
-def typically(made: JointQuantiles, n: float) -> bool:
-    """Tell if n values of a typical column count as tied."""
-    return made.census is not None and typically_tied(made.cells, n, CROWD, made.census.mechanism)
+def typically(made: JointQuantiles, n: float, resolution: Fraction | None) -> bool:
+    """Tell if n values of a typical column count as tied.
+
+    Parameters
+    ----------
+    made : JointQuantiles
+    n : float
+        Values.
+    resolution : Fraction or None
+        Declared step of real numbers.
+
+    Returns
+    -------
+    bool
+    """
+    return made.census is not None and typically_tied(made.cells, resolution, n, CROWD, made.census.mechanism)
+
+
+def typical_words(made: JointQuantiles, n: float, resolution: Fraction | None) -> str:
+    """Words on how often n values of a typical column are equal, as ``values_words`` has them.
+
+    Parameters
+    ----------
+    made : JointQuantiles
+    n : float
+        Values.
+    resolution : Fraction or None
+        Declared step of real numbers.
+
+    Returns
+    -------
+    str
+    """
+    return "normal" if made.census is None else values_words(made.cells, resolution, n, CROWD, made.census.mechanism)
 
 
 def in_other_shapes(
-    made: JointQuantiles | QuantileRange, n: float, spread: float, *, usually_tied: bool, heaped: bool
+    made: JointQuantiles | QuantileRange,
+    n: float,
+    spread: float,
+    resolution: Fraction | None,
+    *,
+    usually_tied: bool,
+    heaped: bool,
 ) -> tuple[tuple[str, tuple[float, float]], ...]:
     """Half-widths for other public shapes of a column between bounds; ``heaped`` where tied values have a reply.
 
@@ -185,6 +223,8 @@ def in_other_shapes(
         Values.
     spread : float
         A sixth of the range.
+    resolution : Fraction or None
+        Declared step of real numbers.
     usually_tied : bool
         True if values of the usual shape count as tied.
     heaped : bool
@@ -203,7 +243,7 @@ def in_other_shapes(
     values = min(ROUNDED, round(1.0 / step) + 1) if step else ROUNDED
     for one in (TYPICAL, *OTHERS, rounded(float(joint.levels[0]), values)):
         ties = radius is not None and n * one.tied(n, step, CROWD) > max(radius, TIED * n)
-        ties = ties or (one == TYPICAL and heaped and typically(joint, n))
+        ties = ties or (one == TYPICAL and heaped and typically(joint, n, resolution))
         asked += [(one.name, one, ties)] if heaped or not ties else []
     found: list[tuple[str, tuple[float, float]]] = []
     for name, shape, ties in asked:

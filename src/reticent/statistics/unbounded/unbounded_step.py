@@ -219,7 +219,8 @@ def quantiles(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> Plan
     about, each = terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon)
     made = joint_quantiles(cells, asked.levels, about, each, interval=asked.interval)
     inner = tuple((("level", show(level)),) for level in asked.levels)
-    return _step(asked, ColumnPlan(made, bounds, asked.levels), setting, *_manner(asked), inner=inner)
+    plan = ColumnPlan(made, bounds, asked.levels, resolution=ranks.resolution(asked.column, setting))
+    return _step(asked, plan, setting, *_manner(asked), inner=inner)
 
 
 def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
@@ -246,7 +247,8 @@ def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
     cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
     about, each = terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon)
     made = spread_of(cells, about, each, interval=asked.interval)
-    return _step(asked, ColumnPlan(made, bounds), setting, *_manner(asked))
+    plan = ColumnPlan(made, bounds, resolution=ranks.resolution(asked.column, setting))
+    return _step(asked, plan, setting, *_manner(asked))
 
 
 def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
