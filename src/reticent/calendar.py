@@ -13,6 +13,7 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from reticent.errors import PublicParameterError, QuestionError
@@ -29,6 +30,15 @@ DATE_PARTS: Final = {
     "day": "the day of the month",
     "hour": "the hour, 0 to 23",
 }
+PART_ENDS: Final = {
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "week": (1, 53),
+    "weekday": (1, 7),
+    "day": (1, 31),
+    "hour": (0, 23),
+}
+LONG_SPAN: Final = 8 * 366  # days, or hours: every part there is lies within, a week 53 too
 SPANS: Final = {"days": 86_400, "hours": 3_600}
 START: Final = datetime.datetime(1970, 1, 1)
 FIRST: Final = -719_162 * DAY  # 0001-01-01, in seconds
@@ -391,6 +401,31 @@ def part(name: str, number: float, step: int) -> int:
             return found.hour
         case _:
             raise ValueError(f"no part of a date: {name}")
+
+
+@lru_cache(maxsize=64)
+def parts_between(name: str, low: int, high: int, step: int) -> tuple[int, ...]:
+    """The parts, such as months, that moments between two bounds can have, in order.
+
+    Parameters
+    ----------
+    name : str
+        Part of a moment, such as "month"; but for "year".
+    low, high : int
+        Least and greatest moment, in steps. One outside counts as the nearer.
+    step : int
+        Seconds of one step.
+
+    Returns
+    -------
+    tuple of int
+    """
+    first, last = PART_ENDS[name]
+    pace = STEPS["hour"] if name == "hour" else DAY
+    start, end = low * step // pace, ((high + 1) * step - 1) // pace
+    if end - start >= LONG_SPAN:
+        return tuple(range(first, last + 1))
+    return tuple(sorted({part(name, place, pace) for place in range(start, end + 1)}))
 
 
 def truncated(number: float, step: int, period: str) -> int:

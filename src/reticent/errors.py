@@ -115,7 +115,8 @@ def door(call: Callable[P, T], word: Wording | None = None) -> Callable[P, T]:
     Returns
     -------
     function
-        The same, whose errors of this module have no frame below it.
+        The same, whose errors of this module have no frame below it. Arguments that it does not take are a TypeError
+        that names what takes them.
     """
 
     @functools.wraps(call)
@@ -126,6 +127,10 @@ def door(call: Callable[P, T], word: Wording | None = None) -> Callable[P, T]:
             if word is not None:
                 word(given[0] if given else None, told)
             raise told.with_traceback(None) from told.__cause__
+        except TypeError:
+            if words := _misfit(call, given, named):
+                raise TypeError(words) from None
+            raise
 
     return opened
 
@@ -200,6 +205,53 @@ def _refuse_arguments(
         meant = f" Did you mean {near[0]}=?" if near else ""
         others = f" Others by their names: {', '.join(options)}." if options else ""
         raise PublicParameterError(f"{name}: {problem}.{meant} Write {example}.{others}") from None
+
+
+def _misfit(call: Callable[..., object], given: tuple[object, ...], named: dict[str, object]) -> str:
+    """Words for arguments that a public function does not take; empty where it takes them."""
+    import inspect
+
+    takes = inspect.signature(call)
+    try:
+        takes.bind(*given, **named)
+    except TypeError as problem:
+        of = type(given[0]) if given and type(given[0]).__module__.startswith(__name__.partition(".")[0]) else None
+        own = dict([*takes.parameters.items()][of is not None :])
+        alone = [name for name, one in own.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+        options = [f"{name}=" for name, one in own.items() if one.kind is one.KEYWORD_ONLY]
+        others = f" Others by their names: {', '.join(options)}." if options else ""
+        odd = next((name for name in named if name not in own), "")
+        told = f"{problem}.{others}"
+        if odd:
+            told = f"has no {odd}=.{_taken_by(odd, call, [*own], of) or others}"
+        elif len(given) - (of is not None) > len(alone):
+            told = f"takes {' and '.join(alone) or 'nothing'} without a name, and no more.{others}"
+        return f"{call.__name__} {told} Nothing was charged."
+    return ""
+
+
+def _taken_by(odd: str, call: Callable[..., object], own: list[str], of: type | None) -> str:
+    """Words for where an unknown option belongs: to another method of ``of``, or under a name near it."""
+    import difflib
+    import inspect
+
+    if of is not None:
+        who = of.__name__.lower()
+        found = {name: getattr(of, name, None) for name in dir(of) if not name.startswith("_")}
+        public = {name: one for name, one in found.items() if inspect.isfunction(one)}
+        if odd in public:
+            return f" {who}.{odd}(…) says it."
+        takers = [name for name, one in public.items() if odd in inspect.signature(one).parameters]
+        kin = {
+            call.__name__[:7],
+            call.__module__.split(".")[1][:7],
+        }  # synthesize has synthesis_plan, sessions session_plan
+        nearest = [name for name in takers if name[:7] in kin] or [name for name in takers if name == "plan"] or takers
+        if nearest:
+            listed = ", ".join(f"{who}.{name}" for name in nearest)
+            return f" {listed} {'take' if nearest[1:] else 'takes'} it."
+    near = difflib.get_close_matches(odd, own, n=1)
+    return f" Did you mean {near[0]}=?" if near else ""
 
 
 def bare(cause: BaseException) -> BaseException:

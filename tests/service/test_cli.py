@@ -58,7 +58,11 @@ def test_init_takes_the_delimiter_from_the_header_line_and_says_what_it_assumed(
     done = run("init", "y.csv", "--dates", "day", "--decimal", ",")
     assert done.code == 0
     assert "with ';' between them" in done.said
-    assert "Assumed: encoding utf-8, numbers like 1234,5; dates in day, like 2024-12-31." in done.said
+    assert "You said: numbers like 1234,5; dates in day." in done.said
+    assert (
+        "Assumed: encoding utf-8; no sign between thousands; missing: empty cells; dates like 2024-12-31." in done.said
+    )
+    assert "To say otherwise: --encoding, --thousands, --na, --date-format." in done.said
     assert "Dates that are written otherwise count as missing." in done.said
     assert "A column without a name is left out" in done.said
     assert "wrote y.toml: 2 columns" in done.said
@@ -77,7 +81,10 @@ def test_init_writes_how_dates_are_written(spelling: str, kind: str, example: st
     """A format that was only in a comment left every date unread, and counts by date at 0."""
     (study.parent / "y.csv").write_text("age;day\n", encoding="utf-8")
     done = run("init", "y.csv", "--dates", "day", "--date-format", spelling)
-    assert f"dates in day, like {example}." in done.said
+    assert f"You said: dates in day; dates like {example}." in done.said
+    assert "To say otherwise: --encoding, --decimal, --thousands, --na." in done.said
+    assert "Look at a cell." in done.said
+    assert "say how it is written" not in done.said
     text = (study.parent / "y.toml").read_text("utf-8")
     assert f'[columns.day]\nkind = "{kind}"\nformat = "{spelling}"\n' in text
     for odd in (("--dates", "day", "--date-format", "dd.mm"), ("--date-format", "dd.mm.yyyy")):
@@ -96,6 +103,36 @@ def test_init_supposes_a_decimal_comma_between_semicolons(given: tuple[str, ...]
     assert written in (study.parent / "y.toml").read_text("utf-8")
     assert ("numbers like 1234.5" if given == ("--decimal", ".") else "numbers like 1234,5") in said
     assert "numbers are often 1234,5" not in said + run("check", "y.toml").said
+
+
+def test_study_files_of_one_folder_share_neither_ledger_nor_release(study: Path) -> None:
+    """Both named work.ledger, refused only at the release, and both wrote first.csv."""
+    folder = study.parent
+    for file in ("work.csv", "work.txt", "lone.csv"):
+        (folder / file).write_text("age,day\n", encoding="utf-8")
+    (folder / "lone.ledger").write_bytes(b"")
+    (folder / "broken.toml").write_text("[study\n", encoding="utf-8")
+    for file, out in (("work.csv", "work"), ("work.txt", "b"), ("work.csv", "again"), ("lone.csv", "lone")):
+        assert run("init", file, "--out", f"{out}.toml").code == 0
+    texts = {name: (folder / f"{name}.toml").read_text("utf-8") for name in ("work", "b", "again", "lone")}
+    ledgers = {name: text.partition("ledger = ")[2].partition("\n")[0] for name, text in texts.items()}
+    assert ledgers == {
+        "work": '"work.ledger"',
+        "b": '"work.txt.ledger"',
+        "again": '"work.ledger"',  # of one source there is one ledger
+        "lone": '"lone.csv.ledger"',
+    }
+    assert all(f'name = "{name}_first"' in text for name, text in texts.items())
+
+
+def test_init_keeps_the_ledger_of_a_source_whose_study_file_was_lost(study: Path) -> None:
+    asked = ("--ask", "count", "--epsilon", "1", "--yes", "--out", "out")
+    text = study.read_text("utf-8")
+    ledger = text.partition("ledger")[2].partition("\n")[0].strip(" =")
+    assert run("release", str(study), *asked).code in (0, 3)
+    study.unlink()
+    run("init", "clinic.csv", "--out", "new.toml")
+    assert f"ledger = {ledger}" in (study.parent / "new.toml").read_text("utf-8")
 
 
 def test_init_supposes_windows_1252_where_the_header_is_not_utf_8(study: Path) -> None:

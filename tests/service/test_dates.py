@@ -230,6 +230,18 @@ def test_odd_cells_and_stand_ins_are_those_of_integers() -> None:
         ("t.jsonl", 'kind = "date"', 'kind = "datetime", zone = "UTC"', ["in has no format"]),
         ("t.xlsx", 'kind = "date"', 'kind = "date"', []),
         ("t.csv", 'kind = "date"', 'kind = "datetime"', ["columns.out has no zone"]),
+        (
+            "t.csv",
+            'kind = "datetime"',
+            'kind = "datetime"',
+            ["read like 2024-12-31 13:45 or 2024-12-31T13:45:00, and", '"dd.mm.yyyy hh:mm" or "yyyy-mm-dd hh:mm"'],
+        ),
+        (
+            "t.csv",
+            'kind = "date"',
+            'kind = "datetime"',
+            ["cells of a date are read like 2024-12-31", "and cells of a datetime are read like 2024-12-31 13:45 or"],
+        ),
         ("t.csv", 'kind = "datetime", zone = "UTC"', 'kind = "datetime", zone = "UTC"', []),
         ("t.csv", 'kind = "date"', 'kind = "datetime", format = "%d.%m.%Y %H:%M"', ["in has no format"]),
         ("t.parquet", 'kind = "date", format = "%d.%m.%Y"', 'kind = "datetime"', []),
@@ -249,3 +261,42 @@ def test_check_doubts_a_spelling_of_dates_that_was_perhaps_forgotten(
     said = " ".join(warnings(read_spec(tmp_path / "t.toml")))
     assert all(words in said for words in told)
     assert (" no format" in said or " has no zone" in said) is bool(told)
+
+
+PARTS = [
+    ("2025-03-01", "2025-09-30", "month", [3, 4, 5, 6, 7, 8, 9]),
+    ("2025-03-01", "2025-09-30", "quarter", [1, 2, 3]),
+    ("2024-11-03", "2025-02-03", "month", [1, 2, 11, 12]),
+    ("2024-11-03", "2025-02-03", "quarter", [1, 4]),
+    ("2024-12-28", "2025-01-02", "day", [1, 2, 28, 29, 30, 31]),
+    ("2024-12-28", "2025-01-02", "weekday", [1, 2, 3, 4, 6, 7]),
+    ("2024-12-28", "2025-01-02", "week", [1, 52]),
+    ("2025-01-01", "2025-12-31", "week", list(range(1, 53))),
+    ("2020-01-01", "2025-12-31", "week", list(range(1, 54))),
+    ("2020-01-01", "2025-12-31", "month", list(range(1, 13))),
+    ("1900-01-01", "2025-12-31", "day", list(range(1, 32))),
+    ("2025-03-05", "2025-03-09", "month", [3]),
+]
+
+
+@pytest.mark.parametrize(("low", "high", "part", "listed"), PARTS)
+def test_groups_by_a_part_of_a_date_are_those_within_the_bounds(
+    low: str, high: str, part: str, listed: list[int]
+) -> None:
+    """Months that no date can have were listed, with counts. Dates outside count as the nearer bound, a listed one."""
+    days = [datetime.date(2019, 1, 1) + datetime.timedelta(days=place) for place in range(0, 2_900, 3)]
+    study = rt.study(
+        {"day": days}, adjacency="add_remove", columns={"day": rt.date(low, high, complete=True)}, budget=10
+    )
+    (answer,) = study.release([f"count by {part}(day)"], epsilon=10).answers
+    found = {int(dict(cell.label)[f"{part}(day)"]): cell.outcome for cell in answer}
+    assert sorted(found) == listed
+    whole = sum(outcome.value.value for outcome in found.values() if isinstance(outcome, Reply))
+    assert whole == pytest.approx(len(days), abs=60)
+
+
+def test_hours_within_bounds_of_one_day() -> None:
+    column = rt.datetime("2025-03-01T22:10", "2025-03-02T01:30")
+    study = rt.study({"at": ["2025-03-01T23:00"]}, adjacency="add_remove", columns={"at": column}, budget=1)
+    (answer,) = study.release(["count by hour(at)"], epsilon=1).answers
+    assert [dict(cell.label)["hour(at)"] for cell in answer] == [0, 1, 22, 23]

@@ -401,3 +401,17 @@ def test_a_total_of_groups_is_compared_as_the_groups_it_adds_up() -> None:
     rest = release.difference("a", ("a", "x"), of=asked).estimate  # the noise that both have is in neither
     assert rest.noise == pytest.approx(release.total([("a", "y"), ("a", "z")], of=asked).estimate.noise)
     assert rest.noise < apart.noise
+
+
+def test_a_difference_of_two_columns_says_so(release: Release) -> None:
+    """It subtracted them without a word."""
+    told = "the two answers are of different columns, and a difference needs one unit: cost; age"
+    apart = release.difference((MEANS, "north"), (BINS, "[0, 10)")).caveats
+    assert told in apart
+    alike = release.difference((MEANS, "north"), (MEANS, "south")).caveats
+    assert not any("different columns" in caveat for caveat in alike)
+
+
+def test_a_name_of_several_cells_is_answered_with_that_of_one(release: Release) -> None:
+    with pytest.raises(QuestionError, match=r'Name one of them, such as "mean\(cost\) by ward · north"\.'):
+        release.difference(MEANS, (MEANS, "south"))

@@ -186,6 +186,49 @@ def test_a_study_without_a_file_says_what_to_declare_in_python(study: Study) -> 
             REFUSED[asked](study, None)
 
 
+MISFITS: dict[str, tuple[Callable[[Any], object], str]] = {
+    "people": (lambda s: s.release(["count"], epsilon=1, people=9), "release has no people=. study.plan takes it."),
+    "rows": (lambda s: s.release(["count"], epsilon=1, rows=2), "release has no rows=. study.plan takes it."),
+    "passing": (lambda s: s.release(["count"], epsilon=1, passing=1), "no passing=. study.passing(…) says it."),
+    "level": (lambda s: s.release(["count"], epsilon=1, level=1), "release has no level=. Others by their names: eps"),
+    "epsilom": (lambda s: s.release(["count"], epsilom=1), "release has no epsilom=. Did you mean epsilon=?"),
+    "row": (lambda s: s.plan(["count"], epsilon=1, row=1), "plan has no row=. Did you mean rows=?"),
+    "synthesize": (lambda s: s.synthesize(["x"], epsilon=1, people=9), "no people=. study.synthesis_plan takes it."),
+    "by": (lambda s: s.by("g").release(["count"], epsilon=1, rows=2), "release has no rows=. study.plan takes it."),
+    "holdout": (lambda s: s.holdout(["x"], epsilon=1, people=9), "no people=. study.session_plan, "),
+    "sql": (lambda s: s.sql("SELECT COUNT(*) FROM study", people=9), "sql has no people=. study.plan takes it."),
+    "place": (lambda s: s.release(["count"], 1), "release takes questions without a name, and no more. Others by"),
+    "lacking": (lambda s: s.rehearse(), "rehearse missing a required argument: 'questions'."),
+    "at": (lambda _: rt.count().at(epsilo=1), "at has no epsilo=. Did you mean epsilon=?"),  # type: ignore[call-arg]
+    "open": (lambda _: rt.open("a.toml", extension=()), "Did you mean extensions=?"),  # type: ignore[call-arg]
+}
+
+
+@pytest.mark.parametrize("asked", MISFITS)
+def test_an_argument_that_no_method_takes_is_told_where_it_belongs(study: Study, asked: str) -> None:
+    """Python's own words named a method of ours, through frames of ours."""
+    call, words = MISFITS[asked]
+    with pytest.raises(TypeError) as caught:
+        call(study)
+    assert words in str(caught.value)
+    assert str(caught.value).endswith("Nothing was charged.")
+    below = [frame for frame in traceback.extract_tb(caught.value.__traceback__) if frame.filename != __file__]
+    assert {frame.filename for frame in below} == {errors.__file__}
+
+
+def test_a_type_error_of_ours_is_no_wrong_argument() -> None:
+    def broken(one: int) -> None:
+        raise TypeError(f"ours {one}")
+
+    with pytest.raises(TypeError, match=r"^ours 1$"):
+        door(broken)(1)
+
+
+def test_several_columns_of_a_density_are_told_to_be_a_list() -> None:
+    with pytest.raises(PublicParameterError, match=r'list of several columns, rt\.density\(\["x", "y"\]\)'):
+        rt.density("x", "y")  # type: ignore[arg-type, call-arg]
+
+
 # --- kinds of columns -------------------------------------------------------------------------------------------------
 
 KINDS = [
@@ -235,3 +278,8 @@ def test_a_study_says_which_arguments_it_takes(given: dict[str, object]) -> None
     """The words of a study file, ``rows = "one_each"``, ended in Python's own error."""
     with pytest.raises(PublicParameterError, match=r"rt\.study: .* Write rt\.study\(.*rows_each=1\)"):
         rt.study(ROWS, adjacency="add_remove", columns=COLUMNS, budget=1, **given)  # type: ignore[arg-type]
+
+
+def test_the_rows_of_a_person_are_not_the_table() -> None:
+    with pytest.raises(PublicParameterError, match=r"rows is the table, .* without person= leave that out"):
+        rt.study(ROWS, rows="one_each", adjacency="add_remove", columns=COLUMNS, budget=1)  # type: ignore[misc]

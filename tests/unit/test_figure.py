@@ -184,6 +184,13 @@ def test_a_density_has_its_unit_and_its_distribution_function_with_both_bands() 
     assert "band: privacy noise" in svg(released("density(x)").certificate)
 
 
+def test_a_density_of_two_columns_is_told_to_be_shades() -> None:
+    """Its legend spoke of a line."""
+    told = svg(released("density(x, y, method=histogram)").certificate)
+    assert "shade: density of two columns, as the bar beside it says" in told
+    assert "line: density" not in told
+
+
 def test_the_scale_of_a_density_has_units_and_short_ticks() -> None:
     law = rt.study(
         {"x": np.arange(4_000) % 90.0, "y": 2_500.0 * np.arange(4_000)},

@@ -316,3 +316,15 @@ def test_under_add_remove_the_number_of_rows_is_not_looked_at() -> None:
 def test_under_substitution_another_declared_number_is_refused_before_the_charge() -> None:
     with pytest.raises(rt.SpecError, match="is public and it is another"):
         fitted("substitute", people=N + 1)
+
+
+def test_a_ledger_names_the_columns_of_a_model_and_what_was_refused() -> None:
+    columns: dict[str, Any] = {"x": rt.real(0, 1, complete=True), "y": rt.real(0, 1, complete=True)}
+    rows = {"x": np.linspace(0, 1, 1_000), "y": np.linspace(0, 1, 1_000)}
+    study = rt.study(rows, adjacency="add_remove", columns=columns, budget=2)
+    model = LinearRegression(epsilon=1).fit(*study.xy(["x"], "y"))
+    with pytest.raises(Refusal):
+        study.release(["mean(x)", "count"], epsilon=3)
+    assert [line.what for line in study.ledger.releases()] == ["LinearRegression: y ~ x"]
+    assert [line.what for line in study.ledger.refusals()] == ["mean(x), count"]
+    assert model.certificate_.to_json().count('"name": "LinearRegression"') == 2

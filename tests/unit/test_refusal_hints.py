@@ -27,12 +27,16 @@ from tests.support.cli_kit import clinic, run
         ('mean("x")', "A column stands plain or between backticks: `x`."),
         ('regress(x ~ "a")', "A column stands plain or between backticks: `a`."),
         ("mean(x) by 'a'", "A column stands plain or between backticks: `a`."),
+        ("count by cut(Alter (Jahre), 0:100:20)", "stands in backticks: cut(`Alter (Jahre)`, 0:100:20)."),
+        ("count by cut(Q (y), 0:9:3)", "A name with other signs stands in backticks: cut(`Q (y)`, 0:9:3)."),
+        ("count by floor(Alter (Jahre) / 10)", "other signs stands in backticks: floor(`Alter (Jahre)` / 10)."),
         ("count by year(let in)", "A name with other signs stands in backticks: year(`let in`)."),
     ],
 )
 def test_a_refused_question_says_what_to_write(question: str, hint: str) -> None:
+    rows = {"x": [1.0], "a": ["p"], "b": ["p"], "admitted": ["2024-01-01"], "let in": ["2024-01-01"]}
     study = rt.study(
-        {"x": [1.0], "a": ["p"], "b": ["p"], "admitted": ["2024-01-01"], "let in": ["2024-01-01"]},
+        {**rows, "Alter (Jahre)": [1], "Q (y)": [1]},
         adjacency="add_remove",
         columns={
             "x": rt.real(0, 10),
@@ -40,6 +44,8 @@ def test_a_refused_question_says_what_to_write(question: str, hint: str) -> None
             "b": rt.category(["p", "q"]),
             "admitted": rt.date("2020-01-01", "2025-12-31"),
             "let in": rt.date("2020-01-01", "2025-12-31"),
+            "Alter (Jahre)": rt.integer(0, 100),
+            "Q (y)": rt.integer(0, 9),
         },
         budget=5,
     )

@@ -7,6 +7,8 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -122,7 +124,8 @@ def _of_database(voice: Voice, place: str, out: Path | None, more: tuple[Path, .
     if more:
         raise click.BadParameter("init takes one table of a database. Add others by hand: [tables.NAME] source, key.")
     target = out or Path(f"{stem_of(place)}.toml")
-    text, names = skeleton(place), names_of(place)
+    text = skeleton(place, release=_release_name(target), ledger=_ledger_name(target, place))
+    names = names_of(place)
     if in_database_file(place):  # a source is named as seen from the study file
         at = file_address(place)
         path = os.path.relpath(at.file.resolve(), target.resolve().parent)
@@ -164,6 +167,15 @@ def _of_file(
     target = out or _beside(file)
     if target.exists():  # before anything is asked
         write_new(target, "", hint="Name another file: --out STUDY.toml")
+    options_given = {
+        "--encoding": encoding,
+        "--decimal": decimal,
+        "--thousands": thousands,
+        "--na": na,
+        "--dates": dates,
+        "--date-format": date_format,
+    }
+    said = {option for option, given in options_given.items() if given}
     usual = PLAIN.encoding if seen is None else encoding_of(file)
     encoding = _told(encoding, "Encoding", usual, asked=seen is not None)
     sign = delimiter or seen or ","
@@ -178,7 +190,16 @@ def _of_file(
     spelling = "" if date_format in (None, ISO) else str(date_format)
     form = Format(encoding, decimal, thousands, na, sheet)
     header: Literal["names", "unsure"] = "names" if header_is_names else "unsure"
-    text = skeleton(file, delimiter=sign, form=form, header=header, dates=dates, spelling=spelling)
+    text = skeleton(
+        file,
+        delimiter=sign,
+        form=form,
+        header=header,
+        dates=dates,
+        spelling=spelling,
+        release=_release_name(target),
+        ledger=_ledger_name(target, file),
+    )
     if more:
         body, mark, rest = text.rpartition("\n[[release]]")
         text = body + further_skeletons(file, more, delimiter=sign, form=form) + mark + rest
@@ -188,14 +209,60 @@ def _of_file(
             path = os.path.relpath(one.resolve(), target.resolve().parent)
             text = text.replace(f"source = {_quoted(one.name)}", f"source = {_quoted(path)}", 1)
     write_new(target, text, hint="Name another file: --out STUDY.toml")
-    told = [f"{name}, like {like(spelling)}" for name in dates]
-    words = skeleton_words(names, str(target), kind=kind_of(file), delimiter=sign, form=form, dates=told)
+    told = dict.fromkeys(dates, like(spelling))
+    words = skeleton_words(names, str(target), kind=kind_of(file), delimiter=sign, form=form, dates=told, said=said)
     voice.result(
         {"verb": "init", "wrote": str(target), "columns": list(names), "delimiter": sign},
         *words.split("\n"),
         *([f"Further tables: {', '.join(one.name for one in more)}. Say of each how it is reached."] if more else []),
         f"Then: reticent check {shlex.quote(str(target))}",
     )
+
+
+def _release_name(target: Path) -> str:
+    """The name of the first release, after the study file: its files are no other study's, and not the source."""
+    return f"{target.stem}_first"
+
+
+def _ledger_name(target: Path, source: str | Path) -> str:
+    """The name of a ledger: that of the same source where there is one, else one that nothing else has.
+
+    A source that is under a ledger already keeps the usual name: whoever lost the study file finds it again.
+    """
+    from reticent.data.file_kinds import stem_of
+    from reticent.ledger.claim_file import claimed_here
+
+    folder = target.resolve().parent
+    known = dict(_ledgers_beside(folder))
+    if (here := _placed(str(source), Path())) in known:
+        return known[here]
+    stem, file = stem_of(str(source)), Path(source).name
+    if isinstance(source, Path) and claimed_here(source.resolve()):
+        return f"{stem}.ledger"
+    kinds = [f"{file}.ledger"] if isinstance(source, Path) else []
+    tries = (f"{stem}.ledger", *kinds, *(f"{stem}_{number}.ledger" for number in range(2, 1_000)))
+    return next(one for one in tries if not (folder / one).exists() and one not in known.values())
+
+
+def _ledgers_beside(folder: Path) -> Iterator[tuple[str, str]]:
+    """The source and the ledger of each study file in a folder; files that cannot be read name none."""
+    import tomllib
+
+    for file in sorted(folder.glob("*.toml")):
+        with suppress(OSError, ValueError):
+            study = tomllib.loads(file.read_text("utf-8")).get("study")
+            if isinstance(study, dict) and {"source", "ledger"} <= study.keys():
+                yield _placed(str(study["source"]), folder), str(study["ledger"])
+
+
+def _placed(source: str, folder: Path) -> str:
+    """A source by its whole path, as seen from a folder; a table of a server by its URL."""
+    from reticent.data.database_files import file_address
+
+    if in_database_file(source):
+        at = file_address(source)
+        return f"{(folder / at.file).resolve()}?{at.table}"
+    return source if in_database(source) else str((folder / source).resolve())
 
 
 def _beside(file: Path) -> Path:

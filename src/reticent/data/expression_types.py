@@ -30,13 +30,14 @@ SLACK: Final = Fraction(1, 1 << 40)  # libraries' logarithms differ in the last 
 class Numbers:
     """Finite doubles within a public range, ends None where there is none; ``whole`` ones are integers within 2^53.
 
-    Whole numbers with a ``step`` are its multiples, and so are their ends.
+    Whole numbers with a ``step`` are its multiples, and so are their ends. Those with ``among`` are in it.
     """
 
     low: Fraction | None = None
     high: Fraction | None = None
     whole: bool = False
     step: int = 1
+    among: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,6 +493,8 @@ def part_keys(one: Type) -> tuple[Key, ...]:
     match one:
         case Labels(among=among):
             return among
+        case Numbers(among=(_, *_) as listed):
+            return tuple(listed)
         case Truth():
             return (False, True)
         case Dates():
@@ -523,15 +526,6 @@ def cross_text(key: Key) -> str:
 
 # --- dates ------------------------------------------------------------------------------------------------------------
 
-PARTS: Final = {
-    "quarter": (1, 4),
-    "month": (1, 12),
-    "week": (1, 53),
-    "weekday": (1, 7),
-    "day": (1, 31),
-    "hour": (0, 23),
-}
-
 
 def date_part(name: str) -> Callable[[Sequence[Type]], Type]:
     """The type of ``year`` and other parts of a date; the second operand is its step."""
@@ -543,8 +537,8 @@ def date_part(name: str) -> Callable[[Sequence[Type]], Type]:
             return Numbers(Fraction(low), Fraction(high), whole=True)
         if name == "hour" and one.step == calendar.DAY:
             raise refusal("A date has no hour: declare the column as a datetime.")
-        low, high = PARTS[name]
-        return Numbers(Fraction(low), Fraction(high), whole=True)
+        found = calendar.parts_between(name, one.low, one.high, one.step)
+        return Numbers(Fraction(found[0]), Fraction(found[-1]), whole=True, among=found)
 
     return kind
 

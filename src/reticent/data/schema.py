@@ -900,6 +900,12 @@ def _check_moments(low: int | None, high: int | None, calendar: Calendar) -> Non
         raise PublicParameterError(f"low must be below high, got {ends}")
 
 
+def odd_in_call(text: str, known: Iterable[str]) -> list[str]:
+    """The columns with other signs that stand without backticks in a call, such as ``cut(Age (y), 0:100:20)``."""
+    odd = (one for one in known if re.search(r"\W", one) and re.search(r"\w\(", text.replace(one, "")))
+    return [one for one in odd if re.search(rf"(?<![\w`]){re.escape(one)}(?![\w`])", text)]
+
+
 def unknown_column(name: str, known: list[str]) -> QuestionError:
     """The refusal of a name that no declared column has, with the nearest one."""
     near = nearest(name, known)
@@ -907,8 +913,7 @@ def unknown_column(name: str, known: list[str]) -> QuestionError:
     parts = [part for part in re.split(r"\W+", name) if part != "and"]
     if len(parts) > 1 and all(part in known for part in parts):
         hint = f" Several columns stand with commas: {', '.join(parts)}."
-    within = [one for one in known if re.search(rf"\w\({re.escape(one)}\)", name) and re.search(r"\W", one)]
-    if within:
+    if within := odd_in_call(name, known):
         hint = f" A name with other signs stands in backticks: {name.replace(within[0], f'`{within[0]}`')}."
     quoted = [one for one in known if f'"{one}"' in name or f"'{one}'" in name]
     if quoted:

@@ -387,10 +387,15 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
         if not (calendar.format or calendar.zone) and (spelt or text[spec.schema.table_of(name)])
     )
     if bare:
+        forms = {dated[name].kind: dated[name].forms for name in bare}
+        read = " and ".join(
+            f"cells{f' of a {kind}' if len(forms) > 1 else ''} are read like {form}" for kind, form in forms.items()
+        )
+        clock = "" if "date" in forms else " hh:mm"
         words = (
-            f"{', '.join(bare)} {'have' if len(bare) > 1 else 'has'} no format, so cells are read as 2024-02-29 and in "
-            'no other form: others are missing. Say how they are written, such as format = "dd.mm.yyyy" or '
-            f'"yyyy-mm-dd"{f"; {spelt[0]} has {shown_cell(dated[spelt[0]].format)}" if spelt else ""}.'
+            f"{', '.join(bare)} {'have' if len(bare) > 1 else 'has'} no format, so {read}, and in no "
+            f'other form: others are missing. Say how they are written, such as format = "dd.mm.yyyy{clock}" or '
+            f'"yyyy-mm-dd{clock}"{f"; {spelt[0]} has {shown_cell(dated[spelt[0]].format)}" if spelt else ""}.'
         )
         doubts.append((bare, words))
     for name, calendar in dated.items():

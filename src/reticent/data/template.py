@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal
 
 from reticent.calendar import DAY, Calendar
@@ -29,6 +30,8 @@ def skeleton(
     header: Literal["names", "unsure"] = "unsure",
     dates: Sequence[str] = (),
     spelling: str = "",
+    release: str = "",
+    ledger: str = "",
 ) -> str:
     """A study file to fill in, from the header or the schema of the file alone; bounds are left out on purpose.
 
@@ -43,6 +46,10 @@ def skeleton(
         Columns of text that hold dates; their kind is "date".
     spelling : str
         How these are written, such as "dd.mm.yyyy"; empty for ISO 8601.
+    release : str
+        Name of its first release, and of the files that this writes; by default after the source.
+    ledger : str
+        Name of the ledger's file; by default after the source.
 
     Returns
     -------
@@ -75,7 +82,7 @@ def skeleton(
         "[study]\n"
         f"title  = {_quoted(stem)}\n"
         f"source = {_quoted(place)}\n"
-        f"ledger = {_quoted(stem + '.ledger')}\n{_written(delimiter, form)}\n"
+        f"ledger = {_quoted(ledger or f'{stem}.ledger')}\n{_written(delimiter, form)}\n"
         "[person]\n"
         '# column  = "person_id"       # who one person is, when a person can have several rows\n'
         '# rows    = "one_each"        # or { at_most = 20 }: rows kept of one person\n'
@@ -97,7 +104,7 @@ def skeleton(
         + (FIELDS if kind_of(path) == "json lines" else "")
         + (f"# {NAMELESS}\n" if "" in names else "")
         + body
-        + '\n[[release]]\nname = "first"\n# epsilon = "0.5"\nask = ["count"]\n'
+        + f'\n[[release]]\nname = {_quoted(release or f"{stem}_first")}\n# epsilon = "0.5"\nask = ["count"]\n'
     )
 
 
@@ -246,7 +253,8 @@ def skeleton_words(
     kind: FileKind = "csv",
     delimiter: str = ",",
     form: Format = PLAIN,
-    dates: Sequence[str] = (),
+    dates: Mapping[str, str] = MappingProxyType({}),
+    said: Collection[str] = (),
 ) -> str:
     """The words of ``init``: what it did, what it assumed since it read no row, and what only the curator can say.
 
@@ -261,8 +269,10 @@ def skeleton_words(
     delimiter : str
     form : Format
         Way in which the file writes numbers.
-    dates : sequence of str
-        Columns of dates, with how they are written.
+    dates : mapping of name to str
+        Columns of dates, each with an example of how they are written.
+    said : collection of str
+        The options that the curator gave, such as "--decimal"; the others are assumed.
 
     Returns
     -------
@@ -270,49 +280,68 @@ def skeleton_words(
     """
     named = len(names) - ("" in names)
     columns = f"{named:,} column{'' if named == 1 else 's'}"
-    said = []
+    told = []
     if kind == "json lines":
-        said.append(
+        told.append(
             f"wrote {wrote}, without columns: names of fields stand in the rows of JSON lines, and no row was read. "
             "Name those that you need."
         )
     elif kind == "workbook":
-        said += [
+        told += [
             f"wrote {wrote}: {columns}, names from the first row of the sheet. No other row was read.",
             "Numbers, dates and truth values are read as the workbook holds them.",
         ]
     elif kind == "statistical":
-        said.append(
+        told.append(
             f"wrote {wrote}: {columns}, names, types and value labels from the header of the file. No row was read. "
             "Confirm each label: it is public only if you say so."
         )
     elif kind == "database":
-        said.append(f"wrote {wrote}: {columns}, names and types from the catalog of the database. No row was read.")
+        told.append(f"wrote {wrote}: {columns}, names and types from the catalog of the database. No row was read.")
     elif kind == "parquet":
-        said.append(
+        told.append(
             f"wrote {wrote}: {columns}, names and types from the Parquet schema. No row was read, and the minima, "
             "maxima and row counts that a Parquet footer holds were not shown: they are private values."
         )
     else:
         sign = sign_words(delimiter)
-        said += [
+        told += [
             f"wrote {wrote}: {columns}, names from the first line of the file, with {sign} between them. No row was "
             "read.",
-            f"Assumed: {form.words()}; dates in {', '.join(dates) or 'no column'}. "
-            "To say otherwise: --decimal, --encoding, --dates, --date-format.",
+            *_notation_words(form, dates, said),
         ]
         if dates:
-            said.append(
-                "Dates that are written otherwise count as missing. Look at a cell, and say how it is written: "
-                '--date-format dd.mm.yyyy, or format = "dd.mm.yyyy" in the study file.'
+            how = ', and say how it is written: --date-format dd.mm.yyyy, or format = "dd.mm.yyyy" in the study file.'
+            told.append(
+                "Dates that are written otherwise count as missing. Look at a cell"
+                f"{'.' if '--date-format' in said else how}"
             )
     if "" in names:
-        said.append(NAMELESS)
-    said.append(
+        told.append(NAMELESS)
+    told.append(
         "Three things only you can say: who a person is ([person]), what range a value can have ([columns.*]), "
         "the budget ([budget])."
     )
-    return "\n".join(said)
+    return "\n".join(told)
+
+
+def _notation_words(form: Format, dates: Mapping[str, str], said: Collection[str]) -> list[str]:
+    """Sentences on how the file is written: what the curator said, and what is assumed, with the options for it."""
+    split = form.thousands
+    facts = {
+        "--encoding": f"encoding {form.encoding}",
+        "--decimal": f"numbers like 1{split}234{form.decimal}5",
+        "--thousands": f"thousands like 1{split}234" if split else "no sign between thousands",
+        "--na": f"missing: {', '.join(form.na) or 'empty cells'}",
+        "--dates": f"dates in {', '.join(dates) or 'no column'}",
+        **({"--date-format": f"dates like {next(iter(dates.values()))}"} if dates else {}),
+    }
+    given = [words for option, words in facts.items() if option in said]
+    left = {option: words for option, words in facts.items() if option not in said}
+    return [
+        *([f"You said: {'; '.join(given)}."] if given else []),
+        *([f"Assumed: {'; '.join(left.values())}. To say otherwise: {', '.join(left)}."] if left else []),
+    ]
 
 
 def _quoted(text: str) -> str:

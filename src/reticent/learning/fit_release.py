@@ -401,6 +401,12 @@ def _certified(
     return of_model(found, axes, public, proof, receipt, here.ledger)
 
 
+def _formula(here: Circumstances) -> str:
+    """The columns of a fit as a formula: ``wage ~ hours, age``."""
+    columns = ", ".join(here.names or ())
+    return columns if here.target is None else f"{here.target} ~ {columns}"
+
+
 def paid(
     here: Circumstances,
     guarantee: Guarantee,
@@ -454,7 +460,7 @@ def bought(
     guarantee : Guarantee
         Its loss is charged first.
     what : str
-        Words of the ledger's entry.
+        Words of the ledger's entry, which has the columns beside them.
     draw : function
         Reads the rows itself, and takes the system's entropy.
     tell : function
@@ -476,7 +482,8 @@ def bought(
     if here.shelf is not None:
         here.shelf.ready()
     charge = compose.in_zcdp(guarantee).loss if here.ledger.currency == "zcdp" else guarantee.loss
-    receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=what, purpose=purpose, who=who)
+    entry = what if here.names is None else f"{what}: {_formula(here)}"[:200]
+    receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=entry, purpose=purpose, who=who)
     try:
         found = draw(gate.coins_for(here.source))
         statement = tell(found)

@@ -48,6 +48,7 @@ UNION: Final = (
     "that is stated whatever the parts have in common"
 )
 APART: Final = "an interval of a part is known at 95 % alone: half-widths of independent parts add as their squares"
+OTHER_COLUMNS: Final = "the two answers are of different columns, and a difference needs one unit"
 UNLIKE: Final = "the two releases do not estimate the same"
 MOST_GROUPS: Final = 500  # groups of a total whose errors are added one by one, each looked at beside all others
 NO_RATIO: Final = "no reply: the interval of the divisor has 0 in it"
@@ -216,7 +217,10 @@ def one(answers: Mapping[str, Answer], named: Named, of: str | Statistic | Ask |
     found = find(answers, named, of)
     if len(found) != 1:
         shown = ", ".join([part.cell.where for part in found[:6]] + ["…"] * (len(found) > 6))
-        raise QuestionError(f"{found[0].answer.name} has {len(found)} cells: {shown}. Name one of them.")
+        whole = found[0].name if of is None else found[0].cell.where
+        raise QuestionError(
+            f'{found[0].answer.name} has {len(found)} cells: {shown}. Name one of them, such as "{whole}".'
+        )
     return found[0]
 
 
@@ -300,9 +304,16 @@ def _asked(name: str) -> Ask | None:
 
 def difference(one: ReleasedCell, other: ReleasedCell) -> Answer:
     """The first cell less the second."""
-    return _linear(
+    found = _linear(
         f"difference({one.name}, {other.name})", f"{one.estimand}, less {other.estimand}", (1.0, -1.0), (one, other)
     )
+    here, there = _asked(one.answer.name), _asked(other.answer.name)
+    if here is None or there is None or here.statistic.columns == there.statistic.columns:
+        return found
+    if here.statistic.axis == there.statistic.axis == "share":  # of whatever column, a share has one unit
+        return found
+    sides = "; ".join(", ".join(asked.statistic.columns) or "no column" for asked in (here, there))
+    return replace(found, caveats=(*found.caveats, f"{OTHER_COLUMNS}: {sides}"))
 
 
 def between(one: ReleasedCell, other: ReleasedCell) -> Answer:

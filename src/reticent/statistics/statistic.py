@@ -138,7 +138,10 @@ class Statistic(ABC):
         if "__init__" in vars(cls) and hasattr(
             cls, "examples"
         ):  # the class that attrs made of the one that was written
-            cls.__init__ = called_as(call_of(cls.examples[0]), cls.verb)(vars(cls)["__init__"])  # type: ignore[method-assign]
+            shown = call_of(cls.examples[0])
+            if cls.positions[:1] == ("names",):
+                shown += f', or a list of several columns, rt.{cls.verb}(["x", "y"])'
+            cls.__init__ = called_as(shown, cls.verb)(vars(cls)["__init__"])  # type: ignore[method-assign]
         cls.__repr__ = Statistic.__repr__  # type: ignore[method-assign]  # attrs keeps one of the class itself
 
     def __repr__(self) -> str:

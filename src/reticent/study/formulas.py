@@ -27,7 +27,7 @@ from reticent.data.expression_tree import Application, ColumnName, Tree, renamed
 from reticent.data.expression_types import MOST_CELLS, Labels, part_keys, refusal
 from reticent.data.format import section
 from reticent.data.query import Keys
-from reticent.data.schema import Category, Integer, Key, Schema
+from reticent.data.schema import Category, Integer, Key, Schema, odd_in_call
 from reticent.data.transformations import computed, refuse_person
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.statistic import UNWEIGHTED, Ask
@@ -240,7 +240,7 @@ def tree_of(name: str, schema: Schema) -> Tree:
             raise
         if computed and names and all(one in schema.columns for one in names):  # what is done with them is wrong
             raise
-        if difflib.get_close_matches(name, schema.columns) or not computed:
+        if odd_in_call(name, schema.columns) or difflib.get_close_matches(name, schema.columns) or not computed:
             schema.column(name)  # refused, with the names that there are
         raise
     if not isinstance(tree, Application):

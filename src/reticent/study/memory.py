@@ -73,7 +73,9 @@ def _in_python(_: object, refused: ReticentError) -> None:
     """Say what to declare as ``rt.study`` takes it."""
     from reticent.data.spelling_hints import in_python
 
-    refused.args = (in_python(str(refused)),)
+    said = in_python(str(refused))
+    each = "rows is the table, which stands first. Rows of a person are rows_each=1; without person= leave that out"
+    refused.args = (said.replace("multiple values for argument 'rows'", each),)
 
 
 @called_as(

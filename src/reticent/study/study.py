@@ -366,6 +366,7 @@ class Study(StudyTerms):
 
         about, stage = record_of(record), self.on_stage or (lambda _: None)
         check_text(purpose, "purpose")
+        asked: Sequence[Ask] = ()
         try:
             within = Cost.read(epsilon, rho, delta, about.override)
             signer = None
@@ -373,7 +374,7 @@ class Study(StudyTerms):
                 from reticent.certificate.keys import load_private
 
                 signer = load_private(about.key)
-            asked: Sequence[Ask] = preparation.read_questions(self, questions) if questions else ()
+            asked = preparation.read_questions(self, questions) if questions else ()
             request = None
             if about.request_id is not None:
                 from reticent.study.stored_answer import earlier, request_digest
@@ -401,7 +402,7 @@ class Study(StudyTerms):
                 stage("audit")
                 audited = before(prepared, self.schema, about.audit)
         except Refusal as refusal:
-            self._note(refusal, about.name or "a release", about.who)
+            self._note(refusal, about.name or ", ".join(one.name for one in asked)[:200] or "a release", about.who)
             raise
         metadata = ReleaseMetadata(
             title=self.title,

@@ -562,7 +562,10 @@ def _legend(shown: Sequence[Panel], left_out: int) -> str:
         maps = [panel for panel in drawn if panel.form == "map" and panel.scale.key[0] != COUNTED]
         arms = any(len(panel.columns) <= MOST_ARMS for panel in maps)
         told.append(f"shade: as the bar beside it says{f', ± at {level}' if arms else ''}")
-    if any(panel.density is not None for panel in shown):
+    laws = [panel.density for panel in shown if panel.density is not None]
+    if any(len(found.axes) == 2 for found in laws):
+        told.append("shade: density of two columns, as the bar beside it says")
+    if any(len(found.axes) == 1 for found in laws):
         told.append("line: density or distribution · band: privacy noise, lighter: noise and sampling, 95 %")
     if left_out:
         told.append(f"{left_out} more in the table")
