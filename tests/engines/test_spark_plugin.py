@@ -25,7 +25,8 @@ from reticent.data.source import identity_of
 from reticent.data.table import EngineFailure, check_engine, open_table
 from reticent.demo.spark_server import HERE
 from reticent.errors import LedgerError, SpecError
-from reticent.ledger.fingerprint import DatabaseTable, source_at
+from reticent.ledger.claim_file import DatabaseTable
+from reticent.ledger.fingerprint import source_at
 from tests.conventions.tree import ROOT
 from tests.engines.test_against_reference import SECRET, shown
 from tests.support.spark_kit import frame, needs_spark, started

@@ -28,6 +28,7 @@ from reticent.data import memory
 from reticent.data.columns import MOST_COLUMNS
 from reticent.data.files import _Records
 from reticent.data.query import DistinctPersons, Moments, PresentValues, Query, Ranks, Rows, Tally, Total
+from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema, category, grid_by_width, integer, real
 from reticent.data.source import names_of, open_source
 from reticent.data.table import EngineFailure, Table, open_table
@@ -590,7 +591,7 @@ def test_the_engine_tests_itself_once_in_a_process(monkeypatch: pytest.MonkeyPat
     ran: list[int] = []
     run = tables.Table.run
 
-    def counted(table: tables.Table, queries: Sequence[Query], key: bytes) -> list[tables.QueryResult]:
+    def counted(table: tables.Table, queries: Sequence[Query], key: bytes) -> list[QueryResult]:
         ran.append(1)
         return run(table, queries, key)
 

@@ -101,7 +101,7 @@ def _noise(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> floa
         expected = prepare(asked, setting, epsilon).expected(people)
     except QuestionError:
         return None
-    typical, heaped = expected.headline[0], [noise for name, noise, _ in expected.others if name == HEAPED]
+    typical, heaped = expected.headline[0], [noise or 0.0 for name, noise, _ in expected.others if name == HEAPED]
     return None if typical is None else max([typical, *heaped])
 
 
