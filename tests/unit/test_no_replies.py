@@ -10,6 +10,7 @@ from reticent.certificate.certificate import Certificate
 from reticent.certificate.render.listing import listing
 from reticent.certificate.render.no_replies import likelier
 from reticent.certificate.render.page import page
+from reticent.statistics.grammar import parse
 
 STORED = Path(__file__).parents[2] / "docs/_static/certificates/no_reply.json"
 
@@ -42,6 +43,18 @@ def test_remedies_follow_from_public_facts() -> None:
     assert "fewer questions for the same ε" not in told("median(cost)", alone=True)
     assert told("median(cost)")[0] == "a larger ε"
     assert told("median(cost)", delta="1/1000000")[0] == "a larger ε or δ"
+
+
+def test_a_quantile_of_several_rows_each_may_be_asked_of_the_mean_of_each_person() -> None:
+    """The cap is what keeps a median from a reply; without its interval it has fewer replies, and not more."""
+    own = "median(cost, per=person), which is about the mean of each person"
+    assert told("median(cost)")[1] == told("median(cost) by g")[1] == own
+    parse("median(cost, per=person) by g")
+    for text in ("iqr(cost)", "quantile(cost, 0.9)", "quantiles(cost, 0.25 0.75)"):
+        (one,) = (words for words in told(text) if "each person" in words)
+        parse(one.partition("), ")[0] + ")")
+    for text in ("median(cost, per=person)", "median(cost, method=M)", "mean(cost)"):
+        assert not any("each person" in words or "interval=no" in words for words in told(text))
 
 
 def test_text_and_page_say_the_remedies() -> None:

@@ -12,7 +12,7 @@ from reticent.statistics.answer import Answer
 from reticent.statistics.estimand import CLAUSES
 from reticent.statistics.public_facts import SEPARATELY, remedies_of
 
-_RANKS: Final = re.compile(r"(median|quantiles?|iqr)\((?!.*(interval|method)=)")  # whose ends have most of the price
+_RANKS: Final = re.compile(r"(median|quantiles?|iqr)\((?!.*(per|method|mode)=)")  # which may be of each person's mean
 
 
 def likelier(certificate: CertificateRecord) -> list[str]:
@@ -27,8 +27,9 @@ def likelier(certificate: CertificateRecord) -> list[str]:
         questions=len(certificate.answers),
         rows=certificate.guarantee.adjacency.rows,
     )
-    ranks = [text for one in silent if _RANKS.match(text := _clauses(one)[0])]
-    alone = [f"interval=no in the question, {ranks[0].removesuffix(')')}, interval=no)"] if ranks else []
+    several = certificate.guarantee.adjacency.rows > 1
+    ranks = [text for one in silent if several and _RANKS.match(text := _clauses(one)[0])]
+    alone = [f"{ranks[0].removesuffix(')')}, per=person), which is about the mean of each person"] if ranks else []
     jointly = ["method=joint"] if any(SEPARATELY in one.caveats for one in silent) else []
     return [larger, *alone, *jointly, *helps]
 
