@@ -139,7 +139,7 @@ def test_a_value_in_the_cause_of_a_fault_is_found(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.wide
 @pytest.mark.parametrize(
-    ("part", "where", "name"), [("study", study_file, "_numbers"), ("certificate", schema, "well_formed")]
+    ("part", "where", "name"), [("study", study_file, "read_numbers"), ("certificate", schema, "well_formed")]
 )
 def test_an_exception_of_no_type_of_ours_is_found(
     part: str, where: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
