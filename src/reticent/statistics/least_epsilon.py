@@ -94,15 +94,18 @@ def _reaches(asked: Ask, setting: Setting, epsilon: Fraction, half_width: float,
 def _noise(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> float | None:
     """The expected noise half-width; None where the question would be refused or unanswered at this epsilon.
 
-    Nothing public tells how often values are equal, so it is the wider one of a typical column and of equal values.
+    Nothing public tells how often values are equal, so it is that of equal values where a typical column has none.
     """
     prepare(asked, setting, Fraction(MOST))  # what is wrong at every epsilon is said at once
     try:
         expected = prepare(asked, setting, epsilon).expected(people)
     except QuestionError:
         return None
-    typical, heaped = expected.headline[0], [noise or 0.0 for name, noise, _ in expected.others if name == HEAPED]
-    return None if typical is None else max([typical, *heaped])
+    typical = expected.headline[0]
+    if typical is None:
+        return None
+    equal = max([noise or 0.0 for name, noise, _ in expected.others if name == HEAPED], default=0.0)
+    return typical if equal < 2.0 * typical else equal  # a typical column of many people has equal values itself
 
 
 def _reason(asked: Ask, setting: Setting, half_width: float, people: int) -> str:
