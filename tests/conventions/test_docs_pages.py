@@ -111,3 +111,20 @@ def test_a_page_with_formulas_loads_nothing_from_the_network(tmp_path: Path) -> 
     assert re.findall(r"""<(?:script|link|img|iframe)[^>]*(?:src|href)=["']?(?:https?:)?//[^>]*>""", page) == []
     styles = [sheet for sheet in made.rglob("*.css") if re.search(r"url\([\"']?https?:", sheet.read_text("utf-8"))]
     assert styles == []
+
+
+def test_every_room_of_the_api_pages_is_a_module() -> None:
+    """A module that was renamed had stopped the whole documentation from being built."""
+    named = [
+        name
+        for page in sorted((DOCS / "reference" / "api").glob("*.md"))
+        for name in re.findall(r"^\.\. room:: (\S+)$", page.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert len(named) > 40
+    missing = [
+        name
+        for name in named
+        if not (SRC.parent / f"{name.replace('.', '/')}.py").is_file()
+        and not (SRC.parent / name.replace(".", "/") / "__init__.py").is_file()
+    ]
+    assert missing == []
