@@ -794,15 +794,16 @@ def statements(
         if any(keys_of(query) == keys for query in alone):
             further.append(("view", f"kept_groups{nth}", _groups_text(plain, repr(plain), nth, shape, dialect)))
     asked, places = _query_texts(queries, groups, shape, dialect)
+    first, by_row = _first_text(shape, dialect)
     return Statements(
         lists,
         steps,
-        ("base" if person.column is None else "typed", _with(_first_text(shape, dialect), key)),
+        ("base" if person.column is None else "typed", _with(first, key)),
         [(how, name, _with(text, key)) for how, name, text in further],
         [_with(text, key) for text in asked],
         places,
         _few_scans(queries, asked) and _taken_as_they_are(schema, used, storage),
-        not groups and len(steps) == 1 and _stored_by_rows(shape),
+        not groups and len(steps) == 1 and by_row,
     )
 
 
@@ -1043,13 +1044,10 @@ def _level_texts(shape: _Shape, dialect: Dialect) -> dict[str, str]:
 
 
 @lru_cache(maxsize=256)
-def _first_text(shape: _Shape, dialect: Dialect) -> str:
-    return dialect.write(chosen_rows(shape.choice.schema, shape.choice.used, shape.choice.who, shape.whole))
-
-
-@lru_cache(maxsize=256)
-def _stored_by_rows(shape: _Shape) -> bool:
-    return by_rows(chosen_rows(shape.choice.schema, shape.choice.used, shape.choice.who, shape.whole))
+def _first_text(shape: _Shape, dialect: Dialect) -> tuple[str, bool]:
+    """The statement of the rows that count, and true where it makes each of one row alone."""
+    rows = chosen_rows(shape.choice.schema, shape.choice.used, shape.choice.who, shape.whole)
+    return dialect.write(rows), by_rows(rows)
 
 
 @lru_cache(maxsize=256)
@@ -1087,7 +1085,7 @@ def _query_text(query: Query, text: str, nth: int, shape: _Shape, dialect: Diale
 def forget() -> None:
     """Drop the texts that are kept, so that the next run compiles anew."""
     rows = (_cells_text, _level_texts, _first_text, _side_texts, _person_texts, _base_text, _chosen_text, _groups_text)
-    for cache in (*rows, _stored_by_rows, _query_text, _text_together, _scan_text):
+    for cache in (*rows, _query_text, _text_together, _scan_text):
         cache.cache_clear()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from reticent.data.expression_text import column_text
 from reticent.data.expression_tree import Application
-from reticent.data.query import Per
+from reticent.data.query import Per, groups_of_all
 from reticent.data.schema import Category, Person, Schema, value_words
 from reticent.privacy.numbers import show
 
@@ -157,8 +157,7 @@ def sums_of_kept(setting: Setting) -> bool:
     The total of a person in each of k groups can reach what r rows can. Together they reach k times that, and the noise
     is k times as wide as that of the r rows which are kept.
     """
-    keys, person = setting.keys, setting.schema.person
-    return keys is not None and person.column is not None and min(keys.touch, len(keys.among)) > 1
+    return setting.keys is not None and groups_of_all(setting.schema.person, setting.keys) > 1
 
 
 def person_totals(column: str, low: Fraction | None, high: Fraction | None, setting: Setting) -> str:
