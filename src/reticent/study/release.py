@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.figure import Figure
 
+    from reticent.data.notation import Notation
     from reticent.statistics.comparison import Named
     from reticent.statistics.counts.cap_step import CapStep
     from reticent.statistics.statistic import Ask, Statistic
@@ -57,12 +58,19 @@ class Release(Comparisons):
     ``stored`` is true where an earlier answer is given again, for which nothing is charged.
     """
 
-    __slots__ = ("_answers", "caveats", "certificate", "stored")
+    __slots__ = ("_answers", "_notation", "caveats", "certificate", "stored")
 
     def __init__(
-        self, answers: tuple[Answer, ...], caveats: tuple[str, ...], certificate: Certificate, *, stored: bool = False
+        self,
+        answers: tuple[Answer, ...],
+        caveats: tuple[str, ...],
+        certificate: Certificate,
+        *,
+        stored: bool = False,
+        notation: Notation | None = None,
     ) -> None:
         self._answers = {answer.name: answer for answer in answers}
+        self._notation = notation
         self.caveats = caveats
         self.certificate = certificate
         self.stored = stored
@@ -185,7 +193,11 @@ class Release(Comparisons):
             raise QuestionError(f"Name the density that the rows are drawn from; this release has {len(named)}.")
         density = self[named[0]].density
         assert isinstance(density, Density)  # an answer knows it by its protocol
-        return Synthetic(density, self.certificate, rows, given_again=self.given_again)
+        return Synthetic(density, self.certificate, rows, given_again=self.given_again, notation=self._notation)
+
+    def _in(self, notation: Notation) -> Release:
+        """The same release, whose made-up rows are written as the study's own file is."""
+        return Release(self.answers, self.caveats, self.certificate, stored=self.stored, notation=notation)
 
     def plot(self) -> Figure:
         """One panel per answer: dot = answer, thick bar = noise, thin bar = noise and sampling."""
@@ -215,13 +227,17 @@ class Release(Comparisons):
         return fragment(self.certificate, self.given_again)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_reopened, (self._answers, self.caveats, self.certificate, self.stored))
+        return (_reopened, (self._answers, self.caveats, self.certificate, self.stored, self._notation))
 
 
 def _reopened(
-    answers: dict[str, Answer], caveats: tuple[str, ...], certificate: Certificate, stored: bool = False
+    answers: dict[str, Answer],
+    caveats: tuple[str, ...],
+    certificate: Certificate,
+    stored: bool = False,
+    notation: Notation | None = None,
 ) -> Release:
-    return Release(tuple(answers.values()), caveats, certificate, stored=stored)
+    return Release(tuple(answers.values()), caveats, certificate, stored=stored, notation=notation)
 
 
 def charge(prepared: PreparedRelease, ledger: Ledger, about: ReleaseMetadata) -> Receipt:

@@ -6,7 +6,6 @@ release.synthetic("density(x)", rows=1_000)   -> Synthetic, of a release that ha
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from reticent.atomic_file import replace
 from reticent.certificate.certificate import Certificate
+from reticent.data.notation import Notation
 from reticent.entropy import Replayed, system
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.ledger.fingerprint import refuse_replacing
@@ -62,12 +62,19 @@ class Synthetic:
         Words of a stored density, which was charged once and not again; empty where this is the first time.
     """
 
-    __slots__ = ("_most", "_rows", "certificate", "density", "given_again")
+    __slots__ = ("_most", "_notation", "_rows", "certificate", "density", "given_again")
 
     def __init__(
-        self, density: Density, certificate: Certificate, rows: SupportsIndex | None = None, *, given_again: str = ""
+        self,
+        density: Density,
+        certificate: Certificate,
+        rows: SupportsIndex | None = None,
+        *,
+        given_again: str = "",
+        notation: Notation | None = None,
     ) -> None:
         self.density, self.certificate, self.given_again = density, certificate, given_again
+        self._notation = notation or Notation()
         given = check_rows(rows)
         self._most = _most_rows(certificate)
         count = given if given is not None else density.n if self._most is None else min(density.n, self._most)
@@ -149,18 +156,21 @@ class Synthetic:
         return _written(Path(path), made.getvalue())
 
     def to_csv(self, path: str | Path) -> Path:
-        """Write the rows as CSV, with a header; missing values are empty. Rows under a ledger are never overwritten."""
-        axes = self.density.axes
-        made = io.StringIO()
-        writer = csv.writer(made, lineterminator="\r\n")
-        writer.writerow(self.columns)
-        for row in self._rows.tolist():
-            texts = [
-                "" if value != value else one.words(value) if one.step else int(value) if one.whole else value
-                for value, one in zip(row, axes, strict=True)
-            ]
-            writer.writerow(texts)
-        return _written(Path(path), made.getvalue().encode())
+        """Write the rows as CSV, as the study's file of text is written; missing values are empty.
+
+        That is its delimiter, decimal sign, encoding and spelling of dates, so that one program reads both. Where rows
+        come from another source, or from a certificate alone, it is the CSV of RFC 4180 in UTF-8. Rows under a ledger
+        are never overwritten.
+        """
+        columns = [self._spelled(one, values) for one, values in zip(self.density.axes, self._rows.T, strict=True)]
+        return _written(Path(path), self._notation.table(self.columns, zip(*columns, strict=True)))
+
+    def _spelled(self, one: Axis, values: Floats) -> list[str | float | None]:
+        """Cells of one column: whole numbers, numbers, or dates as the study spells them."""
+        if one.step:
+            spelling = self._notation.dates.get(one.column, "")
+            return [None if value != value else one.spelled(value, spelling) for value in values.tolist()]
+        return [None if value != value else float(int(value)) if one.whole else value for value in values.tolist()]
 
     def fits(self) -> tuple[Discrepancy, ...]:
         """Distance of these rows from the records, table by table, if ``checks`` were bought; free.

@@ -33,6 +33,7 @@ from reticent.privacy.numbers import Number, read, show
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
     from reticent.certificate.snapshot import EarlierShares
+    from reticent.data.notation import Notation
     from reticent.data.query import Keys
     from reticent.data.source import Source
     from reticent.data.spec import Spec
@@ -136,6 +137,13 @@ class StudyTerms:
         from reticent.data.source import path_of
 
         return self.spec.source if self._rows is None else path_of(self._rows)
+
+    @property
+    def _notation(self) -> Notation:
+        """The notation of the source, in which made-up rows come back."""
+        from reticent.data.notation import Notation
+
+        return Notation.of(self._place, self.spec.delimiter, self.schema)
 
     def _missing(self) -> str:
         """Words for a source that is a file and is not there; empty where it is."""
