@@ -80,7 +80,7 @@ def test_persons_with_several_rows() -> None:
     share = ask("capped")
     assert share.value == pytest.approx(0.5, abs=0.05)
     (words,) = share.caveats
-    assert words.endswith("of people had more than 3 rows: counts and means are of capped rows")
+    assert words.endswith("of people had more than 3 rows: answers are of capped rows or totals, as each says")
     assert words.startswith(("49", "50", "51", "48", "52"))
     each = ask("mean(x, per=person)")
     assert each.low <= 4.5 <= each.high

@@ -53,7 +53,7 @@ def people(rows: int, most: int) -> rt.Study:
 
 def test_a_cap_that_caps_nobody_is_not_told_and_its_share_is_kept() -> None:
     made = people(2, 2).release(["mean(x)", "count"], epsilon="200", record=LARGE)
-    assert "counts and means are of capped rows" not in repr(made)
+    assert "of capped rows" not in repr(made)
     assert "rows of each person count" not in repr(made)
     again = Certificate.of(made.certificate.document).answers
     for answer in (*made.answers, *again):
@@ -64,8 +64,8 @@ def test_a_cap_that_caps_nobody_is_not_told_and_its_share_is_kept() -> None:
 
 def test_a_cap_that_caps_everybody_is_told() -> None:
     made = people(3, 2).release(["mean(x)"], epsilon="8")
-    assert "% of people had more than 2 rows: counts and means are of capped rows" in " ".join(repr(made).split())
     said = " ".join(repr(made).split()).partition("guarantee")[0]
+    assert "% of people had more than 2 rows: answers are of capped rows or totals, as each says" in said
     assert said.count("at most 2 rows") == 1  # with what is estimated
     assert "the sampling part allows for the likeness of rows of one person" in said
     said = " ".join(repr(people(2, 1).release(["count"], epsilon="8")).split()).partition("guarantee")[0]
@@ -143,3 +143,22 @@ def test_a_filter_and_groups_of_all_answers_are_said_once() -> None:
         assert "mean(x)" in said
         assert "mean(x) where" not in said
         assert "mean(x) where x > 1 by g" in str(made)
+
+
+def test_each_answer_beside_the_words_on_a_cap_says_what_it_keeps() -> None:
+    """A count, a mean and a sum by groups are of the kept rows; a sum is of totals; persons are all there."""
+    asked = ["count", "mean(x)", "sum(x) by g", "sum(x)", "persons"]
+    who = np.repeat(np.arange(500), 3)
+    study = rt.study(
+        {"who": who, "x": who % 101, "g": np.arange(1500) % 3},
+        adjacency="add_remove",
+        person="who",
+        rows_each=2,
+        columns={"x": rt.integer(0, 100), "g": rt.category([0, 1, 2])},
+        budget="8",
+    )
+    told = {answer.name: answer.estimand for answer in study.release(asked, epsilon="8").answers}
+    for name in asked[:3]:
+        assert "at most 2 of each person" in told[name] or "of at most 2 rows of each person" in told[name], told[name]
+    assert "the total of each person cut to [0, 200]" in told["sum(x)"]
+    assert "at most" not in told["persons"]

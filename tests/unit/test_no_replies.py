@@ -33,7 +33,7 @@ def told(name: str, *, low: float | None = None, alone: bool = False, delta: str
 
 
 def test_remedies_follow_from_public_facts() -> None:
-    bounds = "bounds known without the file (for cost: rt.real(low, high))"
+    bounds = "bounds known without the file ([columns.cost] low = …, high = …)"
     assert bounds in told("median(cost)")
     assert not any("bounds" in words for words in told("median(cost)", low=3))
     assert not any("bounds" in words for words in told("median(x) where cost > 3 by cost"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +96,45 @@ def test_a_study_of_rows_is_told_arguments_and_one_of_a_file_its_lines(
 
 def test_a_likely_no_reply_is_told_in_no_words_of_a_file() -> None:
     study = rt.study({"age": [30] * 50}, adjacency="add_remove", columns={"age": rt.integer(0, 110)}, budget=5)
-    with pytest.warns(UserWarning, match=r"people = …, this is refused") as told:
+    with pytest.warns(UserWarning, match=r"people=…, this is refused") as told:
         study.release(["median(age)"], epsilon="0.001")
     assert not any("[person]" in str(one.message) for one in told)
+
+
+LINE_OF_A_FILE = re.compile(r"\[(?:study|person|budget|columns|tables)\b|(?<!\w)[a-z_]+ = (?:\{|\"|…|\d|true)")
+SILENT = ("median(x)", "iqr(wild) by g", "mean(x)", "quantiles(x, 0.25 0.75)")
+
+
+def spread() -> rt.Study:
+    """A study of few persons with many rows, where hardly anything has a reply."""
+    columns: dict[str, Column] = {"x": rt.real(0, 9), "wild": rt.real(), "g": rt.category([0, 1])}
+    cells = {"who": list(range(50)), "x": [1.0] * 50, "wild": [1.0] * 50, "g": [0, 1] * 25}
+    cap: dict[str, Any] = {"person": "who", "rows_each": {"at_most": 30}}
+    return rt.study(cells, adjacency="add_remove", columns=columns, budget=5, delta="1e-6", **cap)
+
+
+def test_no_text_of_a_study_of_rows_has_a_line_of_a_study_file() -> None:
+    study = spread()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        study.release(SILENT, epsilon="0.1")
+        release = study.release(SILENT, epsilon="0.1", record=rt.Record(try_anyway=True))
+    again = pickle.loads(pickle.dumps(release))
+    told = [repr(study), repr(study.plan(SILENT, epsilon="0.1")), repr(release), *(str(one.message) for one in warned)]
+    assert any('rows_each={"at_most": …, "typical": …}' in text for text in told)
+    for text in told:
+        assert LINE_OF_A_FILE.search(text) is None, text
+    assert repr(again) == repr(release)
+    said = " ".join(repr(release).split())
+    assert 'rows_each={"at_most": …, "ceiling": 30}' in said
+    assert 'columns={"wild": rt.real(low, high)}' in said
+    assert '"median(x, per=person)", which is about the mean of each person' in said
+    assert LINE_OF_A_FILE.search(repr(rt.read_release(release.certificate.to_json())))  # which knows no study
+
+
+def test_a_category_is_told_how_it_is_declared_as_whole_numbers() -> None:
+    with pytest.raises(QuestionError, match=r'whole numbers: columns={"g": rt\.integer\(0, 1\)}\.'):
+        spread().plan([rt.density("g")], epsilon=1)
 
 
 def test_a_study_of_rows_shows_that_each_counts_as_a_person_unless_a_column_says_whose_it_is() -> None:

@@ -40,7 +40,20 @@ KEYS: Final = (  # of a study file, which have arguments of the same name in Pyt
         "sheet",
         "weight",
     ),
-    *("design", "margins", "strata", "override", "public", "key", "keys", "owners", "join", "at_most", "ceiling"),
+    *(
+        "design",
+        "margins",
+        "strata",
+        "override",
+        "public",
+        "key",
+        "keys",
+        "owners",
+        "join",
+        "at_most",
+        "ceiling",
+        "typical",
+    ),
     *(
         "low",
         "high",
@@ -60,7 +73,8 @@ KEYS: Final = (  # of a study file, which have arguments of the same name in Pyt
 )
 IN_PYTHON: Final = {"column": "person", "rows": "rows_each"}
 SECTION: Final = re.compile(
-    r'\[columns\.([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*")\](?: (' + "|".join(map(re.escape, FILE_WORDS)) + "))?"
+    r'\[columns\.([A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*")\]'
+    r'(?: kind = "integer", low = (-?\d+), high = (-?\d+)| (' + "|".join(map(re.escape, FILE_WORDS)) + "))?"
 )
 TABLES: Final = re.compile(r"\[tables\.([^\]\s]+)\](\.columns)?")
 OPENING: Final = re.compile(r"^\[tables\.([^\]\s]+)\] ", re.MULTILINE)
@@ -70,6 +84,7 @@ VALUE: Final = r'(?:"[^"]*"|…|true|false|[\d.]+|[a-z_]+(?=[.,;]? )|\[[^\]]*\]|
 LINE: Final = re.compile(rf"(?:\[(?:study|person|budget|engine)\] )?\b({'|'.join(KEYS)}) = ({VALUE})")
 PAIR: Final = re.compile(r'("[^"]*"|\w+) = ')
 INLINE: Final = re.compile(r"\{ \w+ = [^{}]* \}")
+OF_EACH: Final = re.compile(r"(?<![\w\"'`.(])(\w+\([^()\"]*, per=person\))")  # a question, which is text in Python
 NAMED: Final = re.compile(rf"\[(?:study|person|budget)\] (?:and )?({'|'.join(KEYS)})\b")
 HABITS: Final = (  # of formulas, of other tools and of SQL
     (re.compile(r"\b(regress|test)\(\s*(\w+)\s*,\s*(\w+)\s*(?=[,)])"), r"\1(\2 ~ \3"),
@@ -134,7 +149,8 @@ def in_python(said: str) -> str:
 
     def column(found: re.Match[str]) -> str:
         name = json.loads(found[1]) if found[1].startswith('"') else found[1]
-        return f"columns={{{json.dumps(name, ensure_ascii=False)}: {FILE_WORDS.get(found[2] or '', '…')}}}"
+        what = f"rt.integer({found[2]}, {found[3]})" if found[2] else FILE_WORDS.get(found[4] or "", "…")
+        return f"columns={{{json.dumps(name, ensure_ascii=False)}: {what}}}"
 
     def line(found: re.Match[str]) -> str:
         return f"{IN_PYTHON.get(found[1], found[1])}={_value(found[2])}"
@@ -145,6 +161,7 @@ def in_python(said: str) -> str:
     said = said.replace("[engine] name = ", "engine = ")
     said = CAP.sub(r"rows_each=\1", said.replace(ONE_EACH, "rows_each=1"))
     said = INLINE.sub(lambda found: _value(found[0]), LINE.sub(line, said))
+    said = OF_EACH.sub(r'"\1"', said)
     said = NAMED.sub(lambda found: f"{IN_PYTHON.get(found[1], found[1])}=…", said)
     said = said.replace(" in [budget]", " of rt.study").replace("[engine] ", "engine: ")
     return re.sub(r"\[(study|person|budget|columns)\] ", "", said)

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.format import section
 from reticent.data.query import PresentValues, Query
 from reticent.data.query_result import QueryResult
 from reticent.data.schema import Category, Integer, Person, Real
@@ -262,7 +263,7 @@ def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Frac
         told = ""
         if all(type(key) is int for key in declared.among):
             least, most = min(map(int, declared.among)), max(map(int, declared.among))
-            told = f", or declare it as a whole number, rt.integer({least}, {most})"
+            told = f', or declare it as whole numbers: {section(name)} kind = "integer", low = {least}, high = {most}'
         raise QuestionError(
             f"{name} is a category, and a density with its made-up rows has numbers only: leave {name} out{told}. "
             f"histogram({name}) releases the count of each value. Nothing was charged."

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Final
 
+from reticent.data.format import section
 from reticent.data.query import Keys, Per, PresentValues, Query, stability
 from reticent.data.schema import Category, Column, Integer, Person, value_words
 from reticent.errors import QuestionError
@@ -103,7 +104,8 @@ def remedies_of(
     -------
     list of str
     """
-    bounds = f" (for {', '.join(unbounded)}: rt.real(low, high))" if isinstance(unbounded, Sequence) else ""
+    listed = unbounded if isinstance(unbounded, Sequence) else ()
+    bounds = f" ({', '.join(f'{section(name)} low = …, high = …' for name in listed)})" if listed else ""
     told = {
         "fewer groups": grouped,
         f"bounds known without the file{bounds}": bool(unbounded),

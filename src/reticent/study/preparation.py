@@ -334,7 +334,8 @@ def refuse_hopeless(study: S, asked: Sequence[Ask], prepared: PreparedRelease, w
         schema = replace(study.schema, person=study.schema.person.capped_at(rows))
         return prepare(replace(study, spec=replace(study.spec, schema=schema)), asked, within, units)
 
-    check_replies(prepared, study.schema, units, Remedies(dearer, bare, capped))
+    if doubt := check_replies(prepared, study.schema, units, Remedies(dearer, bare, capped)):
+        warn(study._worded(doubt))
 
 
 def _bare(asked: Ask) -> Ask:
@@ -446,8 +447,8 @@ def check_replies(
     schema: Schema,
     people: int | None,
     tried: Remedies,
-) -> None:
-    """Refuse answers that would most likely be no reply, or noise alone; warn where the number of people is private.
+) -> str:
+    """Refuse answers that would most likely be no reply, or noise alone; doubt them where people are private.
 
     Parameters
     ----------
@@ -459,6 +460,11 @@ def check_replies(
         The public or declared number of persons.
     tried : Remedies
         What is tried for what would help.
+
+    Returns
+    -------
+    str
+        Doubts of a reply, to warn of; empty where there are none.
 
     Raises
     ------
@@ -472,17 +478,14 @@ def check_replies(
             f"groups, a larger ε. To ask all the same: {ANYWAY}. Nothing was charged."
         )
     found = unlikely(prepared, ASSUMED if people is None else people)
-    if not found or people is None:
-        _warn_of_rows(prepared, ASSUMED if people is None else people)
-    if not found:
-        return
-    if people is None:
-        listed = "; ".join(map(str, found))
-        warn(
-            f"No reply is likely even with {ASSUMED:,} people: {listed}. If the study declares their number, "
-            "people = …, this is refused before it is charged."
+    doubts = [_doubt_of_rows(prepared, ASSUMED if people is None else people)] if not found or people is None else []
+    if people is None and found:
+        doubts.append(
+            f"No reply is likely even with {ASSUMED:,} people: {'; '.join(map(str, found))}. If the study declares "
+            "their number, people = …, this is refused before it is charged."
         )
-        return
+    if not found or people is None:
+        return " ".join(filter(None, doubts))
     helps = (
         _enough(people, found, tried.dearer) or "a larger ε",
         _without_intervals(prepared, people, found, tried.bare),
@@ -491,8 +494,8 @@ def check_replies(
     raise QuestionError(refusal(found, people, prepared.schema or schema, tuple(filter(None, helps))))
 
 
-def _warn_of_rows(prepared: PreparedRelease, people: int) -> None:
-    """Warn of answers that rows of a person, or caps on them, which nobody told would make no reply."""
+def _doubt_of_rows(prepared: PreparedRelease, people: int) -> str:
+    """The words about answers that rows of a person, or caps on them, which nobody told would make no reply."""
     told: dict[str, list[str]] = {}
     for place, (item, step) in enumerate(pairs_of(prepared)):
         expected = prepared.at_each_cap(place, people, step.expected(people))
@@ -500,13 +503,14 @@ def _warn_of_rows(prepared: PreparedRelease, people: int) -> None:
         if item.is_checked and chances and min(chances.values()) < LIKELY <= max(chances.values()):
             words = ", ".join(f"{shown(chance)} with {name}" for name, chance in chances.items())
             told.setdefault(words, []).append(item.name)
-    if told:
-        listed = "; ".join(f"P(reply) of {', '.join(names)} is {words}" for words, names in told.items())
-        warn(
-            f"A reply hangs on rows of a person that nobody told. With {people:,} people: {listed}. Declare beside "
-            "at_most how many rows a person has on average, typical = …: a release that is unlikely then is refused "
-            "before it is charged."
-        )
+    if not told:
+        return ""
+    listed = "; ".join(f"P(reply) of {', '.join(names)} is {words}" for words, names in told.items())
+    return (
+        f"A reply hangs on rows of a person that nobody told. With {people:,} people: {listed}. Declare how many a "
+        "person has on average, rows = { at_most = …, typical = … }: a release that is unlikely then is refused before "
+        "it is charged."
+    )
 
 
 def _enough(people: int, found: Sequence[UnlikelyAnswer], dearer: Callable[[int], PreparedRelease]) -> str:

@@ -58,7 +58,7 @@ class Release(Comparisons):
     ``stored`` is true where an earlier answer is given again, for which nothing is charged.
     """
 
-    __slots__ = ("_answers", "_notation", "caveats", "certificate", "stored")
+    __slots__ = ("_answers", "_notation", "_worded", "caveats", "certificate", "stored")
 
     def __init__(
         self,
@@ -68,9 +68,10 @@ class Release(Comparisons):
         *,
         stored: bool = False,
         notation: Notation | None = None,
+        worded: Callable[[str], str] = str,
     ) -> None:
         self._answers = {answer.name: answer for answer in answers}
-        self._notation = notation
+        self._notation, self._worded = notation, worded
         self.caveats = caveats
         self.certificate = certificate
         self.stored = stored
@@ -195,9 +196,11 @@ class Release(Comparisons):
         assert isinstance(density, Density)  # an answer knows it by its protocol
         return Synthetic(density, self.certificate, rows, given_again=self.given_again, notation=self._notation)
 
-    def _in(self, notation: Notation) -> Release:
-        """The same release, whose made-up rows are written as the study's own file is."""
-        return Release(self.answers, self.caveats, self.certificate, stored=self.stored, notation=notation)
+    def _in(self, notation: Notation, worded: Callable[[str], str]) -> Release:
+        """The same release, which writes made-up rows as the study's file is written, and words as it was declared."""
+        return Release(
+            self.answers, self.caveats, self.certificate, stored=self.stored, notation=notation, worded=worded
+        )
 
     def plot(self) -> Figure:
         """One panel per answer: dot = answer, thick bar = noise, thin bar = noise and sampling."""
@@ -219,25 +222,12 @@ class Release(Comparisons):
     def __repr__(self) -> str:
         from reticent.certificate.render.listing import listing
 
-        return "\n".join(filter(None, (self.given_again, listing(self.certificate))))
+        return "\n".join(filter(None, (self.given_again, listing(self.certificate, self._worded))))
 
     def _repr_html_(self) -> str:
         from reticent.certificate.render.page import fragment
 
         return fragment(self.certificate, self.given_again)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_reopened, (self._answers, self.caveats, self.certificate, self.stored, self._notation))
-
-
-def _reopened(
-    answers: dict[str, Answer],
-    caveats: tuple[str, ...],
-    certificate: Certificate,
-    stored: bool = False,
-    notation: Notation | None = None,
-) -> Release:
-    return Release(tuple(answers.values()), caveats, certificate, stored=stored, notation=notation)
 
 
 def charge(prepared: PreparedRelease, ledger: Ledger, about: ReleaseMetadata) -> Receipt:

@@ -381,7 +381,7 @@ class Study(StudyTerms):
 
                 request = about.request_id, request_digest(asked, within, want, self.schema)
                 if found := earlier(self, request, about.who):
-                    return released_before(*found)._in(self._notation)
+                    return released_before(*found)._in(self._notation, self._worded)
             table = self._table(limits)
             self._probe(table)
             units = preparation.count_people(self, table, asked, within, about.who, wants=want is not None)
@@ -422,7 +422,9 @@ class Study(StudyTerms):
             household=self.schema.person.household_words,
             request=request,
         )
-        return run(prepared, table, self.schema, ledger, metadata, system(), signer, stage)._in(self._notation)
+        return run(prepared, table, self.schema, ledger, metadata, system(), signer, stage)._in(
+            self._notation, self._worded
+        )
 
     @current_options("study.sql")
     def sql(

@@ -145,6 +145,13 @@ class StudyTerms:
 
         return Notation.of(self._place, self.spec.delimiter, self.schema)
 
+    @property
+    def _worded(self) -> Callable[[str], str]:
+        """The wording of what to declare: in lines of the study file, or in arguments of ``rt.study``."""
+        from reticent.data.spelling_hints import in_python
+
+        return str if self.spec.source else in_python
+
     def _missing(self) -> str:
         """Words for a source that is a file and is not there; empty where it is."""
         from reticent.data.file_kinds import meant_file
@@ -356,10 +363,8 @@ def current_options(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 def in_python_words(study: object, refused: ReticentError) -> None:
     """Say what to declare as ``rt.study`` takes it, where no study file is."""
-    from reticent.data.spelling_hints import in_python
-
-    if isinstance(refused, Refusal) and isinstance(study, StudyTerms) and not study.spec.source:
-        refused.args = (in_python(str(refused)),)
+    if isinstance(refused, Refusal) and isinstance(study, StudyTerms):
+        refused.args = (study._worded(str(refused)),)
 
 
 doors(StudyTerms, in_python_words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from reticent.certificate.record import CertificateRecord
@@ -32,15 +32,16 @@ HEADS: Final = ("answer", "interval", "noise", "sampling")
 Line: TypeAlias = tuple[str, tuple[str, ...]]  # a name and its numbers, none for a line of words
 
 
-def listing(certificate: CertificateRecord) -> str:
+def listing(certificate: CertificateRecord, worded: Callable[[str], str] = str) -> str:
     """The release as plain text: a line for each number, the names of groups under that of their answer.
 
-    An answer of more than forty numbers shows as many and says how many it left out.
+    An answer of more than forty numbers shows as many and says how many it left out. What could be declared otherwise
+    is ``worded`` as the study was declared; by default in lines of a study file.
     """
-    return "\n".join((*_table(certificate.answers, labels_of(certificate)), *below(certificate)))
+    return "\n".join((*_table(certificate.answers, labels_of(certificate)), *below(certificate, worded=worded)))
 
 
-def below(certificate: CertificateRecord, also: Sequence[str] = ()) -> list[str]:
+def below(certificate: CertificateRecord, also: Sequence[str] = (), *, worded: Callable[[str], str] = str) -> list[str]:
     """The lines below the numbers of a release: what they estimate, notes, of which some may be added, the guarantee.
 
     Parameters
@@ -49,6 +50,8 @@ def below(certificate: CertificateRecord, also: Sequence[str] = ()) -> list[str]
         Certificate of the release.
     also : sequence of str
         Notes that stand first.
+    worded : function
+        Of what could be declared otherwise.
 
     Returns
     -------
@@ -61,7 +64,7 @@ def below(certificate: CertificateRecord, also: Sequence[str] = ()) -> list[str]
         ("estimates", [f"{name}: {text}" for name, text in lines_of(certificate)]),
         ("columns", column_words(certificate)),
         ("note", (*also, *notes(certificate).whole)),
-        ("no reply", _declined(certificate)),
+        ("no reply", tuple(map(worded, _declined(certificate)))),
         ("guarantee", (sentence(guarantee.loss, guarantee.adjacency),)),
     ):
         for place, text in enumerate(texts):

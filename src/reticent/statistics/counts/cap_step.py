@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reticent.data.query import CappedPersons, DistinctPersons, Query
 from reticent.errors import QuestionError
@@ -27,6 +27,8 @@ from reticent.statistics.shares import idle, percent
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
+
+CAPPED: Final = "answers are of capped rows or totals, as each says"  # a sum by groups is of rows, without of totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,12 @@ class CapStep:
         return Reply(Estimate(share, max(share - radius, 0.0), min(share + radius, 1.0), radius, 0.0))
 
     def words(self, outcome: Outcome[Estimate]) -> str:
-        """The caveat, such as ``77 % ± 2 % of people had more than 20 rows: counts and means are of capped rows``."""
+        """The caveat, such as ``77 % ± 2 % of people had more than 20 rows: …``, with what is so of the answers."""
         rows = self.setting.schema.person.rows
         many = "1 row" if rows == 1 else f"{rows} rows"
         if not isinstance(outcome, Reply):
-            return f"how many people had more than {many} could not be told: counts and means are of capped rows"
-        return f"{percent(outcome.value)} of people had more than {many}: counts and means are of capped rows"
+            return f"how many people had more than {many} could not be told: {CAPPED}"
+        return f"{percent(outcome.value)} of people had more than {many}: {CAPPED}"
 
     def expected(self, people: int) -> ExpectedAccuracy:
         scale = float(self.mechanism.scale)
