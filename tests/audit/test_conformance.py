@@ -31,8 +31,8 @@ from reticent.exact.laplace import one_discrete_laplace
 from reticent.exact.sampling import discrete_laplace
 from reticent.mechanisms import gate, geometric, registry
 from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.gate import Specimen
 from reticent.mechanisms.geometric import Geometric
-from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PureDP

@@ -20,7 +20,7 @@ from reticent.data.schema import Person
 from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Receipt
 from reticent.mechanisms import geometric
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.gate import Specimen
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee

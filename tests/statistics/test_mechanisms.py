@@ -18,9 +18,9 @@ import scipy
 
 from reticent.entropy import Replayed
 from reticent.mechanisms import registry
+from reticent.mechanisms.gate import Specimen
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.registry import axiom_again
-from reticent.mechanisms.specimen import Specimen
 from reticent.mechanisms.weighted_selection import WeightedSelection
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP

@@ -23,10 +23,10 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.exact import random_subset
 from reticent.mechanisms import shuffled_response, subsampling
+from reticent.mechanisms.gate import Specimen
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
 from reticent.mechanisms.shuffled_response import ShuffledResponse
-from reticent.mechanisms.specimen import Specimen
 from reticent.mechanisms.subsampling import Poisson, WithoutReplacement, poisson_sums, subset_sums
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee

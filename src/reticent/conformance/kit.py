@@ -26,7 +26,7 @@ from reticent.conformance.events import form
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, ReticentError
 from reticent.mechanisms import registry
-from reticent.mechanisms.specimen import Mechanism, Specimen
+from reticent.mechanisms.gate import Mechanism, Specimen
 from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import ApproxDP, Loss, PureDP, words

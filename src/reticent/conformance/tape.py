@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates
-from reticent.mechanisms.gate import Call, Recorder
+from reticent.mechanisms.gate import Call, Mechanism, Recorder
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.key_listing import KeyListing
 from reticent.mechanisms.sparse_vector import NoiseTerm
-from reticent.mechanisms.specimen import Mechanism
 
 Style: TypeAlias = Literal["law", "still", "many", "far"]
 

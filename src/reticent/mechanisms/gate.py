@@ -7,26 +7,59 @@
 Everything the rows can do to an answer passes here, so whoever sees these calls sees all of it. A ``Recorder`` is an
 entropy that does: it is told every call, with the exact numbers, and answers it itself. Audits on made-up rows use
 one (docs/theory/replay.md); a release draws from ``SystemEntropy``, for which this module adds nothing to ``sample``.
+
+A mechanism is a frozen value with ``guarantee`` and ``sample(exact, entropy)``: exact integers in, noisy integers out,
+no tables and no people. A specimen is one such value with a pair of neighbouring inputs and the law of the output. The
+tests draw from it, compare with the law, and check the ratio of the two laws against the guarantee. ``AXIOMS`` of its
+module say how a stored guarantee is stated again: without them no certificate can be verified.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from reticent.entropy import Entropy, SystemEntropy, system
 from reticent.exact.coins import uniform
-from reticent.mechanisms.specimen import Mechanism
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee, Theorem
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from reticent.mechanisms.exponential import Candidates
-
 In = TypeVar("In")
 Out = TypeVar("Out")
+In_contra = TypeVar("In_contra", contravariant=True)
+Out_co = TypeVar("Out_co", covariant=True)
+Again: TypeAlias = Callable[[dict[str, str], Adjacency], Guarantee]  # a leaf, from its stored parameters and neighbours
+Axioms: TypeAlias = tuple[tuple[Theorem, Again], ...]  # of a module: every theorem it states, and how it does it again
+
+
+class Mechanism(Protocol[In_contra, Out_co]):
+    """Anything with a derived guarantee that turns an exact answer into a protected one."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def sample(self, exact: In_contra, entropy: Entropy) -> Out_co: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Specimen(Generic[In, Out]):
+    """One mechanism, two neighbouring inputs, and the probability of each output given an input.
+
+    ``make`` builds the mechanism for another epsilon, where no parameter alone sets the noise.
+    """
+
+    name: str
+    mechanism: Mechanism[In, Out]
+    here: In
+    there: In
+    mass: Callable[[In, Out], float]
+    make: Callable[[Fraction], Mechanism[In, Out]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +200,7 @@ def passes(mechanism: Mechanism[Sequence[int], tuple[int, ...]], distance: int, 
     return noisy >= bar.threshold
 
 
-def choose(mechanism: Mechanism[Candidates, int], exact: Candidates, start: NDArray[np.int64], entropy: Entropy) -> int:
+def choose(mechanism: Mechanism[In, int], exact: In, start: NDArray[np.int64], entropy: Entropy) -> int:
     """A candidate: a run by ``mechanism``, then one of the run's, ``start[i] <= candidate < start[i + 1]``, evenly.
 
     Where the runs begin depends on the rows, so the number of the run is no protected output; the candidate is.
@@ -175,8 +208,8 @@ def choose(mechanism: Mechanism[Candidates, int], exact: Candidates, start: NDAr
     Parameters
     ----------
     mechanism : Mechanism
-    exact : Candidates
-        Scores and multiplicities of the runs, private.
+    exact : input of the mechanism
+        Candidates: scores and multiplicities of the runs, private.
     start : array of shape (runs + 1,), int
         First candidate of each run.
     entropy : Entropy

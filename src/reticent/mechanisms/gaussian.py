@@ -31,7 +31,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.gaussian import discrete_gaussian, one_discrete_gaussian
 from reticent.exact.rounding import exp_bounds, exp_down, round_up
-from reticent.mechanisms.specimen import Axioms, Specimen
+from reticent.mechanisms.gate import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ZCDP, ApproxDP

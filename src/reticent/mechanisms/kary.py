@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.exact.coins import bernoulli, uniform
+from reticent.mechanisms.gate import Axioms, Specimen
 from reticent.mechanisms.local_coins import LOCAL, Peak, drawn, loss_of, place, places, ratio_below, whole
-from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.numbers import read, show

@@ -32,7 +32,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.coins import dyadic
 from reticent.exact.rounding import scaled_exp_bounds
-from reticent.mechanisms.specimen import Axioms, Specimen
+from reticent.mechanisms.gate import Axioms, Specimen
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom

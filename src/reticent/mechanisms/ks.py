@@ -41,7 +41,7 @@ from reticent.errors import PublicParameterError
 from reticent.exact.categorical import categorical
 from reticent.exact.coins import bernoulli, uniform
 from reticent.exact.rounding import scaled_exp_bounds
-from reticent.mechanisms.specimen import Axioms, Specimen
+from reticent.mechanisms.gate import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP

@@ -25,8 +25,8 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.grid import Grid
 from reticent.exact.laplace import discrete_laplace
+from reticent.mechanisms.gate import Axioms, Specimen
 from reticent.mechanisms.geometric import laplace_radius, mass
-from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP

@@ -41,8 +41,8 @@ from reticent.errors import PublicParameterError
 from reticent.exact.coins import bernoulli, uniform
 from reticent.exact.laplace import one_discrete_laplace
 from reticent.exact.rounding import log_up, round_up, sqrt_up
+from reticent.mechanisms.gate import Axioms, Specimen
 from reticent.mechanisms.geometric import Geometric
-from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom

@@ -21,8 +21,8 @@ from typing import Final
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.coins import bernoulli
+from reticent.mechanisms.gate import Axioms, Specimen
 from reticent.mechanisms.local_coins import LOCAL
-from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ApproxDP

@@ -47,7 +47,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.laplace import discrete_laplace
 from reticent.exact.rounding import exp_down, exp_up
-from reticent.mechanisms.specimen import Axioms, Specimen
+from reticent.mechanisms.gate import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP

@@ -28,7 +28,7 @@ from reticent.mechanisms import (
     unary_encoding,
     weighted_selection,
 )
-from reticent.mechanisms.specimen import Again
+from reticent.mechanisms.gate import Again
 from reticent.privacy.guarantee import Guarantee
 
 CENTRAL: Final[tuple[ModuleType, ...]] = (

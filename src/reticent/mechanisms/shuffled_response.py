@@ -27,8 +27,8 @@ from typing import Final
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
+from reticent.mechanisms.gate import Specimen
 from reticent.mechanisms.randomized_response import RandomizedResponse
-from reticent.mechanisms.specimen import Specimen
 from reticent.privacy import amplify
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee

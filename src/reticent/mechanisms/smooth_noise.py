@@ -39,7 +39,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.coins import bernoulli
 from reticent.exact.rounding import exp_down, exp_up, round_down
-from reticent.mechanisms.specimen import Axioms, Specimen
+from reticent.mechanisms.gate import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP

@@ -41,8 +41,7 @@ from reticent.entropy import Entropy, Forks
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.laplace import one_discrete_laplace
 from reticent.mechanisms import gate
-from reticent.mechanisms.gate import Bar
-from reticent.mechanisms.specimen import Axioms, Specimen
+from reticent.mechanisms.gate import Axioms, Bar, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ZCDP, PureDP

@@ -30,9 +30,9 @@ from typing import Final, TypeAlias
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import random_subset
+from reticent.mechanisms.gate import Mechanism, Specimen
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.geometric import mass as geometric_mass
-from reticent.mechanisms.specimen import Mechanism, Specimen
 from reticent.privacy import amplify
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_approx

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.coins import bernoulli
+from reticent.mechanisms.gate import Axioms, Specimen
 from reticent.mechanisms.local_coins import LOCAL, coins, loss_of, place, places, ratio_below, whole
-from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.numbers import read, show

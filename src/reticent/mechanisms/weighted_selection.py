@@ -36,7 +36,7 @@ from reticent.errors import PublicParameterError
 from reticent.exact.coins import dyadic, dyadic_late
 from reticent.exact.normal import normal_quantile_bounds, normal_tail_bounds, shift_excess_bounds
 from reticent.exact.rounding import exp_up, sqrt_up
-from reticent.mechanisms.specimen import Axioms, Specimen
+from reticent.mechanisms.gate import Axioms, Specimen
 from reticent.mechanisms.weight_return import FULL, WeightReturn
 from reticent.mechanisms.weight_return import MOST as MOST_RETURN
 from reticent.privacy.adjacency import Adjacency

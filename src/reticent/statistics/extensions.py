@@ -21,7 +21,7 @@ from typing import Final
 
 from reticent.errors import CheckError, PublicParameterError, QuestionError
 from reticent.mechanisms import registry
-from reticent.mechanisms.specimen import Again, Axioms
+from reticent.mechanisms.gate import Again, Axioms
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.rederivation import COMBINATORS, rederive
 from reticent.statistics.context import OnIntegers
