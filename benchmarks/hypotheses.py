@@ -30,7 +30,7 @@ from reticent.statistics.hypotheses.means import Means, soft
 from reticent.statistics.hypotheses.null import geometric
 from reticent.statistics.hypotheses.proportions import Proportions
 from reticent.statistics.hypotheses.tables import TableLaw
-from reticent.statistics.moments.basis import design
+from reticent.statistics.moments.moment_step import design
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]

@@ -35,9 +35,8 @@ from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.persons import Persons
 from reticent.statistics.counts.total import Sum
-from reticent.statistics.moments.basis import UNIT
 from reticent.statistics.moments.mean import Mean
-from reticent.statistics.moments.moment_step import MomentStep
+from reticent.statistics.moments.moment_step import UNIT, MomentStep
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.moments.variance import Variance
 from reticent.statistics.prepare import prepare

@@ -17,7 +17,7 @@ from reticent.mechanisms.gaussian import ScalarGaussian
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.ks import KolmogorovSmirnov
 from reticent.mechanisms.weighted_selection import weighted_list
-from reticent.privacy import compose, convert, group_privacy, profiles
+from reticent.privacy import compose, convert, profiles
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.cost import Cost
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
@@ -108,7 +108,7 @@ def test_a_conversion_that_lacks_a_factor_of_two_is_found(monkeypatch: pytest.Mo
 
 @pytest.mark.wide
 def test_a_group_whose_size_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_privacy, "group_loss", lambda loss, size: loss)
+    monkeypatch.setattr(convert, "group_loss", lambda loss, size: loss)
     assert {line.name.split(": ")[1] for line in lines() if line.verdict == "refuted"} >= {
         "three rows of a person",
         "three rows, with delta",
@@ -119,20 +119,20 @@ def test_a_group_whose_size_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.wide
 def test_a_group_with_k_times_delta_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = group_privacy.group_loss
+    honest = convert.group_loss
 
     def linear(loss: Loss, size: int) -> Loss:
         return ApproxDP(size * loss.epsilon, size * loss.delta) if isinstance(loss, ApproxDP) else honest(loss, size)
 
-    monkeypatch.setattr(group_privacy, "group_loss", linear)
+    monkeypatch.setattr(convert, "group_loss", linear)
     assert {line.name.split(": ")[1] for line in lines() if line.verdict == "refuted"} >= {"three rows, with delta"}
 
 
 @pytest.mark.wide
 def test_a_group_in_rho_that_is_linear_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = group_privacy.group_loss
+    honest = convert.group_loss
     monkeypatch.setattr(
-        group_privacy, "group_loss", lambda loss, k: ZCDP(k * loss.rho) if isinstance(loss, ZCDP) else honest(loss, k)
+        convert, "group_loss", lambda loss, k: ZCDP(k * loss.rho) if isinstance(loss, ZCDP) else honest(loss, k)
     )
     assert "refuted" in verdicts()
 

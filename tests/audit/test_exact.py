@@ -35,7 +35,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
-from reticent.statistics.moments import basis as moment_basis
+from reticent.statistics.moments import moment_step as moment_basis
 from reticent.statistics.moments import moment_step as moments
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.moment_step import MomentStep

@@ -98,7 +98,7 @@ from reticent.privacy.loss import ApproxDP, PureDP, pld_of
 from reticent.privacy.pairs import Range
 from reticent.privacy.sensitivity import L1, L2, Linf
 from reticent.statistics import public_facts, ranks
-from reticent.statistics.moments import basis as moment_basis
+from reticent.statistics.moments import moment_step as moment_basis
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.study import preparation
 from reticent.study.allocation import settle, understand

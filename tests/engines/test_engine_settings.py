@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import reticent as rt
-from reticent.data.engine_settings import BROUGHT, NAMES, check_place, limited, read_engine
+from reticent.data.engines.engine import BROUGHT, NAMES, check_place, limited, read_engine
 from reticent.data.engines.postgres import connect
 from reticent.data.format import Limits
 from reticent.data.query import PresentValues, Query, Ranks, Records, Rows

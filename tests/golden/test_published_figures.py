@@ -11,7 +11,7 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms.gaussian import least_variance, scalar_loss
 from reticent.mechanisms.geometric import Geometric, laplace_radius
 from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
-from reticent.privacy import compose, group_privacy
+from reticent.privacy import compose, convert
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import odds
 from reticent.privacy.loss import ApproxDP, PureDP
@@ -37,7 +37,7 @@ def test_001_group_privacy_k_epsilon() -> None:
 
 
 def test_001_group_privacy_with_delta_is_more_than_k_delta() -> None:
-    loss = group_privacy.group_loss(ApproxDP(Fraction(1), Fraction(1, 10**6)), 3)
+    loss = convert.group_loss(ApproxDP(Fraction(1), Fraction(1, 10**6)), 3)
     assert isinstance(loss, ApproxDP)
     assert math.isclose(float(loss.delta), 1e-6 * (1 + math.e + math.e**2), rel_tol=1e-9)
 

@@ -19,7 +19,7 @@ from reticent.mechanisms.geometric import Geometric, mass
 from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.randomized_response import two_coins
 from reticent.mechanisms.registry import axiom_again
-from reticent.privacy import compose, group_privacy, serialization
+from reticent.privacy import compose, convert, serialization
 from reticent.privacy import loss as losses
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_approx, as_zcdp
@@ -118,7 +118,7 @@ def test_a_person_of_three_rows_costs_three_or_six_rows() -> None:
 @pytest.mark.wide
 @given(epsilons, st.integers(2, 6))
 def test_group_delta_grows_geometrically_not_linearly(epsilon: Fraction, size: int) -> None:
-    loss = group_privacy.group_loss(ApproxDP(epsilon, Fraction(1, 10**30)), size)
+    loss = convert.group_loss(ApproxDP(epsilon, Fraction(1, 10**30)), size)
     assert isinstance(loss, ApproxDP)
     exact = 1e-30 * math.expm1(size * float(epsilon)) / math.expm1(float(epsilon))
     assert loss.epsilon == size * epsilon
@@ -128,11 +128,11 @@ def test_group_delta_grows_geometrically_not_linearly(epsilon: Fraction, size: i
 
 
 def test_a_large_group_with_delta_is_priced_and_a_hopeless_one_refused() -> None:
-    loss = group_privacy.group_loss(ApproxDP(Fraction(1, 1000), Fraction(1, 10**12)), 400)
+    loss = convert.group_loss(ApproxDP(Fraction(1, 1000), Fraction(1, 10**12)), 400)
     assert isinstance(loss, ApproxDP)
     assert 400e-12 < float(loss.delta) < 500e-12
     with pytest.raises(PublicParameterError, match="nothing is promised"):
-        group_privacy.group_loss(ApproxDP(Fraction(1), Fraction(1, 10**6)), 20)
+        convert.group_loss(ApproxDP(Fraction(1), Fraction(1, 10**6)), 20)
 
 
 @pytest.mark.wide

@@ -24,7 +24,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.mechanisms.registry import axiom_again
-from reticent.privacy import compose, convert, group_privacy, pairs, serialization
+from reticent.privacy import compose, convert, pairs, serialization
 from reticent.privacy import loss as losses
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem
@@ -185,11 +185,11 @@ def test_conversations_may_interleave_but_not_in_approximate_zcdp() -> None:
 @pytest.mark.wide
 def test_a_group_of_gaussian_neighbours_is_a_wider_shift_and_renyi_is_never_below_it() -> None:
     mu_squared = Fraction(1, 100)
-    assert group_privacy.group_loss(GaussianDP(mu_squared), 3) == GaussianDP(Fraction(9, 100))
+    assert convert.group_loss(GaussianDP(mu_squared), 3) == GaussianDP(Fraction(9, 100))
     orders = [Fraction(order) for order in (*range(2, 25), *range(28, 200, 12))]
     curve = convert.renyi_of(GaussianDP(mu_squared), orders)
     for size in (2, 3, 5):
-        chained = group_privacy.group_loss(curve, size)
+        chained = convert.group_loss(curve, size)
         assert isinstance(chained, Renyi)
         for order, epsilon in chained.curve:
             truth = order * size**2 * mu_squared / 2
@@ -197,9 +197,9 @@ def test_a_group_of_gaussian_neighbours_is_a_wider_shift_and_renyi_is_never_belo
             if order <= 4:
                 assert epsilon <= 5 * truth  # the triangle inequality loses something, not everything
     with pytest.raises(PublicParameterError, match="too few"):
-        group_privacy.group_loss(Renyi(((Fraction(2), Fraction(1)),)), 2)
+        convert.group_loss(Renyi(((Fraction(2), Fraction(1)),)), 2)
     with pytest.raises(PublicParameterError, match="no theorem"):
-        group_privacy.group_loss(ApproxZCDP(Fraction(1), Fraction(1, 100)), 2)
+        convert.group_loss(ApproxZCDP(Fraction(1), Fraction(1, 100)), 2)
 
 
 def geometric(scale: Fraction, centre: int, reach: int) -> dict[int, Fraction]:
@@ -215,7 +215,7 @@ def test_a_shift_stands_for_a_chain_of_steps(size: int) -> None:
     """delta(epsilon) of Z against Z + k is what k steps of one can reach: no smaller shift covers it."""
     scale, reach = Fraction(2), 60
     here, there = geometric(scale, 0, reach), geometric(scale, size, reach)
-    grouped = group_privacy.group_loss(pld_of([(pairs.GeometricShift(scale, 1), 1)]), size)
+    grouped = convert.group_loss(pld_of([(pairs.GeometricShift(scale, 1), 1)]), size)
     assert grouped == pld_of([(pairs.GeometricShift(scale, size), 1)])
     factor = exp_up(Fraction(1, 4))
     truth = sum(max(Fraction(0), here[k] - factor * there[k]) for k in here)
@@ -235,20 +235,20 @@ def test_the_dearest_of_products_is_named_only_where_it_is_worse_in_every_way() 
 
     half, one = Fraction(1, 2), Fraction(1)
     cheap, dear = product_of(pairs.Coin(half)), product_of(pairs.Coin(one))
-    assert group_privacy.dearest([cheap, dear, product_of()]) == dear
+    assert convert.dearest([cheap, dear, product_of()]) == dear
     wide = product_of(pairs.GeometricShift(one, 2))
-    assert group_privacy.dearest([product_of(pairs.GeometricShift(one, 1)), wide]) == wide
+    assert convert.dearest([product_of(pairs.GeometricShift(one, 1)), wide]) == wide
     crossed = [product_of(pairs.Coin(half, Fraction(1, 10))), product_of(pairs.Coin(one))]
     mixed = [cheap, product_of(pairs.Range(one))]
     scales = [product_of(pairs.GeometricShift(half, 1)), wide]
     for unlike in (mixed, scales):
-        ((pair, times),) = group_privacy.dearest(unlike).pairs
+        ((pair, times),) = convert.dearest(unlike).pairs
         assert isinstance(pair, pairs.Highest)
         assert (times, set(pair.branches)) == (1, {one.pairs for one in unlike})
     sampled = [cheap, product_of(pairs.SampledPair(pairs.GaussianShift(one), half))]
     for unlike in (crossed, sampled, [cheap, product_of(pairs.GaussianShift(one))]):
         with pytest.raises(PublicParameterError, match="none of these"):
-            group_privacy.dearest(unlike)
+            convert.dearest(unlike)
 
 
 def test_a_partition_keeps_the_pair_of_equal_parts_and_else_the_highest_profile() -> None:
@@ -430,7 +430,7 @@ def test_the_tolerance_of_a_conversion_does_not_add_up() -> None:
         lambda: Grid(10**13),
         lambda: Grid(-(10**13)),
         lambda: convert.as_renyi(leaf(PureDP(Fraction(1))), [Fraction(k) for k in range(2, 200)]),
-        lambda: group_privacy.group_loss(convert.renyi_of(ZCDP(Fraction(1))), 1000),
+        lambda: convert.group_loss(convert.renyi_of(ZCDP(Fraction(1))), 1000),
         lambda: pairs.Range(Fraction(1, 10**400)),
         lambda: pairs.SampledPair(pairs.Coin(Fraction(1)), Fraction(1, 10**400)),
         lambda: pairs.SampledPair(pairs.Coin(Fraction(1)), 1 - Fraction(1, 10**400)),

@@ -18,8 +18,7 @@ from reticent.statistics import intervals
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.moments import many_means
-from reticent.statistics.moments.basis import UNIT
-from reticent.statistics.moments.moment_step import MomentStep
+from reticent.statistics.moments.moment_step import UNIT, MomentStep
 from reticent.statistics.prepare import prepare
 
 

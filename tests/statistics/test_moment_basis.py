@@ -10,7 +10,7 @@ import pytest
 
 from reticent.data.query import POWER_ONE
 from reticent.data.schema import FixedPointGrid, grid_by_width
-from reticent.statistics.moments.basis import PLAIN, UNIT, Kind, MomentBasis, design, plain_change
+from reticent.statistics.moments.moment_step import PLAIN, UNIT, Kind, MomentBasis, design, plain_change
 
 GRIDS = [FixedPointGrid(0, 0, 1), FixedPointGrid(0, 0, 7), FixedPointGrid(0, -5, 6), FixedPointGrid(0, 3, 12)]
 Row = int | None  # a grid value, or missing

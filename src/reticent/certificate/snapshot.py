@@ -24,7 +24,7 @@ from reticent.data.source import identity_of
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.serialization import LONGEST, canonical, digest_of
 from reticent.statistics.answer import IncompleteRows
-from reticent.statistics.dates import calendar_of
+from reticent.statistics.prepare import calendar_of
 
 if TYPE_CHECKING:
     from reticent.data.spec import Spec

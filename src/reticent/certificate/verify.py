@@ -25,7 +25,7 @@ from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Entry, Reserved, Withdrawn
 from reticent.outcome import restore
 from reticent.privacy import compose, convert, filters, ptr, serialization
-from reticent.privacy.group_privacy import largest
+from reticent.privacy.convert import largest
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, words
 from reticent.privacy.rederivation import rederive

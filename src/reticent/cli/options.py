@@ -228,7 +228,7 @@ def _engaged(study: Study, texts: Sequence[str]) -> Study:
     """The study with these words of [engine] in the place of its own; ``temp`` is relative to the working folder."""
     if not texts:
         return study
-    from reticent.data.engine_settings import check_place, limited, read_engine
+    from reticent.data.engines.engine import check_place, limited, read_engine
 
     words: dict[str, str | int] = {}
     for text in texts:

@@ -243,7 +243,7 @@ def _engine(tables: Tables, folder: Path) -> tuple[str, Limits]:
     check_keys(given, "engine", "[engine]")
     if not given:
         return "", Limits()
-    from reticent.data.engine_settings import check_place, read_engine
+    from reticent.data.engines.engine import check_place, read_engine
 
     found = read_engine(given, folder)
     if found[0]:

@@ -24,7 +24,6 @@ import numpy as np
 
 from reticent.calendar import Calendar
 from reticent.data.columns import arrow_type
-from reticent.data.engine_settings import check_engine_settings
 from reticent.data.engines.engine import (
     Adopted,
     ColumnsInPlace,
@@ -35,6 +34,7 @@ from reticent.data.engines.engine import (
     SourceInPlace,
     StoresPieces,
     TestedEngine,
+    check_engine_settings,
     join_keys,
 )
 from reticent.data.format import Limits

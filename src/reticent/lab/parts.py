@@ -13,7 +13,7 @@ from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.group_privacy import group_loss
+from reticent.privacy.convert import group_loss
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import Loss, known, words
 

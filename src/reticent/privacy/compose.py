@@ -24,7 +24,7 @@ from fractions import Fraction
 from typing import Final, assert_never
 
 from reticent.errors import PublicParameterError
-from reticent.privacy import convert, group_privacy
+from reticent.privacy import convert
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_pld, as_renyi, as_zcdp, pld_view, renyi_of, zcdp_of
 from reticent.privacy.guarantee import Guarantee, Theorem
@@ -216,7 +216,7 @@ def grouped(part: Guarantee, size: int, *, neighbours: Adjacency, label: str = "
     if "local" in (part.adjacency.kind, neighbours.kind) and part.adjacency != neighbours:
         raise PublicParameterError("the local model has one respondent: nothing is lifted to it or from it")
     return Guarantee(
-        group_privacy.group_loss(part.loss, size),
+        convert.group_loss(part.loss, size),
         neighbours,
         GROUP,
         (part,),
@@ -386,7 +386,7 @@ def _sum(losses: Sequence[Loss]) -> Loss:
 
 
 def _largest(losses: Sequence[Loss]) -> Loss:
-    return _joined(losses, max, group_privacy.dearest)
+    return _joined(losses, max, convert.dearest)
 
 
 def _joined(

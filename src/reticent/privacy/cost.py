@@ -110,7 +110,7 @@ class Cost:
         return Cost(epsilon, None if self.rho is None else self.rho * factor**2, self.delta, self.override)
 
     def of_one_step(self, steps: int) -> Cost:
-        """The cost of one step, which ``group_privacy.group_loss`` lifts to ``steps`` steps at this cost at most.
+        """The cost of one step, which ``convert.group_loss`` lifts to ``steps`` steps at this cost at most.
 
         Raises
         ------

@@ -28,8 +28,7 @@ from typing import assert_never
 from reticent.errors import PublicParameterError
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import ONE_OF
-from reticent.privacy.convert import epsilon_delta
-from reticent.privacy.group_privacy import group_loss
+from reticent.privacy.convert import epsilon_delta, group_loss
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, known, words
 from reticent.privacy.numbers import (

@@ -34,9 +34,8 @@ from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, word
 from reticent.privacy.numbers import about, show
 from reticent.statistics.context import ExpectedAccuracy, Setting, Step, at_each
 from reticent.statistics.counts.incomplete_share import IncompleteStep
-from reticent.statistics.dates import calendar_told
 from reticent.statistics.grammar import parse
-from reticent.statistics.prepare import prepare
+from reticent.statistics.prepare import calendar_told, prepare
 from reticent.statistics.replies import HUNDREDTH, TENTH, TENTH_PASSES, joined
 from reticent.statistics.statistic import Ask, Statistic, ask, ours
 from reticent.study.formulas import extended, resolved

@@ -69,7 +69,7 @@ def _table(spec: Spec) -> Iterator[Diagnosis]:
     """Findings about a table in a database, by its catalog alone."""
     from reticent.data.database import DatabaseSource
     from reticent.data.database_files import DatabaseFile
-    from reticent.data.engine_settings import check_engine_settings
+    from reticent.data.engines.engine import check_engine_settings
 
     try:
         opened = open_source(spec.source, spec.schema)

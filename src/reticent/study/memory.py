@@ -187,7 +187,7 @@ def study(
     SpecError, PublicParameterError
         A declaration that cannot be used, or a table that lacks a declared column. No row is read.
     """
-    from reticent.data.engine_settings import read_engine
+    from reticent.data.engines.engine import read_engine
     from reticent.data.spec import Budget, Spec, check_budget, design_of, person_of, word_of
 
     rows = _of_pair(rows)
@@ -427,7 +427,7 @@ def _name_of(rows: object, ledger: str | Path | None) -> str:
 
 def _fits(rows: object, schema: Schema, delimiter: str, engine: str, limits: Limits) -> None:
     """Refuse a table without the declared columns, or of types that cannot hold them, by its names and types alone."""
-    from reticent.data.engine_settings import check_engine_settings
+    from reticent.data.engines.engine import check_engine_settings
     from reticent.data.source import engine_of, is_there, open_source, path_of
 
     path = path_of(rows)

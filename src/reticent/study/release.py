@@ -29,8 +29,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
-from reticent.statistics.dates import dated
 from reticent.statistics.grammar import spelt
+from reticent.statistics.prepare import dated
 from reticent.study.allocation import PreparedRelease
 from reticent.study.comparisons import Comparisons
 

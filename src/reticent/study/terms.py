@@ -221,7 +221,7 @@ class StudyTerms:
 
         within = self.spec.limits
         if limits:
-            from reticent.data.engine_settings import limited
+            from reticent.data.engines.engine import limited
 
             within = limited(within, limits)
         source = self._rows if self._rows is not None else self._place

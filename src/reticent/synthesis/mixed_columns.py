@@ -34,7 +34,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.group_privacy import group_loss
+from reticent.privacy.convert import group_loss
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
 from reticent.privacy.numbers import show

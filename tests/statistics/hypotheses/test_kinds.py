@@ -22,7 +22,7 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.hypotheses import groups, kinds, means
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
-from reticent.statistics.moments.basis import UNIT, MomentBasis
+from reticent.statistics.moments.moment_step import UNIT, MomentBasis
 from reticent.statistics.prepare import prepare
 from reticent.statistics.statistic import ask
 from reticent.study.allocation import settle, understand

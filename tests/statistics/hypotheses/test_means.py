@@ -12,7 +12,7 @@ import scipy
 from reticent.data.schema import grid_by_width
 from reticent.statistics.hypotheses.means import BACK, Means, fit, law, soft
 from reticent.statistics.hypotheses.null import Floats, least_seen
-from reticent.statistics.moments.basis import UNIT, design
+from reticent.statistics.moments.moment_step import UNIT, design
 from tests.statistics.hypotheses.levels import least, most, noise
 
 RUNS, DRAWS, LEVEL = 400, 199, 0.05

@@ -1,6 +1,6 @@
 """Test of equal means of a bounded number in two groups: noisy soft counts, held against a law with the noise.
 
-Each group gives the soft counts of ``statistics/moments/basis`` (how many values, their sum, their squares), all
+Each group gives the soft counts of ``statistics/moments/moment_step`` (how many values, their sum, their squares), all
 protected by one geometric draw. With N, S the noisy numbers and sums of groups 1 and 2,
 
     E = (N2 S1 - N1 S2) / (N1 + N2)
@@ -51,7 +51,7 @@ from reticent.statistics.hypotheses.proportions import average, both, times
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.intervals import UNSURE as UNSURE_SIZE
-from reticent.statistics.moments.basis import UNIT, MomentBasis, design
+from reticent.statistics.moments.moment_step import UNIT, MomentBasis, design
 from reticent.statistics.replies import SHAPES, SMALL, SMALLER, AssumedShape
 
 NODES: Final = 6  # values of the law that stands for a beta law: its first 11 moments

@@ -44,8 +44,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting
-from reticent.statistics.moments.basis import Kind, design
-from reticent.statistics.moments.moment_step import MomentStep
+from reticent.statistics.moments.moment_step import Kind, MomentStep, design
 from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.tails import Tail, allowed, declared, stretch
 from reticent.statistics.unbounded.clipping_radii import FINEST, LADDER, Choice, climbed, distances, guess_share

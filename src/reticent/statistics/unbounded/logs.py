@@ -8,7 +8,7 @@ sensitivity of the soft counts (docs/proofs/unbounded.md, section 8). The ends a
 candidates, which contains every plausible value. So the estimand is known before a row is read, for every law.
 Logarithms are taken value by value.
 
-Source: ours; the moments are those of ``statistics/moments/basis.py``.
+Source: ours; the moments are those of ``statistics/moments/moment_step.py``.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ from reticent.statistics import public_facts
 from reticent.statistics.column_step import GroupResult, PlannedStep
 from reticent.statistics.context import ExpectedAccuracy, Setting
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, too_few
-from reticent.statistics.moments.basis import UNIT
 from reticent.statistics.moments.log_mean import LogStatistic
-from reticent.statistics.moments.moment_step import MomentStep
+from reticent.statistics.moments.moment_step import UNIT, MomentStep
 from reticent.statistics.prepare import estimand
 from reticent.statistics.quantiles.shapes import AT_A_BOUND, NORMAL, OTHERS, PLACES, TYPICAL, ColumnShape
 from reticent.statistics.replies import OFF_MIDDLE, Replies, of_any, passing

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 from reticent.data.query import PARTS, POWER_ONE, WEIGHT_ONE
 from reticent.data.schema import FixedPointGrid
-from reticent.statistics.moments.basis import HALF, ONE, UNIT, Matrix, MomentBasis, design
+from reticent.statistics.moments.moment_step import HALF, ONE, UNIT, Matrix, MomentBasis, design
 
 Form: TypeAlias = Mapping[tuple[int, int], float]  # of sums of v^a y^j, by (a, j)
 
