@@ -7,9 +7,10 @@
     value       the middle of the two ends; it costs nothing. Without an interval, of weighted rows and for a distance
                 of quartiles it is drawn at the level itself; among ties of a column with steps, between the ends
 
-Many equal values break that law of rank errors, so D is wider for them. A quantile whose data cannot outweigh the
-candidates is refused beforehand, or is no reply. The distance of quartiles is made of their half-widths and of the
-correlation of their sampling errors. See docs/theory/intervals.md.
+Many equal values break that law of rank errors, so D is wider for them. Values between bounds may be too few for both
+ends. The same two draws are then the value and the end on the side of more values, and the other end is the bound. A
+quantile whose data cannot outweigh the candidates is refused beforehand, or is no reply. The distance of quartiles is
+made of their half-widths and of the correlation of their sampling errors. See docs/theory/intervals.md.
 
 Of weighted rows ranks are weights, in units of the largest one: a row moves them by at most one. Their sampling error
 has the squares of the weights on either side of a value, so one is drawn before the ends. See docs/proofs/weights.md.
@@ -18,7 +19,7 @@ has the squares of the weights on either side of a value, so one is drawn before
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
@@ -74,8 +75,8 @@ from reticent.statistics.quantiles import shapes
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.quantiles.shapes import TIED, ColumnShape, WeightShape, ties_expected
-from reticent.statistics.ranks import draw, placed, runs, sensitivity
-from reticent.statistics.replies import HEAPED, LIKELY, SURE, USUAL, Replies, passing
+from reticent.statistics.ranks import Runs, draw, placed, runs, sensitivity
+from reticent.statistics.replies import HEAPED, LIKELY, SURE, USUAL, Replies, passing, shown
 from reticent.statistics.robust.scale import QUARTILES
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of the epsilon of a quantile whose value is drawn first; the rest is for the ends
@@ -94,7 +95,10 @@ LUCKY: Final = 5e-2  # the same of values too few to be told from the candidates
 LESS: Final = two_laplace_tail(LUCKY) / two_laplace_tail(FLATTERED)
 CROWD: Final = 8  # values equal to fewer others than this are no ties: an end may well stop within so many ranks
 TIES: Final = "many values are equal: the interval allows for gaps beside them, and covers more than 95 %"
+ONE_END: Final = "too few values for both ends at this ε: one end is the bound, and the interval covers more than 95 %"
+FEW_FOR_BOTH: Final = "one end of the interval is the bound: too few people for both ends at this ε"
 UNWEIGHTED: Final = WeightShape("", (1.0, 1.0, 1.0))
+UNSEEN: Final = 1e-3  # probability that a plan does not print
 BETWEEN: Final = 5.0  # standard deviations that a normal column's values would span if they lay as dense as its middle
 
 
@@ -211,6 +215,7 @@ class QuantileDraw:
 
     ``apart`` is how far the ends' cells are apart, None where an end is at the end of the candidates; ``beyond`` says
     so of the value. ``squares`` are those of the weights up to the value and above it, noisy, where they were bought.
+    With ``one_end``, the other one is the end of the candidates.
     """
 
     low: float
@@ -221,6 +226,7 @@ class QuantileDraw:
     apart: float | None
     beyond: str
     squares: tuple[float, float] | None = None
+    one_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,14 +387,17 @@ class QuantileStep:
         declined: list[Outcome[Estimate]] = [NO_REPLY] * (1 if self.spread else len(self.levels))
         if size.perhaps and self._few(size) and not self._value_first(self.pricing.plain):
             size = replace(size, tied=True)
-        if not self._all_feasible(size):
+        if not self._gives_replies(size):
             return declined, []
         among = self._among(data, size, entropy)
-        if not self._all_feasible(size, among):
+        if not self._gives_replies(size, among):
             return declined, []
         drawn = self._quantiles(data, squared, size, among, entropy)
         words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
-        words += [TIES] if self._interval and size.tied is not False else []
+        if any(one.one_end for one in drawn):
+            words.append(ONE_END)
+        elif self._interval and size.tied is not False:
+            words.append(TIES)
         if self.spread:
             return [Reply(self._distance(drawn[0], drawn[1], among, size))], words
         pairs = zip(self.levels, drawn, strict=True)
@@ -412,6 +421,9 @@ class QuantileStep:
         held, squares = placed(self.cells, among, data), placed(self.cells, among, squared)
         found, drawn, way = runs(among, held), [], self.pricing.way(size)
         for level in self.levels:
+            if not self.feasible(level, size, among):
+                drawn.append(self._with_one_end(found, level, size, among, entropy))
+                continue
             value, told, ends = self._value(level, way), None, (among.lowest, among.highest)
             at = draw(found, level, 0, value[0], entropy) if self._value_first(way) else None
             if at is not None and way.square:
@@ -426,6 +438,19 @@ class QuantileStep:
                 at = draw(near, level, 0, value[0], entropy)
             drawn.append(self._quantile(middle(among, *ends) if at is None else at, ends, told, among))
         return drawn
+
+    def _with_one_end(
+        self, found: Runs, level: Fraction, size: GroupSize, among: Cells, entropy: Entropy
+    ) -> QuantileDraw:
+        """The value and the end on the side of more values, by the two draws that ends are bought for."""
+        first, second = self._ends(level, self.pricing.way(size))
+        at = draw(found, level, 0, first, entropy)
+        shift = self._shift(level, size, among)
+        if 2 * level < 1:
+            ends = among.lowest, draw(found, level, shift, second, entropy)
+        else:
+            ends = draw(found, level, -shift, second, entropy), among.highest
+        return replace(self._quantile(at, ends, None, among), one_end=True)
 
     def _value_first(self, way: Division) -> bool:
         """True where the value is drawn among all candidates, before the ends or without any."""
@@ -498,7 +523,7 @@ class QuantileStep:
             return Estimate(drawn.value, low, high, high - low, 0.0)
         size = self._with_squares(size, level, drawn.squares)
         shift, ranks = float(self._shift(level, size, among)), normal_half_width(self._sampling(level, size))
-        if size.tied is not False:
+        if size.tied is not False or drawn.one_end:
             # Among ties the value may be as far off as the interval allows for, so the two parts add up to its half.
             half = (high - low) / 2.0
             return Estimate(drawn.value, low, high, half * (1.0 - ranks / shift), half * ranks / shift)
@@ -612,16 +637,36 @@ class QuantileStep:
             and rate * (max(size.values, 0.0) * outside - shift) >= near
         )
 
+    def _one_end_holds(self, level: Fraction, size: GroupSize, among: Cells | None = None) -> bool:
+        """Tell if the value falls among the data, but for probability GUESSED, where both ends need not.
+
+        The end on the side of more values then misses as seldom as it says. Beyond the data on its own side it makes
+        the interval wide, and the data lie before the other. Without bounds the other end would say nothing. Where a
+        value is drawn beside the ends, their draws do not tell it.
+        """
+        if self.cells.free or not self._interval or self._value_first(self.pricing.plain):
+            return False
+        among, surely = self._supposed_cells(size, among), max(size.surely, 0.0)
+        rate = self.rate(self._ends(level, self.pricing.way(size))[0], level)
+        needed = _needed(share(self.cells, among, tied=size.tied), rate * surely, size)
+        return rate * surely * float(min(level, 1 - level)) >= needed
+
     def _all_feasible(self, size: GroupSize, among: Cells | None = None) -> bool:
-        """Tell if every quantile gives a reply."""
+        """Tell if every quantile gives a reply with both ends."""
         return all(self.feasible(level, size, among) for level in self.levels)
+
+    def _gives_replies(self, size: GroupSize, among: Cells | None = None) -> bool:
+        """Tell if every quantile gives a reply, with both ends or with one."""
+        return all(
+            self.feasible(level, size, among) or self._one_end_holds(level, size, among) for level in self.levels
+        )
 
     def _few(self, size: GroupSize) -> bool:
         """Tell if some draw may leave the data."""
         return not all(self._among_data(level, size) for level in self.levels)
 
     def gives_a_reply(self, most: int) -> bool:
-        """Tell if so many values would be enough."""
+        """Tell if so many values would be enough for both ends."""
         return self._all_feasible(self._supposed(float(most)))
 
     def replies_almost_surely(self, *, among_ties: bool) -> bool:
@@ -638,7 +683,8 @@ class QuantileStep:
         """
         values = float(self.setting.units or 0)
         tied = not self.cells.free and self._ties_expected(values, self._width / shapes.SPANS)
-        return (tied or not among_ties) and all(chance >= SURE for _, chance in self._replies(values, tied=tied))
+        both = self._replies(values, self._all_feasible, tied=tied)
+        return (tied or not among_ties) and all(chance >= SURE for _, chance in both)
 
     def refuse_if_hopeless(self, most: int) -> None:
         """Refuse before rows are read where not even ``most`` values could outweigh the prior.
@@ -649,7 +695,7 @@ class QuantileStep:
         """
         size = self._supposed(float(most))
         for level in self.levels:
-            if not self.feasible(level, size):
+            if not self.feasible(level, size) and not self._one_end_holds(level, size):
                 raise public_facts.TooFewValues(
                     f"{self.name} at this ε would be a guess: with {most:,} values, too few lie on either "
                     f"side of level {show(level)}.",
@@ -666,21 +712,23 @@ class QuantileStep:
         size, squares = weights[0].powers[1] * rows, weights[0].squares
         bounded = not self.cells.free
         tied = bounded and self._ties_expected(size, self._width / shapes.SPANS)
-        replies = self._replies(size, tied=tied)
+        replies, both = (self._replies(size, rule, tied=tied) for rule in (self._gives_replies, self._all_feasible))
         told = tuple(
-            (f"weights {one.name}", self._replies(one.powers[1] * rows, tied=tied)[0][1]) for one in weights[1:]
+            (f"weights {one.name}", self._replies(one.powers[1] * rows, self._gives_replies, tied=tied)[0][1])
+            for one in weights[1:]
         )
-        if replies[0][1] < LIKELY:
-            return ExpectedAccuracy(None, None, FEW, (*replies, *told))
+        if both[0][1] < LIKELY:
+            return ExpectedAccuracy(None, None, FEW if replies[0][1] < LIKELY else FEW_FOR_BOTH, (*replies, *told))
         noise, sampling = self._widths(size, squares, None, tied=tied)
         note = "for a standard deviation of 1/8 of the range" if bounded else "in standard deviations of the column"
         note += f", weights {weights[0].name}" if len(weights) > 1 else ""
-        heaped = self.pricing.size is not None and dict(replies)[HEAPED] >= LIKELY
+        heaped = self.pricing.size is not None and dict(both)[HEAPED] >= LIKELY
         mechanism, crowd = self.pricing.size, self.pricing.crowd / self._unit
         column = self.cells, ranks.resolution(self.query.column, self.setting)
         values = shapes.values_words(*column, size, crowd, mechanism, unit=self._unit) if heaped else "normal"
         note = f"{note}, {values}{'' if self.groups == 1 else EQUAL_GROUPS}; may give no reply{reach(self.cells)}"
         note += f"; {shapes.NO_SHAPE}" if bounded else ""
+        note += _one_end_words(replies, both)
         alike = heaped and shapes.typically_tied(*column, size, crowd, mechanism, unit=self._unit)
         others = self._other_columns(size, squares, tied=tied, heaped=heaped, alike=alike)
         of_weights = [
@@ -754,22 +802,35 @@ class QuantileStep:
             return sum(noises), sum(samplings)
         return math.hypot(*noises), math.sqrt(sum(s * s for s in samplings) - 2 / 3 * math.prod(samplings))
 
-    def _replies(self, size: float, *, tied: bool) -> Replies:
-        """For values of the usual shape, which are ``tied`` on a coarse grid, and for heaped ones."""
+    def _replies(self, size: float, enough: Callable[[GroupSize, Cells | None], bool], *, tied: bool) -> Replies:
+        """For values of the usual shape, which are ``tied`` on a coarse grid, and for heaped ones.
+
+        Parameters
+        ----------
+        size : float
+            Number of values.
+        enough : callable
+            The rule: ``_gives_replies``, or ``_all_feasible`` for both ends.
+        tied : bool
+
+        Returns
+        -------
+        Replies
+        """
         mechanism, private = self.pricing.size, self.units is None
         scale = float(mechanism.scale) / (2.0 if self._replaced else 1.0) if mechanism is not None and private else 0.0
         scale /= self._unit
         less = size - self._supposed(size).surely
 
-        def enough(number: float, ties: bool | None) -> bool:
+        def holds(number: float, ties: bool | None) -> bool:
             given = GroupSize(number, ties, number - less)
             binade = usual_binade(self.cells) if self.cells.free else None
             among = candidates(self.cells, binade, tied=ties)
-            return self._all_feasible(given) and self._all_feasible(given, among)
+            return enough(given, None) and enough(given, among)
 
         def chance(ties: bool) -> float:
             verdict = None if mechanism is None else ties
-            return passing(lambda number: enough(number, verdict), size, [scale, scale])
+            return passing(lambda number: holds(number, verdict), size, [scale, scale])
 
         return (USUAL, chance(tied)), (HEAPED, chance(True))
 
@@ -785,6 +846,13 @@ class QuantileStep:
         step = 0.0 if self.cells.step is None else float(self.cells.step) / self._width
         ties = size * shape.tied(size, step, self.pricing.crowd / self._unit)
         return ties > max(self.pricing.size.radius(0.02) / self._unit, TIED * size)
+
+
+def _one_end_words(replies: Replies, both: Replies) -> str:
+    """Words of a plan on replies whose interval has one end; none where they are unlikely."""
+    apart = [(shape, chance - two) for (shape, chance), (_, two) in zip(replies, both, strict=True)]
+    told = " · ".join(f"{shape} {shown(chance)}" for shape, chance in apart)
+    return f"; P(one end is the bound): {told}" if any(chance >= UNSEEN for _, chance in apart) else ""
 
 
 def _needed(part: float, weight: float, size: GroupSize) -> float:
