@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -230,7 +231,28 @@ def _read(text: str) -> tuple[int, int]:
             pass
         else:
             return int((moment - START).total_seconds()), DAY if parts[3] is None else 60 if parts[5] is None else 1
-    raise PublicParameterError(f"a date is written 2024-02-29, a time 2024-02-29T13:05; got {text[:60]!r}")
+    if re.fullmatch(r"\s*\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?\s*", text):
+        raise PublicParameterError(f"there is no {text.strip()}")
+    raise PublicParameterError(
+        "a date is written 2024-02-29, a time 2024-02-29T13:05, however the cells of the file are written; got "
+        f"{text[:60]!r}{_meant(text)}"
+    )
+
+
+def _meant(text: str) -> str:
+    """``. Did you mean 2024-02-01?`` of a day that is written otherwise; empty where two days could be meant."""
+    day = re.fullmatch(r"\s*(?:(\d{4})[./](\d{1,2})[./](\d{1,2})|(\d{1,2})([./-])(\d{1,2})\5(\d{4}))\s*", text)
+    if day is None:
+        return ""
+    if day[1]:
+        readings = [(day[1], day[2], day[3])]
+    else:
+        readings = [(day[7], day[6], day[4]), *([] if day[5] == "." else [(day[7], day[4], day[6])])]
+    found = set()
+    for parts in readings:
+        with suppress(ValueError):
+            found.add(datetime.date(*map(int, parts)).isoformat())
+    return f". Did you mean {found.pop()}?" if len(found) == 1 else ""
 
 
 def count(moment: Moment, step: int, name: str = "a date") -> int:
@@ -256,7 +278,7 @@ def count(moment: Moment, step: int, name: str = "a date") -> int:
         A moment that is written more finely than the step, or is none.
     """
     if not isinstance(moment, str | datetime.date):
-        raise PublicParameterError(f"{name} is a date such as 2024-02-29, got {moment!r}")
+        raise PublicParameterError(f'{name} is a date such as "2024-02-29", got {moment!r}')
     try:
         found, _ = seconds(moment)
     except PublicParameterError as error:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from types import FrameType, FunctionType
 from typing import Final, ParamSpec, TypeAlias, TypeVar
@@ -223,11 +223,20 @@ def _misfit(call: Callable[..., object], given: tuple[object, ...], named: dict[
         odd = next((name for name in named if name not in own), "")
         told = f"{problem}.{others}"
         if odd:
-            told = f"has no {odd}=.{_taken_by(odd, call, [*own], of) or others}"
+            within = next((type(one).__name__ for one in given[of is not None :] if odd in _options_of(type(one))), "")
+            belongs = f" {within}({odd}=…) takes it." if within else _taken_by(odd, call, [*own], of)
+            told = f"has no {odd}=.{belongs or others}"
         elif len(given) - (of is not None) > len(alone):
             told = f"takes {' and '.join(alone) or 'nothing'} without a name, and no more.{others}"
         return f"{call.__name__} {told} Nothing was charged."
     return ""
+
+
+def _options_of(kind: type) -> Collection[str]:
+    """Names of the arguments that a class is made with; none of a class of Python or of another package."""
+    import inspect
+
+    return inspect.signature(kind).parameters if kind.__module__.startswith(__name__.partition(".")[0]) else ()
 
 
 def _taken_by(odd: str, call: Callable[..., object], own: list[str], of: type | None) -> str:

@@ -14,6 +14,7 @@ import pytest
 import reticent as rt
 from reticent import errors, learning
 from reticent.errors import PublicParameterError, ReticentError, door, doors
+from reticent.learning import LogisticRegression
 from reticent.sessions.session import OpenSession
 from reticent.statistics.grammar import parse
 from reticent.statistics.registry import INSIDE, all_statistics
@@ -197,6 +198,10 @@ MISFITS: dict[str, tuple[Callable[[Any], object], str]] = {
     "by": (lambda s: s.by("g").release(["count"], epsilon=1, rows=2), "release has no rows=. study.plan takes it."),
     "holdout": (lambda s: s.holdout(["x"], epsilon=1, people=9), "no people=. study.session_plan, "),
     "sql": (lambda s: s.sql("SELECT COUNT(*) FROM study", people=9), "sql has no people=. study.plan takes it."),
+    "model": (
+        lambda s: s.model_plan(LogisticRegression(), ["x"], "g", epsilon=1),
+        "model_plan has no epsilon=. LogisticRegression(epsilon=…) takes it.",
+    ),
     "place": (lambda s: s.release(["count"], 1), "release takes questions without a name, and no more. Others by"),
     "lacking": (lambda s: s.rehearse(), "rehearse missing a required argument: 'questions'."),
     "at": (lambda _: rt.count().at(epsilo=1), "at has no epsilo=. Did you mean epsilon=?"),  # type: ignore[call-arg]

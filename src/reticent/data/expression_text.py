@@ -29,6 +29,7 @@ from reticent.data.expression_tree import (
     quoted,
 )
 from reticent.data.expression_types import number_text, refusal
+from reticent.data.format import nearest
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
 
@@ -65,6 +66,21 @@ _HINTS: Final = {
 _SAME: Final = {"==": "=", "<>": "!="}
 _COMPARING: Final = ("=", "!=", "<", "<=", ">", ">=")
 _FUNCTIONS: Final = tuple(name for name in OPERATIONS if name.isidentifier() and name not in WORDS)
+OTHER_FUNCTIONS: Final = {  # of other tools and of SQL
+    **dict.fromkeys(("round", "int", "integer", "bin"), "floor"),
+    **dict.fromkeys(("bucket", "width_bucket", "bins", "findinterval"), "cut"),
+    **dict.fromkeys(("min", "pmin"), "least"),
+    **dict.fromkeys(("max", "pmax"), "greatest"),
+    **dict.fromkeys(("ifnull", "nvl", "isnull"), "coalesce"),
+    **dict.fromkeys(("substr", "substring"), "left"),
+    **dict.fromkeys(("clip", "winsorize"), "clamp"),
+    **dict.fromkeys(("map", "replace", "decode"), "recode"),
+    **dict.fromkeys(("tolower", "lcase"), "lower"),
+    **dict.fromkeys(("strip", "trimws"), "trim"),
+    **dict.fromkeys(("dayofweek", "dow", "wday"), "weekday"),
+    **dict.fromkeys(("date_trunc", "truncate"), "trunc"),
+    "ln": "log",
+}
 
 
 def read(text: str) -> Tree:
@@ -301,7 +317,9 @@ class _Reader:
 
     def _call(self, word: str, token: str) -> Tree:
         if word not in _FUNCTIONS:
-            raise refusal(f"There is no function '{token}'. Functions: {', '.join(_FUNCTIONS)}.")
+            near = nearest(word, _FUNCTIONS, OTHER_FUNCTIONS)
+            meant = f" Did you mean {near}?" if near else ""
+            raise refusal(f"There is no function '{token}'.{meant} Functions: {', '.join(_FUNCTIONS)}.")
         found = [self.disjunction() if word != "cut" else self.sum()]
         while not self.takes(")"):
             if word == "cut" and self.tokens[self.place : self.place + 1] and not self.sees(","):
@@ -314,6 +332,8 @@ class _Reader:
                 found += self._pair()
             else:
                 found.append(self.disjunction())
+        if word == "floor" and len(found) == 1:
+            found.append(NumberLiteral(Fraction(1)))
         return Application(word, tuple(found))
 
     def _pair(self) -> list[Tree]:

@@ -511,7 +511,7 @@ def part_keys(one: Type) -> tuple[Key, ...]:
         case _:
             raise refusal(
                 "Groups have public keys: those of a category, integers between declared bounds, or classes, such as "
-                "cut(x, 0:100:10), in SQL FLOOR(x / 10)."
+                "cut(x, 0:100:10), or floor(x / 10) where x has bounds."
             )
 
 

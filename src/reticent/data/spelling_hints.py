@@ -88,6 +88,10 @@ OF_EACH: Final = re.compile(r"(?<![\w\"'`.(])(\w+\([^()\"]*, per=person\))")  # 
 NAMED: Final = re.compile(rf"\[(?:study|person|budget)\] (?:and )?({'|'.join(KEYS)})\b")
 HABITS: Final = (  # of formulas, of other tools and of SQL
     (re.compile(r"\b(regress|test)\(\s*(\w+)\s*,\s*(\w+)\s*(?=[,)])"), r"\1(\2 ~ \3"),
+    (re.compile(r"\b(regress|test)\((\w+) by (\w+)(?=[,)])"), r"\1(\2 ~ \3"),
+    (re.compile(r"\bsum\((\w+)\)\s*/\s*count\b(?:\(\*?\))?"), r"mean(\1)"),
+    (re.compile(r"\b(\w+)\s*//\s*(\d+)"), r"floor(\1 / \2)"),
+    (re.compile(r"\b(\w+)\s*(?:%|\bmod\b)\s*(\d+)"), r"\1 - floor(\1, \2)"),
     (re.compile(r"\b(\w+)\s*(?:\^|\*\*)\s*2\b"), r"\1 * \1"),
     (re.compile(r"\b(log|sqrt|exp|abs) (\w+)"), r"\1(\2)"),
     (re.compile(r"\bedges=0-(\d+)0(?=[,)])"), r"edges=0:\g<1>0:\g<1>"),

@@ -22,12 +22,25 @@ import attrs
 from reticent.data import expression_text
 from reticent.data.expression_text import column_text, divided
 from reticent.data.format import nearest
+from reticent.data.spelling_hints import otherwise
 from reticent.errors import QuestionError, Refusal
 from reticent.statistics.options import source_of, steps_in, unknown
 from reticent.statistics.registry import KINDS, all_statistics
 from reticent.statistics.statistic import Ask, Statistic, call_of, options_of
 
 CORRELATION: Final = dict.fromkeys(("correlation", "cor", "corr", "pearson"), "test(x ~ y, kind=correlation)")
+QUESTIONS: Final = {  # words of other tools for what is a question here
+    **dict.fromkeys(("mode", "table", "freq", "frequency", "value_counts", "tabulate"), "count by x"),
+    "crosstab": "count by x, y",
+    "range": "quantiles(x, 0.01 0.99)",
+    "quartiles": "quantiles(x, 0.25 0.5 0.75)",
+}
+OPTIONS: Final = {  # of other tools, with those of ours that each may mean
+    **dict.fromkeys(("bins", "nbins", "breaks", "buckets"), ("edges",)),
+    **dict.fromkeys(("q", "p", "prob", "probs", "percentile", "quantile"), ("level", "levels")),
+    **dict.fromkeys(("ci", "conf", "confidence"), ("interval",)),
+    **dict.fromkeys(("eps", "ε"), ("epsilon",)),
+}
 EXTREMES: Final = {"min": "0.01", "minimum": "0.01", "max": "0.99", "maximum": "0.99"}
 LISTS: Final = ("levels", "edges", "atoms", "among", "reference")
 SEVERAL: Final = ("of", "names")  # positions that take all that stands without a name
@@ -69,18 +82,19 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         level = EXTREMES[verb]
         raise QuestionError(f"The {verb} is one person's value. Ask quantile({(inner or 'x').strip()}, {level}).")
     if verb not in kinds:
-        raise QuestionError(unknown("statistic", verb, kinds, synonyms().get(verb)))
+        raise _no_statistic(text, verb, divided(inner or ""), kinds)
     kind = kinds[verb]
     plain, named = _arguments(inner or "")
     for option in named:
         if option not in options_of(kind):
             meant = "atoms=missing" if (verb, option) == ("density", "missing") else None
+            meant = meant or next((one for one in OPTIONS.get(option.lower(), ()) if one in options_of(kind)), None)
             refused = unknown(f"option of {verb}", option, options_of(kind), meant)
-            raise QuestionError(f"{refused} Write for example: {kind.examples[0]}.")
+            raise QuestionError(f"{refused} Write for example: {_example(kind, plain)}.")
     texts = {**_positions(kind, plain), **{name: _listed(name, value) for name, value in named.items()}}
     for field in attrs.fields(kind):
         if field.default is attrs.NOTHING and field.name not in texts:
-            raise QuestionError(f"which {field.name.removesuffix('s')}? Write {kind.examples[0]}.")
+            raise QuestionError(f"which {field.name.removesuffix('s')}? Write {_example(kind, plain)}.")
     own = {name: value for name, value in texts.items() if name not in ("per", "epsilon", "delta")}
     columns, source = (None, None) if by is None else source_of(by)
     return Ask(
@@ -94,6 +108,45 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         found["weight"].strip() if "weight" in found else None,
         source,
     )
+
+
+def _no_statistic(text: str, verb: str, plain: Sequence[str], kinds: Mapping[str, type[Statistic]]) -> QuestionError:
+    """The refusal of an unknown statistic, with the nearest one and the question as it would be written."""
+    if whole := QUESTIONS.get(verb) or CORRELATION.get(verb):
+        return QuestionError(unknown("statistic", verb, kinds, _filled(whole, plain)))
+    meant = synonyms().get(verb) or nearest(verb, kinds)
+    refused = unknown("statistic", verb, kinds, meant)
+    if meant is None or meant not in kinds:
+        return QuestionError(refused)
+    typed = f"{meant}{text.strip()[len(verb) :]}"
+    found = otherwise(typed) or typed
+    return QuestionError(
+        f"{refused} Write for example: {found if _reads(found, kinds) else _example(kinds[meant], plain)}."
+    )
+
+
+def _example(kind: type[Statistic], plain: Sequence[str]) -> str:
+    """The first example of a statistic, about the column or formula that was typed, where it reads so."""
+    filled = _filled(kind.examples[0], plain)
+    return filled if _reads(filled, {kind.verb: kind}) else kind.examples[0]
+
+
+def _filled(example: str, plain: Sequence[str]) -> str:
+    """An example about x, or x and y, with the columns that were typed in their places."""
+    formula = re.compile(r"\w+ ~ \w+")
+    if plain and "~" in plain[0]:
+        return formula.sub(lambda _: plain[0], example, count=1)
+    named = dict(zip("xy", plain, strict=False))
+    if formula.search(example) and len(named) < 2:
+        return example
+    return re.sub(r"\b[xy]\b", lambda found: named.get(found[0], found[0]), example)
+
+
+def _reads(text: str, kinds: Mapping[str, type[Statistic]]) -> bool:
+    try:
+        return parse(text, kinds) is not None
+    except Refusal:
+        return False
 
 
 @cache

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.data.expression_types import MOST_CELLS
+from reticent.data.format import nearest
 from reticent.data.query import KeyFile
 from reticent.data.schema import Category, Integer, Key, Schema
 from reticent.data.source import identity_of
@@ -71,8 +72,10 @@ class KeyFolder:
             file = (root / place).resolve()
             inside = file.is_relative_to(root)
             if not inside or not file.is_file() or file.stat().st_size > LARGEST:
+                listed = " Keys that nobody listed are keys=found." if nearest(place, ("found",)) else ""
                 raise QuestionError(
-                    f"{place} is no file of keys in the folder of the study, of at most 16 MiB. Nothing was charged."
+                    f"{place} is no file of keys in the folder of the study, of at most 16 MiB.{listed} Nothing was "
+                    "charged."
                 )
             self._refuse_private(file)
             return file, file.read_bytes()

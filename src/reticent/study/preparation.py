@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import attrs
 
 from reticent.data.schema import Integer, Person, Real, Schema
+from reticent.data.spelling_hints import CHARGED, hinted, otherwise
 from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
 from reticent.privacy.convert import spent_delta
 from reticent.privacy.cost import Cost, Written, refuse_exposure
@@ -91,8 +92,6 @@ def read_questions(study: StudyTerms, questions: Questions) -> tuple[Ask, ...]:
     try:
         return understand(questions, study.schema, study._groups, study.extensions, folder)
     except (QuestionError, PublicParameterError) as refused:
-        from reticent.data.spelling_hints import CHARGED
-
         listed = questions if isinstance(questions, Sequence) and not isinstance(questions, str) else [questions]
         texts = [one for one in listed if isinstance(one, str)]
         meant = [f" Perhaps: {text}." for one in texts if (text := _readable(one))]
@@ -103,8 +102,6 @@ def read_questions(study: StudyTerms, questions: Questions) -> tuple[Ask, ...]:
 
 def _readable(text: str) -> str:
     """The question that a text of another tool means, where that can be read; else an empty text."""
-    from reticent.data.spelling_hints import otherwise
-
     meant = otherwise(text)
     if not meant:
         return ""
@@ -249,8 +246,6 @@ def _of_persons(study: StudyTerms, questions: Questions, within: Cost, units: in
     try:
         return _settled(study, questions, within, units)
     except QuestionError as refused:
-        from reticent.data.spelling_hints import hinted
-
         texts = [str(one) for one in questions] if isinstance(questions, Sequence) else []
         refused.args = (hinted(str(refused), texts, study.schema.cells),)
         raise

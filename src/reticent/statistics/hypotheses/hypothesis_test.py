@@ -149,7 +149,7 @@ class HypothesisTest(Statistic):
     verb: ClassVar[str] = "test"
     declines: ClassVar[str] = "where a test of the density has too few values; other tests always reply"
     synonyms: ClassVar[tuple[str, ...]] = (
-        *("t_test", "ttest", "chisq", "chi_square", "mann_whitney", "kruskal", "wilcoxon", "ks"),
+        *("t_test", "ttest", "chisq", "chi_square", "mann_whitney", "kruskal", "wilcoxon", "ks", "anova"),
         *("correlation", "cor", "corr", "pearson"),
     )
     positions: ClassVar[tuple[str, ...]] = ("formula",)

@@ -42,7 +42,7 @@ class Proportion(OfColumn):
     verb: ClassVar[str] = "proportion"
     axis: ClassVar[str] = "share"
     declines: ClassVar[str] = "where the noisy number of values is too small to divide by"
-    synonyms: ClassVar[tuple[str, ...]] = ("share",)
+    synonyms: ClassVar[tuple[str, ...]] = ("share", "prop")
     settles: ClassVar[tuple[str, ...]] = ("value",)
     positions: ClassVar[tuple[str, ...]] = ("column", "value")
     examples: ClassVar[tuple[str, ...]] = ("proportion(g, value=a)",)

@@ -100,7 +100,7 @@ class Regression(Statistic):
     verb: ClassVar[str] = "regress"
     axis: ClassVar[str] = "effect"
     declines: ClassVar[str] = "where noise or rare rows could decide every slope"
-    synonyms: ClassVar[tuple[str, ...]] = ("regression", "ols", "r_s", "r_h", "theil_sen")
+    synonyms: ClassVar[tuple[str, ...]] = ("regression", "ols", "lm", "linreg", "r_s", "r_h", "theil_sen")
     positions: ClassVar[tuple[str, ...]] = ("formula",)
     has_delta: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ("regress(y ~ x)", "regress(y ~ 0 + x)", "regress(y ~ x, method=R_H)")

@@ -1,0 +1,50 @@
+"""Refused dates: a public date is ISO 8601, however the cells of a file are written, and the day meant is proposed."""
+
+from __future__ import annotations
+
+import pytest
+
+import reticent as rt
+from reticent.errors import PublicParameterError, QuestionError
+
+
+@pytest.mark.parametrize(
+    ("low", "words"),
+    [
+        ("01.02.2024", "Did you mean 2024-02-01?"),
+        ("2024/02/01", "Did you mean 2024-02-01?"),
+        ("13/02/2024", "Did you mean 2024-02-13?"),
+        ("02/13/2024", "Did you mean 2024-02-13?"),
+        ("2/2/2024", "Did you mean 2024-02-02?"),
+        ("2024-02-30", "low: there is no 2024-02-30"),
+        (2024, 'low is a date such as "2024-02-29", got 2024'),
+    ],
+)
+def test_a_bound_that_is_no_iso_date_is_answered_with_the_day_that_it_means(low: object, words: str) -> None:
+    with pytest.raises(PublicParameterError) as refused:
+        rt.date(low, "2025-12-31", format="dd.mm.yyyy")  # type: ignore[arg-type]  # which is refused
+    assert words in str(refused.value)
+    if "Did you mean" in words:
+        day = words.removeprefix("Did you mean ").removesuffix("?")
+        assert rt.date(day, "2025-12-31", format="dd.mm.yyyy").low is not None
+
+
+@pytest.mark.parametrize("low", ["01/02/2024", "1-2-2024", "31.02.2024", "yesterday"])
+def test_no_day_is_proposed_where_two_could_be_meant_or_none(low: str) -> None:
+    with pytest.raises(PublicParameterError) as refused:
+        rt.date(low, "2025-12-31")
+    assert "Did you mean" not in str(refused.value)
+    assert "however the cells of the file are written" in str(refused.value)
+
+
+def test_multiples_down_to_a_whole_number_are_public_groups() -> None:
+    columns = {"cost": rt.real(0, 50), "wild": rt.real()}
+    rows = {"cost": [float(k % 50) for k in range(900)], "wild": [1.0] * 900}
+    study = rt.study(rows, adjacency="add_remove", columns=columns, budget=5)
+    release = study.release(["count by floor(cost / 10)"], epsilon=4)
+    assert [cell.label[0][1] for cell in release["count by floor(cost / 10)"]] == [0, 1, 2, 3, 4, 5]
+    assert release["count by floor(cost / 10, 1)"] is release["count by floor(cost / 10)"]
+    by = study.by(rt.col("cost").floor(10)).release(["count"], epsilon="0.5")
+    assert [cell.label[0][1] for cell in by.answers[0]] == [0, 10, 20, 30, 40, 50]
+    with pytest.raises(QuestionError, match=r"floor\(x / 10\) where x has bounds"):
+        study.plan(["count by floor(wild / 10)"], epsilon=1)
