@@ -29,6 +29,7 @@ from reticent.statistics.answer import IncompleteRows
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.incomplete_share import counts_complete, incomplete_step
 from reticent.study.allocation import settle, understand
+from reticent.study.plan import PlanLine
 
 if TYPE_CHECKING:
     from reticent.privacy.adjacency import Kind
@@ -277,6 +278,32 @@ def test_the_sum_of_some_groups_tells_no_share() -> None:
     assert not counts_complete(by, Schema(NUMBERS, Person("add_remove", "site", 2)))
     assert not counts_complete(by, Schema({**NUMBERS, "site": rt.category(["a", "b"], complete=True)}, schema.person))
     assert not counts_complete(understand(["count(mechanism=gaussian) by site"], schema)[0], schema)
+
+
+def test_a_share_behind_a_filter_is_planned_for_the_people_declared_however_many() -> None:
+    """It was left out for a million as for 10,000, though it was known to half a row in a hundred."""
+
+    def lines(people: int | None) -> list[PlanLine]:
+        more: dict[str, Any] = {} if people is None else {"people": people}
+        study = rt.study({"x": [1.0]}, adjacency="add_remove", columns={"x": rt.real(0, 9)}, budget=9, **more)
+        return [*study.where("x > 2").plan(["mean(x)"], epsilon="0.01").lines]
+
+    for people, bought in ((None, False), (10_000, False), (1_000_000, True), (300, False)):
+        assert (len(lines(people)) == 2) is bought, people
+        noise = [line.expected.noise for line in lines(people)[1:]]
+        assert all(width is not None and width < 0.1 for width in noise)
+
+
+def test_a_plan_says_what_leaves_out_a_share_that_tells_nothing() -> None:
+    """A guess of the people changes no price: the plan says that declared people would."""
+    study = rt.study({"x": [1.0]}, adjacency="add_remove", columns={"x": rt.real(0, 9)}, budget=9)
+    _, share = study.plan(["mean(x)"], epsilon="0.2", people=300).lines
+    said = "of 300 people it tells nothing: declared, people=…, they leave it out and save its price"
+    assert share.expected.note.endswith(said)
+    _, share = study.plan(["mean(x)"], epsilon="0.2").lines
+    assert "tells nothing" not in share.expected.note
+    declared = rt.study({"x": [1.0]}, adjacency="add_remove", columns={"x": rt.real(0, 9)}, budget=9, people=300)
+    assert len(declared.plan(["mean(x)"], epsilon="0.2").lines) == 1
 
 
 @pytest.mark.parametrize(("readable", "said"), [(0, True), (SIZE, False)])

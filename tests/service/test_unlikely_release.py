@@ -47,7 +47,7 @@ def test_the_refusal_names_the_answers_and_what_would_help() -> None:
     words = str(told.value)
     assert "mean(y) by g (P(reply) " in words
     assert "count" not in words
-    for piece in ("times the ε", "fewer groups", "more people", "record=rt.Record(try_anyway=True)"):
+    for piece in ('epsilon="', "fewer groups", " people; ", "record=rt.Record(try_anyway=True)"):
         assert piece in words
 
 
@@ -68,7 +68,7 @@ def test_a_refusal_names_the_smaller_cap_that_would_help(question: str, adjacenc
     with pytest.raises(rt.QuestionError) as told:
         capped(200).release([question], epsilon=3)
     found = re.search(
-        r'a smaller cap, rows_each={"at_most": (\d+), "ceiling": 200} \(P\(reply\) up to (\S+)\)', str(told.value)
+        r'a smaller cap, rows_each={"at_most": (\d+), "ceiling": 200} \(P\(reply\) (\S+)\)', str(told.value)
     )
     assert found is not None, str(told.value)
     assert "of 4 and at most 200 rows each" in str(told.value)
@@ -80,16 +80,24 @@ def test_a_refusal_names_the_smaller_cap_that_would_help(question: str, adjacenc
 
 def test_the_epsilon_that_a_refusal_names_is_enough() -> None:
     of = study()
-    with pytest.raises(rt.QuestionError, match=r"about 8 times the ε"):
+    with pytest.raises(rt.QuestionError) as told:
         of.release(["mean(y)"], epsilon=LITTLE)
-    assert of.release(["mean(y)"], epsilon="0.08").replied
+    found = re.search(r'epsilon="([\d.]+)" in place of 0\.01 \(P\(reply\) (\.\d+)\)', str(told.value))
+    assert found is not None, str(told.value)
+
+    def reply(epsilon: Fraction) -> float:
+        return of.plan(["mean(y)"], epsilon=epsilon).lines[0].expected.replies[0][1]
+
+    assert f"{reply(Fraction(found[1])):.3f}" == f"0{found[2]}"
+    assert reply(Fraction(found[1])) >= 0.9 > reply(Fraction(found[1]) * Fraction(8, 10))  # and nearly the least
+    of.release(["mean(y)"], epsilon=found[1])  # not refused
 
 
 def test_a_refusal_names_interval_no_where_replies_are_likely_without_intervals() -> None:
     of = study()
     told_of_interval = (
-        r"What helps: .* ε, interval=no in the question, quantile\(y, 0\.8, interval=no\) by g "
-        r"\(P\(reply\) up to \.\d+\), fewer"
+        r"What helps: .*; interval=no in the question, quantile\(y, 0\.8, interval=no\) by g "
+        r"\(P\(reply\) \.\d+\); .*fewer groups"
     )
     with pytest.raises(rt.QuestionError, match=told_of_interval):
         of.release(["quantile(y, 0.8) by g"], epsilon="4.9")
@@ -180,11 +188,106 @@ def test_a_named_method_goes_on() -> None:
 
 def test_a_private_number_of_people_is_only_warned_of() -> None:
     of = study(people=None)
-    with pytest.warns(UserWarning, match=r"No reply is likely even with 10,000 people: mean\(y\)"):
+    with pytest.warns(UserWarning, match=r"No reply is likely with 10,000 people, which nobody told.*: mean\(y\)"):
         of.release(["mean(y)"], epsilon="0.0005")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         of.release(["mean(y)"], epsilon="0.5")
+
+
+def _warned(of: rt.Study, question: str, epsilon: str) -> str:
+    """The words of warnings of a release."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        of.release([question], epsilon=epsilon)
+    return " ".join(str(one.message) for one in found)
+
+
+def test_a_warning_is_about_the_people_that_a_plan_was_told() -> None:
+    of = study(people=None)
+    assert _warned(of, "mean(y)", LITTLE) == ""  # of 10,000 people it is sure
+    plan = of.by("g", among=["a"]).plan(["mean(y)"], epsilon=LITTLE, people=PEOPLE)
+    assert plan.unlikely
+    told = _warned(of, "mean(y)", LITTLE)
+    assert "No reply is likely with 300 people, as a plan was told: mean(y) (P(reply) " in told
+    assert f"What helps: {'; '.join(of.plan(['mean(y)'], epsilon=LITTLE, people=PEOPLE).helps)}." in told
+    of.plan(["mean(y)"], epsilon=LITTLE)  # which tells nothing new
+    assert "with 300 people" in _warned(of, "mean(y)", LITTLE)
+    of.plan(["mean(y)"], epsilon=LITTLE, people=20_000)
+    assert _warned(of, "mean(y)", LITTLE) == ""
+
+
+@pytest.mark.parametrize(("rows", "warns"), [(1, True), (4, False)])
+def test_a_warning_is_about_the_rows_that_a_plan_was_told(rows: int, warns: bool) -> None:
+    of = _several()
+    of.plan(["median(y)"], epsilon="0.3", people=1_000)
+    assert "rows of a person that nobody told. With 1,000 people" in _warned(of, "median(y)", "0.3")
+    of.plan(["median(y)"], epsilon="0.3", people=1_000, rows=rows)
+    told = _warned(of, "median(y)", "0.3")
+    assert (
+        told.startswith("No reply is likely with 1,000 people of 1 and at most 4 rows each, as") if warns else not told
+    )
+
+
+def test_a_guess_moves_no_price_and_refuses_nothing() -> None:
+    one, other = _several(), _several(people=1_000)
+    other.plan(["median(y)"], epsilon="0.3", people=10, rows=1)
+    made = [of.release(["median(y)", "mean(y)"], epsilon="0.8").certificate.proof() for of in (one, _several())]
+    assert made[0] == made[1]
+    with pytest.warns(
+        UserWarning, match=r"with 1,000 people of 1 and at most 4 rows each, as a plan was told: median\(y\)"
+    ):
+        other.release(["median(y)"], epsilon="0.3")  # people are declared, their rows guessed: a warning, no refusal
+    other.plan(["median(y)"], epsilon="0.3", people=10, rows=4)
+    _several(people=1_000).where("y > 1").passing("0.5").release(["count"], epsilon="0.1")
+    assert other._guessed() == (10, Fraction(4))
+
+
+def test_a_warning_supposes_the_share_that_passes_a_filter() -> None:
+    of = study(people=None).where("y >= 90")
+    of.plan(["mean(y)"], epsilon="0.1", people=PEOPLE)
+    assert _warned(of, "mean(y)", "0.1") == ""
+    assert "No reply is likely with 300 people" in _warned(of.passing("0.05"), "mean(y)", "0.1")
+
+
+def _several(**more: Any) -> rt.Study:
+    who = np.repeat(np.arange(1_000), 4)
+    rows = {"who": who, "y": np.random.default_rng(5).normal(50, 15, len(who)).clip(0, 100)}
+    columns: dict[str, Any] = {"y": rt.real(0, 100, complete=True)}
+    return rt.study(
+        rows, columns=columns, person="who", rows_each={"at_most": 4}, adjacency="add_remove", budget=9, **more
+    )
+
+
+@pytest.mark.parametrize("question", ["median(y)", "iqr(y)", "mean(y)", "median(y, method=M)"])
+def test_what_a_plan_says_helps_does_help(question: str) -> None:
+    of = _several()
+    epsilon = "0.004" if question == "mean(y)" else "0.15"
+    given: dict[str, Any] = {"people": 300, "rows": 4} | ({"delta": "1e-6"} if "=M" in question else {})
+    plan = of.plan([question], epsilon=epsilon, **given)
+    assert plan.silent == (question,)
+    assert plan.unlikely == (() if "=M" in question else (question,))
+    assert plan.to_json()["helps"] == list(plan.helps)
+    assert f"Most likely no reply: {question}. What helps: " in " ".join(str(plan).split())
+    said = " ".join(plan.helps)
+    total = re.search(r'epsilon="([\d.]+)"', said)
+    assert total is not None, said
+    dearer = of.plan([question], epsilon=total[1], **given).lines[0].expected
+    assert max(chance for _, chance in dearer.replies) >= 0.9
+    for other in re.findall(r"the mean of each person, \"?(.*?\))\"? \(P", said):
+        each = of.plan([other], epsilon=epsilon, **given).lines[0].expected
+        assert max(chance for _, chance in each.replies) >= 0.5
+    people = re.search(r"([\d,]+) people", said)
+    assert people is not None
+    more = of.plan([question], epsilon=epsilon, **(given | {"people": int(people[1].replace(",", ""))}))
+    assert max(chance for _, chance in more.lines[0].expected.replies) >= 0.9
+
+
+def test_a_question_with_an_epsilon_of_its_own_is_told_its_own() -> None:
+    plan = study().plan(["mean(y, epsilon=0.01)", "count"], epsilon="0.5")
+    found = re.search(r'epsilon="([\d.]+)" in place of 0\.5 with (mean\(y, epsilon=[\d.]+\))', " ".join(plan.helps))
+    assert found is not None, plan.helps
+    assert study().plan([found[2], "count"], epsilon=found[1]).unlikely == ()
 
 
 def test_under_substitution_the_number_of_people_is_public_and_so_is_the_refusal() -> None:
@@ -244,5 +347,19 @@ def test_the_study_file_and_the_command_line_say_try_anyway(tmp_path: Path, monk
     place = file_of(tmp_path, "try_anyway = true")
     assert command("release", str(place), "--yes", "--force", "--json").code in (0, 3)
     planned = json.loads(command("plan", str(place), "--json").out)
-    assert planned["unlikely"] == ["mean(y)"]
+    assert planned["unlikely"] == planned["silent"] == ["mean(y)"]
+    assert planned["helps"][0].startswith('epsilon="')
+    assert "What helps: --epsilon 0.0" in " ".join(command("plan", str(place)).out.split())
     assert planned["statistics"][0]["reply"]["any shape"] < 0.01
+
+
+def test_the_command_line_warns_of_the_people_that_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = file_of(tmp_path)
+    place.write_text(place.read_text().replace(f"people = {PEOPLE}\n", ""))
+    silent = command("release", str(place), "--yes")
+    assert "No reply is likely" not in silent.err
+    told = command("release", str(place), "--yes", "--force", "--people", "300")
+    said = " ".join(told.err.split())
+    assert "No reply is likely with 300 people, as a plan was told: mean(y)" in said
+    assert "What helps: --epsilon 0.0" in said

@@ -124,6 +124,19 @@ def test_only_a_delta_that_is_spent_is_compared_with_the_number_of_people(adjace
     assert left in " ".join(run("plan", str(place), "--release", "a").said.split())
 
 
+@pytest.mark.parametrize(("adjacency", "declared"), [("substitute", None), ("substitute", 400), ("add_remove", 400)])
+def test_a_session_compares_its_delta_with_the_people_as_a_release_does(adjacency: Any, declared: int | None) -> None:
+    """Their number is public under substitution, declared or not: sessions compared with declared people alone."""
+    study = rt.study(ROWS, adjacency=adjacency, columns=COLUMNS, budget=9, delta="1e-5", rows_each=1, people=declared)
+    given: dict[str, Any] = {"rho": "0.1", "answers": 5}
+    with pytest.raises(Refusal, match=r"0\.4 of 400 people to be exposed outright"):
+        study.noisy_answers(["x"], delta="0.001", **given)
+    with pytest.raises(Refusal, match=r"0\.4 of 400 people to be exposed outright"):
+        study.session_plan("noisy_answers", ["x"], delta="0.001", people=400, **given)
+    assert not getattr(study.ledger.spent(), "epsilon", 0)
+    study.noisy_answers(["x"], delta="1e-5", **given).close()
+
+
 def test_a_delta_of_a_question_that_nothing_spends_is_said_to_be_left() -> None:
     asked = "regress(y ~ x, delta=1e-6)"
     assert LEFT in _study().plan(asked, epsilon=1).noted

@@ -92,6 +92,8 @@ class Voice:
         """While it lasts, warnings of this package are messages, said as they come."""
         import warnings
 
+        from reticent.cli.glossary import typed
+
         def said(
             message: Warning | str,
             category: type[Warning],
@@ -101,7 +103,7 @@ class Voice:
             line: str | None = None,
         ) -> None:
             if category is UserWarning:
-                self.say(f"warning  {message}")
+                self.say(f"warning  {typed(str(message))}")
 
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)

@@ -96,6 +96,8 @@ def release(
     if same_people:
         opened = opened.same_people()
     item = request.release(opened)
+    if (passing := item.passing if supposed.passing is None else supposed.passing) is not None:
+        opened = opened.passing(passing)  # of which the warning of the release is, as its plan
     stem, suffixes = files_for(out, item, (*([".xlsx"] if xlsx else []), *([".pdf"] if pdf else [])))
     ready(opened, item, stem, force=force, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override

@@ -22,9 +22,9 @@ from reticent.data.schema import Person, Schema
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Kind
-from reticent.privacy.convert import epsilon_delta
+from reticent.privacy.convert import epsilon_delta, spent_delta
 from reticent.privacy.cost import OF_BUDGET, refuse_exposure, refuse_weak
-from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP
 from reticent.privacy.numbers import Number, read, show
 
 if TYPE_CHECKING:
@@ -310,6 +310,26 @@ def check_budget(loss: Counted, override: str, people: int | None) -> None:
     """
     refuse_weak(epsilon_delta(loss)[0], override, OF_BUDGET)
     refuse_exposure(sizes_of(loss)[1], people)
+
+
+def refuse_exposed(loss: Loss, person: Person, units: int | None) -> None:
+    """Refuse a loss whose delta lets people be exposed outright: the rule of releases and sessions.
+
+    Parameters
+    ----------
+    loss : Loss
+        Of all that is charged at once.
+    person : Person
+    units : int or None
+        The number of persons, where it is public; else those declared count.
+
+    Raises
+    ------
+    SpecError
+        It spends a delta of at least 1 / (10 people).
+    """
+    if spent := spent_delta(loss):
+        refuse_exposure(spent, units if person.neighbours().size_public else person.people)
 
 
 def sizes_of(loss: Counted) -> tuple[Fraction, Fraction]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reticent.certificate.snapshot import EarlierShares
     from reticent.data.schema import Schema
     from reticent.data.table import Table
     from reticent.errors import Refusal
     from reticent.ledger import Ledger
+    from reticent.privacy.loss import Loss
 
 
 class Payer(Protocol):
@@ -38,5 +41,7 @@ class Payer(Protocol):
     def _table(self) -> Table: ...
 
     def _probe(self, table: Table) -> None: ...
+
+    def _public_people(self, table: Table, charge: Callable[[], Loss], who: str) -> int | None: ...
 
     def _note(self, refusal: Refusal, what: str, who: str) -> None: ...

@@ -29,12 +29,14 @@ from typing import (
 from reticent.certificate.makers import Transcript, of_session
 from reticent.certificate.snapshot import recorded
 from reticent.data.source import name_of as name_of_source
+from reticent.data.spec import refuse_exposed
 from reticent.data.table import EngineFailure
 from reticent.entropy import Forks, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare, doors
 from reticent.ledger.account import note_fault, protected_log
 from reticent.mechanisms import gate
 from reticent.privacy import compose
+from reticent.privacy.convert import spent_delta
 from reticent.privacy.explain import outline
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
@@ -135,6 +137,9 @@ class PaidSession(Generic[T]):
         table = study._table()
         study._probe(table)
         self._ledger: Ledger = study.ledger
+        if spent_delta(plan.first.loss):  # each part that spends one is alone
+            people = study._public_people(table, lambda: plan.first.loss, plan.who)
+            refuse_exposed(plan.first.loss, study.schema.person, people)
         self._reserve(plan.first)
         try:
             self._size = self._read(table)

@@ -8,12 +8,13 @@ from typing import Final, Literal
 
 from reticent.certificate.keys import load_private
 from reticent.certificate.particulars import Record
+from reticent.data.spec import refuse_exposed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
 from reticent.privacy import compose
 from reticent.privacy.convert import as_approx
-from reticent.privacy.cost import Cost, refuse_exposure
+from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP
 from reticent.privacy.numbers import Number, read
@@ -272,8 +273,9 @@ def _entered(study: Payer, parts: Sequence[Guarantee], delta: Fraction | None = 
         return whole
     if delta is None:
         raise PublicParameterError("This budget counts (ε, δ): say delta=…, at which rho is converted.")
-    refuse_exposure(delta, study.schema.person.people)
-    return as_approx(whole, delta)
+    made, person = as_approx(whole, delta), study.schema.person
+    refuse_exposed(made.loss, person, person.people)
+    return made
 
 
 def _agreed(

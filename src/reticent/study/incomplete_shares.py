@@ -254,11 +254,11 @@ def due(asked: Sequence[Ask], schema: Schema, units: int | None, known: EarlierS
 
 
 def _supposed(schema: Schema) -> int:
-    """Persons that a share is planned for where their number is private: no more than are declared.
+    """Persons that a share is planned for where their number is private: those declared, if any are.
 
     A filter, a household or a join makes the number private, and leaves at most those.
     """
-    return min(ASSUMED, schema.person.people or ASSUMED)
+    return schema.person.people or ASSUMED
 
 
 def beside(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from reticent.data.schema import Person, Schema
 from reticent.errors import QuestionError, Refusal
@@ -20,21 +20,23 @@ from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import show
 from reticent.privacy.shortfall import too_little
 from reticent.statistics.context import ExpectedAccuracy, Step, values_of
+from reticent.statistics.counts.incomplete_share import IncompleteStep
 from reticent.statistics.estimand import CommonClause, listed
 from reticent.statistics.grammar import spelt
 from reticent.statistics.replies import hopeless
 from reticent.statistics.shares import ASSUMED as ASSUMED
+from reticent.statistics.shares import WIDEST
 from reticent.study.allocation import PreparedRelease
 from reticent.study.cpu_time import of_drawing, of_release, seconds
 from reticent.study.plan_text import HEADS, cells_of, folded, half, hidden, is_in, letter, table, widths_words
+from reticent.study.preparation import PublicTerms, silent_of
 
 if TYPE_CHECKING:
     from reticent.ledger import Ledger
     from reticent.statistics.density_step import DensityStep
     from reticent.statistics.hypotheses.power import PowerCurve
+    from reticent.study.terms import Budget
 
-
-Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger, where there is one
 
 FREE: Final = "free, of the answers above"
 BESIDE: Final = "beside the answers"  # head of the lines that nobody asked for
@@ -79,8 +81,9 @@ class Plan:
     """Plan of a release: its cost and its expected accuracy, for ``people`` persons of an assumed shape.
 
     It holds the compiled steps too, for an audit; they are no part of what it says, compares or saves. ``reason`` says
-    why a release of it would be refused, empty where it would not. ``unlikely`` are answers that are most likely no
-    reply for every public shape; a release of them needs ``try_anyway`` where the number of people is public.
+    why a release of it would be refused, empty where it would not. ``silent`` are answers that are most likely no reply
+    for every public shape, and ``helps`` the changes that would give one, each planned. ``unlikely`` are those of them
+    whose method nobody named: a release needs ``try_anyway`` where the number of people is public.
     """
 
     lines: tuple[PlanLine, ...]
@@ -101,6 +104,8 @@ class Plan:
     passing_assumed: bool = False
     of_persons: str = ""  # sentences of the footnote, which a plan that is read again has, too
     noted: tuple[str, ...] = ()  # on what was asked, as the release says it
+    silent: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self._schema is not None:
@@ -178,6 +183,7 @@ class Plan:
             **({"reason": self.reason} if self.reason else {}),
             "left": None if self.left is None else losses.to_json(self.left),
             "unlikely": list(self.unlikely),
+            **({"silent": list(self.silent), "helps": list(self.helps)} if self.silent else {}),
             "cpu_seconds": self.seconds,
             **({} if self.memory is None else {"memory_bytes": self.memory}),
             **({"comparisons": dict(self.comparisons)} if self.comparisons else {}),
@@ -273,9 +279,14 @@ class Plan:
             text += f" {words(self.left)} is left."
         if not self.affordable:
             text += f" {self.reason or 'That is not enough.'}"
+        if self.silent:
+            from reticent.study.remedies import in_a_sentence
+
+            text += f" Most likely no reply: {', '.join(self.silent)}. {in_a_sentence(self.helps)}"
         if self.unlikely:
-            text += f" Most likely no reply: {', '.join(self.unlikely)}. A release refuses it without "
-            text += "record=rt.Record(try_anyway=True), where the number of people is public or declared."
+            which = "it" if self.unlikely == self.silent else ", ".join(self.unlikely)
+            text += f" A release refuses {which} without record=rt.Record(try_anyway=True), where the number of people "
+            text += "is public or declared."
         return text
 
     def _room(self) -> str:
@@ -305,6 +316,8 @@ class Plan:
             self.passing_assumed,
             self.of_persons,
             self.noted,
+            self.silent,
+            self.helps,
         )
 
     def __repr__(self) -> str:
@@ -340,35 +353,27 @@ class Plan:
 
 def plan_of(
     prepared: PreparedRelease,
-    schema: Schema,
-    people: int,
+    terms: PublicTerms,
     *,
     assumed: bool,
     left: Loss,
     ledger: Ledger | None,
-    in_rho: bool = False,
-    passing: Fraction | None = None,
     want: Mapping[str, float] | None = None,
     source: Path | None = None,
 ) -> Plan:
-    """The plan of prepared steps for ``people`` persons.
+    """The plan of prepared steps for the public numbers that are supposed.
 
     Parameters
     ----------
     prepared : PreparedRelease
-    schema : Schema
-    people : int
-        Number of persons that the plan is for.
+    terms : PublicTerms
+        The questions, and the number of persons that the plan is for.
     assumed : bool
         True if that number is an assumption.
     left : Loss
         Rest of the budget.
     ledger : Ledger or None
         None where there is none yet.
-    in_rho : bool
-        The price of each answer is told in ρ, in which the release is shared out.
-    passing : Fraction or None
-        Share of rows that is supposed to pass a filter.
     want : mapping of name to half-width, or None
         Names the comparisons that it tells of.
     source : Path or None
@@ -379,7 +384,9 @@ def plan_of(
     Plan
         Cost, and half-widths at 95 % in the unit of each answer.
     """
+    schema, people, passing = terms.study.schema, terms.people, terms.study._passing
     rows = values_of(people, schema.person.rows, schema.person)
+    in_rho = terms.study._currency == "zcdp" or terms.within.rho is not None  # in which the release is shared out
     lines = tuple(
         PlanLine(
             step.name,
@@ -387,19 +394,18 @@ def plan_of(
             _at_candidates(
                 prepared,
                 place,
-                _with_distance(
-                    step,
-                    prepared.expected(place, people, passing=passing, where=schema.where is not None),
-                    max(round(people * (passing or 1)), 1),
-                ),
+                _with_distance(step, terms.expected(prepared, place), max(round(people * (passing or 1)), 1)),
                 people,
-            ),
+            )
+            if not isinstance(step, IncompleteStep)
+            else _share_beside(terms, terms.expected(prepared, place)),
             prepared.estimand(place, step.estimand),
             seconds(step.queries, rows) + of_drawing(step),
             place >= len(prepared.steps),
         )
         for place, step in enumerate(prepared.all_steps)
     )
+    silent = silent_of(terms, prepared, {place: lines[place].expected for place in range(len(prepared.asked))})
     read = prepared.columns_asked(schema)
     reason = _refused(prepared.guarantee, ledger, left)
     each, rows_assumed = _rows_of_each(schema.person)
@@ -407,18 +413,44 @@ def plan_of(
         prepared,
         schema,
         each,
-        tuple(
-            line.name
-            for line, asked in zip(lines, prepared.asked, strict=False)  # lines of shares stand behind
-            if asked.is_checked and hopeless(line.expected.replies)
-        ),
+        tuple(one.asked.name for one in silent if one.asked.is_checked),
         of_release(prepared.all_steps, source, len(read) + (schema.person.column is not None), rows),
         _comparisons(want, prepared, people),
         None if source is None else _memory(prepared, read, schema, rows),
         rows_assumed,
         passing is None and prepared.filters(where=schema.where is not None),
     )
-    return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, *made)
+    return Plan(
+        lines,
+        prepared.guarantee,
+        people,
+        assumed,
+        left,
+        not reason,
+        reason,
+        *made,
+        silent=tuple(one.asked.name for one in silent),
+        helps=_helps(terms, prepared, [one.place for one in silent]),
+    )
+
+
+def _helps(terms: PublicTerms, prepared: PreparedRelease, silent: Sequence[int]) -> tuple[str, ...]:
+    """The changes that would give a reply to answers that have none; they are tried where there are such answers."""
+    if not silent:
+        return ()
+    from reticent.study.remedies import helps_of
+
+    return helps_of(terms, prepared, silent)
+
+
+def _share_beside(terms: PublicTerms, found: ExpectedAccuracy) -> ExpectedAccuracy:
+    """The expectation of a share that stands beside answers; what declares it away where it would tell nothing."""
+    if terms.study.schema.person.people is not None or terms.units is not None:
+        return found
+    if found.noise is not None and found.noise <= WIDEST and not hopeless(found.replies):
+        return found
+    idle = f"of {terms.people:,} people it tells nothing: declared, people = …, they leave it out and save its price"
+    return replace(found, note="; ".join(filter(None, (found.note, terms.study._worded(idle)))))
 
 
 def _rows_of_each(person: Person) -> tuple[Fraction | None, bool]:

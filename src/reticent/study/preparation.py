@@ -2,41 +2,33 @@
 
 These functions take the study's terms. ``allocation`` shares a total out among questions; here each way of asking gets
 the declarations of the study that it needs.
-
-Answers that would most likely be no reply are refused by public facts alone, before anything is charged. An answer is
-hopeless where a reply is less likely than none for every public shape of its column that its statistic states. So is a
-count of so many groups that noise is all there is in each. It is refused where the number of persons is public or
-declared. Where that is private, a plan can only suppose one, so a warning says what it supposed. Whoever named the
-method, or said ``try_anyway``, is not refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import attrs
-
-from reticent.data.schema import Integer, Person, Real, Schema
+from reticent.data.spec import refuse_exposed
 from reticent.data.spelling_hints import CHARGED, hinted, otherwise
-from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
+from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.privacy.convert import spent_delta
-from reticent.privacy.cost import Cost, Written, refuse_exposure
+from reticent.privacy.cost import Cost, Written
 from reticent.privacy.loss import Loss
-from reticent.privacy.numbers import about, show
-from reticent.statistics.context import Step
+from reticent.privacy.numbers import about
 from reticent.statistics.grammar import parse
-from reticent.statistics.public_facts import remedies_of
-from reticent.statistics.replies import LIKELY, Replies, hopeless, of_part, shown
+from reticent.statistics.replies import LIKELY, Replies, hopeless, shown
 from reticent.statistics.replies import most as likeliest
 from reticent.statistics.shares import ASSUMED
-from reticent.statistics.statistic import Ask, Statistic
-from reticent.study.allocation import PreparedRelease, at_least_one, most, public_people, settle, understand
+from reticent.statistics.statistic import Ask
+from reticent.study.allocation import PreparedRelease, at_least_one, most, settle, understand
 from reticent.study.terms import StudyTerms
 
 if TYPE_CHECKING:
     from reticent.data.table import Table
+    from reticent.statistics.context import ExpectedAccuracy
     from reticent.study.allocation import Questions
     from reticent.study.key_files import KeyFolder
 
@@ -149,8 +141,8 @@ def ask_for_widths(
 
 def settle_plan(
     study: StudyTerms, questions: Questions, within: Cost, people: int | None, want: Mapping[str, float] | None
-) -> tuple[PreparedRelease, int]:
-    """Steps of a plan or an audit, and the number of people assumed.
+) -> tuple[PreparedRelease, PublicTerms]:
+    """Steps of a plan or an audit, and what they are planned for.
 
     Parameters
     ----------
@@ -167,14 +159,15 @@ def settle_plan(
 
     Returns
     -------
-    tuple of PreparedRelease and int
-        The steps, and the number of persons.
+    tuple of PreparedRelease and PublicTerms
+        The steps, and the questions with the number of persons.
     """
-    from reticent.study.plan import ASSUMED
-
     units = people if people is not None else study.schema.person.people
     size = units if units is not None else ASSUMED
-    asked = questions if want is None else ask_for_widths(study, questions, want, size, within)
+    with _hinting(study, questions):
+        asked = tuple(
+            read_questions(study, questions) if want is None else ask_for_widths(study, questions, want, size, within)
+        )
     # Under add/remove an assumed number is no declared one: what too few people do is shown, not refused.
     public = size if study.schema.person.adjacency == "substitute" else study.schema.person.people
     made = prepare(study, asked, within, public)
@@ -182,7 +175,7 @@ def settle_plan(
         from reticent.study.key_files import note_planned
 
         note_planned(made.key_files)
-    return made, size
+    return made, PublicTerms(study, asked, within, public, size)
 
 
 def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | None) -> PreparedRelease:
@@ -209,9 +202,10 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
     SpecError
         It spends a delta of at least 1 / (10 people), where their number is public.
     """
-    made, person = _of_persons(study, questions, within, units), study.schema.person
-    if spent := spent_delta(made.guarantee.loss):  # a question's own counts like the release's
-        refuse_exposure(spent, units if person.neighbours().size_public else person.people)
+    with _hinting(study, questions):
+        made = _settled(study, questions, within, units)
+    person = study.schema.person
+    refuse_exposed(made.guarantee.loss, person, units)  # a question's own delta counts like the release's
     for note in (*public_notes(within, made), study.schema.person.nobodys):
         made = _noting(made, note)
     if not (unit := study.schema.person.unit):
@@ -242,9 +236,11 @@ def _noting(made: PreparedRelease, note: str) -> PreparedRelease:
     return replace(made, notes=(*made.notes, note), by_choice=by_choice)
 
 
-def _of_persons(study: StudyTerms, questions: Questions, within: Cost, units: int | None) -> PreparedRelease:
+@contextmanager
+def _hinting(study: StudyTerms, questions: Questions) -> Iterator[None]:
+    """While it lasts, a refusal of the questions has the spelling that was meant."""
     try:
-        return _settled(study, questions, within, units)
+        yield
     except QuestionError as refused:
         texts = [str(one) for one in questions] if isinstance(questions, Sequence) else []
         refused.args = (hinted(str(refused), texts, study.schema.cells),)
@@ -299,58 +295,17 @@ def count_people(
     def charge() -> Loss:
         return most(asked, within, study._currency, wants=wants, left=lambda: study.ledger.left())
 
-    return public_people(table, study.schema.person, lambda: study.ledger, charge, who)
+    return study._public_people(table, charge, who)
 
 
-def refuse_hopeless(study: S, asked: Sequence[Ask], prepared: PreparedRelease, within: Cost, units: int | None) -> None:
-    """Refuse a release that would most likely be no reply.
-
-    Parameters
-    ----------
-    study : StudyTerms
-        Whose columns are asked.
-    asked : sequence of Ask
-        Questions of the release.
-    prepared : PreparedRelease
-        Their steps.
-    within : Cost
-        Total of the release.
-    units : int or None
-        The public number of persons, if there is one.
-    """
-
-    def dearer(times: int) -> PreparedRelease:
-        return prepare(study, asked, within.times(times), units)
-
-    def bare() -> PreparedRelease:
-        return prepare(study, [_bare(item) for item in asked], within, units)
-
-    def capped(rows: int) -> PreparedRelease:
-        schema = replace(study.schema, person=study.schema.person.capped_at(rows))
-        return prepare(replace(study, spec=replace(study.spec, schema=schema)), asked, within, units)
-
-    if doubt := check_replies(prepared, study.schema, units, Remedies(dearer, bare, capped)):
-        warn(study._worded(doubt))
-
-
-def _bare(asked: Ask) -> Ask:
-    """The same question without its interval; a statistic that always has one, or never, is itself."""
-    names = {field.name for field in attrs.fields(type(asked.statistic))} & {"interval"}
-    return attrs.evolve(asked, statistic=attrs.evolve(asked.statistic, **dict.fromkeys(names, False)))
-
-
-# --- replies that are hopeless ----------------------------------------------------------------------------------------
-
-
-TIMES: Final = (2, 4, 8, 16, 32, 64)  # of the loss, tried for what would help
-ENOUGH: Final = 0.9  # the probability of a reply that help is to reach
-ANYWAY: Final = "record=rt.Record(try_anyway=True)"
+# --- replies that are unlikely ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class UnlikelyAnswer:
-    """An answer that would most likely be no reply, with the probability of a reply by shape."""
+    """An answer that would most likely be no reply, by its place, with the probability of a reply by shape."""
 
+    place: int
     asked: Ask
     replies: Replies
 
@@ -360,209 +315,113 @@ class UnlikelyAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Remedies:
-    """The same questions otherwise asked, or a refusal: at so many times the loss, bare of intervals, at a cap."""
+class PublicTerms:
+    """The questions of a release, its total, and the public numbers that chances of a reply are told for.
 
-    dearer: Callable[[int], PreparedRelease]
-    bare: Callable[[], PreparedRelease]
-    capped: Callable[[int], PreparedRelease]
+    ``units`` is the public number of persons of the steps, None where it is private. ``people`` are those supposed.
+    """
+
+    study: StudyTerms
+    asked: tuple[Ask, ...]
+    within: Cost
+    units: int | None
+    people: int
+
+    @classmethod
+    def of_release(cls, study: StudyTerms, asked: Sequence[Ask], within: Cost, units: int | None) -> PublicTerms:
+        """Terms of a release, for the public number of people, else for the number that a plan was told last.
+
+        Parameters
+        ----------
+        study : StudyTerms
+        asked : sequence of Ask
+        within : Cost
+            Total of the release.
+        units : int or None
+            The public number of persons, if there is one.
+
+        Returns
+        -------
+        PublicTerms
+        """
+        people, _ = study._guessed()
+        return cls(study, tuple(asked), within, units, (people or ASSUMED) if units is None else units)
+
+    def is_sure(self, made: PreparedRelease) -> bool:
+        """True where a reply is likely for every public shape, so that nothing is refused or warned of."""
+        _, rows = self.study._guessed()
+        several = any(item.keys is not None and len(item.keys.parts) > 1 for item in made.asked)
+        if rows is not None or several or made.by_choice:  # which take a closer look
+            return False
+        return all(chance >= LIKELY for one in self.of_checked(made).values() for _, chance in one.replies)
+
+    def asking(self, others: Mapping[int, Ask]) -> PublicTerms:
+        """The same with other questions at these places."""
+        return replace(self, asked=tuple(others.get(place, item) for place, item in enumerate(self.asked)))
+
+    def prepared(self) -> PreparedRelease:
+        """The steps of these questions."""
+        return prepare(self.study, self.asked, self.within, self.units)
+
+    def expected(self, made: PreparedRelease, place: int, people: int | None = None) -> ExpectedAccuracy:
+        """The expectation that a plan prints of an answer.
+
+        Parameters
+        ----------
+        made : PreparedRelease
+        place : int
+            Of the answer.
+        people : int, optional
+            By default those supposed.
+
+        Returns
+        -------
+        ExpectedAccuracy
+        """
+        where = self.study.schema.where is not None
+        return made.expected(place, people or self.people, passing=self.study._passing, where=where)
+
+    def of_checked(self, made: PreparedRelease) -> dict[int, ExpectedAccuracy]:
+        """The expectations of the answers whose method nobody named, by place."""
+        return {place: self.expected(made, place) for place, item in enumerate(made.asked) if item.is_checked}
+
+    def chance(self, made: PreparedRelease, place: int, people: int | None = None) -> float:
+        """P(reply) of an answer, for the public shape that a plan prints first; else for the likeliest.
+
+        Parameters
+        ----------
+        made : PreparedRelease
+        place : int
+            Of the answer.
+        people : int, optional
+            By default those supposed.
+
+        Returns
+        -------
+        float
+        """
+        found = self.expected(made, place, people)
+        return dict(found.replies).get(found.typical, likeliest(found.replies) or 0.0)
 
 
-def unlikely(prepared: PreparedRelease, people: int) -> tuple[UnlikelyAnswer, ...]:
-    """The answers that would most likely be no reply of so many persons, but for methods asked for by name."""
-    found = [
-        UnlikelyAnswer(item, step.expected(people).replies) for item, step in pairs_of(prepared) if item.is_checked
-    ]
-    hopeless_ones = tuple(one for one in found if hopeless(one.replies))
-    for made in prepared.by_choice if hopeless_ones else ():  # a cap may be chosen at which there is hope
-        again = {item.name for item, step in pairs_of(made) if hopeless(step.expected(people).replies)}
-        hopeless_ones = tuple(one for one in hopeless_ones if one.asked.name in again)
-    return hopeless_ones
-
-
-def _crowded(prepared: PreparedRelease, people: int) -> list[str]:
-    """The words about answers with more groups than their loss can count, at whatever cap may be chosen."""
-    if not any(item.keys is not None and len(item.keys.parts) > 1 for item in prepared.asked):
-        return []
-    from reticent.statistics.counts.count_step import CountStep
-
-    found = [step.crowded(people) for step in prepared.steps if isinstance(step, CountStep)]
-    for made in prepared.by_choice if any(found) else ():
-        again = [step.crowded(people) for step in made.steps if isinstance(step, CountStep)]
-        found = found if all(again) else []
-    return [words for words in found if words]
-
-
-def pairs_of(prepared: PreparedRelease) -> Iterator[tuple[Ask, Step]]:
-    """Questions with their steps."""
-    return zip(prepared.asked, prepared.steps, strict=True)
-
-
-def refusal(found: Sequence[UnlikelyAnswer], people: int, schema: Schema, helps: Sequence[str]) -> str:
-    """The words of a refusal: the answers, what would help, and how to go on.
+def silent_of(
+    terms: PublicTerms, prepared: PreparedRelease, expected: Mapping[int, ExpectedAccuracy]
+) -> tuple[UnlikelyAnswer, ...]:
+    """The answers that would most likely be no reply, at whatever cap or bounds may be chosen.
 
     Parameters
     ----------
-    found : sequence of UnlikelyAnswer
-    people : int
-        Number of people that the chances are for.
-    schema : Schema
-        Who a person is, and which columns have bounds.
-    helps : sequence of str
-        What was tried and helps, in words.
+    terms : PublicTerms
+    prepared : PreparedRelease
+    expected : mapping of place to ExpectedAccuracy
+        Of the answers that are looked at.
 
     Returns
     -------
-    str
+    tuple of UnlikelyAnswer
     """
-    listed = "; ".join(map(str, found))
-    candidates = [one.asked.statistic for one in found if "candidates" in one.asked.statistic.declines]
-    unbounded = not all(_has_bounds(one, schema) for one in candidates)
-    helps = [*helps, *remedies_of(unbounded=unbounded, grouped=any(one.asked.groups is not None for one in found))]
-    person = schema.person
-    told = "" if person.usual_rows is None else f" {show(person.usual_rows)} and"
-    rows = f" of{told} at most {person.rows} rows each" if person.rows > 1 else ""
-    return (
-        f"Most likely no reply, by public facts, with {people:,} people{rows}: {listed}. "
-        f"What helps: {', '.join(helps)}. To ask all the same: {ANYWAY}. "
-        "Nothing was charged."
-    )
-
-
-def _has_bounds(asked: Statistic, schema: Schema) -> bool:
-    """True where the question names both bounds, or its columns declare them."""
-    if getattr(asked, "low", None) is not None and getattr(asked, "high", None) is not None:
-        return True
-    declared = [schema.columns.get(name) for name in asked.columns]
-    return all(isinstance(one, Real | Integer) and one.low is not None and one.high is not None for one in declared)
-
-
-def check_replies(
-    prepared: PreparedRelease,
-    schema: Schema,
-    people: int | None,
-    tried: Remedies,
-) -> str:
-    """Refuse answers that would most likely be no reply, or noise alone; doubt them where people are private.
-
-    Parameters
-    ----------
-    prepared
-        The steps, with their questions.
-    schema : Schema
-        Who a person is, and which columns have bounds.
-    people : int or None
-        The public or declared number of persons.
-    tried : Remedies
-        What is tried for what would help.
-
-    Returns
-    -------
-    str
-        Doubts of a reply, to warn of; empty where there are none.
-
-    Raises
-    ------
-    QuestionError
-        Before any row is read.
-    """
-    crowded = "; ".join(_crowded(prepared, people)) if people is not None else ""
-    if crowded:
-        raise QuestionError(
-            f"Too many groups for the loss, by public facts, with {people:,} people: {crowded}. What helps: fewer "
-            f"groups, a larger ε. To ask all the same: {ANYWAY}. Nothing was charged."
-        )
-    found = unlikely(prepared, ASSUMED if people is None else people)
-    doubts = [_doubt_of_rows(prepared, ASSUMED if people is None else people)] if not found or people is None else []
-    if people is None and found:
-        doubts.append(
-            f"No reply is likely even with {ASSUMED:,} people: {'; '.join(map(str, found))}. If the study declares "
-            "their number, people = …, this is refused before it is charged."
-        )
-    if not found or people is None:
-        return " ".join(filter(None, doubts))
-    helps = (
-        _enough(people, found, tried.dearer) or "a larger ε",
-        _without_intervals(prepared, people, found, tried.bare),
-        _smaller_cap(schema.person, people, found, tried.capped),
-    )
-    raise QuestionError(refusal(found, people, prepared.schema or schema, tuple(filter(None, helps))))
-
-
-def _doubt_of_rows(prepared: PreparedRelease, people: int) -> str:
-    """The words about answers that rows of a person, or caps on them, which nobody told would make no reply."""
-    told: dict[str, list[str]] = {}
-    for place, (item, step) in enumerate(pairs_of(prepared)):
-        expected = prepared.at_each_cap(place, people, step.expected(people))
-        chances = {name: max(of_part(expected.replies, name)) for name in expected.apart}
-        if item.is_checked and chances and min(chances.values()) < LIKELY <= max(chances.values()):
-            words = ", ".join(f"{shown(chance)} with {name}" for name, chance in chances.items())
-            told.setdefault(words, []).append(item.name)
-    if not told:
-        return ""
-    listed = "; ".join(f"P(reply) of {', '.join(names)} is {words}" for words, names in told.items())
-    return (
-        f"A reply hangs on rows of a person that nobody told. With {people:,} people: {listed}. Declare how many a "
-        "person has on average, rows = { at_most = …, typical = … }: a release that is unlikely then is refused before "
-        "it is charged."
-    )
-
-
-def _enough(people: int, found: Sequence[UnlikelyAnswer], dearer: Callable[[int], PreparedRelease]) -> str:
-    """The least of a few multiples of the loss at which replies are nearly sure, in words; empty for none."""
-    names = {one.asked.name for one in found}
-    for times in TIMES:
-        try:
-            again = dearer(times)
-        except Refusal:
-            return ""
-        if all(_nearly_sure(item, step, people) for item, step in pairs_of(again) if item.name in names):
-            return f"about {times} times the ε"
-    return ""
-
-
-def _without_intervals(
-    prepared: PreparedRelease, people: int, found: Sequence[UnlikelyAnswer], bare: Callable[[], PreparedRelease]
-) -> str:
-    """The words about ``interval=no``, where replies are then likelier than none; empty where they are not."""
-    names = {one.asked.name for one in found}
-    places = [place for place, item in enumerate(prepared.asked) if item.name in names]
-    if not all(getattr(prepared.asked[place].statistic, "interval", False) for place in places):
-        return ""
-    try:
-        again = list(pairs_of(bare()))
-    except Refusal:
-        return ""
-    chance = min(likeliest(again[place][1].expected(people).replies) or 0.0 for place in places)
-    if chance < LIKELY:
-        return ""
-    return f"interval=no in the question, {again[places[0]][0].name} (P(reply) up to {shown(chance)})"
-
-
-def _smaller_cap(
-    person: Person, people: int, found: Sequence[UnlikelyAnswer], capped: Callable[[int], PreparedRelease]
-) -> str:
-    """The words about the largest of a few smaller caps at which replies are likelier than none; empty for none."""
-    names = {one.asked.name for one in found}
-    for cap in _smaller(person):
-        try:
-            again = [(item, step) for item, step in pairs_of(capped(cap)) if item.name in names]
-        except Refusal:
-            continue
-        chance = min(likeliest(step.expected(people).replies) or 0.0 for _, step in again)
-        if chance >= LIKELY:
-            told = f"rows = {{ at_most = {cap}, ceiling = {person.ceiling or person.rows} }}"
-            return f"a smaller cap, {told} (P(reply) up to {shown(chance)})"
-    return ""
-
-
-def _smaller(person: Person) -> Iterator[int]:
-    """Caps below the declared one, each about half of the one before; none where a release chooses the cap."""
-    cap = person.rows if person.ladder is None else 1
-    while cap > 1:
-        cap //= 2
-        yield cap
-
-
-def _nearly_sure(asked: Ask, step: Step, people: int) -> bool:
-    return (likeliest(step.expected(people).replies) or 0.0) >= ENOUGH
+    found = [UnlikelyAnswer(place, prepared.asked[place], one.replies) for place, one in expected.items()]
+    silent = tuple(one for one in found if hopeless(one.replies))
+    for made in prepared.by_choice if silent else ():  # a cap may be chosen at which there is hope
+        silent = tuple(one for one in silent if hopeless(terms.expected(made, one.place).replies))
+    return silent

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from reticent.statistics.density import DensityOf
     from reticent.statistics.statistic import Ask
     from reticent.study.allocation import Questions
-    from reticent.study.plan import Budget, Plan
+    from reticent.study.plan import Plan
+    from reticent.study.terms import Budget
 
     class Planner(Payer, Protocol):
         """A study, as these plans see it."""
@@ -87,6 +88,7 @@ def session_plan(
     Refusal
         As the session would be refused.
     """
+    from reticent.data.spec import refuse_exposed
     from reticent.sessions.outlook import outlook
     from reticent.statistics.context import values_of
     from reticent.study.cpu_time import of_records
@@ -103,6 +105,7 @@ def session_plan(
         cost=(epsilon, rho, delta),
     )
     person = study.schema.person
+    refuse_exposed(found.guarantee.loss, person, size)
     takes = of_records(study._file(), len(columns), values_of(size, person.rows, person))
     budget = study._left_of_plan()
     return plan_of_one(

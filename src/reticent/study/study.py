@@ -160,7 +160,8 @@ class Study(StudyTerms):
         override : str
             The reason for an epsilon above 10.
         people : int, optional
-            How many people to assume; by default the declared number, else 10,000, and the plan says so.
+            How many people to assume; by default the declared number, else 10,000, and the plan says so. The warning
+            of a later release, where their number is private, is about the people and rows last told to a plan.
         rows : number, optional
             How many kept rows a person has on average. By default it is the declared typical number, else one, with
             the other end in the notes. It moves widths alone: a release buys the same at the same price.
@@ -185,21 +186,11 @@ class Study(StudyTerms):
         joined, questions = preparation.join(self, questions)
         of = joined._supposing(rows)
         within = preparation.cost_of_plan((epsilon, rho, delta), override, people)
-        prepared, size = preparation.settle_plan(of, questions, within, people, want)
+        prepared, terms = preparation.settle_plan(of, questions, within, people, want)
+        self._remember(people, rows)
         assumed = people is None and self.schema.person.people is None
         left, ledger = self._left_of_plan()
-        made = plan_of(
-            prepared,
-            of.schema,
-            size,
-            assumed=assumed,
-            left=left,
-            ledger=ledger,
-            in_rho=self._currency == "zcdp" or within.rho is not None,
-            passing=self._passing,
-            want=want,
-            source=self._file(),
-        )
+        made = plan_of(prepared, terms, assumed=assumed, left=left, ledger=ledger, want=want, source=self._file())
         return replace(made, noted=preparation.public_notes(within, prepared))
 
     @current_options("study.rehearse")
@@ -393,8 +384,11 @@ class Study(StudyTerms):
 
                 refuse_changed(prepared.key_files)
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
-            if not about.try_anyway:
-                preparation.refuse_hopeless(self, asked, prepared, within, units)
+            terms = preparation.PublicTerms.of_release(self, asked, within, units)
+            if not (about.try_anyway or terms.is_sure(prepared)):
+                from reticent.study.remedies import refuse_hopeless
+
+                refuse_hopeless(terms, prepared)
             audited = None
             if about.audit is not None:
                 from reticent.conformance.plan_audit import before

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, NoReturn, ParamSpec, Self, TypeAlias, TypeVar
 
 from reticent.data.format import in_database
 from reticent.data.schema import Schema
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from reticent.privacy.filters import Currency
     from reticent.statistics.extensions import Extension
     from reticent.statistics.scaling import Bound
-    from reticent.study.plan import Budget
 
 S = TypeVar("S", bound="StudyTerms")
+Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger, where there is one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +62,7 @@ class StudyTerms:
     on_changed: Callable[[str], None] | None = None  # called with the name of a partition that changed; as on_rows
     extensions: tuple[Extension, ...] = ()  # statistics and mechanisms of third parties that were passed by hand
     _passing: Fraction | None = None  # the share of rows that plans suppose to pass a filter
+    _guess: dict[str, Fraction] = field(default_factory=dict)  # people and rows last told to a plan, for warnings alone
     _same_people: bool = False  # the curator says so of a source that changed since its last release
     _handles: dict[str, Ledger] = field(default_factory=dict)  # on the ledger, by its path; shared with what is derived
 
@@ -247,10 +248,16 @@ class StudyTerms:
 
         check_engine(table)
 
+    def _public_people(self, table: Table, charge: Callable[[], Loss], who: str) -> int | None:
+        """The number of persons, if it is public: counted under substitution, at that charge if it fails."""
+        from reticent.study.allocation import public_people
+
+        return public_people(table, self.schema.person, lambda: self.ledger, charge, who)
+
     def _assumed(self, people: int | None) -> tuple[int, bool]:
         """The number of people of a plan, and whether it is only assumed."""
+        from reticent.statistics.shares import ASSUMED
         from reticent.study.allocation import at_least_one
-        from reticent.study.plan import ASSUMED
 
         at_least_one(people)
         known = self.schema.person.people if people is None else people
@@ -268,6 +275,19 @@ class StudyTerms:
             )
         schema = replace(self.schema, person=replace(person, supposed=supposed))
         return replace(self, spec=replace(self.spec, schema=schema))
+
+    def _remember(self, people: int | None, rows: Number | None) -> None:
+        """Keep public numbers that a plan was told: the warning of a release, and nothing else, is about them."""
+        if people is not None or rows is not None:
+            self._guess.clear()
+            self._guess.update({} if people is None else {"people": Fraction(people)})
+            self._guess.update({} if rows is None else {"rows": read(rows, "rows")})
+
+    def _guessed(self) -> tuple[int | None, Fraction | None]:
+        """The people that a plan was told last, and the rows of each, of which so many as are kept; None for none."""
+        people, rows = self._guess.get("people"), self._guess.get("rows")
+        most = Fraction(self.schema.person.rows)
+        return None if people is None else int(people), None if rows is None else min(rows, most)
 
     def _left_of_plan(self) -> Budget:
         """The budget that is left, with the ledger, if there is one already."""
