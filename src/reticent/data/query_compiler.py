@@ -744,6 +744,7 @@ class Statements(NamedTuple):
     the rows may be read again for each of these: cells are taken as they are, and few statements read them.
     ``small`` is true where ``first`` may be stored a piece at a time and compressed: each row is made of one row of the
     source, and nothing is asked by key. By key the statements take longer, and compressing adds a tenth to that.
+    ``adds_up`` is true where the answers for some persons and for all others add up to those for everybody.
     """
 
     lists: dict[str, pa.Table]
@@ -754,6 +755,7 @@ class Statements(NamedTuple):
     places: list[int]
     light: bool
     small: bool
+    adds_up: bool
 
 
 def statements(
@@ -804,7 +806,19 @@ def statements(
         places,
         _few_scans(queries, asked) and _taken_as_they_are(schema, used, storage),
         not groups and len(steps) == 1 and by_row,
+        person.column is not None and all(map(_adds_up, queries)),
     )
+
+
+def _adds_up(query: Query) -> bool:
+    """Tell if answers for disjoint sets of persons add up: records number persons, and shares ask who has a text."""
+    match query:
+        case Records() | KeyHolders():
+            return False
+        case OrderedValues(needs=needs):
+            return needs is None  # what is searched stays in the engine
+        case _:
+            return True
 
 
 def _few_scans(queries: Sequence[Query], asked: Sequence[str]) -> bool:

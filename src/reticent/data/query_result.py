@@ -99,6 +99,39 @@ def _order_content(order: Order) -> Hashable:
             raise TypeError(f"unknown kind of order: {type(order).__name__}")
 
 
+def added(parts: Sequence[QueryResult]) -> QueryResult:
+    """The result for all persons, of those for disjoint sets of them; of a query whose answers add up.
+
+    Parameters
+    ----------
+    parts : sequence of QueryResult
+        At least one.
+
+    Returns
+    -------
+    QueryResult
+    """
+    if len(parts) == 1:
+        return parts[0]
+    vectors = tuple(
+        tuple(map(sum, zip(*each, strict=True))) for each in zip(*(part.vectors for part in parts), strict=True)
+    )
+    ranks = tuple(Counts(*held) for held in _counted_together([part.ranks for part in parts]))
+    orders = [tuple((run.values, run.counts) for run in part.orders if isinstance(run, RunLength)) for part in parts]
+    return QueryResult(vectors, ranks, tuple(RunLength(*held) for held in _counted_together(orders)))
+
+
+def _counted_together(parts: Sequence[Sequence[tuple[Integers, Integers]]]) -> list[tuple[Integers, Integers]]:
+    """Values with their counts of each group, of those of several parts."""
+    groups = len(parts[0])
+    if not groups:
+        return []
+    sizes = [len(values) for part in parts for values, _ in part]
+    where = np.repeat(np.tile(np.arange(groups), len(parts)), sizes)
+    values, counts = (np.concatenate([held[at] for part in parts for held in part]) for at in (0, 1))
+    return by_group(where, values, counts, groups)
+
+
 class ResultReader:
     """The results of one run. A statement that several queries share runs once."""
 

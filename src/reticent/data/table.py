@@ -32,8 +32,8 @@ from reticent.data.engines.engine import (
     EngineSession,
     Names,
     SourceInPlace,
-    StoresPieces,
     TestedEngine,
+    WorksInParts,
     check_engine_settings,
     join_keys,
 )
@@ -58,7 +58,7 @@ from reticent.data.query import (
     Tally,
     Total,
 )
-from reticent.data.query_result import QueryResult, ResultReader, content
+from reticent.data.query_result import QueryResult, ResultReader, added, content
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text, grid_by_width, grid_whole
 from reticent.data.source import Source, engine_of, open_source, with_numbers
 from reticent.data.transformations import flat, unfiltered
@@ -214,14 +214,18 @@ class Table:
             for name, table in told.lists.items():
                 engine.put(name, table)
             rows = self._adopted(source, view, used)
-            if told.small and isinstance(engine, StoresPieces) and not isinstance(rows, ColumnsInPlace):
-                engine.store_in_pieces(*told.first, rows, step=next(iter(told.steps.items())))
+            parts = engine if isinstance(engine, WorksInParts) else None
+            if told.small and parts is not None and not isinstance(rows, ColumnsInPlace):
+                parts.store_in_pieces(*told.first, rows, step=next(iter(told.steps.items())))
             else:
                 engine.store(*told.first, rows, steps=told.steps, light=told.light)
-            for how, name, text in told.further:
-                (engine.keep if how == "keep" else engine.view)(name, text)
-            reading = ResultReader(engine, self._engine.dialect, view)
-            return [reading.read(*one) for one in zip(queries, told.asked, told.places, strict=True)]
+            found = list[list[QueryResult]]()
+            for _ in [None] if parts is None or not told.adds_up else parts.person_sets(told.first[0]):
+                for how, name, text in told.further:
+                    (engine.keep if how == "keep" else engine.view)(name, text)
+                reading = ResultReader(engine, self._engine.dialect, view)
+                found.append([reading.read(*one) for one in zip(queries, told.asked, told.places, strict=True)])
+            return [added(each) for each in zip(*found, strict=True)]
 
         return self._reading(work, key)
 

@@ -15,7 +15,7 @@ The name of an engine and the limits it keeps to are public words, refused befor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -106,8 +106,8 @@ class EngineSession(Protocol):
 
 
 @runtime_checkable
-class StoresPieces(Protocol):
-    """A session that takes a stream a piece at a time, and makes each piece small before it reads the next."""
+class WorksInParts(Protocol):
+    """A session that takes a stream a piece at a time, and works through the persons of a long table in sets."""
 
     def store_in_pieces(self, name: str, statement: str, rows: pa.RecordBatchReader, *, step: tuple[str, str]) -> None:
         """Keep the outcome of ``statement``, which makes each row of one row of the stream.
@@ -122,6 +122,10 @@ class StoresPieces(Protocol):
             What the step reads, under the name "source".
         step : (name, SQL)
         """
+        ...
+
+    def person_sets(self, name: str) -> Iterator[None]:
+        """Let a stored table hold the rows of one set of persons after another; of all at once where it is short."""
         ...
 
 
