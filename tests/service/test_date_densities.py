@@ -113,7 +113,7 @@ def test_bins_between_dates_count_the_days_between_them() -> None:
         ("histogram(admitted, edges=2020-01-01T05:00 2021-01-01)", "no whole day"),
         ("histogram(admitted, edges=2020-01-01 5000000)", "edges are numbers, or dates"),
         ("histogram(admitted, edges=2021-01-01 2020-01-01)", "in increasing order"),
-        ("histogram(admitted, edges=2020-01-32 2021-01-01)", "edges: a date is written"),
+        ("histogram(admitted, edges=2020-01-32 2021-01-01)", "edges: there is no 2020-01-32"),
         ("histogram(admitted, edges=2020-01-01:2020-12-01:fortnight)", "a number of days, or day, week"),
         ("histogram(admitted, edges=2020-01-01:2020-01-10:7)", "do not reach 2020-01-10"),
         ("median(admitted, low=2021-01-01, high=5)", "two numbers, or two dates"),
@@ -156,7 +156,7 @@ def test_a_density_of_dates_answers_in_dates(release: Release) -> None:
         assert found.probability(low, high).value == pytest.approx(share, abs=0.02)
     assert found.cdf(["2021-12-31", "2025-12-31"]).tolist() == pytest.approx([share, 1.0], abs=0.02)
     assert found.cdf(np.array(["2021-12-31"], "datetime64[D]")) == found.cdf([datetime.date(2021, 12, 31)])
-    with pytest.raises(rt.PublicParameterError, match="a date is written"):
+    with pytest.raises(rt.PublicParameterError, match="there is no 2021-02-31"):
         found.cdf(["2021-02-31"])
     assert next(cell.label for cell in release["density(admitted)"]) == (("admitted", "2020-01-01 to 2020-08-06"),)
 

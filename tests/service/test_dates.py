@@ -96,7 +96,7 @@ from = 'trunc(admitted, "quarter")'
     [
         ('kind = "date"', "a date needs low and high"),
         ('kind = "date"\nlow = 2024-01-01\nhigh = 2020-01-01', "low must be below high, got 2024-01-01 and 2020-01-01"),
-        ('kind = "date"\nlow = "2023-02-29"\nhigh = 2024-01-01', "low: a date is written 2024-02-29"),
+        ('kind = "date"\nlow = "2023-02-29"\nhigh = 2024-01-01', "low: there is no 2023-02-29"),
         ('kind = "date"\nlow = 5\nhigh = 9', 'low is a date such as "2024-02-29"'),
         ('kind = "date"\nlow = 2020-01-01T05:00:00\nhigh = 2024-01-01', "no whole day"),
         ('kind = "date"\nlow = 2020-01-01\nhigh = 2024-01-01\nzone = "UTC"', "unknown key 'zone'"),

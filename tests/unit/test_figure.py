@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import cache
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,12 +17,15 @@ from reticent import calendar
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.record import answer_to_json
 from reticent.certificate.render import figure as drawing
-from reticent.certificate.render.figure import _apart, _date_ticks, bar, figure, pdf, svg
-from reticent.certificate.render.panels import edges_of, noise_ends, panels, panels_of
+from reticent.certificate.render.figure import bar, figure, pdf, svg
+from reticent.certificate.render.panels import Panel, PanelScale, edges_of, noise_ends, panels, panels_of
+from reticent.certificate.render.ticks import apart, date_ticks
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.statistics.answer import Answer, Cell
 from reticent.study.release import Release
+from reticent.synthesis.axis import Axis
+from reticent.synthesis.drawing import curve
 from tests.unit.test_certificate_example import document
 
 if TYPE_CHECKING:
@@ -108,7 +114,7 @@ def test_groups_are_sorted_and_stand_beside_the_answer_for_all_rows() -> None:
     groups = by("mean(age)", {"a": reply(30), "b": NO_REPLY, "c": reply(50)})
     release = made(one("mean(age)", reply(40)), groups)
     overall, panel = panels(release)
-    assert panel.names == ("ward c", "ward a", "ward b")
+    assert panel.names == ("c", "a", "b")  # whose column the title names
     assert panel.reference == 40.0
     first, second = figure(release).axes
     assert first.get_xlim() == second.get_xlim()
@@ -238,10 +244,11 @@ def test_a_unit_is_declared_in_a_study_file_or_in_python_and_certified(tmp_path:
             rt.real(0, 1, unit=wrong)  # type: ignore[arg-type]  # what a caller may hand
 
 
-def test_ticks_on_a_scale_of_shades_stand_apart() -> None:
+def test_ticks_on_a_scale_of_shades_standapart() -> None:
     """The shades grow with the root, so that ticks in equal steps ran into each other at the dark end."""
-    assert _apart([0.0, 40.0, 80.0, 120.0, 160.0], 123.0) == [0.0, 40.0, 80.0]
-    assert _apart([0.0, 0.5, 1.0], 1.0) == [0.0, 0.5, 1.0]
+    assert apart([0.0, 40.0, 80.0, 120.0, 160.0], 123.0) == [0.0, 40.0, 80.0, 120.0]  # up to the darkest
+    assert apart([0.0, 20.0, 40.0, 60.0, 80.0, 100.0], 101.0) == [0.0, 20.0, 60.0, 100.0]
+    assert apart([0.0, 0.5, 1.0], 1.0) == [0.0, 0.5, 1.0]
 
 
 def test_a_map_leaves_the_others_their_width_and_has_a_scale_of_its_shades() -> None:
@@ -331,13 +338,13 @@ def test_a_long_name_of_a_test_is_cut_only_where_it_would_not_fit() -> None:
     assert name in figure(made(Answer(name, cells))).axes[0].get_title(loc="left")
 
 
-def test_ticks_of_dates_are_firsts_of_periods_and_their_texts_stand_apart() -> None:
+def test_ticks_of_dates_are_firsts_of_periods_and_their_texts_standapart() -> None:
     day = calendar.DAY
     june = calendar.count("2023-06-10", day)
-    assert [calendar.text(tick, day) for tick in _date_ticks(june - 40, june, day)] == ["2023-05-01", "2023-06-01"]
+    assert [calendar.text(tick, day) for tick in date_ticks(june - 40, june, day)] == ["2023-05-01", "2023-06-01"]
     for width in (1.0, 5.5, 40.0, 300.0, 5_000.0, 10.0**7):
         for step in (day, 3_600, 60, 1):
-            ticks = _date_ticks(june * day / step - width, june * day / step + width, step)
+            ticks = date_ticks(june * day / step - width, june * day / step + width, step)
             assert 1 <= len(ticks) <= (4 if step == day else 3)
             assert all(abs(tick - june * day / step) <= width for tick in ticks)
 
@@ -345,7 +352,7 @@ def test_ticks_of_dates_are_firsts_of_periods_and_their_texts_stand_apart() -> N
 def test_groups_of_a_scale_keep_its_order() -> None:
     years = tuple(Cell((("year(since)", year),), reply(value)) for year, value in ((2020, 3), (2021, 9), (2022, 1)))
     (panel,) = panels(made(Answer("mean(age) by year(since)", years)))
-    assert panel.names == ("year(since) 2020", "year(since) 2021", "year(since) 2022")
+    assert panel.names == ("2020", "2021", "2022")
     (both,) = panels(made(Answer("mean(age) by year(since), ward", years)))
     assert [float(name.rpartition(" ")[2]) for name in both.names] == [2021, 2020, 2022]
 
@@ -353,10 +360,10 @@ def test_groups_of_a_scale_keep_its_order() -> None:
 def test_groups_of_a_column_of_whole_numbers_keep_their_order() -> None:
     months = tuple(Cell((("month", month),), reply(value)) for month, value in ((1, 3), (2, 9), (3, 1)))
     of = made(Answer("mean(age) by month", months))
-    assert [panel.names for panel in panels(of)] == [("month 2", "month 1", "month 3")]  # keys of a list: by value
+    assert [panel.names for panel in panels(of)] == [("2", "1", "3")]  # keys of a list: by value
     document = of.document
     document["columns"]["month"] = {**document["columns"]["age"], "kind": "integer", "low": "1", "high": "12"}
-    assert [panel.names for panel in panels(Certificate.of(document))] == [("month 1", "month 2", "month 3")]
+    assert [panel.names for panel in panels(Certificate.of(document))] == [("1", "2", "3")]
 
 
 def test_a_long_name_has_two_lines_and_long_keys_stand_alone() -> None:
@@ -429,3 +436,41 @@ def test_a_cell_prints_like_the_line_of_its_answer() -> None:
     cell = Cell((("ward", "a"),), reply(3.0))
     assert str(cell) == "ward a: 3 (95 % 2 to 4)"
     assert str(Cell((), NO_REPLY)) == "no reply"
+
+
+def test_long_ticks_of_a_strip_stand_apart_and_short_ones_are_many() -> None:
+    """Sums of seven digits ran into each other: seven ticks were asked of every strip."""
+    drawn = figure(made(one("sum(income)", reply(1_436_806, 14_604)), one("proportion(g, value=1)", reply(0.5, 0.1))))
+    drawn.draw_without_rendering()
+    for axes in drawn.axes:
+        boxes = [tick.get_window_extent() for tick in axes.get_xticklabels() if tick.get_text()]
+        assert len(boxes) >= 2
+        assert all(left.x1 + 2 < right.x0 for left, right in pairwise(boxes))
+    assert len(drawn.axes[1].get_xticks()) > len(drawn.axes[0].get_xticks())
+
+
+def test_a_p_value_is_not_broken_over_two_lines() -> None:
+    panel = Panel(
+        "strip", "test(Body mass ~ flipper_length_mm)", PanelScale(()), note="statistic 103.8, p-value ≤ 0.00010"
+    )
+    assert panel.heading.splitlines()[-1].endswith("p-value ≤ 0.00010)")
+
+
+@pytest.mark.parametrize(("heaped", "apart"), [(0.012, False), (0.5, True)])
+def test_a_single_whole_number_shares_the_axis_unless_it_towers(heaped: float, apart: bool) -> None:
+    """The first and the last day stood at the foot of an axis up to 1, and the curve fell to zero beside them."""
+    from matplotlib.figure import Figure
+
+    edges = tuple(Fraction(edge) for edge in range(101))
+    axis = Axis("day", edges, whole=True, atoms=(Fraction(0),))
+    masses = np.full(100, (1.0 - heaped) / 99)
+    masses[0] = 0.0
+    density = SimpleNamespace(axes=(axis,), masses=masses, boxes=None, atoms=((0.0, heaped),), band=None)
+    drawn = Figure()
+    curve(density, drawn.add_subplot())
+    assert (len(drawn.axes) == 2) is apart
+    if apart:
+        assert heaped < drawn.axes[1].get_ylim()[1] < 1.2 * heaped
+    else:
+        (steps,) = drawn.axes[0].patches
+        assert steps.get_data().values[0] == heaped  # type: ignore[attr-defined]  # of stairs

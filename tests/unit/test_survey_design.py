@@ -432,3 +432,18 @@ def test_the_python_of_the_page_runs() -> None:
     assert len(found) >= 5
     for block in found:
         exec(compile(block, str(page), "exec"), names)
+
+
+def test_a_survey_is_tried_on_made_up_people_beside_the_open_question() -> None:
+    design = survey.two_coins("Have you had an affair while married?")
+    tried = design.simulate(2_000, share="0.3")
+    assert design.simulate(2_000) == tried  # the share by default, and the same numbers each time
+    assert tried.half_width == pytest.approx(0.0425, abs=0.003)
+    assert tried.sampling == pytest.approx(1.96 * (0.3 * 0.7 / 2_000) ** 0.5, rel=0.05)  # of asking openly
+    assert repr(tried).startswith("2,000 made-up people: ± 4.3 points, asked openly ± 2 points; ")
+    assert tried.covered > 0.9 * tried.intervals
+    three = survey.choice("Which?", ["a", "b", "c"], epsilon=2).simulate(500, share=["0.2", "0.3", "0.5"], runs=20)
+    assert dict(three.truths) == {"a": 0.2, "b": 0.3, "c": 0.5}
+    assert repr(survey.mean("Hours?", low=0, high=10, epsilon=1).simulate(500, runs=20)).count("points") == 0
+    with pytest.raises(PublicParameterError, match="add up to 1"):
+        design.simulate(100, share="1.4")

@@ -22,10 +22,12 @@ from reticent.survey import (
     estimate,
     form,
     methods,
+    rehearsal,
     shuffle,
     variance,
 )
 from reticent.survey.design_record import DesignRecord, Truth
+from reticent.survey.rehearsal import SurveyRehearsal
 from reticent.survey.result import Result
 
 if TYPE_CHECKING:
@@ -126,6 +128,35 @@ class Design(DesignRecord):
             A number out of its range, or a margin that no survey reaches.
         """
         return variance.people_for(self, margin, share=share, level=level)
+
+    def simulate(
+        self, people: int, *, share: Number | Sequence[Number] = (), runs: int | None = None, level: float = 0.95
+    ) -> SurveyRehearsal:
+        """Ask made-up people, again and again: how wide intervals are with so many, and how often they hold the truth.
+
+        Parameters
+        ----------
+        people : int
+            1 to 10 million.
+        share : number, or one number for each answer
+            Their true shares, in [0, 1]; of a yes-no question that of yes, by default 0.3. None for a number.
+        runs : int, optional
+            Number of surveys, by default 400, or fewer where that would take long.
+        level : float
+            Coverage of the intervals, in (0, 1).
+
+        Returns
+        -------
+        SurveyRehearsal
+            Widths beside those of asking openly. Nobody is asked, and the same call gives the same numbers.
+
+        Raises
+        ------
+        PublicParameterError
+            Shares that are no law, or numbers out of range.
+        """
+        shares = share if isinstance(share, Sequence) and not isinstance(share, str) else (share,)
+        return rehearsal.simulate(self, people, shares, runs=runs, level=level)
 
     def estimate(
         self,

@@ -29,7 +29,7 @@ RUNS: Final = 400
 MOST: Final = 10_000_000  # people
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SurveyRehearsal:
     """Many surveys of made-up people.
 
@@ -58,6 +58,16 @@ class SurveyRehearsal:
     covered: int
     intervals: int
     outside: int
+
+    def __repr__(self) -> str:
+        """Width with so many people, beside that of the same question asked openly, and how often it held the truth."""
+        number = self.truths[0][0] == "mean"
+        unit, scale = ("", 1.0) if number else (" points", 100.0)
+        return (
+            f"{self.people:,} made-up people: ± {scale * self.half_width:.2g}{unit}, asked openly ± "
+            f"{scale * self.sampling:.2g}{unit}; {self.covered:,} of {self.intervals:,} intervals held the truth, in "
+            f"{self.runs:,} surveys"
+        )
 
     def to_json(self) -> dict[str, object]:
         """Everything as plain data."""

@@ -27,6 +27,8 @@ POINTS: Final = 1025  # of a curve
 SHADES: Final = 32  # of a map: a scale of more would be drawn as pixels
 TICKS: Final = 6  # of an axis of dates
 STRIDES: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)  # years between ticks
+TOWERS: Final = 3.0  # times the highest other probability, from which on a single value has an axis of its own
+HEADROOM: Final = 1.15  # above the largest number of an axis
 ROOT: Final = 0.5  # power of the scale of colours, so that a peak does not hide the rest
 
 
@@ -106,19 +108,36 @@ def curve(density: DrawableDensity, panel: Axes, *, label: str = "", colour: str
         half = band / sizes
         low, high = np.maximum(height - half, 0.0), height + half
         panel.fill_between(cuts, np.append(low, low[-1]), np.append(high, high[-1]), step="post", color=shade, lw=0)
+    apart = _apart(density, height)
     panel.stairs(height, cuts, color=colour, lw=1.2, label=label or None)
-    if density.atoms:
-        values, masses = zip(*density.atoms, strict=True)
+    if apart:
+        values, masses = zip(*apart, strict=True)
         beside = panel.twinx()
         beside.vlines(values, 0.0, masses, color=colour, lw=2.0)
         beside.plot(values, masses, "o", color=colour, ms=4)
-        beside.set_ylim(0.0, 1.0)
+        beside.set_ylim(0.0, min(1.0, HEADROOM * max(masses)) or 1.0)
         beside.set_ylabel("probability of a single value")
     panel.set_ylim(bottom=0.0)
     panel.set_xlabel(one.column)
     each = Calendar(one.step).resolution if one.step else "whole number"
     panel.set_ylabel("density" if not one.whole else f"probability of each {each}")
     date_ticks(one, panel.xaxis)
+
+
+def _apart(density: DrawableDensity, height: Floats) -> tuple[tuple[float, float], ...]:
+    """Single values that need an axis of their own; others of whole numbers are set as ``height`` of their cells.
+
+    The height of a cell of one whole number is a probability too. A value that towers above all would flatten them.
+    """
+    (one,) = density.axes
+    if not density.atoms:
+        return ()
+    values, masses = (np.array(part, np.float64) for part in zip(*density.atoms, strict=True))
+    cells = np.searchsorted(one.cuts, values, side="right") - 1
+    if not one.whole or (one.sizes[cells] != 1.0).any() or masses.max() > TOWERS * height.max(initial=0.0):
+        return density.atoms
+    np.add.at(height, cells, masses)
+    return ()
 
 
 def distribution(

@@ -13,7 +13,7 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -32,6 +32,7 @@ from reticent.certificate.render.panels import (
     panels,
 )
 from reticent.certificate.render.tables import number, signed
+from reticent.certificate.render.ticks import apart, date_ticks, few, formatter
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.statistics.answer import Cell, printed
 
@@ -41,21 +42,18 @@ if TYPE_CHECKING:
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
-    from matplotlib.ticker import MaxNLocator
 
 DOT, NOISE, BOTH, GREY, INK, BAR = "#0b4f85", "#7db8e8", "#3f4750", "#6b7280", "#1f2328", "#cfe3f5"
 WIDTH: Final = 7.2  # inches
 MOST_PANELS: Final = 40
 MOST_TICKS: Final = 12
 WHOLE: Final = ("rows", "persons")  # axes without a half
-MOST_DATES: Final = 4  # on an axis: their texts are long
-MOST_TIMES: Final = 3
-TICKS_APART: Final = 0.2  # of the height of a scale of shades
 MULTIPLES: Final = 3  # in a row
 SHADES: Final = 32  # of a map: more would be drawn as pixels
 ROOM: Final = 84  # characters below an axis
 DIGITS: Final = 1.4  # a digit of a date is so many times as wide as a letter of a word
 SMALL_ROOM: Final = 30  # below one of three beside each other
+LETTER: Final = 0.062  # inches of one of a tick
 WHOLE_NUMBER: Final = re.compile(r"-?\d{1,9}")
 RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 WRITTEN: Final = 16  # columns of a map whose numbers are written into it
@@ -95,8 +93,9 @@ def figure_of(every: Sequence[Panel]) -> Figure:
                 _map(axes, panel)
             case "density":
                 _density(drawn, grid[place], panel)
+    room = _room_of(shown)
     for together in strips.values():
-        _same_ends(together)
+        _same_ends(together, room)
     drawn.supxlabel(_legend(shown, len(every) - len(shown)), x=0.02, ha="left", fontsize=7.5, color=GREY)
     return drawn
 
@@ -226,7 +225,7 @@ def _strip(axes: Axes, panel: Panel) -> None:
     axes.tick_params(axis="y", length=0)
     for name in axes.get_yticklabels():
         if "\n" in name.get_text():
-            name.set(fontsize=6.8, linespacing=1.0)
+            name.set(fontsize=6.8, linespacing=1.15)
 
 
 def beside(panel: Panel) -> Iterator[str]:
@@ -239,7 +238,26 @@ def beside(panel: Panel) -> Iterator[str]:
             yield f"{signed(text.value)} ({signed(text.interval)})"
 
 
-def _same_ends(together: Sequence[tuple[Panel, Axes]]) -> None:
+def _room_of(shown: Sequence[Panel]) -> float:
+    """Inches of an axis of strips, between the longest name and the longest numbers beside one."""
+    strips = [panel for panel in shown if panel.form == "strip"]
+    names = (len(line) for panel in strips for name in panel.names for line in name.split("\n"))
+    numbers = (len(text) for panel in strips for text in beside(panel))
+    return WIDTH - LETTER * (max(names, default=0) + max(numbers, default=0)) - 0.3
+
+
+def _few_ticks(axes: Axes, room: float, *, whole: bool) -> None:
+    """Ticks along a strip, so few that their texts stand apart."""
+    for most in (7, 5, 4, 3, 2):
+        axes.locator_params(axis="x", nbins=most, integer=whole)
+        ticks = [float(tick) for tick in axes.get_xticks()]
+        told = formatter(ticks)
+        if (LETTER * max(len(told(tick, 0)) for tick in ticks) + 0.15) * most <= room:
+            break
+    axes.xaxis.set_major_formatter(told)
+
+
+def _same_ends(together: Sequence[tuple[Panel, Axes]], room_along: float) -> None:
     """One scale for panels of one kind and unit, with zero where that is what numbers are compared with."""
     seen = [estimate for panel, _ in together for _, estimate in _estimates(panel.cells)]
     if not seen:
@@ -258,26 +276,10 @@ def _same_ends(together: Sequence[tuple[Panel, Axes]]) -> None:
         axes.set_xlim(low - room, high + room)
         if any(True for _ in _estimates(panel.cells)):
             if step := seen[0].step:
-                axes.set_xticks(_date_ticks(low, high, step))
+                axes.set_xticks(date_ticks(low, high, step))
                 axes.xaxis.set_major_formatter(partial(_date, step))
                 continue
-            axes.locator_params(axis="x", nbins=7, integer=panel.scale.key[0] in WHOLE)
-            axes.xaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_xticks()]))
-
-
-def _date_ticks(low: float, high: float, step: int) -> list[int]:
-    """Ticks between two dates: firsts of the longest period that has two, so few that their texts stand apart."""
-    first = max(math.ceil(low), calendar.FIRST // step)
-    last = min(math.floor(high), calendar.LAST // step)
-    if first > last:
-        return []
-    most = MOST_DATES if step == calendar.DAY else MOST_TIMES
-    for period in calendar.PERIODS[::-1]:
-        days = calendar.firsts(first, last, step, period)
-        found = [place for day in days if (place := day * calendar.DAY // step) >= first]
-        if len(found) > 1:
-            return found[:: -(-len(found) // most)]
-    return sorted({first, last})
+            _few_ticks(axes, room_along, whole=panel.scale.key[0] in WHOLE)
 
 
 def _date(step: int, tick: float, _place: object) -> str:
@@ -317,7 +319,7 @@ def _small_ticks(together: Sequence[Axes]) -> None:
     for axes in together:
         axes.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
         axes.locator_params(axis="y", nbins=5)
-        axes.yaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_yticks()]))
+        axes.yaxis.set_major_formatter(formatter([float(tick) for tick in axes.get_yticks()]))
 
 
 def _multiples(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
@@ -417,16 +419,10 @@ def _shades(axes: Axes, drawn: QuadMesh, panel: Panel) -> None:
     beside.tick_params(labelsize=7, length=2, color=GREY, labelcolor=INK)
     bar.outline.set_linewidth(0.6)
     low, high = drawn.get_clim()
-    ticks = [float(tick) for tick in _few().tick_values(low, high) if low <= tick <= high]
-    told = _apart(ticks, high) if panel.scale.key[0] == COUNTED else ticks
+    ticks = [float(tick) for tick in few().tick_values(low, high) if low <= tick <= high]
+    told = apart(ticks, high) if panel.scale.key[0] == COUNTED else ticks
     bar.set_ticks(told)
-    beside.yaxis.set_major_formatter(_formatter(told))
-
-
-def _few() -> MaxNLocator:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(4)
+    beside.yaxis.set_major_formatter(formatter(told))
 
 
 def _said(axes: Axes, place: int, said: str) -> None:
@@ -486,7 +482,7 @@ def _density(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
         drawing.plane(found, axes)
         axes.set_ylabel(panel.up, fontsize=8, parse_math=False)
         if not found.axes[1].step:
-            axes.yaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_yticks()]))
+            axes.yaxis.set_major_formatter(formatter([float(tick) for tick in axes.get_yticks()]))
         for one in set(drawn.axes) - others:
             _small_numbers(one, panel.scale.label)
     else:
@@ -511,7 +507,7 @@ def _density(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
         one.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
         one.set_xlabel(panel.across, fontsize=8, labelpad=2, parse_math=False)
         if not found.axes[0].step:
-            one.xaxis.set_major_formatter(_formatter([float(tick) for tick in one.get_xticks()]))
+            one.xaxis.set_major_formatter(formatter([float(tick) for tick in one.get_xticks()]))
         one.yaxis.label.set_fontsize(8)
 
 
@@ -521,32 +517,15 @@ def _small_numbers(axes: Axes, label: str) -> None:
     power = math.floor(math.log10(most)) if most > 0.0 else 0
     times = 1.0 if -3 < power < 4 else 10.0**power
     said = f" (10{str(power).translate(RAISED)})" if times != 1.0 else ""
-    ticks = [float(tick) for tick in _few().tick_values(0.0, most) if 0.0 <= tick <= most]
-    ticks = _apart(ticks, most) if axes.yaxis.get_scale() == "function" else ticks
+    ticks = [float(tick) for tick in few().tick_values(0.0, most) if 0.0 <= tick <= most]
+    ticks = apart(ticks, most) if axes.yaxis.get_scale() == "function" else ticks
     axes.set_yticks(ticks)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value / times:.3g}")
+    told = formatter([tick / times for tick in ticks])
+    axes.yaxis.set_major_formatter(lambda value, place: told(value / times, place))
     axes.set_ylabel(f"{label}{said}", fontsize=8, parse_math=False)
 
 
-def _apart(ticks: Iterable[float], most: float) -> list[float]:
-    """Those of rising ticks that stand apart on a scale of square roots that ends at ``most``."""
-    found: list[float] = []
-    for tick in ticks:
-        if 0.0 <= tick <= most and (not found or math.sqrt(tick / most) - math.sqrt(found[-1] / most) >= TICKS_APART):
-            found.append(float(tick))
-    return found
-
-
 # --- words ------------------------------------------------------------------------------------------------------------
-
-
-def _formatter(ticks: Sequence[float]) -> Callable[[float, float], str]:
-    """The same decimals on every tick of an axis, as few as their step allows."""
-    step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else 1.0
-    places = next((d for d in range(7) if abs(step * 10**d - round(step * 10**d)) < 1e-6 * step * 10**d), None)
-    if places is None or max(map(abs, ticks)) >= 1e12:
-        return lambda value, _: f"{value:.4g}"
-    return lambda value, _: number(value, places)
 
 
 def _legend(shown: Sequence[Panel], left_out: int) -> str:

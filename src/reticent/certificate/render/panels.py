@@ -97,7 +97,10 @@ class Panel:
     def heading(self) -> str:
         """The title with its note, on as many lines as fit the width of a figure."""
         text = f"{cut(self.title, TITLE - len(self.note))}   ({self.note})" if self.note else self.title
-        return text if len(text) <= TITLE_LINE else textwrap.fill(text, TITLE_LINE)
+        if len(text) <= TITLE_LINE:
+            return text
+        tied = re.sub(r"(?<=[≤<=]) (?=[\d.])|(?<=p-value) ", "\N{NO-BREAK SPACE}", text)
+        return textwrap.fill(tied, TITLE_LINE).replace("\N{NO-BREAK SPACE}", " ")
 
     @property
     def height(self) -> float:
@@ -317,7 +320,7 @@ def _strip(answer: Answer, scale: PanelScale, overall: Mapping[str, float], decl
     if every and group and not _ordered(group, declared):
         cells = tuple(sorted(cells, key=_by_value))
     note = f"{len(cells) - MOST_ROWS} more in the table" if len(cells) > MOST_ROWS else ""
-    names = _row_names(cells[:MOST_ROWS], called)
+    names = _row_names(cells[:MOST_ROWS], called, titled=bool(every))
     title = _title(answer.name, declared)
     return Panel("strip", title, scale, names, cells[:MOST_ROWS], note, overall.get(every), bare=bare)
 
@@ -373,11 +376,13 @@ def _by_sum(row: Sequence[Cell]) -> tuple[bool, float]:
     return not found, -sum(found) / max(len(found), 1)
 
 
-def _row_names(cells: Sequence[Cell], called: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the rows of one answer: the keys alone where a name would be cut, since the title names their column."""
+def _row_names(cells: Sequence[Cell], called: Mapping[str, str], *, titled: bool) -> tuple[str, ...]:
+    """Names of the rows of one answer: the keys alone where the title names their column, or a name would be cut."""
     long = any(len(label_words(cell, called)) > ROW_NAME for cell in cells if len(cell.label) == 1)
     return tuple(
-        cut(key_words(cell.label[0][1]), ROW_NAME) if long and len(cell.label) == 1 else row_name(cell, called)
+        cut(key_words(cell.label[0][1]), ROW_NAME)
+        if (titled or long) and len(cell.label) == 1
+        else row_name(cell, called)
         for cell in cells
     )
 
