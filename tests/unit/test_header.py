@@ -143,6 +143,20 @@ def test_a_first_name_that_is_empty_is_left_out_and_said(tmp_path: Path) -> None
         assert looks_like_data(cells)
 
 
+def test_a_delimiter_at_the_end_of_each_line_makes_no_column(tmp_path: Path) -> None:
+    path = file(tmp_path, "\ufeffNr;Alter;Ort;\n1;34;Berlin;\n2;41;Bonn;\n")
+    text = skeleton(path, delimiter=";")
+    assert [line for line in text.splitlines() if line.startswith("[columns")] == [
+        "[columns.Nr]",
+        "[columns.Alter]",
+        "[columns.Ort]",
+    ]
+    assert "A column without a name is left out" in text
+    assert not looks_like_data(["Nr", "Alter", ""])
+    for cells in (["Nr", "", ""], ["Nr", "34", ""], ["Nr", "Nr", ""], ["Nr", " "]):
+        assert looks_like_data(cells)
+
+
 @pytest.mark.parametrize("ending", [".csv.gz", ".csv.zst"])
 def test_a_compressed_file_is_asked_for_its_names(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"visits{ending}"

@@ -103,10 +103,12 @@ def check_header(names: Sequence[str], where: str) -> None:
 def looks_like_data(names: Sequence[str]) -> bool:
     """Tell if one of the names may be a value: a public rule about the first line alone.
 
-    A first name that is empty is none: R and pandas write the names of rows under it.
+    A first name that is empty is none: R and pandas write the names of rows under it. Nor is a last one, which is what
+    stands behind a delimiter at the end of each line.
     """
     plain = [name.strip() for name in names]
     plain = plain[1:] if len(plain) > 1 and not names[0] else plain
+    plain = plain[:-1] if len(plain) > 1 and not names[-1] else plain
     return len({name.casefold() for name in plain}) < len(plain) or any(map(_is_value, plain))
 
 

@@ -174,7 +174,10 @@ FIELDS: Final = (
     "# JSON lines have no header: names of fields stand in the rows, which were not read. Name those that you need.\n\n"
     '# [columns.age]\n# kind = "integer"\n# low  = …\n# high = …\n'
 )
-NAMELESS: Final = "A column without a name is left out, such as names of rows that R and pandas write first."
+NAMELESS: Final = (
+    "A column without a name is left out, such as names of rows that R and pandas write first, or what stands behind a "
+    "last delimiter."
+)
 
 
 def _written(delimiter: str, form: Format) -> str:
