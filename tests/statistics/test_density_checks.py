@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -17,12 +18,14 @@ import reticent as rt
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query
 from reticent.data.query_result import QueryResult
+from reticent.data.schema import Column
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import CheckError, PublicParameterError
 from reticent.outcome import Estimate, Outcome, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PureDP
+from reticent.study.synthetic import _kept
 from reticent.synthesis.axis import Axis, axis, even
 from reticent.synthesis.check import VAGUE, Discrepancy, TableCheck
 from reticent.synthesis.density import Density, from_json
@@ -293,3 +296,59 @@ def test_a_plan_of_checks_says_how_closely_shares_are_checked(law: str) -> None:
     highs = [counted(made, whole, stream)[0].fit(rows, absent=True).apart.high for _ in range(100)]
     planned = float(made.expected(4_000).note.split("±")[1].split()[0]) / 100
     assert planned / 1.3 <= np.median(highs) <= 1.3 * planned
+
+
+def _unread(people: int | None, columns: int = 2) -> rt.Study:
+    """A study of columns that no test here reads."""
+    names = "xyzw"[:columns]
+    declared: dict[str, Column] = {name: rt.real(0, 100, complete=True) for name in names}
+    more: dict[str, Any] = {} if people is None else {"people": people}
+    return rt.study({name: [1.0] for name in names}, adjacency="add_remove", columns=declared, budget=9, **more)
+
+
+@pytest.mark.parametrize(
+    ("people", "epsilon", "columns", "tables"),
+    [
+        (500, "1", 2, 0),  # no table would tell a share to a fifth
+        (2_200, "1", 2, 2),  # two would, three not
+        (None, "1", 2, 3),
+        (None, "0.1", 2, 0),
+        (1_000_000, "0.01", 2, 3),
+        (4_000, "1", 4, 4),
+        (500, "1", 1, 0),
+        (1_500, "1", 1, 1),
+    ],
+)
+def test_made_up_rows_buy_by_default_the_checks_that_public_facts_say_tell_something(
+    people: int | None, epsilon: str, columns: int, tables: int
+) -> None:
+    """What they would cost goes to the density; the plan says so. By name they stay, whatever they tell."""
+    study = _unread(people, columns)
+    names = list("xyzw"[:columns])
+    (line,) = study.synthesis_plan(names, epsilon=epsilon).lines
+    told = re.search(r"shares of (\d+) tables are checked to about ± ([\d.]+) points", line.expected.note)
+    assert (0 if told is None else int(told[1])) == tables
+    assert told is None or float(told[2]) <= 20
+    pairs = columns * (columns - 1) // 2
+    assert ("no table of two columns is checked" in line.expected.note) is (tables == columns > 1)
+    assert ("no table is checked, as none would tell a share to ± 20 points" in line.expected.note) is (not tables)
+    assert line.loss == PureDP(Fraction(epsilon))  # all of it, with checks or without
+    assert line.name == f"density({', '.join(names)}{', checks=0.1' if tables else ''})"
+    (named,) = study.plan([rt.density(names, checks="0.1")], epsilon=epsilon).lines
+    assert f"shares of {columns + pairs} tables are checked" in named.expected.note
+    (plain,) = study.plan([rt.density(names)], epsilon=epsilon).lines
+    assert "checked" not in plain.expected.note
+
+
+def test_a_guess_of_the_people_moves_no_check() -> None:
+    (line,) = _unread(None).synthesis_plan(["x", "y"], epsilon=1, people=300).lines
+    assert "shares of 3 tables are checked" in line.expected.note
+
+
+def test_a_relation_that_noise_hides_cannot_be_told() -> None:
+    assert _kept(0.5, 0.45, 0.55) == ("kept", "")
+    assert _kept(0.5, 0.3, 0.7) == ("kept roughly", "")
+    assert _kept(0.1, 0.45, 0.55) == ("not kept", "")
+    verdict, why = _kept(-0.1, -0.79, 0.63)
+    assert verdict == "cannot be told"
+    assert "too wide to tell. A larger ε or more people narrow it" in why

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = (".csv", ".parquet")
 BESIDE: Final = (".json", ".html", ".svg")
-CHECKS: Final = "0.1"  # of epsilon
+CHECKS: Final = "auto"  # a tenth of epsilon, where it tells something
 
 
 @click.command("synth", cls=Verb)
@@ -55,7 +55,9 @@ CHECKS: Final = "0.1"  # of epsilon
 @options.epsilon
 @options.delta
 @click.option(
-    "--checks", metavar="SHARE", help="With --columns: the share of ε for tables to check rows by; default 0.1."
+    "--checks",
+    metavar="SHARE",
+    help="With --columns: the share of ε for tables to check rows by; 0.1 where they tell.",
 )
 @click.option(
     "--rows", type=AT_LEAST_ONE, metavar="NUMBER", help="Rows to make up; by default as many as there may be."

@@ -104,9 +104,9 @@ def read_iterations(number: SupportsIndex | None) -> int | None:
     return whole(number, "iterations")
 
 
-def read_checks(share: Number) -> Fraction:
-    """The exact share of epsilon for checks."""
-    return read(share, "checks")
+def read_checks(share: Number) -> Fraction | Private:
+    """The exact share of epsilon for checks, or "auto"."""
+    return "auto" if isinstance(share, str) and share.strip() in get_args(Private) else read(share, "checks")
 
 
 @made_as("rt.Detail(cells=64)")
@@ -285,7 +285,8 @@ class DensityOf(Statistic):
         [0] means these and no others; "missing" gives missing values theirs.
     checks : number
         The share of epsilon, 0 to 0.5, for noisy counts of coarse tables of the records: every column in ten stretches,
-        every two columns in five by five. ``good_for`` of made-up rows compares them with these.
+        every two columns in five by five. ``good_for`` of made-up rows compares them with these. "auto" is a tenth,
+        but for tables that could tell no share to a fifth by public facts: the density has their part then.
     low, high : number or date, optional
         Bounds of one column for this question; by default those of the study.
     """
@@ -310,14 +311,14 @@ class DensityOf(Statistic):
         },
     )
     atoms: Atoms = attrs.field(default=NO_ATOMS, converter=atoms_of, kw_only=True)
-    checks: Fraction = attrs.field(default=Fraction(0), converter=read_checks, kw_only=True)
+    checks: Fraction | Private = attrs.field(default=Fraction(0), converter=read_checks, kw_only=True)
     low: Fraction | None = attrs.field(default=None, converter=read_low, kw_only=True)
     high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         check_bounds(self.low, self.high)
         check_word("method", self.method, OfDensity)
-        if not 0 <= self.checks <= Fraction(1, 2):
+        if isinstance(self.checks, Fraction) and not 0 <= self.checks <= Fraction(1, 2):
             raise PublicParameterError(f"checks is a share of epsilon, 0 to 0.5, got {show(self.checks)}")
         if not self.names or len(set(self.names)) != len(self.names):
             raise PublicParameterError("a density is of one column or more, each named once")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,11 +31,13 @@ from reticent.statistics.density_replies import replies_of
 from reticent.statistics.estimand import listed
 from reticent.statistics.prepare import calendar_of
 from reticent.statistics.replies import HEAPED
+from reticent.statistics.shares import ASSUMED
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis, Steps
 from reticent.synthesis.bernstein import Bernstein
+from reticent.synthesis.check import VAGUE
 from reticent.synthesis.density import NORMAL, Density
-from reticent.synthesis.fidelity import FidelityRelease, checked, split
+from reticent.synthesis.fidelity import PAIR, FidelityRelease, checked, split, worth
 from reticent.synthesis.joint_grid import JointDensity, joint
 from reticent.synthesis.linear import PLAIN
 from reticent.synthesis.linear import DensityAccuracy as InHeights
@@ -51,6 +54,7 @@ PARTS: Final = 10  # stretches of a column whose shares stand in the table of a 
 OF_POINT: Final = "of a typical point, in units of the uniform density"  # a note says what widths are of
 OF_DISTRIBUTION: Final = "of the distribution function"
 MOST_ROWS: Final = 1 << 30
+CHECKING: Final = Fraction(1, 10)  # of epsilon, for the checks of made-up rows by default
 RUNNING: Final = ("ks", "tree")  # bound their distribution function, and nothing else
 SMOOTHING: Final = ("orthogonal series", "kernel estimate", "Bernstein mechanism")  # names of methods that have bias
 
@@ -70,6 +74,7 @@ class DensityStep:
     steps: Steps = field(default_factory=dict)
     columns: tuple[Ends, ...] = ()
     made: Callable[[int, Fraction], DensityMechanism] | None = field(default=None, compare=False)
+    untold: str = ""
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -101,7 +106,7 @@ class DensityStep:
     def _expected(self, records: int) -> ExpectedAccuracy:
         found = self.plan.expected(records)
         measured = OF_DISTRIBUTION if isinstance(found, size.DistributionAccuracy) else OF_POINT
-        told = "; ".join(text for text in (measured, found.note, self._unround()) if text)
+        told = "; ".join(text for text in (measured, found.note, self.untold, self._unround()) if text)
         return ExpectedAccuracy(found.noise, found.sampling, told, replies_of(self.plan, records))
 
     def _unround(self) -> str:
@@ -191,10 +196,12 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
         raise QuestionError(
             f"{asked.name}: no value is missing, since a public one stands in ([columns] missing). Nothing was charged."
         )
-    plan = _mechanism(asked, setting, epsilon, columns)
+    most = _worth_checking(asked, setting, epsilon, columns)
+    asked, untold = _settled(asked, most), _unchecked(asked, most)
+    plan = _mechanism(asked, setting, epsilon, columns, most)
     if setting.units is not None:
         inner = plan.plan if isinstance(plan, FidelityRelease) else plan
-        _hopeless(asked, inner, setting.units * person.rows, split(epsilon, asked.checks)[0])
+        _hopeless(asked, inner, setting.units * person.rows, split(epsilon, _share(asked))[0])
     caveats = [
         text for name, low, high, _ in columns for text in public_facts.caveats_of(name, (low, high), setting, "person")
     ]
@@ -207,8 +214,56 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
         person,
         steps=_steps(asked, setting),
         columns=tuple((name, float(low), float(high), whole) for name, low, high, whole in columns),
-        made=lambda rows, times: _mechanism(asked, _with_rows(setting, rows), epsilon * times, columns),
+        made=lambda rows, times: _mechanism(asked, _with_rows(setting, rows), epsilon * times, columns, most),
+        untold=untold,
     )
+
+
+def _share(asked: DensityOf) -> Fraction:
+    """The share of epsilon for checks."""
+    return CHECKING if asked.checks == "auto" else asked.checks
+
+
+def _worth_checking(
+    asked: DensityOf, setting: Setting, epsilon: Fraction, columns: Sequence[tuple[str, Fraction, Fraction, bool]]
+) -> int:
+    """Most columns of the tables that are checked: all that a share by name pays for, by default what tells something.
+
+    Where the number of persons is private it goes by those declared, else by ``ASSUMED``; what one plan supposes moves
+    nothing.
+    """
+    if asked.checks != "auto":
+        return PAIR if asked.checks else 0
+    person = setting.schema.person.as_declared
+    people = setting.units or person.people or ASSUMED
+    return worth(
+        grid(columns, 1),
+        setting.neighbours,
+        split(epsilon, CHECKING)[1],
+        people=_public_records(setting),
+        atoms=asked.atoms.values,
+        rows=values_of(people, person.rows, person),
+    )
+
+
+def _settled(asked: DensityOf, most: int) -> DensityOf:
+    """The question with the share of epsilon that its checks take."""
+    return attrs.evolve(asked, checks=(CHECKING if most else Fraction(0)) if asked.checks == "auto" else asked.checks)
+
+
+def _unchecked(asked: DensityOf, most: int) -> str:
+    """Words of a plan on the tables that are not bought, as they would tell nothing; none where all are."""
+    if asked.checks != "auto" or most >= min(len(asked.names), PAIR):
+        return ""
+    close = f"a share to ± {100 * VAGUE:.0f} points"
+    if most:
+        return f"no table of two columns is checked, as with these none would tell {close}"
+    return f"no table is checked, as none would tell {close}: the density has that ε"
+
+
+def _public_records(setting: Setting) -> int | None:
+    """The number of records, where it is public and each person has one."""
+    return setting.units if setting.neighbours.kind == "substitute" and setting.schema.person.rows == 1 else None
 
 
 def _steps(asked: DensityOf, setting: Setting) -> dict[str, int | Fraction]:
@@ -229,9 +284,13 @@ def _with_rows(setting: Setting, rows: int) -> Setting:
 
 
 def _mechanism(
-    asked: DensityOf, setting: Setting, epsilon: Fraction, columns: Sequence[tuple[str, Fraction, Fraction, bool]]
+    asked: DensityOf,
+    setting: Setting,
+    epsilon: Fraction,
+    columns: Sequence[tuple[str, Fraction, Fraction, bool]],
+    most: int,
 ) -> DensityMechanism:
-    """The release of the whole density, with its checks."""
+    """The release of the whole density, with checks of tables of ``most`` columns."""
     person, near = setting.schema.person, setting.neighbours
     steps = _steps(asked, setting)
     detail, (atoms, missing) = asked.detail, (asked.atoms.values, asked.atoms.missing)
@@ -241,8 +300,8 @@ def _mechanism(
     delta = setting.delta or Fraction(0)
     size = _public_size(asked, setting)
     terms = DensityTerms(near, size, person.rows, size is not None and person.rows == 1)
-    records = setting.units if near.kind == "substitute" and person.rows == 1 else None
-    epsilon, checking = split(epsilon, asked.checks)
+    records = _public_records(setting)
+    epsilon, checking = split(epsilon, _share(asked))
     plan: DensityMechanism
     if asked.method == "auto" and len(columns) > 1:
         plan = joint(columns, terms, epsilon, seek=asked.seeks, missing=missing, steps=steps)
@@ -253,7 +312,7 @@ def _mechanism(
     else:
         plan = plan_for(options, columns, terms, epsilon, delta, atoms=atoms, records=records)
     if checking:
-        plan = checked(plan, grid(columns, 1), near, checking, people=records, atoms=atoms)
+        plan = checked(plan, grid(columns, 1), near, checking, people=records, atoms=atoms, most=most)
     return plan
 
 

@@ -495,7 +495,8 @@ class Study(StudyTerms):
         ----------
         columns : str, sequence of str, or a question ``rt.density(...)``
             One to four numeric columns with bounds. A tenth of epsilon then buys noisy tables of the records, which
-            ``good_for`` compares the rows with; a question has its own method, atoms and checks.
+            ``good_for`` compares the rows with, where public facts say that they tell something. A question has its own
+            method, atoms and checks.
         rows : int, optional
             How many; by default the released number of records, at most those that a public number of people can
             have. Drawing rows is free. More are said to look surer than they are.

@@ -10,7 +10,6 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, SupportsIndex
 
@@ -43,7 +42,6 @@ MOST_ROWS: Final = 1 << 30
 EMPTY: Final = 0.05  # of a column's range without rows, at an end, from which on it is said
 KEPT: Final = 0.1  # of a rank correlation: rows that may be farther off keep it roughly
 ROUGH: Final = 0.3  # and beyond this they do not
-CHECKING: Final = Fraction(1, 10)  # of epsilon, for the checks of made-up rows
 
 
 class Synthetic:
@@ -226,11 +224,10 @@ class Synthetic:
             ranks = [middle_ranks(present[:, self.columns.index(name)]) for name in (first, second)]
             flat = len(present) < 2 or min(float(np.ptp(one)) for one in ranks) == 0.0
             here = 0.0 if flat else float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-            off = max(told.high - here, here - told.low)
-            verdict = "kept" if off <= KEPT else "kept roughly" if off <= ROUGH else "not kept"
+            verdict, why = _kept(here, told.low, told.high)
             yield (
                 f"relation of {first} and {second} {verdict}: rank correlation {here:.2f} in these rows, that of the "
-                f"records between {down(told.low)} and {up(told.high)} (95 %, by noise and width of cells)"
+                f"records between {down(told.low)} and {up(told.high)} (95 %, by noise and width of cells){why}"
             )
 
     def _columns(self) -> Iterator[str]:
@@ -266,6 +263,33 @@ class Synthetic:
         counted = [value for check in density.checks if check.columns == (one.column,) for value in check.atoms]
         named = [] if density.noticed else [one.words(value) for value in counted]
         return f"{told}; {' and '.join(named)} were counted by themselves" if named else told
+
+
+def _kept(here: float, low: float, high: float) -> tuple[str, str]:
+    """Verdict on a rank correlation of made-up rows beside the interval of the records', and why there is none.
+
+    Parameters
+    ----------
+    here : float
+        Of the rows.
+    low, high : float
+        Of the records.
+
+    Returns
+    -------
+    pair of str
+    """
+    off = max(high - here, here - low)
+    if off <= KEPT:
+        return "kept", ""
+    if off <= ROUGH:
+        return "kept roughly", ""
+    if low <= here <= high:
+        return (
+            "cannot be told",
+            ": this interval is too wide to tell. A larger ε or more people narrow it",
+        )
+    return "not kept", ""
 
 
 def down(value: float) -> str:
@@ -309,7 +333,7 @@ def call_of(columns: str | Sequence[str] | DensityOf | Ask) -> str | None:
 
 
 def asked_density(columns: str | Sequence[str] | DensityOf | Ask, rows: int | None, delta: Number | None) -> Ask:
-    """Density question behind made-up rows: the one asked, or that of ``columns`` with checks.
+    """Density question behind made-up rows: the one asked, or that of ``columns`` with checks that tell something.
 
     Parameters
     ----------
@@ -330,7 +354,7 @@ def asked_density(columns: str | Sequence[str] | DensityOf | Ask, rows: int | No
         A question that is no density; a number of rows that cannot be drawn.
     """
     check_rows(rows)
-    asked = ask(columns if isinstance(columns, DensityOf | Ask) else DensityOf(columns, checks=CHECKING))
+    asked = ask(columns if isinstance(columns, DensityOf | Ask) else DensityOf(columns, checks="auto"))
     if not isinstance(asked.statistic, DensityOf):
         raise QuestionError(f"rows are drawn from a density: rt.density(…), got {asked.name}.")
     return asked.at(asked.epsilon, delta=delta) if asked.delta is None and delta is not None else asked

@@ -38,7 +38,7 @@ from reticent.privacy.numbers import rough, show
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis
-from reticent.synthesis.check import TableCheck, closeness
+from reticent.synthesis.check import VAGUE, TableCheck, closeness
 from reticent.synthesis.density import Density
 from reticent.synthesis.histogram import RecordGrid, recut, unit_of
 from reticent.synthesis.linear import DensityAccuracy
@@ -49,6 +49,7 @@ MOST: Final = Fraction(1, 2)  # of epsilon
 BETA: Final = 0.05
 ALONE: Final = 10  # cells of a column
 PAIRED: Final = 5  # cells of each of two columns
+PAIR: Final = 2  # most columns of a table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,20 +111,37 @@ class FidelityRelease:
 
     def expected(self, people: int) -> DensityAccuracy | size.DistributionAccuracy:
         found = self.plan.expected(people)
-        radius = self.mechanism.radius(BETA, self._length)
-        each = 100.0 * closeness(radius, people, 0 if self.people is not None else radius)
+        each = 100.0 * told_to(self.tables, self.mechanism, self.people, people)
         said = f"shares of {len(self.tables)} tables are checked to about ± {rough(each)} points"
         return replace(found, note="; ".join(part for part in (found.note, said) if part))
 
-    @property
-    def _length(self) -> int:
-        return sum(grid.cells + len(grid.atoms) + 1 for grid in self.tables) + (self.people is None)
+
+def told_to(tables: Sequence[RecordGrid], mechanism: Geometric, people: int | None, rows: int) -> float:
+    """Typical upper end of the largest difference that checks leave, as a share of the records.
+
+    Parameters
+    ----------
+    tables : sequence of RecordGrid
+    mechanism : Geometric
+        Of all their counts.
+    people : int or None
+        The public number of records.
+    rows : int
+        Records that are supposed.
+
+    Returns
+    -------
+    float
+    """
+    length = sum(grid.cells + len(grid.atoms) + 1 for grid in tables) + (people is None)
+    radius = mechanism.radius(BETA, length)
+    return closeness(radius, rows, 0 if people is not None else radius)
 
 
-def tables_of(axes: Sequence[Axis], atoms: Sequence[Fraction]) -> tuple[RecordGrid, ...]:
-    """The tables that are checked: of every column, with 0 and its ends by themselves, and of every two."""
+def tables_of(axes: Sequence[Axis], atoms: Sequence[Fraction], most: int = PAIR) -> tuple[RecordGrid, ...]:
+    """The tables that are checked: of every column, with 0 and its ends by themselves, and of ``most`` columns."""
     alone = [recut(RecordGrid((one,), _beside(one, atoms)), ALONE) for one in axes]
-    return (*alone, *(recut(RecordGrid(pair), PAIRED) for pair in combinations(axes, 2)))
+    return (*alone, *(recut(RecordGrid(pair), PAIRED) for pair in combinations(axes, 2) if most == PAIR))
 
 
 def _beside(one: Axis, atoms: Sequence[Fraction]) -> tuple[Fraction, ...]:
@@ -139,6 +157,7 @@ def checked(
     *,
     people: int | None,
     atoms: Sequence[Fraction] = (),
+    most: int = PAIR,
 ) -> FidelityRelease:
     """A plan with checks for ``epsilon`` more; of ``axes`` the bounds alone matter.
 
@@ -154,15 +173,56 @@ def checked(
         The public number of records.
     atoms : sequence of Fraction
         Values that are counted by themselves.
+    most : int
+        Most columns of a table.
 
     Returns
     -------
     FidelityRelease
     """
-    tables = tables_of(axes, atoms)
+    tables = tables_of(axes, atoms, most)
+    return FidelityRelease(plan, tuple(axes), tables, _counting(tables, neighbours, epsilon, people), people)
+
+
+def _counting(tables: Sequence[RecordGrid], neighbours: Adjacency, epsilon: Fraction, people: int | None) -> Geometric:
+    """The mechanism of the counts of all tables, and of the number of records where that is not public."""
     total = 0 if people is not None else neighbours.rows
-    moved = L1(Fraction(len(tables) * size.swapped(neighbours) + total), neighbours)
-    return FidelityRelease(plan, tuple(axes), tables, Geometric(moved, epsilon), people)
+    return Geometric(L1(Fraction(len(tables) * size.swapped(neighbours) + total), neighbours), epsilon)
+
+
+def worth(
+    axes: Sequence[Axis],
+    neighbours: Adjacency,
+    epsilon: Fraction,
+    *,
+    people: int | None,
+    atoms: Sequence[Fraction],
+    rows: int,
+) -> int:
+    """Most columns of the tables that can tell a share to ``VAGUE`` by public facts: two, one, or none.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    neighbours : Adjacency
+    epsilon : Fraction
+        Price of the checks.
+    people : int or None
+        The public number of records.
+    atoms : sequence of Fraction
+        Values that are counted by themselves.
+    rows : int
+        Records that are supposed.
+
+    Returns
+    -------
+    int
+    """
+    for most in (PAIR, 1):
+        tables = tables_of(axes, atoms, most)
+        if told_to(tables, _counting(tables, neighbours, epsilon, people), people, rows) <= VAGUE:
+            return most
+    return 0
 
 
 def split(epsilon: Fraction, share: Fraction) -> tuple[Fraction, Fraction]:
