@@ -139,7 +139,20 @@ def told_to(tables: Sequence[RecordGrid], mechanism: Geometric, people: int | No
 
 
 def tables_of(axes: Sequence[Axis], atoms: Sequence[Fraction], most: int = PAIR) -> tuple[RecordGrid, ...]:
-    """The tables that are checked: of every column, with 0 and its ends by themselves, and of ``most`` columns."""
+    """The tables that are checked: of every column, with 0 and its ends by themselves, and of every two.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    atoms : sequence of Fraction
+        Values that are counted by themselves.
+    most : int
+        Most columns of a table.
+
+    Returns
+    -------
+    tuple of RecordGrid
+    """
     alone = [recut(RecordGrid((one,), _beside(one, atoms)), ALONE) for one in axes]
     return (*alone, *(recut(RecordGrid(pair), PAIRED) for pair in combinations(axes, 2) if most == PAIR))
 
