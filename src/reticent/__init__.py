@@ -11,11 +11,9 @@ Every answer carries a guarantee derived from its parts, an interval, and a line
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from reticent.certificate.particulars import Record
-from reticent.data.dates import date, datetime
-from reticent.data.formula import Expression, case, col, cut, hour, month, quarter, trunc, week, weekday, year
 from reticent.data.schema import category, integer, real, text
 from reticent.errors import (
     BudgetError,
@@ -39,7 +37,10 @@ from reticent.statistics.statistic import Ask
 from reticent.study import Study, open, read_certificate, read_release, study, table  # noqa: A004 - rt.open is what people type
 
 if TYPE_CHECKING:
+    from reticent.certificate.record import Record
     from reticent.cli.notebook import NotebookShell
+    from reticent.data.dates import date, datetime
+    from reticent.data.formula import Expression, case, col, cut, hour, month, quarter, trunc, week, weekday, year
     from reticent.statistics.counts.count import Count as count
     from reticent.statistics.counts.histogram import Histogram as histogram
     from reticent.statistics.counts.key_list import KeyList as keys
@@ -66,12 +67,23 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0.dev0"
 
-if not TYPE_CHECKING:  # a statistic is imported when its name is first used
+if not TYPE_CHECKING:  # a statistic, and what few studies write, is imported when its name is first used
+    _PLACES = {
+        "Record": "certificate.record",
+        **dict.fromkeys(("date", "datetime"), "data.dates"),
+        **dict.fromkeys(
+            ["Expression", "case", "col", "cut", "hour", "month", "quarter", "trunc", "week", "weekday", "year"],
+            "data.formula",
+        ),
+    }
 
-    def __getattr__(name: str) -> type:
-        from reticent.statistics.registry import public
+    def __getattr__(name: str) -> object:
+        if name in _PLACES:
+            found = getattr(import_module(f"reticent.{_PLACES[name]}"), name)
+        else:
+            from reticent.statistics.registry import public
 
-        found = public(name)
+            found = public(name)
         if found is None:  # a name of 0.1.0 says what it is called now
             from reticent.former_names import missing
 

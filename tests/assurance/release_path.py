@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, cast
 
-from reticent.certificate.fields import ReleaseMetadata
+from reticent.certificate.record import ReleaseMetadata
 from reticent.conformance.kit import CaseCheck, KitReport
 from reticent.data.query import Query
 from reticent.data.query_result import QueryResult

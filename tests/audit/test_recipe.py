@@ -44,7 +44,7 @@ from reticent.statistics.answer import Answer, Cell, Estimate
 from reticent.statistics.context import ExpectedAccuracy
 from reticent.study.allocation import PreparedRelease
 from reticent.certificate.certificate import read_certificate
-from reticent.certificate.fields import ReleaseMetadata
+from reticent.certificate.record import ReleaseMetadata
 from reticent.study.release import run
 
 PERSON = Adjacency("add_remove")

@@ -12,7 +12,7 @@ import pytest
 from reticent import mechanisms
 from reticent.conformance.report import Verifications, page
 from reticent.mechanisms import geometric, one_sided, registry
-from reticent.sessions import makers
+from reticent.study import sessions
 from tests.assurance import coverage, exact, models
 from tests.assurance.report import of_exact, with_roster
 
@@ -62,15 +62,15 @@ def test_every_session_and_every_estimator_is_replayed_or_has_a_reason() -> None
     for words in coverage.UNREPLAYED.values():
         (path,) = re.findall(r"tests/\S+\.py", words)
         assert (ROOT / path).exists()
-    named = {name.replace("_", " ") for name, value in vars(makers).items() if public(name, value)}
-    openers = {name for name in named if not name.endswith((" terms", " prices"))}  # what plans know of sessions
+    named = {name.replace("_", " ") for name, value in vars(sessions).items() if public(name, value)}
+    openers = {name for name in named if not name.endswith((" plan", " prices"))}  # what plans know of sessions
     assert openers == set(coverage.SESSIONS)
     names = {way.kind.__name__ for way in models.ways()}
     assert names <= set(coverage.estimators())
 
 
 def public(name: str, value: object) -> bool:
-    return not name.startswith("_") and getattr(value, "__module__", "") == makers.__name__ and callable(value)
+    return not name.startswith("_") and getattr(value, "__module__", "") == sessions.__name__ and callable(value)
 
 
 def test_an_estimator_without_a_way_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

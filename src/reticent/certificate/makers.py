@@ -15,8 +15,7 @@ from functools import reduce
 from typing import Final
 
 from reticent.certificate.certificate import Certificate
-from reticent.certificate.fields import ReleaseMetadata, by_ledger, columns_to_json, stated
-from reticent.certificate.record import incomplete_to_json
+from reticent.certificate.record import ReleaseMetadata, by_ledger, columns_to_json, incomplete_to_json, stated
 from reticent.data.expression_text import write
 from reticent.data.joins import lines
 from reticent.data.schema import Schema

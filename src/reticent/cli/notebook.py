@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from reticent.certificate.particulars import Record
+from reticent.certificate.record import Record
 from reticent.cli import options
 from reticent.cli.glossary import typed
 from reticent.cli.options import study_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reticent.certificate.particulars import Record
+from reticent.certificate.record import Record
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.exit_codes import UserAbort
 from reticent.cli.options import PublicGuess, Request, confirm, stem_of, study_of

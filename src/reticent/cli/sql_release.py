@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from reticent.certificate.particulars import Record
+from reticent.certificate.record import Record
 from reticent.cli.options import PublicGuess
 from reticent.cli.plan import plan_parts
 from reticent.cli.release import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from reticent.certificate.particulars import Record
+from reticent.certificate.record import Record
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import PublicGuess, study_of
 from reticent.cli.parser import AT_LEAST_ONE, PATH, PLACE, Verb

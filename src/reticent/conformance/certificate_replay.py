@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from reticent.certificate import certificate, schema
-from reticent.certificate.fields import ReleaseMetadata
+from reticent.certificate.record import ReleaseMetadata
 from reticent.certificate.render import page, tables
 from reticent.ledger import Ledger, Receipt
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP

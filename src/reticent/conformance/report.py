@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias, TypeVar
 
-from reticent.certificate.fields import software
+from reticent.certificate.record import software
 from reticent.conformance import kit as conformance
 from reticent.conformance.alarm import Alarm
 from reticent.conformance.built_in_plans import built_in, made_up, robust

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, cast
 
 from reticent.certificate.certificate import read_certificate
-from reticent.certificate.fields import ReleaseMetadata
+from reticent.certificate.record import ReleaseMetadata
 from reticent.certificate.verify import verify
 from reticent.conformance.branch_charge import unpaid
 from reticent.conformance.findings import Finding, cause_of

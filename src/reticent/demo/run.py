@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.keys import make_keys
-from reticent.certificate.particulars import Record
+from reticent.certificate.record import Record
 from reticent.demo.truth import truths
 from reticent.errors import SpecError
 from reticent.ledger.fingerprint import disown

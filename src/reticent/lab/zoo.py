@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reticent.certificate.particulars import Record
+from reticent.certificate.record import Record
 from reticent.certificate.render.odds import saved
 from reticent.data.schema import real
 from reticent.errors import PublicParameterError

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.certificate.certificate import Certificate
-from reticent.certificate.fields import by_ledger, column_to_json
 from reticent.certificate.makers import ARRAYS, FitColumns, Statement, of_model
+from reticent.certificate.record import by_ledger, column_to_json
 from reticent.certificate.snapshot import recorded
 from reticent.data.schema import Person
 from reticent.entropy import SystemEntropy

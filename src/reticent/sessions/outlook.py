@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never, get_args
 
-from reticent.certificate.particulars import record_of
+from reticent.certificate.record import record_of
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import laplace_radius
@@ -26,7 +26,7 @@ from reticent.statistics.context import ExpectedAccuracy, values_of
 from reticent.statistics.replies import ALWAYS, Replies, beyond
 
 if TYPE_CHECKING:
-    from reticent.certificate.particulars import Record
+    from reticent.certificate.record import Record
     from reticent.sessions.payer import Payer
 
 SessionKind: TypeAlias = Literal["holdout", "sparse_vector", "sparse_vector of counts", "leaderboard", "noisy_answers"]

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from reticent.certificate.keys import load_private
-from reticent.certificate.particulars import Record
+from reticent.certificate.record import Record
 from reticent.data.spec import refuse_exposed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.gaussian import Gaussian

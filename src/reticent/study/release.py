@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 from reticent.certificate.certificate import Certificate
-from reticent.certificate.fields import ReleaseMetadata, columns_to_json, stated
-from reticent.certificate.record import answer_to_json
+from reticent.certificate.record import ReleaseMetadata, answer_to_json, columns_to_json, stated
 from reticent.data.query import Query, keys_of
 from reticent.data.query_result import QueryResult
 from reticent.data.schema import Schema

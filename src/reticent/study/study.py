@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
-from reticent.certificate.particulars import Record, check_text, record_of
 from reticent.data import formula
 from reticent.data.expression_text import write
 from reticent.data.schema import Key
@@ -19,13 +18,13 @@ from reticent.data.transformations import filtered
 from reticent.errors import PublicParameterError, QuestionError, Refusal, doors, refusing
 from reticent.privacy.cost import Cost
 from reticent.privacy.numbers import Number
-from reticent.sessions import makers
 from reticent.statistics.statistic import read_clause
-from reticent.study import single_plans
+from reticent.study import sessions
 from reticent.study.terms import StudyTerms, current_options, in_python_words
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
+    from reticent.certificate.record import Record
     from reticent.conformance.plan_audit import PlanAudit
     from reticent.data.formula import Expression
     from reticent.data.query import Keys
@@ -349,7 +348,7 @@ class Study(StudyTerms):
         Fault
             After the charge; the charge stays.
         """
-        from reticent.certificate.fields import ReleaseMetadata
+        from reticent.certificate.record import ReleaseMetadata, check_text, record_of
         from reticent.data.source import name_of
         from reticent.entropy import system
         from reticent.study import preparation
@@ -537,15 +536,15 @@ class Study(StudyTerms):
 
     # --- sessions: questions that depend on answers -----------------------------------------------------------------
 
-    holdout = current_options("study.holdout")(makers.holdout)
-    sparse_vector = current_options("study.sparse_vector")(makers.sparse_vector)
-    leaderboard = current_options("study.leaderboard")(makers.leaderboard)
-    noisy_answers = current_options("study.noisy_answers")(makers.noisy_answers)
-    session_prices = makers.session_prices
+    holdout = current_options("study.holdout")(sessions.holdout)
+    sparse_vector = current_options("study.sparse_vector")(sessions.sparse_vector)
+    leaderboard = current_options("study.leaderboard")(sessions.leaderboard)
+    noisy_answers = current_options("study.noisy_answers")(sessions.noisy_answers)
+    session_prices = sessions.session_prices
 
-    session_plan = single_plans.session_plan
-    model_plan = single_plans.model_plan
-    synthesis_plan = single_plans.synthesis_plan
+    session_plan = sessions.session_plan
+    model_plan = sessions.model_plan
+    synthesis_plan = sessions.synthesis_plan
 
     def xy(self, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
         """Handles on columns for the models of ``reticent.learning``, as ``handles.xy`` says. Nothing is read."""
