@@ -14,6 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from reticent.data.formula import Expression, case, col, cut, hour, month, quarter, trunc, week, weekday, year
 from reticent.data.schema import category, integer, real, text
 from reticent.errors import (
     BudgetError,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from reticent.certificate.record import Record
     from reticent.cli.notebook import NotebookShell
     from reticent.data.dates import date, datetime
-    from reticent.data.formula import Expression, case, col, cut, hour, month, quarter, trunc, week, weekday, year
     from reticent.statistics.counts.count import Count as count
     from reticent.statistics.counts.histogram import Histogram as histogram
     from reticent.statistics.counts.key_list import KeyList as keys
@@ -68,14 +68,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0.dev0"
 
 if not TYPE_CHECKING:  # a statistic, and what few studies write, is imported when its name is first used
-    _PLACES = {
-        "Record": "certificate.record",
-        **dict.fromkeys(("date", "datetime"), "data.dates"),
-        **dict.fromkeys(
-            ["Expression", "case", "col", "cut", "hour", "month", "quarter", "trunc", "week", "weekday", "year"],
-            "data.formula",
-        ),
-    }
+    _PLACES = {"Record": "certificate.record", **dict.fromkeys(("date", "datetime"), "data.dates")}
 
     def __getattr__(name: str) -> object:
         if name in _PLACES:

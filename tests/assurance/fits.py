@@ -37,7 +37,7 @@ from reticent.conformance.diffs import alike
 from reticent.conformance.findings import CallPair, Finding, RunComparison, cause_of, excess, raised, seen_of, unlike
 from reticent.conformance.proofs import charge_of, nodes
 from reticent.conformance.tape import Tape, recorded
-from reticent.data.expression_text import write
+from reticent.data.expression_tree import write
 from reticent.data.schema import Schema
 from reticent.entropy import SystemEntropy
 from reticent.learning.estimator import Estimator

@@ -12,7 +12,7 @@ import pytest
 
 import reticent as rt
 from reticent.data.dates import date
-from reticent.data.expression_text import write
+from reticent.data.expression_tree import write
 from reticent.data.schema import Column
 from reticent.errors import Refusal
 from tests.support.expressions import Maker

@@ -17,7 +17,7 @@ from typing import cast
 
 import pytest
 
-from reticent.data import expression_text
+from reticent.data import expression_text, expression_tree
 from reticent.data.dates import date, datetime
 from reticent.data.engines.duckdb import DUCKDB, DuckDB, DuckDBSession
 from reticent.data.engines.engine import Adopted, Engine
@@ -207,8 +207,8 @@ def agree(plain: Schema, schema: Schema, rows: list[Row], engine: Engine = DUCKD
     table = Table(open_source(as_table(rows), plain), plain, Limits(), None, engine=engine)
     found = table.run(asked, KEY, schema)
     reference = Reference(schema, rows, columns_of(asked, schema), KEY, asked)
-    words = {name: expression_text.write(tree) for name, tree in schema.computed.items()}
-    where = None if schema.where is None else expression_text.write(schema.where)
+    words = {name: expression_tree.write(tree) for name, tree in schema.computed.items()}
+    where = None if schema.where is None else expression_tree.write(schema.where)
     for query, result in zip(asked, found, strict=True):
         assert isinstance(result, QueryResult)
         assert result.vectors == reference.answer(query), (query, words, where)
@@ -266,7 +266,7 @@ def cells_agree(plain: Schema, schema: Schema, rows: list[Row]) -> int:
     assert len(found) == len(wanted)
     for place, name in enumerate(names):
         pairs = [(a[place], b[place]) for a, b in zip(found, wanted, strict=True)]
-        words = "" if name == "nth" else expression_text.write(schema.computed[name])
+        words = "" if name == "nth" else expression_tree.write(schema.computed[name])
         assert all(_same(a, b) for a, b in pairs), (words, [pair for pair in pairs if not _same(*pair)][:3])
     return len(schema.computed)
 

@@ -43,8 +43,7 @@ from reticent.data.query import (
     cells_read,
     keys_of,
 )
-from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width
-from reticent.data.transformations import needed
+from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width, needed
 from tests.support.expression_reference import cell_of, evaluate
 
 Cell: TypeAlias = str | int | float | bool | None

@@ -12,8 +12,8 @@ from reticent.data import contradictions
 from reticent.data.contradictions import satisfiable
 from reticent.data.dates import date
 from reticent.data.expression import Cell, as_condition, bind
-from reticent.data.expression_text import read, write
-from reticent.data.expression_tree import Application, Tree
+from reticent.data.expression_text import read
+from reticent.data.expression_tree import Application, Tree, write
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.transformations import computed, filtered
 from reticent.errors import Refusal

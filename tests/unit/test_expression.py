@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import reticent as rt
-from reticent.data import expression_text, formula
+from reticent.data import expression_text, expression_tree, formula
 from reticent.data.dates import date, datetime
 from reticent.data.expression import OPERATIONS, bind
 from reticent.data.expression_tree import Application, ColumnName, NumberLiteral, Tree
@@ -62,7 +62,7 @@ def test_text_and_tree_name_one_another(seed: int) -> None:
             tree, kind = bind(made, COLUMNS)
         except Refusal:
             continue
-        text = expression_text.write(tree)
+        text = expression_tree.write(tree)
         assert bind(expression_text.read(text), COLUMNS) == (tree, kind), text
 
 
@@ -84,15 +84,15 @@ def test_values_lie_within_the_range_that_is_derived(seed: int) -> None:
                 case Numbers(low=low, high=high, whole=whole):
                     assert isinstance(value, float)
                     assert math.isfinite(value)
-                    assert low is None or value >= float(low), expression_text.write(tree)
-                    assert high is None or value <= float(high), expression_text.write(tree)
+                    assert low is None or value >= float(low), expression_tree.write(tree)
+                    assert high is None or value <= float(high), expression_tree.write(tree)
                     assert not whole or value == math.floor(value)
                 case Dates(low=low, high=high):
                     assert isinstance(value, float)
-                    assert low <= value <= high, expression_text.write(tree)
+                    assert low <= value <= high, expression_tree.write(tree)
                     assert value == math.floor(value)
                 case Truth(possible=possible):
-                    assert value in possible, expression_text.write(tree)
+                    assert value in possible, expression_tree.write(tree)
     assert found == {float, bool, type(None)}
 
 
@@ -269,7 +269,7 @@ def test_a_tree_that_shares_its_parts_is_refused_at_once() -> None:
 def test_a_name_with_a_backtick_is_read_back() -> None:
     columns = {"a` >= 0 or `b": integer(0, 9)}
     tree, _ = bind(ColumnName("a` >= 0 or `b"), columns)
-    assert bind(expression_text.read(expression_text.write(tree)), columns)[0] == tree
+    assert bind(expression_text.read(expression_tree.write(tree)), columns)[0] == tree
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_words_of_other_languages_are_answered_with_ours(text: str, words: str) 
 
 def test_a_category_of_truth_values_is_a_condition() -> None:
     assert (
-        expression_text.write(bind(expression_text.read("not ill and age > 3"), COLUMNS)[0])
+        expression_tree.write(bind(expression_text.read("not ill and age > 3"), COLUMNS)[0])
         == "not ill = true and age > 3"
     )
     assert bind(expression_text.read('ill = "true"'), COLUMNS) == bind(expression_text.read("ill = true"), COLUMNS)
@@ -299,7 +299,7 @@ def test_a_category_of_truth_values_is_a_condition() -> None:
 @pytest.mark.parametrize("text", ["cut(y, [0, 5, 9])", "cut(y, (0, 5, 9))", "cut(y, [0 5 9])", "cut(y, (0:5:5, 9))"])
 def test_edges_may_stand_in_brackets(text: str) -> None:
     assert expression_text.read(text) == expression_text.read("cut(y, 0, 5, 9)")
-    assert expression_text.write(expression_text.read(text)) == "cut(y, 0, 5, 9)"
+    assert expression_tree.write(expression_text.read(text)) == "cut(y, 0, 5, 9)"
 
 
 def test_a_list_of_values_may_stand_in_square_brackets() -> None:

@@ -16,10 +16,9 @@ from typing import Final
 
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.record import ReleaseMetadata, by_ledger, columns_to_json, incomplete_to_json, stated
-from reticent.data.expression_text import write
+from reticent.data.expression_tree import write
 from reticent.data.joins import lines
-from reticent.data.schema import Schema
-from reticent.data.transformations import needed
+from reticent.data.schema import Schema, needed
 from reticent.ledger import Ledger, Receipt
 from reticent.privacy import filters
 from reticent.privacy.adjacency import HANDED

@@ -6,8 +6,8 @@
 
 Everything here is public: names somebody typed, the study file, the ledger, losses, answers.
 
-The digest of a record is the SHA-256 of its canonical JSON without the signature, so the ledger can hold the digest
-before an officer signs. Whatever reads, draws or checks a certificate takes its record; ``Certificate`` adds the verbs.
+The digest of a record is the SHA-256 of its canonical JSON without the signature. So the ledger can hold it before an
+officer signs. Whatever reads, draws or checks a certificate takes its record; ``Certificate`` adds the verbs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from reticent.certificate import schema
-from reticent.data.expression_text import write
+from reticent.data.expression_tree import write
 from reticent.data.format import check_title, exact
 from reticent.data.schema import Category, Column, Integer, Real, Schema, kind_of, value_words
 from reticent.errors import CheckError, PublicParameterError, made_as

@@ -19,6 +19,9 @@ from reticent.cli.options import PublicGuess, Request, confirm, stem_of, study_o
 from reticent.cli.parser import NUMBER, PATH, PLACE, Verb
 from reticent.cli.plan import plan_parts, planned, say_doubts
 from reticent.errors import LedgerError, QuestionError, SpecError
+from reticent.ledger import Ledger
+from reticent.ledger.account import ledger_at
+from reticent.ledger.events import Reserved
 from reticent.privacy.cost import Cost
 from reticent.privacy.loss import words
 
@@ -184,9 +187,6 @@ def spending(voice: Voice, study: Study) -> Iterator[None]:
 
 def _standing(study: Study) -> int | None:
     """The number of the last entry of the ledger, 0 where there is none yet; None where it cannot be read."""
-    from reticent.ledger import Ledger
-    from reticent.ledger.account import ledger_at
-
     try:
         place = study.spec.ledger or ""
         return Ledger.open(place).standing().number if ledger_at(place) else 0
@@ -196,10 +196,6 @@ def _standing(study: Study) -> int | None:
 
 def _charged_since(study: Study, number: int) -> list[Loss] | None:
     """The charges after that entry; None where the ledger cannot be read."""
-    from reticent.ledger import Ledger
-    from reticent.ledger.account import ledger_at
-    from reticent.ledger.events import Reserved
-
     try:
         place = study.spec.ledger or ""
         found = Ledger.open(place).entries(after=number) if ledger_at(place) else ()

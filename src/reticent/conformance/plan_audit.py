@@ -17,8 +17,7 @@ from reticent.conformance.neighbours import Family, Pair, families
 from reticent.conformance.reader_replay import FORMS, Form, engine
 from reticent.conformance.replay import Finding, Replayer, RunComparison, Tape
 from reticent.conformance.source_digest import digest
-from reticent.data.schema import Schema
-from reticent.data.transformations import flat
+from reticent.data.schema import Schema, flat
 from reticent.errors import PublicParameterError, QuestionError
 
 if TYPE_CHECKING:

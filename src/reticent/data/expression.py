@@ -34,19 +34,11 @@ from reticent.data.expression_tree import (
     NumberLiteral,
     Tree,
     key_text,
-    quoted,
-)
-from reticent.data.expression_types import (
-    Dates,
-    Labels,
-    Numbers,
-    Spans,
-    Type,
-    cross_text,
-    cut_labels,
     nearest_double,
+    quoted,
     refusal,
 )
+from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Type, cross_text, cut_labels
 from reticent.data.format import exact, exact_key, is_text, nearest
 from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Key, Real
 from reticent.errors import PublicParameterError

@@ -1,4 +1,4 @@
-"""Text of expressions: read and written, so that each writes what the other reads.
+"""Reading of expressions: from a text to its tree, which ``expression_tree.write`` writes as that text again.
 
     age >= 65 and ward in ("north", "south")        case when nights > 2 then cost / nights else 0 end
     not x is missing      x between 0 and 9          recode(ward, "n" = "north", "s" = "south")    cut(age, 0:100:10)
@@ -11,14 +11,15 @@ patients.age >= 65.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Final, assert_never
+from typing import Final
 
 from reticent import calendar
-from reticent.calendar import DATE_PARTS, SPANS
 from reticent.data.expression import DEEPEST, OPERATIONS, WIDEST
 from reticent.data.expression_tree import (
+    COMPARING,
+    STEPS,
     WORDS,
     Application,
     ColumnName,
@@ -26,15 +27,13 @@ from reticent.data.expression_tree import (
     KeyLiteral,
     NumberLiteral,
     Tree,
-    quoted,
+    edges_of,
+    refusal,
 )
-from reticent.data.expression_types import number_text, refusal
 from reticent.data.format import nearest
-from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
 
 LONGEST: Final = 20_000  # characters of a text
-STEPS: Final = 1_000  # edges of a range
 _TOKEN: Final = re.compile(
     r"""\s*(?:
       (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?(?![\w.]))
@@ -46,9 +45,6 @@ _TOKEN: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-_PIECE: Final = re.compile(
-    r"""(?<!\w)"(?:[^"\\]|\\.)*"|(?<!\w)'(?:[^'\\]|\\.)*'|`[^`]*`|.""", re.DOTALL
-)  # an apostrophe within a word is no quote
 _QUOTED: Final = re.compile(r"""`(?:[^`]|``)*`|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
 _WORDS: Final = f"(?:{'|'.join(sorted(WORDS))})"
 DATE_OTHERWISE: Final = re.compile(
@@ -64,7 +60,6 @@ _HINTS: Final = {
     "‘": "A text stands in plain quotes.",
 }
 _SAME: Final = {"==": "=", "<>": "!="}
-_COMPARING: Final = ("=", "!=", "<", "<=", ">", ">=")
 _FUNCTIONS: Final = tuple(name for name in OPERATIONS if name.isidentifier() and name not in WORDS)
 OTHER_FUNCTIONS: Final = {  # of other tools and of SQL
     **dict.fromkeys(("round", "int", "integer", "bin"), "floor"),
@@ -99,32 +94,6 @@ def read(text: str) -> Tree:
     found = reader.disjunction()
     reader.end()
     return found
-
-
-def divided(text: str, sign: str = ",") -> list[str]:
-    """The parts of a text between signs that stand outside brackets and quotes."""
-    found, depth = [""], 0
-    for match in _PIECE.finditer(text):
-        piece = match.group()
-        depth += (piece in ("(", "[")) - (piece in (")", "]"))
-        if piece == sign and depth <= 0:
-            found.append("")
-        else:
-            found[-1] += piece
-    return [part.strip() for part in found]
-
-
-def column_text(given: str | Tree) -> str:
-    """The text by which a question names a column or an expression in its place.
-
-    A name stands as it is. An equation stands in brackets: without them it would be taken for an option.
-    """
-    if isinstance(given, str):
-        return given
-    if isinstance(given, ColumnName):
-        return given.column
-    text = write(given)
-    return f"({text})" if isinstance(given, Application) and given.operation == "=" else text
 
 
 class _Reader:
@@ -198,10 +167,10 @@ class _Reader:
 
     def comparison(self) -> Tree:
         left = self.sum()
-        for sign in ("==", "<>", *_COMPARING):
+        for sign in ("==", "<>", *COMPARING):
             if self.takes(sign):
                 found = Application(_SAME.get(sign, sign), (left, self.sum()))
-                if any(self.sees(other) for other in ("==", "<>", *_COMPARING)):
+                if any(self.sees(other) for other in ("==", "<>", *COMPARING)):
                     raise self.stop("write x >= 0 and x < 9, or x between 0 and 9")
                 return found
         if self.sees("is", "null") or self.sees("is", "not", "null"):
@@ -360,7 +329,7 @@ class _Reader:
         step = self._edge()
         if step <= 0 or not first < last or (last - first) / step > STEPS:
             raise refusal(f"edges low:high:step rise, and are at most {STEPS:,}: cut(age, 0:100:10).")
-        return [*map(NumberLiteral, _range(first, last, step))]
+        return [*map(NumberLiteral, edges_of(first, last, step))]
 
     def _edge(self) -> Fraction:
         match self.signed():
@@ -368,13 +337,6 @@ class _Reader:
                 return value
             case _:
                 raise self.stop("edges are public numbers")
-
-
-def _range(low: Fraction, high: Fraction, step: Fraction) -> list[Fraction]:
-    """The edges from low to high in steps, the last of which may be shorter."""
-    if not low < high or (high - low) / step > STEPS:
-        return []
-    return [*(low + place * step for place in range(((high - low) / step).__ceil__())), high]
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -420,100 +382,3 @@ def _number(token: str) -> Fraction:
 
 def _unquoted(token: str) -> str:
     return re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL)
-
-
-# --- writing ----------------------------------------------------------------------------------------------------------
-
-_TIGHT: Final = {
-    "or": 1,
-    "and": 2,
-    "not": 3,
-    **dict.fromkeys((*_COMPARING, "in", "is missing"), 4),
-    "+": 5,
-    "-": 5,
-    "*": 6,
-    "/": 6,
-}
-_ATOM: Final = 9
-_DATED: Final = {**dict.fromkeys((*DATE_PARTS, *SPANS), 1), "trunc": 2, "age": 2}  # operands that are written
-
-
-def write(tree: Tree) -> str:
-    """The text that ``read`` reads as this tree."""
-    return _written(tree)[0]
-
-
-def _written(tree: Tree) -> tuple[str, int]:
-    """The text of a tree, and how tightly it holds together."""
-    match tree:
-        case ColumnName(column=column):
-            return quoted(column), _ATOM
-        case NumberLiteral(value=value):
-            text = number_text(value)
-            return text, _ATOM if value >= 0 else 7
-        case DateLiteral(count=count, step=step):
-            return calendar.text(count, step), _ATOM
-        case KeyLiteral(key=key):
-            return key_word(key), _ATOM
-        case Application(operation=name, operands=operands):
-            return _call_text(name, operands)
-        case _:
-            assert_never(tree)
-
-
-def _call_text(name: str, operands: tuple[Tree, ...]) -> tuple[str, int]:
-    tight = _TIGHT.get(name, _ATOM)
-    match name:
-        case "not":
-            return f"not {_within(operands[0], tight)}", tight
-        case "is missing":
-            return f"{_within(operands[0], 5)} is missing", tight
-        case "in":
-            return f"{_within(operands[0], 5)} in ({', '.join(_within(one, 5) for one in operands[1:])})", tight
-        case "case":
-            *pairs, other = map(write, operands)
-            whens = " ".join(f"when {when} then {then}" for when, then in zip(pairs[::2], pairs[1::2], strict=True))
-            return f"case {whens} else {other} end", _ATOM
-        case "recode":
-            first, *parts = (_within(one, 5) for one in operands)
-            pairs = [f"{old} = {new}" for old, new in zip(parts[::2], parts[1::2], strict=True)]
-            return f"recode({', '.join([first, *pairs])})", _ATOM
-        case "cut" if (edges := _range_text(operands[1:])) is not None:
-            return f"cut({write(operands[0])}, {edges})", _ATOM
-        case _ if name in _DATED:  # the steps of its dates, which stand behind, are bound again
-            return f"{name}({', '.join(map(write, operands[: _DATED[name]]))})", _ATOM
-        case "date key":
-            return _written(operands[0])
-        case "and" | "or":
-            return f" {name} ".join(_within(one, tight + 1) for one in operands), tight
-        case _ if name in _TIGHT:
-            left, right = operands
-            comparing = name in _COMPARING
-            return f"{_within(left, tight + comparing)} {name} {_within(right, tight + 1)}", tight
-        case _:
-            return f"{name}({', '.join(map(write, operands))})", _ATOM
-
-
-def _range_text(operands: Sequence[Tree]) -> str | None:
-    """Edges at one distance as ``low:high:step``, where that says the same; None where they are few or uneven."""
-    edges = [one.value for one in operands if isinstance(one, NumberLiteral)]
-    if len(edges) < max(4, len(operands)):
-        return None
-    texts = [number_text(value) for value in (edges[0], edges[-1], edges[1] - edges[0])]
-    low, high, step = map(Fraction, texts)
-    return ":".join(texts) if step > 0 and _range(low, high, step) == edges else None
-
-
-def _within(tree: Tree, tight: int) -> str:
-    text, own = _written(tree)
-    return text if own >= tight else f"({text})"
-
-
-def key_word(key: Key) -> str:
-    """A key as an expression writes it."""
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if isinstance(key, int):
-        return str(key)
-    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

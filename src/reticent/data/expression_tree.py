@@ -1,16 +1,30 @@
-"""Trees of expressions: names of columns, public numbers, keys, and operations on them.
+"""Trees of expressions: names of columns, public numbers, keys, operations on them, and the text that says a tree.
 
 A schema holds trees, and ``expression`` gives them their types and meanings over the columns of a schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, assert_never
+
+from reticent import calendar
+from reticent.calendar import DATE_PARTS, SPANS
+from reticent.errors import QuestionError
+from reticent.privacy.numbers import show
 
 Key: TypeAlias = str | int | bool
+
+LARGEST: Final = Fraction(10) ** 300  # so that every public number, and what is computed from it, is a normal double
+MOST_CELLS: Final = 100_000  # groups of a product: a count of so many takes 16 s and 0.7 GB
+STEPS: Final = 1_000  # edges of a range
+COMPARING: Final = ("=", "!=", "<", "<=", ">", ">=")
+_PIECE: Final = re.compile(
+    r"""(?<!\w)"(?:[^"\\]|\\.)*"|(?<!\w)'(?:[^'\\]|\\.)*'|`[^`]*`|.""", re.DOTALL
+)  # an apostrophe within a word is no quote
 
 
 def key_text(key: Key) -> str:
@@ -104,3 +118,167 @@ def columns_of(tree: Tree) -> tuple[str, ...]:
             return tuple(dict.fromkeys(column for one in operands for column in columns_of(one)))
         case _:
             return ()
+
+
+def refusal(words: str) -> QuestionError:
+    """The refusal of an expression, before anything is charged."""
+    return QuestionError(f"{words} Nothing was charged.")
+
+
+def nearest_double(number: Fraction) -> float:
+    """The double that a public number stands for.
+
+    Raises
+    ------
+    QuestionError
+        A number too large for a double.
+    """
+    if abs(number) > LARGEST:
+        raise refusal("A number of an expression lies within 1e300 of zero.")
+    return float(number)
+
+
+def number_text(number: Fraction) -> str:
+    """The text of a public number: what was written, or the shortest text of the same double."""
+    text = show(number)
+    return text if "/" not in text and len(text) <= 17 else repr(nearest_double(number))
+
+
+# --- text ----------------------------------------------------------------------------------------------------------
+
+_TIGHT: Final = {
+    "or": 1,
+    "and": 2,
+    "not": 3,
+    **dict.fromkeys((*COMPARING, "in", "is missing"), 4),
+    "+": 5,
+    "-": 5,
+    "*": 6,
+    "/": 6,
+}
+_ATOM: Final = 9
+_DATED: Final = {**dict.fromkeys((*DATE_PARTS, *SPANS), 1), "trunc": 2, "age": 2}  # operands that are written
+
+
+def divided(text: str, sign: str = ",") -> list[str]:
+    """The parts of a text between signs that stand outside brackets and quotes."""
+    found, depth = [""], 0
+    for match in _PIECE.finditer(text):
+        piece = match.group()
+        depth += (piece in ("(", "[")) - (piece in (")", "]"))
+        if piece == sign and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += piece
+    return [part.strip() for part in found]
+
+
+def column_text(given: str | Tree) -> str:
+    """The text by which a question names a column or an expression in its place.
+
+    A name stands as it is. An equation stands in brackets: without them it would be taken for an option.
+    """
+    if isinstance(given, str):
+        return given
+    if isinstance(given, ColumnName):
+        return given.column
+    text = write(given)
+    return f"({text})" if isinstance(given, Application) and given.operation == "=" else text
+
+
+def write(tree: Tree) -> str:
+    """The text that ``read`` reads as this tree."""
+    return _written(tree)[0]
+
+
+def _written(tree: Tree) -> tuple[str, int]:
+    """The text of a tree, and how tightly it holds together."""
+    match tree:
+        case ColumnName(column=column):
+            return quoted(column), _ATOM
+        case NumberLiteral(value=value):
+            text = number_text(value)
+            return text, _ATOM if value >= 0 else 7
+        case DateLiteral(count=count, step=step):
+            return calendar.text(count, step), _ATOM
+        case KeyLiteral(key=key):
+            return key_word(key), _ATOM
+        case Application(operation=name, operands=operands):
+            return _call_text(name, operands)
+        case _:
+            assert_never(tree)
+
+
+def _call_text(name: str, operands: tuple[Tree, ...]) -> tuple[str, int]:
+    tight = _TIGHT.get(name, _ATOM)
+    match name:
+        case "not":
+            return f"not {_within(operands[0], tight)}", tight
+        case "is missing":
+            return f"{_within(operands[0], 5)} is missing", tight
+        case "in":
+            return f"{_within(operands[0], 5)} in ({', '.join(_within(one, 5) for one in operands[1:])})", tight
+        case "case":
+            *pairs, other = map(write, operands)
+            whens = " ".join(f"when {when} then {then}" for when, then in zip(pairs[::2], pairs[1::2], strict=True))
+            return f"case {whens} else {other} end", _ATOM
+        case "recode":
+            first, *parts = (_within(one, 5) for one in operands)
+            pairs = [f"{old} = {new}" for old, new in zip(parts[::2], parts[1::2], strict=True)]
+            return f"recode({', '.join([first, *pairs])})", _ATOM
+        case "cut" if (edges := _range_text(operands[1:])) is not None:
+            return f"cut({write(operands[0])}, {edges})", _ATOM
+        case _ if name in _DATED:  # the steps of its dates, which stand behind, are bound again
+            return f"{name}({', '.join(map(write, operands[: _DATED[name]]))})", _ATOM
+        case "date key":
+            return _written(operands[0])
+        case "and" | "or":
+            return f" {name} ".join(_within(one, tight + 1) for one in operands), tight
+        case _ if name in _TIGHT:
+            left, right = operands
+            comparing = name in COMPARING
+            return f"{_within(left, tight + comparing)} {name} {_within(right, tight + 1)}", tight
+        case _:
+            return f"{name}({', '.join(map(write, operands))})", _ATOM
+
+
+def _range_text(operands: Sequence[Tree]) -> str | None:
+    """Edges at one distance as ``low:high:step``, where that says the same; None where they are few or uneven."""
+    edges = [one.value for one in operands if isinstance(one, NumberLiteral)]
+    if len(edges) < max(4, len(operands)):
+        return None
+    texts = [number_text(value) for value in (edges[0], edges[-1], edges[1] - edges[0])]
+    low, high, step = map(Fraction, texts)
+    return ":".join(texts) if step > 0 and edges_of(low, high, step) == edges else None
+
+
+def _within(tree: Tree, tight: int) -> str:
+    text, own = _written(tree)
+    return text if own >= tight else f"({text})"
+
+
+def key_word(key: Key) -> str:
+    """A key as an expression writes it."""
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, int):
+        return str(key)
+    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def edges_of(low: Fraction, high: Fraction, step: Fraction) -> list[Fraction]:
+    """The edges from low to high in steps, the last of which may be shorter.
+
+    Parameters
+    ----------
+    low, high, step : Fraction
+
+    Returns
+    -------
+    list of Fraction
+        None of them where there would be more than ``STEPS``.
+    """
+    if not low < high or (high - low) / step > STEPS:
+        return []
+    return [*(low + place * step for place in range(((high - low) / step).__ceil__())), high]

@@ -16,12 +16,9 @@ from math import prod
 from typing import Final, TypeAlias
 
 from reticent import calendar
-from reticent.data.expression_tree import Key, key_text
+from reticent.data.expression_tree import MOST_CELLS, Key, key_text, number_text, refusal
 from reticent.data.schema import EXACT_DOUBLE, LARGEST
-from reticent.errors import QuestionError
-from reticent.privacy.numbers import show
 
-MOST_CELLS: Final = 100_000  # groups of a product: a count of so many takes 16 s and 0.7 GB
 MOST_INTEGERS: Final = 1_000  # of a range whose every integer is a group
 SLACK: Final = Fraction(1, 1 << 40)  # libraries' logarithms differ in the last place
 
@@ -79,30 +76,6 @@ class Spans:
 
 
 Type: TypeAlias = Numbers | Labels | Truth | Dates | Spans
-
-
-def refusal(words: str) -> QuestionError:
-    """The refusal of an expression, before anything is charged."""
-    return QuestionError(f"{words} Nothing was charged.")
-
-
-def nearest_double(number: Fraction) -> float:
-    """The double that a public number stands for.
-
-    Raises
-    ------
-    QuestionError
-        A number too large for a double.
-    """
-    if abs(number) > LARGEST:
-        raise refusal("A number of an expression lies within 1e300 of zero.")
-    return float(number)
-
-
-def number_text(number: Fraction) -> str:
-    """The text of a public number: what was written, or the shortest text of the same double."""
-    text = show(number)
-    return text if "/" not in text and len(text) <= 17 else repr(nearest_double(number))
 
 
 # --- types of results -------------------------------------------------------------------------------------------------

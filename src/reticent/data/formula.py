@@ -13,9 +13,17 @@ from fractions import Fraction
 from typing import NoReturn, TypeAlias
 
 from reticent import calendar
-from reticent.data import expression_text
-from reticent.data.expression_tree import Application, ColumnName, DateLiteral, KeyLiteral, NumberLiteral, Tree, joined
-from reticent.data.expression_types import refusal
+from reticent.data import expression_tree
+from reticent.data.expression_tree import (
+    Application,
+    ColumnName,
+    DateLiteral,
+    KeyLiteral,
+    NumberLiteral,
+    Tree,
+    joined,
+    refusal,
+)
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError, called_as, doors
 from reticent.privacy import numbers
@@ -38,7 +46,7 @@ class Expression:
         self.tree = tree
 
     def __repr__(self) -> str:
-        return expression_text.write(self.tree)
+        return expression_tree.write(self.tree)
 
     # --- conditions ---------------------------------------------------------------------------------------------------
 
@@ -348,4 +356,8 @@ def tree_of(given: object) -> Tree:
 
 def read(given: object) -> Tree:
     """The tree of a condition or a column that is computed, from text or a formula."""
-    return given.tree if isinstance(given, Expression) else expression_text.read(given)  # type: ignore[arg-type]  # refused
+    if isinstance(given, Expression):
+        return given.tree
+    from reticent.data import expression_text
+
+    return expression_text.read(given)  # type: ignore[arg-type]  # refused

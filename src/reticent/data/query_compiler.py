@@ -79,8 +79,7 @@ from reticent.data.query import (
     cells_read,
     keys_of,
 )
-from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width
-from reticent.data.transformations import needed
+from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width, needed
 from reticent.errors import QuestionError
 
 if TYPE_CHECKING:

@@ -11,12 +11,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from reticent.calendar import FIRST, LAST, Calendar
 from reticent.calendar import text as calendar_text
+from reticent.data.expression_tree import LARGEST as LARGEST
 from reticent.data.expression_tree import Key as Key
-from reticent.data.expression_tree import Tree
+from reticent.data.expression_tree import Tree, columns_of
 from reticent.data.format import (
     PLAIN,
     Format,
@@ -45,7 +47,6 @@ Missing: TypeAlias = Literal["drop"] | Fraction
 
 WIDEST: Final = 1 << 31  # the largest |fixed-point value|: 2^32 rows of them still sum inside int64
 EXACT_DOUBLE: Final = 1 << 53
-LARGEST: Final = Fraction(10) ** 300  # so that every public number, and what is computed from it, is a normal double
 SMALLEST: Final = 1 / Fraction(10) ** 250
 PRODUCTS: Final = Fraction(10) ** 50  # so that fifth powers of bounds, and their inverses, are normal doubles
 LONGEST_UNIT: Final = 40
@@ -920,3 +921,26 @@ def unknown_column(name: str, known: list[str]) -> QuestionError:
         hint = f" A column stands plain or between backticks: `{quoted[0]}`."
     own = "" if hint else " A column of the file that is not declared is not read: declare it first."
     return QuestionError(f"There is no column '{name}'.{hint} Declared columns: {', '.join(known)}.{own}")
+
+
+def unfiltered(schema: Schema) -> Schema:
+    """The schema of all rows, those without a partner in a further table included."""
+    tables = MappingProxyType({name: replace(table, join="left") for name, table in schema.tables.items()})
+    return replace(schema, where=None, person=replace(schema.person, filtered=False), tables=tables)
+
+
+def needed(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
+    """The columns to read for ``used`` and the condition, in the schema's order: computed ones by what they read."""
+    found: set[str] = set()
+    waiting = [*used, *(() if schema.where is None else columns_of(schema.where))]
+    while waiting:
+        name = waiting.pop()
+        if name in schema.computed:
+            waiting += columns_of(schema.computed[name])
+        found.add(name)
+    return tuple(name for name in schema.cells if name in found)
+
+
+def flat(schema: Schema) -> Schema:
+    """The schema of the joined rows as one table: what made-up rows are drawn from."""
+    return replace(schema, tables={}) if schema.tables else schema

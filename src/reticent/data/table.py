@@ -59,9 +59,20 @@ from reticent.data.query import (
     Total,
 )
 from reticent.data.query_result import QueryResult, ResultReader, added, content
-from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text, grid_by_width, grid_whole
+from reticent.data.schema import (
+    Category,
+    Column,
+    Integer,
+    Person,
+    Real,
+    Schema,
+    Text,
+    flat,
+    grid_by_width,
+    grid_whole,
+    unfiltered,
+)
 from reticent.data.source import Source, engine_of, open_source, with_numbers
-from reticent.data.transformations import flat, unfiltered
 from reticent.errors import QuestionError, Refusal, ReticentError, SpecError
 
 if TYPE_CHECKING:

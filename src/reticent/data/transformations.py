@@ -12,7 +12,6 @@ rows, and of persons who have one, private (``Person.filtered``).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -20,9 +19,8 @@ from typing import Final, assert_never
 
 from reticent import calendar
 from reticent.data.expression import Bound, as_condition, as_date_key, bind, cleaned
-from reticent.data.expression_text import write
-from reticent.data.expression_tree import Tree, columns_of, joined, renamed
-from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Truth, Type, refusal
+from reticent.data.expression_tree import Tree, columns_of, joined, refusal, renamed, write
+from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Truth, Type
 from reticent.data.schema import Category, Column, Integer, Real, Schema
 from reticent.privacy.numbers import show
 
@@ -143,12 +141,6 @@ def described(schema: Schema, name: str, *, why: str = "", unit: str = "", label
     return replace(schema, columns=MappingProxyType({**schema.columns, name: told}))
 
 
-def unfiltered(schema: Schema) -> Schema:
-    """The schema of all rows, those without a partner in a further table included."""
-    tables = MappingProxyType({name: replace(table, join="left") for name, table in schema.tables.items()})
-    return replace(schema, where=None, person=replace(schema.person, filtered=False), tables=tables)
-
-
 def declaration(name: str, kind: Type, most_keys: int = MOST_KEYS) -> Column:
     """The declaration that follows from a type. Rows that lack a cell lack the computed one.
 
@@ -229,20 +221,3 @@ def refuse_person(schema: Schema, tree: Tree) -> None:
     """Refuse an expression that names the column of persons."""
     if schema.person.column is not None and schema.person.column in columns_of(tree):
         raise refusal(f"{schema.person.column} names the person: it stands in no expression.")
-
-
-def needed(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
-    """The columns to read for ``used`` and the condition, in the schema's order: computed ones by what they read."""
-    found: set[str] = set()
-    waiting = [*used, *(() if schema.where is None else columns_of(schema.where))]
-    while waiting:
-        name = waiting.pop()
-        if name in schema.computed:
-            waiting += columns_of(schema.computed[name])
-        found.add(name)
-    return tuple(name for name in schema.cells if name in found)
-
-
-def flat(schema: Schema) -> Schema:
-    """The schema of the joined rows as one table: what made-up rows are drawn from."""
-    return replace(schema, tables={}) if schema.tables else schema

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from reticent.data.expression_text import column_text, write
-from reticent.data.expression_tree import Application, ColumnName, Tree
+from reticent.data.expression_tree import Application, ColumnName, Tree, column_text, write
 from reticent.data.formula import Expression
 from reticent.data.joined_table import own_name
 from reticent.sql.from_clause import NamedRows, check_joined, joined_rows, rows_of_table

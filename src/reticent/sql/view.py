@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from reticent.data.expression_text import write
-from reticent.data.expression_tree import Application, DateLiteral, KeyLiteral, NumberLiteral, Tree, joined
+from reticent.data.expression_tree import Application, DateLiteral, KeyLiteral, NumberLiteral, Tree, joined, write
 from reticent.sql.syntax import refusal
 
 MOST_SIDES: Final = 20

@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from reticent.data.expression_text import divided
+from reticent.data.expression_tree import divided
 from reticent.data.format import nearest
 from reticent.data.schema import Key
 from reticent.errors import QuestionError, Refusal

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from reticent.data.expression_text import column_text
-from reticent.data.expression_tree import Application
+from reticent.data.expression_tree import Application, column_text
 from reticent.data.query import Per, groups_of_all
 from reticent.data.schema import Category, Person, Schema, value_words
 from reticent.privacy.numbers import show

@@ -19,8 +19,8 @@ from typing import Final
 
 import attrs
 
-from reticent.data import expression_text
-from reticent.data.expression_text import column_text, divided
+from reticent.data import formula
+from reticent.data.expression_tree import column_text, divided
 from reticent.data.format import nearest
 from reticent.data.spelling_hints import otherwise
 from reticent.errors import QuestionError, Refusal
@@ -103,7 +103,7 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         named.get("per", "row"),  # type: ignore[arg-type]  # a word that is no unit of analysis is refused there
         named.get("epsilon"),
         named.get("delta"),
-        None if condition is None else expression_text.read(condition),
+        None if condition is None else formula.read(condition),
         totals,
         found["weight"].strip() if "weight" in found else None,
         source,
@@ -201,7 +201,7 @@ def _normal(asked: Ask) -> str:
 
 def _canonical(name: str) -> str:
     try:
-        tree = expression_text.read(name)
+        tree = formula.read(name)
     except QuestionError:
         return name
     return column_text(tree)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from reticent.calendar import DAY, STEPS, Calendar, DayCount
-from reticent.data.expression_text import write
+from reticent.data.expression_tree import write
 from reticent.data.query import Per
 from reticent.data.schema import Integer, Schema
 from reticent.errors import PublicParameterError, QuestionError

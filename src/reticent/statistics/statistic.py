@@ -21,9 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 import attrs
 
-from reticent.data.expression import cleaned
-from reticent.data.expression_text import column_text, write
-from reticent.data.expression_tree import Tree, joined
+from reticent.data.expression_tree import Tree, column_text, joined, write
 from reticent.data.formula import Expression, read
 from reticent.data.query import Keys, Per
 from reticent.errors import PublicParameterError, QuestionError, called_as, door, doors
@@ -348,7 +346,7 @@ def call_of(text: str) -> str:
 def read_column(column: str | Expression) -> str:
     """The name of a column, or the text of an expression in its place."""
     if isinstance(column, Expression):
-        return column_text(cleaned(column.tree))
+        return column_text(plain_tree(column.tree))
     if type(column) is not str:
         raise QuestionError(f'a column is named by plain text, such as "age", got {column!r}')
     return column
@@ -392,7 +390,14 @@ def read_clause(columns: Sequence[str | Expression]) -> str:
 
 def read_condition(condition: Tree | None) -> Tree | None:
     """A filter as a tree of plain parts."""
-    return None if condition is None else cleaned(condition)
+    return None if condition is None else plain_tree(condition)
+
+
+def plain_tree(tree: Tree) -> Tree:
+    """The tree of an expression in plain parts, as ``cleaned`` makes it."""
+    from reticent.data.expression import cleaned
+
+    return cleaned(tree)
 
 
 @attrs.frozen

@@ -17,11 +17,9 @@ import attrs
 
 from reticent.calendar import Calendar
 from reticent.certificate.snapshot import NOTHING, EarlierShares
-from reticent.data.expression_text import write
-from reticent.data.expression_tree import Tree
+from reticent.data.expression_tree import Tree, write
 from reticent.data.query import KeyFile, Keys, columns_read
-from reticent.data.schema import Category, Column, Person, Schema, kind_of, value_words
-from reticent.data.transformations import filtered, needed
+from reticent.data.schema import Category, Column, Person, Schema, kind_of, needed, value_words
 from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.mechanisms.geometric import Geometric
@@ -367,7 +365,7 @@ def settle(
         known = NOTHING  # earlier shares are of declared columns
     charged: Currency = "approximate" if within.rho is None and currency == "approximate" else "zcdp"
     noises = tuple(noise for one in extensions for noise in one.on_integers.items())
-    schemas = {item.condition: schema if item.condition is None else filtered(schema, item.condition) for item in asked}
+    schemas = {item.condition: _of_rows(schema, item.condition) for item in asked}
     settings = [
         Setting(
             schemas[item.condition],
@@ -424,6 +422,15 @@ class PricedAsk:
     setting: Setting
     amount: Fraction
     aside: Fraction
+
+
+def _of_rows(schema: Schema, condition: Tree | None) -> Schema:
+    """The schema of the rows for which a condition is true; of all rows without one."""
+    if condition is None:
+        return schema
+    from reticent.data.transformations import filtered
+
+    return filtered(schema, condition)
 
 
 def _refuse_unanswerable(asked: Sequence[Ask], units: int | None) -> None:

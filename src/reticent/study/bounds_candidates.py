@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.snapshot import NOTHING
 from reticent.data import expression_text
-from reticent.data.expression_text import column_text
-from reticent.data.expression_tree import ColumnName
-from reticent.data.schema import Category, Integer, Schema
-from reticent.data.transformations import computed, needed
+from reticent.data.expression_tree import ColumnName, column_text
+from reticent.data.schema import Category, Integer, Schema, needed
+from reticent.data.transformations import computed
 from reticent.errors import QuestionError, Refusal
 from reticent.privacy import compose
 from reticent.privacy.cost import Cost

@@ -20,15 +20,20 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from reticent.data import expression_text
-from reticent.data.expression import bind
-from reticent.data.expression_text import column_text, divided
-from reticent.data.expression_tree import Application, ColumnName, Tree, renamed
-from reticent.data.expression_types import MOST_CELLS, Labels, part_keys, refusal
+from reticent.data import formula
+from reticent.data.expression_tree import (
+    MOST_CELLS,
+    Application,
+    ColumnName,
+    Tree,
+    column_text,
+    divided,
+    refusal,
+    renamed,
+)
 from reticent.data.format import section
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Integer, Key, Schema, odd_in_call
-from reticent.data.transformations import computed, refuse_person
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.statistic import UNWEIGHTED, Ask
 
@@ -221,6 +226,8 @@ def tree_of(name: str, schema: Schema) -> Tree:
     name = schema.canonical(name)
     if name in schema.columns:
         return ColumnName(name)
+    from reticent.data import transformations
+
     names: list[str] = []
 
     def canonical(one: str) -> str:
@@ -228,12 +235,11 @@ def tree_of(name: str, schema: Schema) -> Tree:
         return names[-1]
 
     try:
-        tree = renamed(expression_text.read(name), canonical)
+        tree = renamed(formula.read(name), canonical)
         if isinstance(tree, ColumnName):
             schema.column(tree.column)
             return tree
-        refuse_person(schema, tree)
-        bind(tree, schema.columns)
+        transformations.bound(tree, schema)
     except QuestionError:
         computed = any(sign in name for sign in "()+-*/<>=")
         if schema.person.column in names:
@@ -293,8 +299,10 @@ def keys_of(
     whole = trees[0] if len(trees) == 1 else Application(CROSS, tuple(trees))
     if isinstance(whole, ColumnName) and isinstance(schema.columns[whole.column], Category):
         return _keys_of_one(schema, whole.column, among, touch)
-    kinds = [bind(tree, schema.columns)[1] for tree in trees]
-    if len(trees) == 1 and isinstance(kinds[0], Labels):
+    from reticent.data import expression, expression_types
+
+    kinds = [expression.bind(tree, schema.columns)[1] for tree in trees]
+    if len(trees) == 1 and isinstance(kinds[0], expression_types.Labels):
         name = column_text(whole)
         return _keys_of_one(_with(schema, name, whole), name, among, touch)
     if len(trees) == 1 and isinstance(trees[0], ColumnName) and among is not None:
@@ -302,7 +310,7 @@ def keys_of(
         if isinstance(declared, Integer) and declared.calendar is None:
             return _integers(schema, trees[0].column, declared, among, touch)
     whole = Application(CROSS, tuple(trees))
-    name, lists = column_text(whole), tuple(map(part_keys, kinds))
+    name, lists = column_text(whole), tuple(map(expression_types.part_keys, kinds))
     parts = tuple((column_text(tree), keys) for tree, keys in zip(trees, lists, strict=True))
     crossed = _with(schema, name, whole).column(name)
     assert isinstance(crossed, Category)
@@ -336,6 +344,8 @@ def _integers(
 
 
 def _with(schema: Schema, name: str, tree: Tree) -> Schema:
+    from reticent.data.transformations import computed
+
     return computed(schema, name, tree, most_keys=MOST_CELLS)
 
 

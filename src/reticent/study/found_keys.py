@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from reticent.certificate.snapshot import NOTHING
-from reticent.data.expression_text import divided, write
-from reticent.data.expression_types import MOST_CELLS
+from reticent.data.expression_tree import MOST_CELLS, divided, write
 from reticent.data.schema import Schema
 from reticent.data.transformations import filtered
 from reticent.errors import PublicParameterError, QuestionError

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.certificate.snapshot import EarlierShares
-from reticent.data.expression_text import write
+from reticent.data.expression_tree import write
 from reticent.data.joins import lines
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records

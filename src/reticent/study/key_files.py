@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from reticent.data.expression_types import MOST_CELLS
+from reticent.data.expression_tree import MOST_CELLS
 from reticent.data.format import nearest
 from reticent.data.query import KeyFile
 from reticent.data.schema import Category, Integer, Key, Schema

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Literal
 from reticent.data.format import Format, Limits, check_plain_names, exact, in_database, on_one_line, refuse_address
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
-from reticent.data.transformations import computed
 from reticent.errors import CheckError, PublicParameterError, ReticentError, SpecError, called_as, door, warn
 from reticent.privacy.adjacency import CHOOSE, Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
@@ -213,8 +212,11 @@ def study(
         of_person = in_households(of_person, household, per_household)
     further = dict(tables or {})
     schema = _schema(plain, of_person, form, sample, further)
-    for name, tree in formulas.items():
-        schema = computed(schema, name, tree)
+    if formulas:
+        from reticent.data.transformations import computed
+
+        for name, tree in formulas.items():
+            schema = computed(schema, name, tree)
     loss = _total(budget, delta)
     check_budget(loss, override, people)
     reader, limits = read_engine(engine, Path().resolve(), "engine")

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from reticent.data.made_up_rows import made_up
-from reticent.data.schema import Schema
+from reticent.data.schema import Schema, flat
 from reticent.data.table import open_table
-from reticent.data.transformations import flat
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.privacy.explain import sentence

@@ -195,7 +195,7 @@ class Release(Comparisons):
         assert isinstance(density, Density)  # an answer knows it by its protocol
         return Synthetic(density, self.certificate, rows, given_again=self.given_again, notation=self._notation)
 
-    def _in(self, notation: Notation, worded: Callable[[str], str]) -> Release:
+    def _in(self, notation: Notation | None, worded: Callable[[str], str]) -> Release:
         """The same release, which writes made-up rows as the study's file is written, and words as it was declared."""
         return Release(
             self.answers, self.caveats, self.certificate, stored=self.stored, notation=notation, worded=worded

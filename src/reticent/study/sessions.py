@@ -117,16 +117,15 @@ def holdout(
     Each round is pure (epsilon / rounds): ``sparse_vector``, shares 1 : 1 : 2. It protects the study's rows and no row
     of ``public``.
     """
-    from reticent.sessions.session import Holdout, PaidSession
-    from reticent.sessions.session_terms import holdout_terms
+    from reticent.sessions import session, session_terms
 
     about = _about(record, purpose, "holdout")
     given = (columns, public, epsilon, rounds, threshold, (about, purpose))
 
-    plan, made, bar, training = _noted(study, lambda: holdout_terms(study, *given), about)
+    plan, made, bar, training = _noted(study, lambda: session_terms.holdout_terms(study, *given), about)
     _announced(plan)
-    paid = _noted(study, lambda: PaidSession(study, plan, made.start), about)
-    return Holdout(paid, plan.axes, made, bar, training)
+    paid = _noted(study, lambda: session.PaidSession(study, plan, made.start), about)
+    return session.Holdout(paid, plan.axes, made, bar, training)
 
 
 def sparse_vector(
@@ -177,15 +176,16 @@ def sparse_vector(
     ---------
     Pure epsilon: ``sparse_vector``; in a ledger in rho epsilon^2 / 2, or less for counts under add/remove.
     """
-    from reticent.sessions.session import PaidSession, SparseVectorSession
-    from reticent.sessions.session_terms import sparse_vector_terms
+    from reticent.sessions import session, session_terms
 
     about = _about(record, purpose, "sparse vector")
     given = (columns, epsilon, positives, of, show, (about, purpose))
 
-    plan, made = _noted(study, lambda: sparse_vector_terms(study, *given), about)
+    plan, made = _noted(study, lambda: session_terms.sparse_vector_terms(study, *given), about)
     _announced(plan)
-    return SparseVectorSession(_noted(study, lambda: PaidSession(study, plan, made.start), about), plan.axes, made, of)
+    return session.SparseVectorSession(
+        _noted(study, lambda: session.PaidSession(study, plan, made.start), about), plan.axes, made, of
+    )
 
 
 def leaderboard(
@@ -235,15 +235,16 @@ def leaderboard(
     ---------
     Pure epsilon: ``sparse_vector`` with values. Proof: ``sessions.leaderboard``.
     """
-    from reticent.sessions.session import Leaderboard, PaidSession
-    from reticent.sessions.session_terms import leaderboard_terms
+    from reticent.sessions import session, session_terms
 
     about = _about(record, purpose, "leaderboard")
     given = (columns, epsilon, improvements, step, start, (about, purpose))
 
-    plan, made, rung, best = _noted(study, lambda: leaderboard_terms(study, *given), about)
+    plan, made, rung, best = _noted(study, lambda: session_terms.leaderboard_terms(study, *given), about)
     _announced(plan)
-    return Leaderboard(_noted(study, lambda: PaidSession(study, plan, made.start), about), plan.axes, made, rung, best)
+    return session.Leaderboard(
+        _noted(study, lambda: session.PaidSession(study, plan, made.start), about), plan.axes, made, rung, best
+    )
 
 
 def noisy_answers(
@@ -290,15 +291,16 @@ def noisy_answers(
     ---------
     rho-zCDP: ``gaussian``, rho / answers each.
     """
-    from reticent.sessions.session import Answers, PaidSession
-    from reticent.sessions.session_terms import noisy_answers_terms
+    from reticent.sessions import session, session_terms
 
     about = _about(record, purpose, "noisy answers")
     given = (columns, rho, answers, delta, (about, purpose))
 
-    plan, made = _noted(study, lambda: noisy_answers_terms(study, *given), about)
+    plan, made = _noted(study, lambda: session_terms.noisy_answers_terms(study, *given), about)
     _announced(plan)
-    return Answers(_noted(study, lambda: PaidSession(study, plan, lambda _: [answers]), about), plan.axes, made)
+    return session.Answers(
+        _noted(study, lambda: session.PaidSession(study, plan, lambda _: [answers]), about), plan.axes, made
+    )
 
 
 def session_prices(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from reticent.certificate.certificate import Certificate, read_certificate
-from reticent.data.expression_text import write
+from reticent.data.expression_tree import write
 from reticent.data.joins import lines
 from reticent.data.query import Keys
 from reticent.errors import Fault, LedgerError

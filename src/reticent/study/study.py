@@ -12,9 +12,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
 from reticent.data import formula
-from reticent.data.expression_text import write
+from reticent.data.expression_tree import write
 from reticent.data.schema import Key
-from reticent.data.transformations import filtered
 from reticent.errors import PublicParameterError, QuestionError, Refusal, doors, refusing
 from reticent.privacy.cost import Cost
 from reticent.privacy.numbers import Number
@@ -107,6 +106,8 @@ class Study(StudyTerms):
         QuestionError
             What is no condition of the declared columns, or is false for every row that they allow.
         """
+        from reticent.data.transformations import filtered
+
         try:
             return replace(self, spec=replace(self.spec, schema=filtered(self.schema, formula.read(condition))))
         except QuestionError as refused:

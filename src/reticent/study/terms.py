@@ -140,8 +140,10 @@ class StudyTerms:
         return self.spec.source if self._rows is None else path_of(self._rows)
 
     @property
-    def _notation(self) -> Notation:
-        """The notation of the source, in which made-up rows come back."""
+    def _notation(self) -> Notation | None:
+        """The notation of the source, in which made-up rows come back; None of rows in memory."""
+        if not self._place:
+            return None
         from reticent.data.notation import Notation
 
         return Notation.of(self._place, self.spec.delimiter, self.schema)
@@ -149,9 +151,7 @@ class StudyTerms:
     @property
     def _worded(self) -> Callable[[str], str]:
         """The wording of what to declare: in lines of the study file, or in arguments of ``rt.study``."""
-        from reticent.data.spelling_hints import in_python
-
-        return str if self.spec.source else in_python
+        return str if self.spec.source else python_words
 
     def _missing(self) -> str:
         """Words for a source that is a file and is not there; empty where it is."""
@@ -379,6 +379,13 @@ def current_options(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
         return called
 
     return of
+
+
+def python_words(said: str) -> str:
+    """Words about a study file as words about the arguments of ``rt.study``."""
+    from reticent.data.spelling_hints import in_python
+
+    return in_python(said)
 
 
 def in_python_words(study: object, refused: ReticentError) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 
-from reticent.data.expression_text import divided
+from reticent.data.expression_tree import divided
 from reticent.data.format import plain
 from reticent.outcome import Reply, decimals, number
 from reticent.statistics.answer import UNCALLED, Answer, Cell, key_words, printed

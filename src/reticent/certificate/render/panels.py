@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from reticent.certificate.record import CertificateRecord
 from reticent.certificate.render.cross import half_width
 from reticent.certificate.render.tables import number, signed
-from reticent.data.expression_text import divided
+from reticent.data.expression_tree import divided
 from reticent.data.format import plain
 from reticent.errors import Refusal
 from reticent.outcome import Estimate, NoReply, Reply

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_check
 
 from reticent.data.format import Limits, in_database, in_database_file, in_spark, nearest
 from reticent.data.joined_table import table_at
-from reticent.data.schema import Schema
-from reticent.data.transformations import needed
+from reticent.data.schema import Schema, needed
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from reticent.data.engines.formulas import call, literal, operand
 from reticent.data.expression import kind_of
 from reticent.data.expression_tree import Application, ColumnName, Tree
 from reticent.data.expression_types import Labels, Truth
-from reticent.data.schema import Category, Schema
-from reticent.data.transformations import needed
+from reticent.data.schema import Category, Schema, needed
 
 Table: TypeAlias = Any  # Ibis is not typed; these never leave ``plan`` but as SQL text
 Expr: TypeAlias = Any

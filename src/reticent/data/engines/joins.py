@@ -20,8 +20,7 @@ from reticent.data.engines.engine import Names, join_keys
 from reticent.data.engines.row_choice import KEY_STAND_IN
 from reticent.data.joined_table import JoinedTable, own_name
 from reticent.data.joins import household_of, joined_of, link_names, links
-from reticent.data.schema import Category, Schema, Text
-from reticent.data.transformations import needed
+from reticent.data.schema import Category, Schema, Text, needed
 
 Table: TypeAlias = Any  # Ibis is not typed; these never leave the compiler but as SQL text
 Expr: TypeAlias = Any

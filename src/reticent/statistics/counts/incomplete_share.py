@@ -19,12 +19,10 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import attrs
 
-from reticent.data.expression_text import divided
-from reticent.data.expression_tree import key_text
+from reticent.data.expression_tree import divided, key_text
 from reticent.data.formula import Expression
 from reticent.data.query import Incomplete, Query, Rows
-from reticent.data.schema import Category, Integer, Key, Real, Schema
-from reticent.data.transformations import needed
+from reticent.data.schema import Category, Integer, Key, Real, Schema, needed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NO_REPLY
 from reticent.privacy.guarantee import Guarantee

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 import attrs
 
-from reticent.data.expression_text import divided
+from reticent.data.expression_tree import divided
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError, made_as
 from reticent.privacy.numbers import Number, positive, read, show

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import attrs
 
-from reticent.data.expression_text import divided
+from reticent.data.expression_tree import divided
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.estimand import kept
