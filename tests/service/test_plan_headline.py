@@ -13,8 +13,7 @@ import pytest
 
 import reticent as rt
 from reticent.data.schema import Column, Real
-from reticent.statistics.context import ExpectedAccuracy
-from reticent.statistics.replies import HEAPED
+from reticent.statistics.context import HEAPED, ExpectedAccuracy
 from reticent.study.plan import BESIDE
 from reticent.study.study import Study
 from tests.service.test_plans_of_real_tables import TABLES, opened, widths

@@ -12,9 +12,9 @@ import scipy
 import reticent as rt
 from reticent.data.schema import Category, Integer, Real, Text
 from reticent.outcome import Reply
+from reticent.statistics.context import beyond, hopeless, passing, shown
 from reticent.statistics.grammar import parse
 from reticent.statistics.registry import all_statistics
-from reticent.statistics.replies import beyond, hopeless, passing, shown
 
 COLUMNS: dict[str, Real | Integer | Category | Text] = {
     "y": rt.real(0, 100),

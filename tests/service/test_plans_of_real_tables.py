@@ -20,7 +20,7 @@ import reticent as rt
 from reticent.data.schema import Column
 from reticent.outcome import Estimate, Reply
 from reticent.statistics.answer import Answer
-from reticent.statistics.replies import LIKELY
+from reticent.statistics.context import LIKELY
 from reticent.study import rehearsal
 from reticent.study.study import Study
 from tests.service.test_plan_agrees import DRAWN

@@ -13,7 +13,7 @@ import pytest
 import reticent as rt
 from reticent.errors import PublicParameterError
 from reticent.learning import LinearRegression, LogisticRegression
-from reticent.statistics.replies import of_part, shown
+from reticent.statistics.context import of_part, shown
 
 QUESTIONS = ["mean(y)", "sd(x)", "mean(x) by g"]
 

@@ -19,13 +19,12 @@ from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.statistics import ranks
 from reticent.statistics.answer import Answer
-from reticent.statistics.context import Setting
+from reticent.statistics.context import HEAPED, Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles import quantile_step
 from reticent.statistics.quantiles.quantile_step import FEW_FOR_BOTH, ONE_END, QuantileStep
 from reticent.statistics.ranks import Runs
-from reticent.statistics.replies import HEAPED
 from tests.statistics.test_coverage import too_low
 from tests.statistics.test_reply_shares import LAWS, held
 from tests.support.stat_fake import Fake, answered, schema_of

@@ -22,7 +22,7 @@ from reticent.privacy.cost import Cost
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import NO_INTERVAL, Cell
 from reticent.statistics.column_step import PlannedStep
-from reticent.statistics.context import Setting
+from reticent.statistics.context import NEVER, Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.price import Price
@@ -32,7 +32,6 @@ from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.regression.squares_step import Squares
-from reticent.statistics.replies import NEVER
 from reticent.statistics.scaling import Floats
 from reticent.study.allocation import settle
 

@@ -13,7 +13,7 @@ import reticent as rt
 from reticent.certificate.certificate import Certificate
 from reticent.data.schema import Column
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
-from reticent.statistics.estimand import CommonClause
+from reticent.statistics.public_facts import CommonClause
 from reticent.statistics.shares import IDLE, idle
 
 CUT = "count as the nearer bound"

@@ -509,7 +509,7 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
     from reticent.certificate.verify import audit_words
     from reticent.privacy.explain import as_data, sentence
     from reticent.statistics.counts.incomplete_share import DECLARED
-    from reticent.statistics.estimand import listed
+    from reticent.statistics.public_facts import listed
 
     document = made.certificate.document
     promised, called = sentence(made.guarantee.loss, made.guarantee.adjacency), labels_of(made.certificate)

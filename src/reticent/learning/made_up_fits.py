@@ -27,8 +27,7 @@ from reticent.learning.moments import PCA
 from reticent.outcome import NO_REPLY
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import two_digits
-from reticent.statistics.context import ExpectedAccuracy
-from reticent.statistics.replies import ALWAYS, USUAL, of_tables
+from reticent.statistics.context import ALWAYS, USUAL, ExpectedAccuracy, of_tables
 from reticent.statistics.scaling import Floats
 
 NO_RULE: Final = "its accuracy rests on the rows: no public rule gives it"

@@ -31,11 +31,10 @@ from reticent.learning.transformers import Transformer
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough
-from reticent.statistics.context import ExpectedAccuracy
+from reticent.statistics.context import ALWAYS, NEVER, ExpectedAccuracy
 from reticent.statistics.intervals import FEW, too_few
 from reticent.statistics.price import Noise, Price, deviation, noisy
 from reticent.statistics.regression.sandwich import AT_95
-from reticent.statistics.replies import ALWAYS, NEVER
 from reticent.statistics.scaling import UNIT, Floats, Scaling, product, weighed
 
 COUNT: Final = Fraction(1, 5)

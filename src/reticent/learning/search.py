@@ -58,9 +58,8 @@ from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, show
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.context import ExpectedAccuracy
+from reticent.statistics.context import ALWAYS, ExpectedAccuracy
 from reticent.statistics.price import Price
-from reticent.statistics.replies import ALWAYS
 from reticent.statistics.scaling import Floats, Integers
 
 if TYPE_CHECKING:

@@ -37,9 +37,9 @@ from reticent.ledger.events import (
     receipt_again,
 )
 from reticent.ledger.reader import LedgerReader
-from reticent.ledger.replay import Replay, opening_row
+from reticent.ledger.replay import Replay, opening_row, price
 from reticent.ledger.store import Extract, MemoryStore, Store
-from reticent.ledger.terms import agree, amended, in_currency, price, withdrawn
+from reticent.ledger.terms import agree, amended, in_currency, withdrawn
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import Loss
@@ -506,6 +506,11 @@ def _reopened(path: str, number: int, head: str, witnesses: tuple[Witness, ...] 
 # --- places of ledgers: a file, tables on a PostgreSQL server, or memory ----------------------------------------------
 
 
+def _in_database(place: str | Path) -> bool:
+
+    return is_url(place)
+
+
 def store_at(place: str | Path | None) -> Store:
     """The store that a place names, kept absolute from now on; nothing is opened yet.
 
@@ -521,7 +526,7 @@ def store_at(place: str | Path | None) -> Store:
     """
     if place is None:
         return MemoryStore()
-    if is_url(place):
+    if _in_database(place):
         from reticent.ledger.postgres_store import PostgresStore
 
         return PostgresStore.at(str(place))
@@ -538,4 +543,4 @@ def ledger_at(place: str | Path) -> bool:
     LedgerError
         The server cannot be reached, so nobody knows.
     """
-    return store_at(place).found() if is_url(place) else Path(place).expanduser().exists()
+    return store_at(place).found() if _in_database(place) else Path(place).expanduser().exists()

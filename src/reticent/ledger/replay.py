@@ -6,17 +6,17 @@ The same code serves a running ledger, ``verify`` and an exported file, so what 
 
 A replay may begin at a checkpoint, an entry that holds the totals of all before it (``begun``). It then knows the
 totals and all later entries, and of earlier requests nothing: ``whole`` says so. A whole replay compares each
-checkpoint with the totals that it came to itself.
+checkpoint with the totals that it came to itself. ``price`` says from these totals if a charge can be paid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Literal, TypeAlias, assert_never
 
-from reticent.errors import LedgerError, PublicParameterError
+from reticent.errors import BudgetError, LedgerError, PublicParameterError
 from reticent.ledger.events import (
     GENESIS,
     Amended,
@@ -36,6 +36,7 @@ from reticent.ledger.events import (
 )
 from reticent.outcome import restore
 from reticent.privacy import filters
+from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import Loss
 from reticent.privacy.serialization import digest_of
 
@@ -438,3 +439,62 @@ def problems(rows: Iterable[Row]) -> tuple[Replay, tuple[str, ...]]:
     except LedgerError as problem:
         return replay, (str(problem),)
     return replay, ()
+
+
+def price(replay: Replay, charge: Loss, adjacency: Adjacency) -> Loss:
+    """``charge`` in the ledger's currency, once every reason to refuse it is ruled out.
+
+    Parameters
+    ----------
+    replay : Replay
+        State of the ledger.
+    charge : Loss
+    adjacency : Adjacency
+        Neighbours that the charge is proved for.
+
+    Returns
+    -------
+    Loss
+
+    Raises
+    ------
+    BudgetError
+        When too little is left, the approval has ended, or the ledger is closed.
+    LedgerError
+        For another adjacency, or a loss that has no price in this currency.
+    """
+    budget, spent = replay.totals
+    if replay.opening.adjacency != adjacency:
+        raise LedgerError(other_adjacency(replay.opening.adjacency, adjacency))
+    if replay.closed is not None:
+        raise BudgetError("This ledger is closed. Nothing was charged.")
+    if replay.ends is not None and today(replay) > replay.ends:
+        raise BudgetError(
+            f"The approval ended on {replay.ends.isoformat()}. Nothing was charged. A later day is an amendment of the "
+            "ledger, with its reason."
+        )
+    try:
+        cost = filters.enter(charge, budget)
+    except PublicParameterError as problem:
+        raise LedgerError(f"{problem} Nothing was charged.") from None
+    if not filters.admits(budget, spent, cost):
+        from reticent.privacy.shortfall import too_little
+
+        raise BudgetError(too_little(charge, budget, spent))
+    return cost
+
+
+def today(replay: Replay) -> date:
+    """Today, or the day of the latest entry if the clock was put back since."""
+    today = datetime.now(UTC).date()
+    return today if replay.last_day is None else max(today, replay.last_day)
+
+
+def other_adjacency(mine: Adjacency, asked: Adjacency) -> str:
+    fewer = asked.kind == mine.kind and asked.unit == mine.unit and asked.rows < mine.rows
+    both = f"at_most = {asked.rows}, ceiling = {mine.rows}"
+    cure = f" Fewer rows of a person under the same ledger are rows = {{ {both} }}." if fewer else ""
+    return (
+        f"This ledger counts losses for: {mine.words()}. This request is about: {asked.words()}. The two do not add "
+        f"up. Nothing was charged.{cure}"
+    )

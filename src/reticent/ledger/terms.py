@@ -1,12 +1,12 @@
-"""On what terms a ledger is used: what a charge must satisfy, and whether a study still says what the ledger says."""
+"""Terms of a ledger: its currency, its changes, and a refusal where a study says other terms than the ledger."""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date
 
-from reticent.errors import BudgetError, LedgerError, PublicParameterError
+from reticent.errors import LedgerError, PublicParameterError
 from reticent.ledger.events import Amended, Withdrawn
-from reticent.ledger.replay import Line, Replay
+from reticent.ledger.replay import Line, Replay, other_adjacency
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
@@ -29,49 +29,6 @@ def in_currency(budget: Loss) -> Loss:
         return filters.enter(budget, budget)
     except PublicParameterError as problem:
         raise LedgerError(f"{problem} Nothing was changed.") from None
-
-
-def price(replay: Replay, charge: Loss, adjacency: Adjacency) -> Loss:
-    """``charge`` in the ledger's currency, once every reason to refuse it is ruled out.
-
-    Parameters
-    ----------
-    replay : Replay
-        State of the ledger.
-    charge : Loss
-    adjacency : Adjacency
-        Neighbours that the charge is proved for.
-
-    Returns
-    -------
-    Loss
-
-    Raises
-    ------
-    BudgetError
-        When too little is left, the approval has ended, or the ledger is closed.
-    LedgerError
-        For another adjacency, or a loss that has no price in this currency.
-    """
-    budget, spent = replay.totals
-    if replay.opening.adjacency != adjacency:
-        raise LedgerError(_other_adjacency(replay.opening.adjacency, adjacency))
-    if replay.closed is not None:
-        raise BudgetError("This ledger is closed. Nothing was charged.")
-    if replay.ends is not None and _today(replay) > replay.ends:
-        raise BudgetError(
-            f"The approval ended on {replay.ends.isoformat()}. Nothing was charged. A later day is an amendment of the "
-            "ledger, with its reason."
-        )
-    try:
-        cost = filters.enter(charge, budget)
-    except PublicParameterError as problem:
-        raise LedgerError(f"{problem} Nothing was charged.") from None
-    if not filters.admits(budget, spent, cost):
-        from reticent.privacy.shortfall import too_little
-
-        raise BudgetError(too_little(charge, budget, spent))
-    return cost
 
 
 def agree(
@@ -107,7 +64,7 @@ def agree(
     """
     now, mine = replay.totals[0], replay.opening.adjacency
     if mine != adjacency:
-        raise LedgerError(f"{name}: {_other_adjacency(mine, adjacency)}")
+        raise LedgerError(f"{name}: {other_adjacency(mine, adjacency)}")
     if replay.opening.person != person:
         raise LedgerError(f"{name}: {_other_person(replay.opening.person, person)}")
     if filters.currency(now) != filters.currency(budget):
@@ -187,12 +144,6 @@ def withdrawn(line: Line | None, release: str, reason: str, who: str) -> Withdra
     return Withdrawn(release, who, reason)
 
 
-def _today(replay: Replay) -> date:
-    """Today, or the day of the latest entry if the clock was put back since."""
-    today = datetime.now(UTC).date()
-    return today if replay.last_day is None else max(today, replay.last_day)
-
-
 def _changed(name: str, mine: str, theirs: str) -> str:
     return (
         f"{name} {mine}, the study says {theirs}. A change is an entry of its own, with its reason: "
@@ -207,16 +158,6 @@ def _place(source: str | None) -> str | None:
 
 def _day(day: date | None) -> str:
     return "on no day" if day is None else f"on {day.isoformat()}"
-
-
-def _other_adjacency(mine: Adjacency, asked: Adjacency) -> str:
-    fewer = asked.kind == mine.kind and asked.unit == mine.unit and asked.rows < mine.rows
-    both = f"at_most = {asked.rows}, ceiling = {mine.rows}"
-    cure = f" Fewer rows of a person under the same ledger are rows = {{ {both} }}." if fewer else ""
-    return (
-        f"This ledger counts losses for: {mine.words()}. This request is about: {asked.words()}. The two do not add "
-        f"up. Nothing was charged.{cure}"
-    )
 
 
 def _other_person(mine: str | None, asked: str | None) -> str:

@@ -22,8 +22,7 @@ from reticent.sessions import session_terms
 from reticent.sessions.above_threshold import LEVEL, NORMAL
 from reticent.sessions.row_functions import STEPS
 from reticent.sessions.session import Of, SessionTerms
-from reticent.statistics.context import ExpectedAccuracy, values_of
-from reticent.statistics.replies import ALWAYS, Replies, beyond
+from reticent.statistics.context import ALWAYS, ExpectedAccuracy, Replies, beyond, values_of
 
 if TYPE_CHECKING:
     from reticent.certificate.record import Record

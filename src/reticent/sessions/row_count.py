@@ -26,7 +26,7 @@ from reticent.privacy.sensitivity import L1, L2
 from reticent.sessions.above_threshold import NORMAL, RowCount
 from reticent.statistics.answer import IncompleteRows
 from reticent.statistics.counts.incomplete_share import instead, odd_among, words
-from reticent.statistics.estimand import odd_cells
+from reticent.statistics.public_facts import odd_cells
 from reticent.statistics.shares import share_of, share_of_both
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from reticent.calendar import Moment
 from reticent.data.formula import Expression
 from reticent.errors import PublicParameterError, QuestionError, made_as
 from reticent.privacy.numbers import Number, read, show
-from reticent.statistics.estimand import kept
 from reticent.statistics.options import (
     Words,
     check_bounds,
@@ -30,6 +29,7 @@ from reticent.statistics.options import (
     whole,
     whole_of,
 )
+from reticent.statistics.public_facts import kept
 from reticent.statistics.statistic import Dice, Statistic, read_column
 
 if TYPE_CHECKING:

@@ -25,9 +25,8 @@ from reticent.entropy import Replayed, Simulation, simulated
 from reticent.errors import Refusal
 from reticent.outcome import Reply
 from reticent.statistics.answer import Cell
-from reticent.statistics.context import Figures, ShapeWidths
+from reticent.statistics.context import HEAPED, Figures, ShapeWidths
 from reticent.statistics.quantiles.shapes import NORMAL, OTHERS, ColumnShape
-from reticent.statistics.replies import HEAPED
 from reticent.statistics.scaling import Floats
 from reticent.synthesis.association import middle_ranks
 from reticent.synthesis.axis import Axis

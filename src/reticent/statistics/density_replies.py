@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from reticent.statistics.replies import ALWAYS, Replies, normally, of_any
+from reticent.statistics.context import ALWAYS, Replies, normally, of_any
 from reticent.synthesis import bar_smoothing
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.fidelity import FidelityRelease

@@ -24,13 +24,12 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons, values_of, values_of_each
+from reticent.statistics.context import HEAPED, ExpectedAccuracy, Setting, of_persons, values_of, values_of_each
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_distance import Ends, distance
 from reticent.statistics.density_replies import replies_of
-from reticent.statistics.estimand import listed
 from reticent.statistics.prepare import calendar_of
-from reticent.statistics.replies import HEAPED
+from reticent.statistics.public_facts import listed
 from reticent.statistics.shares import ASSUMED
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis, Steps

@@ -8,10 +8,9 @@ from typing import Final
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.cost import MOST_EPSILON as MOST
 from reticent.privacy.numbers import rough
-from reticent.statistics.context import Setting, Step
+from reticent.statistics.context import HEAPED, Setting, Step
 from reticent.statistics.density import DensityOf
 from reticent.statistics.prepare import prepare
-from reticent.statistics.replies import HEAPED
 from reticent.statistics.statistic import Ask
 
 GRID: Final = 1000  # epsilons are multiples of 1 / GRID

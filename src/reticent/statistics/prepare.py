@@ -26,7 +26,7 @@ from reticent.privacy.cost import MOST_EPSILON as MOST
 from reticent.privacy.numbers import positive
 from reticent.statistics import public_facts
 from reticent.statistics.context import Setting
-from reticent.statistics.estimand import among_groups
+from reticent.statistics.public_facts import among_groups
 from reticent.statistics.statistic import Ask, Statistic, ask
 
 if TYPE_CHECKING:

@@ -30,11 +30,10 @@ from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about, show
-from reticent.statistics.context import ExpectedAccuracy, Setting, Step, at_each
+from reticent.statistics.context import HUNDREDTH, TENTH, TENTH_PASSES, ExpectedAccuracy, Setting, Step, at_each, joined
 from reticent.statistics.counts.incomplete_share import IncompleteStep
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import calendar_told, prepare
-from reticent.statistics.replies import HUNDREDTH, TENTH, TENTH_PASSES, joined
 from reticent.statistics.statistic import Ask, Statistic, ask, ours
 from reticent.study.formulas import extended, resolved
 from reticent.study.incomplete_shares import NO_SHARES, ReleaseShares, beside, place_of_count

@@ -35,7 +35,7 @@ from reticent.statistics.counts.incomplete_share import (
     told_by,
     words,
 )
-from reticent.statistics.estimand import odd_cells
+from reticent.statistics.public_facts import odd_cells
 from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, idle, in_short
 
 if TYPE_CHECKING:

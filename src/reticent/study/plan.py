@@ -19,11 +19,10 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import show
 from reticent.privacy.shortfall import too_little
-from reticent.statistics.context import ExpectedAccuracy, Step, values_of
+from reticent.statistics.context import ExpectedAccuracy, Step, hopeless, values_of
 from reticent.statistics.counts.incomplete_share import IncompleteStep
-from reticent.statistics.estimand import CommonClause, listed
 from reticent.statistics.grammar import spelt
-from reticent.statistics.replies import hopeless
+from reticent.statistics.public_facts import CommonClause, listed
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.statistics.shares import WIDEST
 from reticent.study.allocation import PreparedRelease

@@ -14,8 +14,7 @@ from typing import Final, assert_never
 from reticent.privacy import loss as losses
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about, rough
-from reticent.statistics.context import ExpectedAccuracy
-from reticent.statistics.replies import ALIKE, LIKELY, TENTH_PASSES, USUAL, Replies, of_part, shown
+from reticent.statistics.context import ALIKE, LIKELY, TENTH_PASSES, USUAL, ExpectedAccuracy, Replies, of_part, shown
 
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 WIDTH: Final = 80  # characters of a line of a plan that is printed

@@ -18,9 +18,9 @@ from reticent.privacy.convert import spent_delta
 from reticent.privacy.cost import Cost, Written
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import about
+from reticent.statistics.context import LIKELY, Replies, hopeless, shown
+from reticent.statistics.context import most as likeliest
 from reticent.statistics.grammar import parse
-from reticent.statistics.replies import LIKELY, Replies, hopeless, shown
-from reticent.statistics.replies import most as likeliest
 from reticent.statistics.shares import ASSUMED
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import PreparedRelease, at_least_one, most, settle, understand

@@ -27,9 +27,9 @@ from reticent.errors import QuestionError, Refusal, warn
 from reticent.exact.rounding import round_up
 from reticent.privacy.cost import MOST_EPSILON
 from reticent.privacy.numbers import show
+from reticent.statistics.context import LIKELY, of_part, shown
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.public_facts import remedies_of
-from reticent.statistics.replies import LIKELY, of_part, shown
 from reticent.statistics.statistic import Statistic
 from reticent.study.preparation import PublicTerms, UnlikelyAnswer, silent_of
 

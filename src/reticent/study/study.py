@@ -181,7 +181,6 @@ class Study(StudyTerms):
             What cannot be asked; what no epsilon reaches, with the reason.
         """
         from reticent.study import preparation
-        from reticent.study.plan import plan_of
 
         joined, questions = preparation.join(self, questions)
         of = joined._supposing(rows)
@@ -190,7 +189,7 @@ class Study(StudyTerms):
         self._remember(people, rows)
         assumed = people is None and self.schema.person.people is None
         left, ledger = self._left_of_plan()
-        made = plan_of(prepared, terms, assumed=assumed, left=left, ledger=ledger, want=want, source=self._file())
+        made = plan.plan_of(prepared, terms, assumed=assumed, left=left, ledger=ledger, want=want, source=self._file())
         return replace(made, noted=preparation.public_notes(within, prepared))
 
     @current_options("study.rehearse")
@@ -227,16 +226,14 @@ class Study(StudyTerms):
         Rehearsal
             Made-up answers, the same each time.
         """
-        from reticent.study import preparation
-        from reticent.study.allocation import at_least_one
-        from reticent.study.rehearsal import rehearse
+        from reticent.study import allocation, preparation, rehearsal
 
-        at_least_one(people)
+        allocation.at_least_one(people)
         joined, questions = preparation.join(self, questions)
         of = joined._supposing(rows)
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
         prepared = preparation.prepare(of, questions, Cost.read(epsilon, rho, delta, override), public)
-        return rehearse(prepared, of.schema, people)
+        return rehearsal.rehearse(prepared, of.schema, people)
 
     def audit(
         self,
@@ -283,11 +280,10 @@ class Study(StudyTerms):
             What cannot be asked; a plan of another study.
         """
         from reticent.conformance.plan_audit import audit
-        from reticent.study import preparation
-        from reticent.study.plan import Plan
+        from reticent.study import plan, preparation
 
         of = self
-        if not isinstance(questions, Plan):
+        if not isinstance(questions, plan.Plan):
             of, questions = preparation.join(self, questions)
             within = preparation.cost_of_plan((epsilon, rho, delta), override, people)
             prepared, _ = preparation.settle_plan(of, questions, within, people, want)
@@ -352,8 +348,7 @@ class Study(StudyTerms):
         from reticent.certificate.record import ReleaseMetadata, check_text, record_of
         from reticent.data.source import name_of
         from reticent.entropy import system
-        from reticent.study import preparation
-        from reticent.study.release import released_before, run
+        from reticent.study import preparation, release
 
         about, stage = record_of(record), self.on_stage or (lambda _: None)
         check_text(purpose, "purpose")
@@ -372,7 +367,7 @@ class Study(StudyTerms):
 
                 request = about.request_id, request_digest(asked, within, want, self.schema)
                 if found := earlier(self, request, about.who):
-                    return released_before(*found)._in(self._notation, self._worded)
+                    return release.released_before(*found)._in(self._notation, self._worded)
             table = self._table(limits)
             self._probe(table)
             units = preparation.count_people(self, table, asked, within, about.who, wants=want is not None)
@@ -416,7 +411,7 @@ class Study(StudyTerms):
             household=self.schema.person.household_words,
             request=request,
         )
-        return run(prepared, table, self.schema, ledger, metadata, system(), signer, stage)._in(
+        return release.run(prepared, table, self.schema, ledger, metadata, system(), signer, stage)._in(
             self._notation, self._worded
         )
 

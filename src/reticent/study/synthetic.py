@@ -27,8 +27,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, rough, show
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_step import smooths
-from reticent.statistics.estimand import listed
 from reticent.statistics.options import whole
+from reticent.statistics.public_facts import listed
 from reticent.statistics.statistic import Ask, ask
 from reticent.synthesis.association import associations, middle_ranks
 from reticent.synthesis.axis import Axis

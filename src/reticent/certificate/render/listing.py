@@ -16,7 +16,7 @@ from reticent.data.format import plain
 from reticent.outcome import Reply
 from reticent.privacy.explain import sentence
 from reticent.statistics.answer import HALVES, Answer, printed
-from reticent.statistics.estimand import listed
+from reticent.statistics.public_facts import listed
 
 WIDTH: Final = 80  # characters of a line
 NAME: Final = 24  # characters of a name that always stands beside its number

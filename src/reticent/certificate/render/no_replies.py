@@ -9,8 +9,7 @@ from typing import Final
 from reticent.certificate.record import CertificateRecord
 from reticent.outcome import NoReply
 from reticent.statistics.answer import Answer
-from reticent.statistics.estimand import CLAUSES
-from reticent.statistics.public_facts import SEPARATELY, remedies_of
+from reticent.statistics.public_facts import CLAUSES, SEPARATELY, remedies_of
 
 _RANKS: Final = re.compile(r"(median|quantiles?|iqr)\((?!.*(per|method|mode)=)")  # which may be of each person's mean
 

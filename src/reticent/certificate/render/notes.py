@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reticent.certificate.record import CertificateRecord, listed
-from reticent.statistics.estimand import CommonClause
+from reticent.statistics.public_facts import CommonClause
 from reticent.statistics.shares import in_short
 
 BOUNDS: Final = re.compile(r"values of (.+) outside (\[.+\]) count as the nearer bound")

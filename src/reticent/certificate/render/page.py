@@ -27,7 +27,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import words
 from reticent.statistics.answer import SEPARATOR, Answer, Cell, label_words, printed
-from reticent.statistics.estimand import listed
+from reticent.statistics.public_facts import listed
 
 NO_REPLY_WORDS: Final = (
     "The method first checks, in a way that protects everyone, whether a safe answer can be given. Here it could not "

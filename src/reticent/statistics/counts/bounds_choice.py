@@ -20,9 +20,8 @@ from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.context import ALWAYS, ExpectedAccuracy, Setting
 from reticent.statistics.counts.cap_choice import drawn, of_spread, scores, worth
-from reticent.statistics.replies import ALWAYS
 
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult

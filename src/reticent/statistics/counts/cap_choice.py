@@ -27,8 +27,7 @@ from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import Spread
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ExpectedAccuracy, Setting
-from reticent.statistics.replies import ALWAYS
+from reticent.statistics.context import ALWAYS, ExpectedAccuracy, Setting
 
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult

@@ -18,10 +18,9 @@ from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ExpectedAccuracy, Setting, guarantee_of, noisy
+from reticent.statistics.context import ExpectedAccuracy, Setting, guarantee_of, noisy, of_any, passing
 from reticent.statistics.intervals import NONE, half_width, too_few
 from reticent.statistics.public_facts import at_most
-from reticent.statistics.replies import of_any, passing
 from reticent.statistics.shares import idle, percent
 
 if TYPE_CHECKING:

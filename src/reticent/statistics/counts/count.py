@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import attrs
 
 from reticent.data.query import Rows
-from reticent.statistics.estimand import capped
 from reticent.statistics.options import GEOMETRIC, read_mechanism
+from reticent.statistics.public_facts import capped
 from reticent.statistics.statistic import Dice, Statistic
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label, ValueCount
 from reticent.statistics.context import (
+    ALWAYS,
     ExpectedAccuracy,
     IntegerNoise,
     Margin,
@@ -44,9 +45,8 @@ from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.persons import Persons
 from reticent.statistics.counts.total import Sum
 from reticent.statistics.error_law import ErrorLaw, combined
-from reticent.statistics.estimand import sums_of_kept
 from reticent.statistics.options import GEOMETRIC, unknown
-from reticent.statistics.replies import ALWAYS
+from reticent.statistics.public_facts import sums_of_kept
 
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from reticent.statistics.estimand import capped
 from reticent.statistics.options import GEOMETRIC, check_edges, edges_text, read_edges, read_mechanism
+from reticent.statistics.public_facts import capped
 from reticent.statistics.statistic import Dice, OfColumn
 
 if TYPE_CHECKING:

@@ -29,12 +29,10 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
-from reticent.statistics.context import ExpectedAccuracy, Setting, guarantee_of, values_of
-from reticent.statistics.estimand import capped, odd_cells, whole_cells
+from reticent.statistics.context import ExpectedAccuracy, Setting, guarantee_of, of_any, passing, values_of
 from reticent.statistics.intervals import FEW, NONE, half_width, too_few
 from reticent.statistics.options import GEOMETRIC
-from reticent.statistics.public_facts import title
-from reticent.statistics.replies import of_any, passing
+from reticent.statistics.public_facts import capped, odd_cells, title, whole_cells
 from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.statistic import Ask, Dice, Statistic, read_column
 

@@ -25,11 +25,10 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell
-from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.context import ExpectedAccuracy, Replies, Setting
 from reticent.statistics.counts.count_step import not_below_zero
 from reticent.statistics.counts.key_list import KeyList
 from reticent.statistics.error_law import ErrorLaw
-from reticent.statistics.replies import Replies
 
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult

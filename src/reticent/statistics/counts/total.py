@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from reticent.statistics.estimand import capped, cut, person_totals, sums_of_kept
 from reticent.statistics.options import GEOMETRIC, check_bounds, read_high, read_low, read_mechanism
+from reticent.statistics.public_facts import capped, cut, person_totals, sums_of_kept
 from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
-from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.context import SHAPES, AssumedShape, ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses import groups, null
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seeing, words_of
@@ -48,7 +48,6 @@ from reticent.statistics.hypotheses.means import BACK, law, soft
 from reticent.statistics.hypotheses.null import Floats, Integers
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import NONE, half_width, known, too_few
-from reticent.statistics.replies import SHAPES, AssumedShape
 
 STEPS: Final = 1 << 10  # of a range at most, so that a row adds less than 2^40
 FARTHEST: Final = 1 << 60  # steps from 0, so that no value is cut where it is read

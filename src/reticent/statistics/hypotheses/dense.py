@@ -38,13 +38,12 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.column_step import GroupResult, PlannedStep
-from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.context import ExpectedAccuracy, Replies, Setting, normally, of_any, passing
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seeing
 from reticent.statistics.hypotheses.null import least_seen
 from reticent.statistics.hypotheses.step import P_VALUE, STATISTIC
 from reticent.statistics.options import PLAIN
-from reticent.statistics.replies import Replies, normally, of_any, passing
 from reticent.statistics.robust.answers import StepUnit
 from reticent.statistics.robust.density_test import LEVEL, DensityTest, density_test
 from reticent.statistics.robust.plans import CENSUS, FEW

@@ -22,7 +22,7 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import rough
 from reticent.statistics import public_facts
-from reticent.statistics.context import ExpectedAccuracy, Setting, ShapeWidths
+from reticent.statistics.context import ALIKE, COMMON, OFF_MIDDLE, ExpectedAccuracy, Setting, ShapeWidths
 from reticent.statistics.hypotheses import tables
 from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
@@ -40,7 +40,6 @@ from reticent.statistics.hypotheses.null import (
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import too_few
-from reticent.statistics.replies import ALIKE, COMMON, OFF_MIDDLE
 
 ENDS: Final = 499  # simulated tables for each strength that an end of the interval is tried at
 HALVINGS: Final = 7

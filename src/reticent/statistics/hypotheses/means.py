@@ -32,7 +32,7 @@ from reticent.mechanisms.geometric import Geometric, laplace_radius
 from reticent.outcome import Estimate
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
-from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.context import SHAPES, SMALL, SMALLER, AssumedShape, ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses.groups import keys_of
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seeing, words_of
@@ -52,7 +52,6 @@ from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.intervals import UNSURE as UNSURE_SIZE
 from reticent.statistics.moments.moment_step import UNIT, MomentBasis, design
-from reticent.statistics.replies import SHAPES, SMALL, SMALLER, AssumedShape
 
 NODES: Final = 6  # values of the law that stands for a beta law: its first 11 moments
 NEARLY_NORMAL: Final = 200.0  # a + b of a beta law beyond which Hermite's nodes stand for it

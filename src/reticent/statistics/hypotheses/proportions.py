@@ -21,7 +21,7 @@ from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
 from reticent.statistics import public_facts
-from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.context import COMMON, RARE, SMALL, SMALLER, UNEVEN, ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import TOO_FEW, seeing, words_of
@@ -38,7 +38,6 @@ from reticent.statistics.intervals import (
     too_few,
 )
 from reticent.statistics.moments.proportion import chosen_of, listed_in
-from reticent.statistics.replies import COMMON, RARE, SMALL, SMALLER, UNEVEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,14 +31,13 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import rough, show
 from reticent.statistics import public_facts
-from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.context import COMMON, SMALL, SMALLER, TENTH, UNEVEN, ExpectedAccuracy, Setting
 from reticent.statistics.hypotheses import groups, null
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seeing, words_of
 from reticent.statistics.hypotheses.null import Floats
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width, too_few
-from reticent.statistics.replies import COMMON, SMALL, SMALLER, TENTH, UNEVEN
 
 FEWEST, MOST = 6, 128  # bins of a rule
 CELLS: Final = 512  # of a rule, over all groups

@@ -19,9 +19,8 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ExpectedAccuracy, Setting, guarantee_of, noisy, values_of
+from reticent.statistics.context import ALWAYS, ExpectedAccuracy, Setting, guarantee_of, noisy, values_of
 from reticent.statistics.hypotheses.null import PValue
-from reticent.statistics.replies import ALWAYS
 
 P_VALUE: Final = "p-value"
 STATISTIC: Final = "statistic"

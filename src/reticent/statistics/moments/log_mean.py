@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import attrs
 
 from reticent.privacy.numbers import positive
-from reticent.statistics.estimand import kept, subject
 from reticent.statistics.options import check_bounds, read_high, read_low
+from reticent.statistics.public_facts import kept, subject
 from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 
 if TYPE_CHECKING:

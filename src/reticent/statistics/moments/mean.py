@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, assert_never
 import attrs
 
 from reticent.errors import QuestionError
-from reticent.statistics.estimand import cut, kept, subject
 from reticent.statistics.options import (
     Clipped,
     CoinPress,
@@ -19,6 +18,7 @@ from reticent.statistics.options import (
     read_yes,
     unknown,
 )
+from reticent.statistics.public_facts import cut, kept, subject
 from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 from reticent.statistics.tails import declared, near
 

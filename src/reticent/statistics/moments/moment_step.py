@@ -36,12 +36,17 @@ from reticent.statistics import public_facts
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label, ValueCount
 from reticent.statistics.context import (
     EQUAL_GROUPS,
+    OFF_MIDDLE,
+    SHAPES,
+    AssumedShape,
     ExpectedAccuracy,
     Margin,
     Setting,
     guarantee_of,
     noisy,
+    of_any,
     of_persons,
+    passing,
     summed,
 )
 from reticent.statistics.error_law import ErrorLaw, SampledVariance
@@ -54,7 +59,6 @@ from reticent.statistics.intervals import (
     spread,
     too_few,
 )
-from reticent.statistics.replies import OFF_MIDDLE, SHAPES, AssumedShape, of_any, passing
 
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult

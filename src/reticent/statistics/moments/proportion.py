@@ -12,7 +12,7 @@ from reticent.data.expression_tree import key_text
 from reticent.data.format import section
 from reticent.data.schema import Category, Column, Integer, Key, Schema
 from reticent.errors import QuestionError
-from reticent.statistics.estimand import kept
+from reticent.statistics.public_facts import kept
 from reticent.statistics.statistic import Dice, OfColumn, Statistic
 
 if TYPE_CHECKING:

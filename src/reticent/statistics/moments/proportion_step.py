@@ -20,19 +20,22 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label, ValueCount
 from reticent.statistics.context import (
+    COMMON,
     EQUAL_GROUPS,
+    RARE,
     ExpectedAccuracy,
     Margin,
     Setting,
     guarantee_of,
     noisy,
+    of_any,
     of_persons,
+    passing,
     summed,
 )
 from reticent.statistics.error_law import ErrorLaw, SampledVariance
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, too_few
 from reticent.statistics.moments.proportion import Proportion
-from reticent.statistics.replies import COMMON, RARE, of_any, passing
 
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult

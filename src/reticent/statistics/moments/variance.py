@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import attrs
 
-from reticent.statistics.estimand import cut, kept, subject
 from reticent.statistics.options import check_bounds, read_high, read_low, read_yes
+from reticent.statistics.public_facts import cut, kept, subject
 from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import attrs
 
-from reticent.statistics.estimand import cut, kept, subject
 from reticent.statistics.options import (
     PLAIN,
     PTR,
@@ -19,6 +18,7 @@ from reticent.statistics.options import (
     read_widthless,
     read_yes,
 )
+from reticent.statistics.public_facts import cut, kept, subject
 from reticent.statistics.quantiles.rank_statistic import GAP, refuse_options, weighted_by
 from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 

@@ -44,7 +44,20 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics import magnitude, public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
-from reticent.statistics.context import EQUAL_GROUPS, ExpectedAccuracy, Setting, noisy, of_persons
+from reticent.statistics.context import (
+    EQUAL_GROUPS,
+    HEAPED,
+    LIKELY,
+    SURE,
+    USUAL,
+    ExpectedAccuracy,
+    Replies,
+    Setting,
+    noisy,
+    of_persons,
+    passing,
+    shown,
+)
 from reticent.statistics.intervals import (
     FEW,
     NONE,
@@ -76,7 +89,6 @@ from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.quantiles.shapes import TIED, ColumnShape, WeightShape, ties_expected
 from reticent.statistics.ranks import Runs, draw, placed, runs, sensitivity
-from reticent.statistics.replies import HEAPED, LIKELY, SURE, USUAL, Replies, passing, shown
 from reticent.statistics.robust.scale import QUARTILES
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of the epsilon of a quantile whose value is drawn first; the rest is for the ends

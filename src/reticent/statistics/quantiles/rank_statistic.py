@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 import attrs
 
 from reticent.errors import QuestionError
-from reticent.statistics.estimand import cut, kept, levels_in_words, subject
 from reticent.statistics.options import PLAIN, PTR, check_bounds, check_word, read_high, read_low, read_ptr, read_yes
+from reticent.statistics.public_facts import cut, kept, levels_in_words, subject
 from reticent.statistics.statistic import OfColumn
 
 if TYPE_CHECKING:

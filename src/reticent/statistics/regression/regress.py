@@ -11,8 +11,8 @@ import attrs
 from reticent.data.expression_tree import divided
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.statistics.estimand import kept
 from reticent.statistics.options import PLAIN, PTR, WIDTHLESS, check_word, read_blocks, read_keys, read_widthless
+from reticent.statistics.public_facts import kept
 from reticent.statistics.statistic import Dice, Statistic
 
 if TYPE_CHECKING:

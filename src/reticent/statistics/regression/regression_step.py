@@ -30,8 +30,8 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.column_step import GroupPlan, GroupResult, PlannedStep
-from reticent.statistics.context import ExpectedAccuracy, Setting
-from reticent.statistics.estimand import kept
+from reticent.statistics.context import NEVER, USUAL, ExpectedAccuracy, Setting, of_tables, tables_words
+from reticent.statistics.public_facts import kept
 from reticent.statistics.regression import squares_step
 from reticent.statistics.regression.adassp import AdaSSP
 from reticent.statistics.regression.plans import (
@@ -45,7 +45,6 @@ from reticent.statistics.regression.plans import (
 )
 from reticent.statistics.regression.regress import Regression, robust_regression
 from reticent.statistics.regression.rows import LARGEST_X, Integers
-from reticent.statistics.replies import NEVER, USUAL, of_tables, tables_words
 from reticent.statistics.robust.robust_step import usable
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 

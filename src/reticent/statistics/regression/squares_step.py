@@ -25,9 +25,20 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.statistics import public_facts
 from reticent.statistics.answer import NO_INTERVAL
 from reticent.statistics.column_step import GroupResult, PlannedStep
-from reticent.statistics.context import ExpectedAccuracy, NumberWidths, Setting, values_of
-from reticent.statistics.estimand import kept
+from reticent.statistics.context import (
+    ALWAYS,
+    LIKELY,
+    NEVER,
+    ExpectedAccuracy,
+    NumberWidths,
+    Replies,
+    Setting,
+    of_tables,
+    tables_words,
+    values_of,
+)
 from reticent.statistics.price import Price
+from reticent.statistics.public_facts import kept
 from reticent.statistics.regression.assumed_columns import MIDDLE, TABLES, further, rows_of_keys, shown, usual
 from reticent.statistics.regression.coefficients import INTERCEPT
 from reticent.statistics.regression.engine import Engine, engine
@@ -35,7 +46,6 @@ from reticent.statistics.regression.frame import MOST_KEYS, Block, CategoryKeys,
 from reticent.statistics.regression.prediction import PlainSquares
 from reticent.statistics.regression.regress import Regression
 from reticent.statistics.regression.squares import LeastSquares
-from reticent.statistics.replies import ALWAYS, LIKELY, NEVER, Replies, of_tables, tables_words
 from reticent.statistics.scaling import Integers, refuse_too_many
 from reticent.statistics.shares import ASSUMED
 

@@ -33,9 +33,8 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.column_step import GroupResult
-from reticent.statistics.context import ExpectedAccuracy
+from reticent.statistics.context import ALWAYS, ExpectedAccuracy
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
-from reticent.statistics.replies import ALWAYS
 from reticent.statistics.robust.assumed_laws import UNIT, Chance, Shape, reply_probability
 from reticent.statistics.robust.median import MedianPtr, ScaledMedian
 from reticent.statistics.robust.ptr_test import Noisy

@@ -9,8 +9,8 @@ import attrs
 
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import show
-from reticent.statistics.estimand import kept, subject
 from reticent.statistics.options import read_bend
+from reticent.statistics.public_facts import kept, subject
 from reticent.statistics.statistic import Dice, OfColumn
 
 if TYPE_CHECKING:

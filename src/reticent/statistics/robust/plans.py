@@ -35,11 +35,10 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.column_step import GroupResult
-from reticent.statistics.context import ExpectedAccuracy
+from reticent.statistics.context import NEVER, ExpectedAccuracy
 from reticent.statistics.magnitude import binades, by_binade, reach
 from reticent.statistics.options import Mode
 from reticent.statistics.ranks import draw, sensitivity
-from reticent.statistics.replies import NEVER
 from reticent.statistics.robust.answers import MechanismReport, StepUnit
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of values is bought

@@ -10,8 +10,8 @@ import attrs
 
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, show
-from reticent.statistics.estimand import cut, kept, subject
 from reticent.statistics.options import PLAIN, PTR, WIDTHLESS, check_word, read_levels, read_widthless, shown
+from reticent.statistics.public_facts import cut, kept, subject
 from reticent.statistics.statistic import Dice, OfColumn
 
 if TYPE_CHECKING:

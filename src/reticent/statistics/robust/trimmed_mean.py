@@ -9,8 +9,8 @@ import attrs
 
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import show
-from reticent.statistics.estimand import cut, kept, subject
 from reticent.statistics.options import PLAIN, PTR, WIDTHLESS, check_word, read_trim, read_widthless
+from reticent.statistics.public_facts import cut, kept, subject
 from reticent.statistics.quantiles.rank_statistic import refuse_options
 from reticent.statistics.statistic import Dice, OfColumn
 

@@ -14,11 +14,10 @@ from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough
 from reticent.statistics.column_step import GroupResult
-from reticent.statistics.context import ExpectedAccuracy, ShapeWidths
+from reticent.statistics.context import HEAPED, LIKELY, ExpectedAccuracy, Replies, ShapeWidths, of_any
 from reticent.statistics.intervals import FEW
 from reticent.statistics.magnitude import reach
 from reticent.statistics.quantiles.shapes import FREE, NO_SHAPE, SPANS, TYPICAL
-from reticent.statistics.replies import HEAPED, LIKELY, Replies, of_any
 from reticent.statistics.tails import near
 from reticent.statistics.unbounded import expected_accuracy
 from reticent.statistics.unbounded.clipped_mean import ClippedMean

@@ -12,6 +12,7 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Final, TypeAlias, assert_never
 
+from reticent.statistics.context import HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.magnitude import candidates, usual_binade
 from reticent.statistics.quantiles.quantile_step import GroupSize
@@ -27,7 +28,6 @@ from reticent.statistics.quantiles.shapes import (
     typically_tied,
     values_words,
 )
-from reticent.statistics.replies import HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.tails import allowed, stretch
 from reticent.statistics.unbounded import clipped_mean, trimmed_mean
 from reticent.statistics.unbounded.clipped_mean import ClippedMean

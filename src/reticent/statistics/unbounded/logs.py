@@ -36,13 +36,12 @@ from reticent.privacy.numbers import positive, show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.column_step import GroupResult, PlannedStep
-from reticent.statistics.context import ExpectedAccuracy, Setting
+from reticent.statistics.context import OFF_MIDDLE, ExpectedAccuracy, Replies, Setting, of_any, passing
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.moments.log_mean import LogStatistic
 from reticent.statistics.moments.moment_step import UNIT, MomentStep
 from reticent.statistics.prepare import estimand
 from reticent.statistics.quantiles.shapes import AT_A_BOUND, NORMAL, OTHERS, PLACES, TYPICAL, ColumnShape
-from reticent.statistics.replies import OFF_MIDDLE, Replies, of_any, passing
 from reticent.statistics.unbounded.clipped_mean import moments_of, powers
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.column_plan import EMPTY, Group

@@ -24,10 +24,10 @@ from reticent.statistics import public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label, label_words
 from reticent.statistics.column_step import PlannedStep
 from reticent.statistics.context import ExpectedAccuracy, Setting, Step
-from reticent.statistics.estimand import kept, subject
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.options import CoinPress as CoinPressOptions
 from reticent.statistics.possible import possible
+from reticent.statistics.public_facts import kept, subject
 from reticent.statistics.quantiles import quantile_step
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.quantile_step import QuantileStep

@@ -21,9 +21,9 @@ from reticent.statistics.counts import count_step
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.total import Sum
-from reticent.statistics.estimand import among_groups, cut, kept
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.proportion import Proportion
+from reticent.statistics.public_facts import among_groups, cut, kept
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.regression.regress import Regression

@@ -24,19 +24,21 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
 from reticent.statistics.context import (
+    ALWAYS,
     ExpectedAccuracy,
     Margin,
     Setting,
     ShapeWidths,
     guarantee_of,
     noisy,
+    of_any,
     of_persons,
+    passing,
     summed,
 )
 from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined
 from reticent.statistics.intervals import FEW, UNSURE, spread, too_few
 from reticent.statistics.quantiles.shapes import WeightShape, of_weights
-from reticent.statistics.replies import ALWAYS, of_any, passing
 from reticent.statistics.weighted.soft_weights import Form, WeightDesign
 
 if TYPE_CHECKING:
