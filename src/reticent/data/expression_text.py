@@ -19,6 +19,7 @@ from reticent import calendar
 from reticent.data.expression import DEEPEST, OPERATIONS, WIDEST
 from reticent.data.expression_tree import (
     COMPARING,
+    DATE_OTHERWISE,
     STEPS,
     WORDS,
     Application,
@@ -47,9 +48,6 @@ _TOKEN: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r"""`(?:[^`]|``)*`|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
 _WORDS: Final = f"(?:{'|'.join(sorted(WORDS))})"
-DATE_OTHERWISE: Final = re.compile(
-    r"(?<![\w.])(?:[0-9]{1,2}([./])[0-9]{1,2}\1[0-9]{2,4}|[0-9]{4}([./])[0-9]{1,2}\2[0-9]{1,2})(?!\w)"
-)
 _ODD_NAME: Final = re.compile(rf"(?<!\w)(?!{_WORDS}\b)[^\W\d]\w*(?:(?:\.\w+){{2,}}|(?: (?!{_WORDS}\b)[^\W\d]\w*\.?)+)")
 _HINTS: Final = {
     "&": "Write and.",

@@ -22,6 +22,9 @@ LARGEST: Final = Fraction(10) ** 300  # so that every public number, and what is
 MOST_CELLS: Final = 100_000  # groups of a product: a count of so many takes 16 s and 0.7 GB
 STEPS: Final = 1_000  # edges of a range
 COMPARING: Final = ("=", "!=", "<", "<=", ">", ">=")
+DATE_OTHERWISE: Final = re.compile(
+    r"(?<![\w.])(?:[0-9]{1,2}([./])[0-9]{1,2}\1[0-9]{2,4}|[0-9]{4}([./])[0-9]{1,2}\2[0-9]{1,2})(?!\w)"
+)
 _PIECE: Final = re.compile(
     r"""(?<!\w)"(?:[^"\\]|\\.)*"|(?<!\w)'(?:[^'\\]|\\.)*'|`[^`]*`|.""", re.DOTALL
 )  # an apostrophe within a word is no quote

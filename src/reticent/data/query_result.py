@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.candidates import cells_on
 from reticent.data.columns import values_of
 from reticent.data.engines.engine import Dialect, EngineSession
 from reticent.data.order_statistics import (
@@ -238,8 +239,6 @@ def _read_weights(found: pa.Table, query: WeightedTally, groups: int) -> tuple[t
 
 
 def _read_ranks(found: pa.Table, query: Ranks, schema: Schema, groups: int) -> tuple[Counts, ...]:
-    from reticent.data.candidates import cells_on
-
     cells = cells_on(query.on, schema.column(query.column), query.column)
     values, counts, where = _values_of(found)
     return tuple(Counts(*held) for held in by_group(where, cells.index(values), counts, groups))

@@ -11,8 +11,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from reticent.data.expression_text import DATE_OTHERWISE
-from reticent.data.expression_tree import WORDS
+from reticent.data.expression_tree import DATE_OTHERWISE, WORDS
 
 PLAIN: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)?")  # one dot: a column of a further table
 BACKTICKED: Final = re.compile(r"`(?:[^`]|``)*`")

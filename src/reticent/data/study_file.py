@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from reticent.data import expression_text
+from reticent.data import expression_tree
 from reticent.data.file_kinds import TEXT, kind_of, meant_file, stem_of
 from reticent.data.format import (
     Limits,
@@ -141,7 +141,7 @@ def _meant(line: str, error: str) -> str:
         return f" A decimal number has a point, and no sign between thousands: {pair[1]} = {pair[2]}.{pair[3]}."
     if line.count('"') % 2 and "Illegal character" in error:
         return " A quote is missing: a text ends with the sign it begins with."
-    if expression_text.DATE_OTHERWISE.search(line):
+    if expression_tree.DATE_OTHERWISE.search(line):
         return " A date is written 2024-02-29, without quotes."
     if name := re.fullmatch(r"\[((?:tables\.\w+\.)?columns)\.([^\"'\]]+)\]", line):
         return f" A name with other signs stands in quotes: [{name[1]}.{toml_key(name[2])}]."

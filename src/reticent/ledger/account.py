@@ -20,7 +20,6 @@ from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
-from reticent.database_url import is_url
 from reticent.errors import LedgerError, Refusal
 from reticent.ledger.book import Witness, charge_under, line_about
 from reticent.ledger.events import (
@@ -507,6 +506,7 @@ def _reopened(path: str, number: int, head: str, witnesses: tuple[Witness, ...] 
 
 
 def _in_database(place: str | Path) -> bool:
+    from reticent.database_url import is_url
 
     return is_url(place)
 

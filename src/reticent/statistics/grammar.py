@@ -22,7 +22,6 @@ import attrs
 from reticent.data import formula
 from reticent.data.expression_tree import column_text, divided
 from reticent.data.format import nearest
-from reticent.data.spelling_hints import otherwise
 from reticent.errors import QuestionError, Refusal
 from reticent.statistics.options import source_of, steps_in, unknown
 from reticent.statistics.registry import KINDS, all_statistics
@@ -119,6 +118,8 @@ def _no_statistic(text: str, verb: str, plain: Sequence[str], kinds: Mapping[str
     if meant is None or meant not in kinds:
         return QuestionError(refused)
     typed = f"{meant}{text.strip()[len(verb) :]}"
+    from reticent.data.spelling_hints import otherwise
+
     found = otherwise(typed) or typed
     return QuestionError(
         f"{refused} Write for example: {found if _reads(found, kinds) else _example(kinds[meant], plain)}."

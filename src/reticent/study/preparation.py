@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from reticent.data.spec import refuse_exposed
-from reticent.data.spelling_hints import CHARGED, hinted, otherwise
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.privacy.convert import spent_delta
 from reticent.privacy.cost import Cost, Written
@@ -84,6 +83,8 @@ def read_questions(study: StudyTerms, questions: Questions) -> tuple[Ask, ...]:
     try:
         return understand(questions, study.schema, study._groups, study.extensions, folder)
     except (QuestionError, PublicParameterError) as refused:
+        from reticent.data.spelling_hints import CHARGED
+
         listed = questions if isinstance(questions, Sequence) and not isinstance(questions, str) else [questions]
         texts = [one for one in listed if isinstance(one, str)]
         meant = [f" Perhaps: {text}." for one in texts if (text := _readable(one))]
@@ -94,6 +95,8 @@ def read_questions(study: StudyTerms, questions: Questions) -> tuple[Ask, ...]:
 
 def _readable(text: str) -> str:
     """The question that a text of another tool means, where that can be read; else an empty text."""
+    from reticent.data.spelling_hints import otherwise
+
     meant = otherwise(text)
     if not meant:
         return ""
@@ -242,6 +245,8 @@ def _hinting(study: StudyTerms, questions: Questions) -> Iterator[None]:
     try:
         yield
     except QuestionError as refused:
+        from reticent.data.spelling_hints import hinted
+
         texts = [str(one) for one in questions] if isinstance(questions, Sequence) else []
         refused.args = (hinted(str(refused), texts, study.schema.cells),)
         raise

@@ -180,7 +180,7 @@ class Study(StudyTerms):
         QuestionError, PublicParameterError
             What cannot be asked; what no epsilon reaches, with the reason.
         """
-        from reticent.study import preparation
+        from reticent.study import plan, preparation
 
         joined, questions = preparation.join(self, questions)
         of = joined._supposing(rows)
