@@ -229,6 +229,17 @@ class Release(Comparisons):
         return fragment(self.certificate, self.given_again)
 
 
+def _reopened(
+    answers: dict[str, Answer],
+    caveats: tuple[str, ...],
+    certificate: Certificate,
+    stored: bool = False,
+    notation: Notation | None = None,
+) -> Release:
+    """The release of a pickle of 0.1.0, which names this function."""
+    return Release(tuple(answers.values()), caveats, certificate, stored=stored, notation=notation)
+
+
 def charge(prepared: PreparedRelease, ledger: Ledger, about: ReleaseMetadata) -> Receipt:
     """Reserve the whole loss, durably. Every refusal of the ledger comes from here.
 
