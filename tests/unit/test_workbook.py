@@ -155,10 +155,10 @@ def test_the_command_line_writes_it_or_refuses_before_the_charge(
     asked = ("release", str(study), "--ask", "count", "--epsilon", "0.5", "--xlsx", "--out", str(tmp_path / "table"))
     real = builtins.__import__
 
-    def without(name: str, *rest: Any) -> Any:
+    def without(name: str, *rest: Any, **named: Any) -> Any:
         if name == "openpyxl":
             raise ImportError
-        return real(name, *rest)
+        return real(name, *rest, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(builtins, "__import__", without)
