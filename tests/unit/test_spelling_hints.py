@@ -96,7 +96,7 @@ def test_a_study_of_rows_is_told_arguments_and_one_of_a_file_its_lines(
 
 def test_a_likely_no_reply_is_told_in_no_words_of_a_file() -> None:
     study = rt.study({"age": [30] * 50}, adjacency="add_remove", columns={"age": rt.integer(0, 110)}, budget=5)
-    with pytest.warns(UserWarning, match=r"people=…, this is refused") as told:
+    with pytest.warns(UserWarning, match=r"declares people=…\.") as told:
         study.release(["median(age)"], epsilon="0.001")
     assert not any("[person]" in str(one.message) for one in told)
 

@@ -283,7 +283,8 @@ class Plan:
 
             text += f" Most likely no reply: {', '.join(self.silent)}. {in_a_sentence(self.helps)}"
         if self.unlikely:
-            which = "it" if self.unlikely == self.silent else ", ".join(self.unlikely)
+            all_of_them = "it" if len(self.silent) == 1 else "them"
+            which = all_of_them if self.unlikely == self.silent else ", ".join(self.unlikely)
             text += f" A release refuses {which} without record=rt.Record(try_anyway=True), where the number of people "
             text += "is public or declared."
         return text

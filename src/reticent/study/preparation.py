@@ -173,7 +173,7 @@ def settle_plan(
         )
     # Under add/remove an assumed number is no declared one: what too few people do is shown, not refused.
     public = size if study.schema.person.adjacency == "substitute" else study.schema.person.people
-    made = prepare(study, asked, within, public)
+    made = prepare(study, asked, within, public, typed=questions)
     if made.key_files:
         from reticent.study.key_files import note_planned
 
@@ -181,7 +181,9 @@ def settle_plan(
     return made, PublicTerms(study, asked, within, public, size)
 
 
-def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | None) -> PreparedRelease:
+def prepare(
+    study: StudyTerms, questions: Questions, within: Cost, units: int | None, *, typed: Questions | None = None
+) -> PreparedRelease:
     """Steps of a release, with the total shared out among them.
 
     Parameters
@@ -194,6 +196,8 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
         Total of the release.
     units : int or None
         The public number of persons, if there is one.
+    typed : statistic, text, or sequence of them, optional
+        The questions as they were typed, for the words of a refusal.
 
     Returns
     -------
@@ -205,7 +209,7 @@ def prepare(study: StudyTerms, questions: Questions, within: Cost, units: int | 
     SpecError
         It spends a delta of at least 1 / (10 people), where their number is public.
     """
-    with _hinting(study, questions):
+    with _hinting(study, questions if typed is None else typed):
         made = _settled(study, questions, within, units)
     person = study.schema.person
     refuse_exposed(made.guarantee.loss, person, units)  # a question's own delta counts like the release's

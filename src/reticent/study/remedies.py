@@ -73,7 +73,7 @@ def refuse_hopeless(terms: PublicTerms, prepared: PreparedRelease) -> None:
         _warn_of_rows(terms, prepared, expected)
         return
     told = ", as a plan was told" if terms.units or people else ", which nobody told (plan with people=…)"
-    typical = "" if study.schema.person.rows == 1 else " and typical = …"
+    typical = "" if study.schema.person.rows == 1 else " and rows = { at_most = …, typical = … }"
     declared = f"Such a release is refused before it is charged if the study declares people = …{typical}."
     warn(
         f"No reply is likely with {_people(terms)}{told}: {'; '.join(map(str, found))}. "

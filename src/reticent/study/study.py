@@ -163,8 +163,8 @@ class Study(StudyTerms):
             How many people to assume; by default the declared number, else 10,000, and the plan says so. The warning
             of a later release, where their number is private, is about the people and rows last told to a plan.
         rows : number, optional
-            How many kept rows a person has on average. By default it is the declared typical number, else one, with
-            the other end in the notes. It moves widths alone: a release buys the same at the same price.
+            How many kept rows a person has on average. By default it is the declared typical number, else a
+            guess by the cap, which the plan states. It moves widths alone: a release buys the same at the same price.
         want : mapping of name to half-width, optional
             Accuracy first: each named answer gets the least epsilon, on a grid of 1/1000, whose noise half-width
             at 95 % is at most that. The answers of a difference or a total, ``difference(mean(x), mean(y))``, get the
@@ -373,7 +373,7 @@ class Study(StudyTerms):
             units = preparation.count_people(self, table, asked, within, about.who, wants=want is not None)
             if want is not None:
                 asked = preparation.ask_for_widths(self, asked, want, units, within)
-            prepared, ledger = preparation.prepare(self, asked, within, units), self.ledger
+            prepared, ledger = preparation.prepare(self, asked, within, units, typed=questions), self.ledger
             if prepared.key_files:
                 from reticent.study.key_files import refuse_changed
 
