@@ -188,7 +188,7 @@ def _of_file(
     elif date_format is not None:
         raise click.BadParameter("--date-format goes with --dates COLUMN.")
     spelling = "" if date_format in (None, ISO) else str(date_format)
-    form = Format(encoding, decimal, thousands, na, sheet)
+    form = Format(encoding, decimal, thousands, na, sheet, has_encoding="--encoding" in said)
     header: Literal["names", "unsure"] = "names" if header_is_names else "unsure"
     text = skeleton(
         file,

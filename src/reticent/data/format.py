@@ -23,7 +23,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -106,6 +106,8 @@ class Format:
     na : tuple of str
     sheet : str
         Of a workbook with several; empty for its only one.
+    has_encoding : bool
+        True where the curator says the encoding, which is then not doubted.
     """
 
     encoding: str = "utf-8"
@@ -113,6 +115,7 @@ class Format:
     thousands: str = ""
     na: tuple[str, ...] = ()
     sheet: str = ""
+    has_encoding: bool = field(default=False, compare=False)
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -180,6 +183,11 @@ class Format:
         """The sentence on numbers of a file whose cells stand between ``;``, unless the decimal sign fits it."""
         often = "Where cells stand between ';', numbers are often 1234,5."
         return often if delimiter == ";" and self.decimal == "." else ""
+
+
+def accented(keys: Iterable[object]) -> list[str]:
+    """The keys with a letter outside ASCII, whose bytes depend on the encoding."""
+    return [key for key in keys if isinstance(key, str) and not key.isascii()]
 
 
 def sign_words(delimiter: str) -> str:

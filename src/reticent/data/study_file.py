@@ -46,6 +46,7 @@ from reticent.data.spec import (
     Tables,
     check_budget,
     check_keys,
+    encoding_doubt,
     number_at,
     read_passing,
     shown_cell,
@@ -405,7 +406,8 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
                 'Say zone = "UTC", or the zone whose clocks count.'
             )
             doubts.append(((name,), words))
-    return doubts
+    listed = encoding_doubt(spec.schema, spec.source, {name: one.path for name, one in spec.further.items()})
+    return doubts if listed is None else [*doubts, listed]
 
 
 def _typed(spec: Spec) -> dict[str, bool]:

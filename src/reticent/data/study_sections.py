@@ -144,7 +144,11 @@ def read_format(study: Tables, where: str = "[study]") -> Format:
         raise SpecError(f'{where} na must list texts, such as na = ["NA", "-999"]')
     told = {key: text_at(study, key, where) for key in ("encoding", "decimal", "thousands", "sheet")}
     try:
-        return Format(**{key: text for key, text in told.items() if text is not None}, na=tuple(words))
+        return Format(
+            **{key: text for key, text in told.items() if text is not None},
+            na=tuple(words),
+            has_encoding="encoding" in study,
+        )
     except PublicParameterError as error:
         raise SpecError(f"{where} {error}") from None
 

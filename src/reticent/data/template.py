@@ -76,13 +76,14 @@ def skeleton(
         from reticent.data.statistical_files import label_lines
 
         labels = label_lines(path)
+    plain = kind_of(path) == "csv" and "".join(names).isascii()
     head = (
         "# One file describes the study and what is to be published. It holds public facts only.\n"
         "# Three things only you can say: who a person is, what range a value can have, and the budget.\n\n"
         "[study]\n"
         f"title  = {_quoted(stem)}\n"
         f"source = {_quoted(place)}\n"
-        f"ledger = {_quoted(ledger or f'{stem}.ledger')}\n{_written(delimiter, form)}\n"
+        f"ledger = {_quoted(ledger or f'{stem}.ledger')}\n{_written(delimiter, form, plain=plain)}\n"
         "[person]\n"
         '# column  = "person_id"       # who one person is, when a person can have several rows\n'
         '# rows    = "one_each"        # or { at_most = 20 }: rows kept of one person\n'
@@ -163,6 +164,7 @@ def further_skeletons(
     return "".join(made)
 
 
+WINDOWS: Final = "windows-1252"
 DATED: Final = "date of a text"
 GRID: Final = '# resolution = "…"           # of values on a grid, "0.01" or "1000": made-up values keep to it\n'
 SPELT: Final = '                # or "datetime"; format = "dd.mm.yyyy" where cells are spelt otherwise than 2024-02-29'
@@ -180,8 +182,11 @@ NAMELESS: Final = (
 )
 
 
-def _written(delimiter: str, form: Format) -> str:
-    """The lines of [study] that say how the file is written, where that is not as by default, or would be doubted."""
+def _written(delimiter: str, form: Format, *, plain: bool) -> str:
+    """The lines of [study] that say how the file is written, where that is not as by default, or would be doubted.
+
+    ``plain`` is True of the header of a CSV file in ASCII, which tells nothing of the encoding.
+    """
     told = {
         "sheet": form.sheet,
         "delimiter": delimiter,
@@ -192,14 +197,21 @@ def _written(delimiter: str, form: Format) -> str:
     usual = {
         "sheet": "",
         "delimiter": ",",
-        "encoding": PLAIN.encoding,
+        "encoding": "" if form.has_encoding else PLAIN.encoding,
         "decimal": "" if form.doubt(delimiter) else PLAIN.decimal,
         "thousands": PLAIN.thousands,
     }
     lines = [f"{key} = {_quoted(text)}\n" for key, text in told.items() if text != usual[key]]
+    if plain and unclear_encoding(delimiter, form):
+        lines.append(f"# encoding = {_quoted(WINDOWS)}   # if an older Excel wrote the file; the header cannot tell\n")
     if form.na:
         lines.append(f"na = [{', '.join(map(_quoted, form.na))}]\n")
     return "".join(lines)
+
+
+def unclear_encoding(delimiter: str, form: Format) -> bool:
+    """Tell if a file may well be in another encoding than UTF-8: ``;`` between its cells, and nobody said."""
+    return delimiter == ";" and form.encoding == PLAIN.encoding and not form.has_encoding
 
 
 def _once(text: str) -> str:
@@ -313,6 +325,12 @@ def skeleton_words(
             "read.",
             *_notation_words(form, dates, said),
         ]
+        if "".join(names).isascii() and unclear_encoding(delimiter, form):
+            told.append(
+                "The header is plain ASCII, which cannot tell the encoding. If an older Excel wrote the file: "
+                f"--encoding {WINDOWS}, or encoding = {_quoted(WINDOWS)} in [study]. Else labels with accents match "
+                "no row."
+            )
         if dates:
             how = ', and say how it is written: --date-format dd.mm.yyyy, or format = "dd.mm.yyyy" in the study file.'
             told.append(

@@ -9,7 +9,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, Literal
 
-from reticent.data.format import Format, Limits, check_plain_names, exact, in_database, on_one_line, refuse_address
+from reticent.data.format import (
+    PLAIN,
+    Format,
+    Limits,
+    check_plain_names,
+    exact,
+    in_database,
+    on_one_line,
+    refuse_address,
+)
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
 from reticent.errors import CheckError, PublicParameterError, ReticentError, SpecError, called_as, door, warn
@@ -95,7 +104,7 @@ def study(
     title: str = "",
     override: str = "",
     delimiter: str = ",",
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     decimal: Literal[".", ","] | None = None,
     thousands: str = "",
     na: Sequence[str] = (),
@@ -144,7 +153,7 @@ def study(
     override : str
         The reason for a budget above epsilon 10.
     delimiter, encoding : str
-        Of a CSV file.
+        Of a CSV file, by default "," and "utf-8". A listed label with an accent asks for the encoding.
     decimal, thousands : str
         How numbers are written in text: the decimal sign, and the sign between groups of three digits (``"1,977.61"``
         is a number with ``thousands=","`` only).
@@ -187,7 +196,8 @@ def study(
         A declaration that cannot be used, or a table that lacks a declared column. No row is read.
     """
     from reticent.data.engines.engine import read_engine
-    from reticent.data.spec import Budget, Spec, check_budget, design_of, person_of, word_of
+    from reticent.data.source import path_of
+    from reticent.data.spec import Budget, Spec, check_budget, design_of, encoding_doubt, person_of, word_of
 
     rows = _of_pair(rows)
     if adjacency is None:
@@ -202,7 +212,13 @@ def study(
             "reported in every release."
         )
     plain, formulas = _declared(columns)
-    form = Format(encoding, decimal or ".", thousands, (na,) if isinstance(na, str) else tuple(na))
+    form = Format(
+        encoding or PLAIN.encoding,
+        decimal or ".",
+        thousands,
+        (na,) if isinstance(na, str) else tuple(na),
+        has_encoding=encoding is not None,
+    )
     each = dict(rows_each) if isinstance(rows_each, Mapping) else {"at_most": 1 if rows_each is None else rows_each}
     sample = design_of(None if weight is None else read_column(weight), design)
     of_person = replace(person_of(adjacency, person, each, people), unit=unit)
@@ -225,6 +241,10 @@ def study(
         _ask_whose(rows, delimiter, form)
     if decimal is None and form.doubt(delimiter) and any(isinstance(one, Real) for one in plain.values()):
         warn(f'{form.doubt(delimiter)} If yours are: decimal=",". If they are 1234.5: decimal=".".')
+    if doubt := encoding_doubt(schema, path_of(rows), {name: one.path for name, one in further.items()}):
+        from reticent.data.spelling_hints import in_python
+
+        warn(in_python(doubt[1]))
     spec = Spec(
         title=exact(title) or _name_of(rows, ledger),
         source="",
@@ -361,7 +381,8 @@ def table(
         raise SpecError(f"notation has delimiter, encoding, decimal, thousands, na and sheet, not {min(unknown)}.")
     delimiter, na = str(told.pop("delimiter", ",")), told.pop("na", ())
     words = (na,) if isinstance(na, str) else tuple(map(str, na)) if isinstance(na, Sequence) else ()
-    form = Format(**{name: str(text) for name, text in told.items()}, na=words)
+    spelt = {name: str(text) for name, text in told.items()}
+    form = Format(**spelt, na=words, has_encoding="encoding" in told)
     owned = (0, 1)
     if isinstance(rows_each, Mapping):
         if "keys" not in rows_each or rows_each.keys() - {"keys", "owners"}:

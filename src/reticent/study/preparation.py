@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from reticent.data.spec import refuse_exposed
-from reticent.errors import PublicParameterError, QuestionError, Refusal
+from reticent.data.spec import encoding_doubt, refuse_exposed
+from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
 from reticent.privacy.convert import spent_delta
 from reticent.privacy.cost import Cost, Written
 from reticent.privacy.loss import Loss
@@ -233,6 +233,19 @@ def public_notes(within: Cost, made: PreparedRelease) -> tuple[str, ...]:
     if delta is not None and not spent_delta(made.guarantee.loss):
         found.append(f"δ {about(delta)} is not charged: nothing here spends a δ")
     return tuple(dict.fromkeys(found))
+
+
+def warn_of_encoding(study: StudyTerms, made: PreparedRelease) -> None:
+    """Warn of labels with accents that are asked for, where nothing says the encoding of the file. Reads no row."""
+    texts = {
+        item.keys.column: item.keys.among
+        for item in made.asked
+        if item.keys is not None and not item.keys.is_found and item.keys.column in study.schema.texts
+    }
+    further = {name: one.path for name, one in study.spec.further.items()}
+    found = encoding_doubt(study.schema, study._place, further, texts)
+    if found is not None and {*found[0]} & {*made.columns_asked(study.schema), *texts}:
+        warn(study._worded(found[1]))
 
 
 def _noting(made: PreparedRelease, note: str) -> PreparedRelease:

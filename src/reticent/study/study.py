@@ -379,6 +379,7 @@ class Study(StudyTerms):
 
                 refuse_changed(prepared.key_files)
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
+            preparation.warn_of_encoding(self, prepared)
             terms = preparation.PublicTerms.of_release(self, asked, within, units)
             if not (about.try_anyway or terms.is_sure(prepared)):
                 from reticent.study.remedies import refuse_hopeless

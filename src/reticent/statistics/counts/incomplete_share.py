@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import attrs
 
 from reticent.data.expression_tree import divided, key_text
+from reticent.data.format import accented
 from reticent.data.formula import Expression
 from reticent.data.query import Incomplete, Query, Rows
 from reticent.data.schema import Category, Integer, Key, Real, Schema, needed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.outcome import NO_REPLY
+from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.statistics import shares
@@ -32,7 +33,7 @@ from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
 from reticent.statistics.context import ExpectedAccuracy, Setting, guarantee_of, of_any, passing, values_of
 from reticent.statistics.intervals import FEW, NONE, half_width, too_few
 from reticent.statistics.options import GEOMETRIC
-from reticent.statistics.public_facts import capped, odd_cells, title, whole_cells
+from reticent.statistics.public_facts import capped, listed, odd_cells, title, whole_cells
 from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.statistic import Ask, Dice, Statistic, read_column
 
@@ -98,6 +99,8 @@ class IncompleteShare(Statistic):
 
 
 MOST_CELLS: Final = 400  # the noise of their sum is that of a share bought for a twentieth of the price
+MANY: Final = 0.05  # a share of unlisted cells that is surely above it asks for a cause
+WITH_ACCENTS: Final = "labels with letters outside ASCII, which in another encoding than UTF-8 match no row"
 DECLARED: Final = "if most of those cells are filled, declare how they are written: "
 OF_NUMBERS: Final = ("decimal", "thousands", "na")  # keys of a study that say how cells of a kind are written
 OF_DATES: Final = ("na", "format")
@@ -356,8 +359,22 @@ def words(beside: IncompleteRows, schema: Schema) -> str:
     columns = beside.columns
     which, then = f"have {odd_cells(columns, schema)}", instead(columns, schema)
     advice = f"; {DECLARED}{', '.join(_ways(columns, schema))}" if shares.most(beside.outcome) else ""
+    advice = advice or _encoding_words(beside, schema)
     dates = _date_words(columns, schema) if advice or shares.unclear(beside.outcome) else ""
     return f"{shares.words(beside.outcome, which, then)}{dates}{advice}{shares.again(beside.origin)}"
+
+
+def _encoding_words(beside: IncompleteRows, schema: Schema) -> str:
+    """One possible cause of many unlisted cells: labels with accents, of a file whose encoding nobody stated."""
+    found = beside.outcome
+    if schema.format.has_encoding or not isinstance(found, Reply) or found.value.low <= MANY:
+        return ""
+    columns = [(name, schema.stored.get(name)) for name in needed(schema, beside.columns)]
+    odd = [name for name, column in columns if isinstance(column, Category) and accented(column.among)]
+    if not odd:
+        return ""
+    have = f"{listed(odd, 'and')} {'has' if len(odd) == 1 else 'have'}"
+    return f"; one cause may be the encoding of a CSV file, which is not stated: {have} {WITH_ACCENTS}"
 
 
 def _date_words(columns: tuple[str, ...], schema: Schema) -> str:
