@@ -285,8 +285,9 @@ def test_a_share_behind_a_filter_is_planned_for_the_people_declared_however_many
 
     def lines(people: int | None) -> list[PlanLine]:
         more: dict[str, Any] = {} if people is None else {"people": people}
-        study = rt.study({"x": [1.0]}, adjacency="add_remove", columns={"x": rt.real(0, 9)}, budget=9, **more)
-        return [*study.where("x > 2").plan(["mean(x)"], epsilon="0.01").lines]
+        both = {"x": rt.real(0, 9), "y": rt.real(0, 9)}
+        study = rt.study({"x": [1.0], "y": [3.0]}, adjacency="add_remove", columns=both, budget=9, **more)
+        return [*study.where("y > 2").plan(["mean(x)"], epsilon="0.01").lines]
 
     for people, bought in ((None, False), (10_000, False), (1_000_000, True), (300, False)):
         assert (len(lines(people)) == 2) is bought, people

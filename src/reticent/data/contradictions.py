@@ -1,6 +1,7 @@
 """Contradictions of conditions: those that no row can meet whose cells lie within the declared bounds and lists.
 
     satisfiable(tree, columns)    False if public declarations alone make the condition false or missing in every row
+    readable_columns(schema)      columns of which no row that passes the filter lacks a cell
 
 ``Truth.possible`` looks at one comparison at a time. Here every comparison that must hold narrows what it compares:
 ``age > 100 and age < 50`` leaves ``age`` no value. Narrowed columns narrow what is computed of them in turn. Of ``or``
@@ -21,7 +22,7 @@ from typing import Final, TypeAlias, assert_never
 from reticent.data.expression import OPERATIONS, kind_of, type_of
 from reticent.data.expression_tree import Application, ColumnName, Tree, columns_of
 from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Truth, Type
-from reticent.data.schema import Column, Key
+from reticent.data.schema import Column, Key, Schema
 
 PASSES: Final = 3  # a comparison narrows a column, the column what is computed of it, and that another column
 MOST: Final = sys.float_info.max
@@ -82,6 +83,44 @@ def satisfiable(tree: Tree, columns: Mapping[str, Column]) -> bool:
             return False
         known = narrowed
     return True
+
+
+def readable_columns(schema: Schema) -> frozenset[str]:
+    """Columns of which no row that passes the filter lacks a cell, by the structure of the filter alone.
+
+    ``age >= 65`` is true of no row whose age cannot be read. A column with a public stand-in is none of them: the
+    filter sees the stand-in, and the cell behind it may be odd (docs/proofs/transformations.md).
+    """
+    found = frozenset[str]() if schema.where is None else _read_where(schema.where, True, schema)
+    return frozenset(name for name in found if schema.columns[name].stand_in is None)
+
+
+def _read_where(tree: Tree, value: bool, schema: Schema) -> frozenset[str]:
+    """The columns whose cells, or stand-ins, are there wherever a condition has a value."""
+    match tree:
+        case Application(operation="not", operands=(one,)):
+            return _read_where(one, not value, schema)
+        case Application(operation="and" | "or" as word, operands=operands):
+            parts = [_read_where(one, value, schema) for one in operands]
+            every = (word == "and") == value  # each operand has the value; else it is one of them, and none knows which
+            return frozenset().union(*parts) if every else frozenset.intersection(*parts)
+        case Application(operation="is missing", operands=(one,)):
+            return frozenset() if value else _read_by(one, schema)
+        case _:
+            return _read_by(tree, schema)
+
+
+def _read_by(tree: Tree, schema: Schema) -> frozenset[str]:
+    """The columns whose cells, or stand-ins, are there wherever a part is not missing."""
+    match tree:
+        case ColumnName(column=name):
+            inner = schema.computed.get(name)
+            known = inner is not None and schema.columns[name].stand_in is None
+            return frozenset((name,)) | (_read_by(inner, schema) if known and inner is not None else frozenset())
+        case Application(operation=operation, operands=operands) if OPERATIONS[operation].strict:
+            return frozenset().union(*(_read_by(one, schema) for one in operands))
+        case _:
+            return frozenset()
 
 
 @dataclass(frozen=True, slots=True)

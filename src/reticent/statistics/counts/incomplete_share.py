@@ -118,8 +118,15 @@ def odd_columns(asked: Ask, schema: Schema) -> tuple[str, ...]:
 
 
 def odd_among(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
-    """Those of some columns that are not complete, in the order of the schema: a share is the same in any order."""
+    """Those of some columns that can hold odd cells, in the order of the schema: a share is the same in any order.
+
+    A column is not among them that is complete, or of which the filter lets no row pass without a readable cell.
+    """
     found = {name for name in columns if not schema.column(name).complete}
+    if found and schema.where is not None:
+        from reticent.data.contradictions import readable_columns
+
+        found -= readable_columns(schema)
     return tuple(name for name in schema.columns if name in found)
 
 
