@@ -47,9 +47,10 @@ def test_remedies_follow_from_public_facts() -> None:
 
 def test_a_quantile_of_several_rows_each_may_be_asked_of_the_mean_of_each_person() -> None:
     """The cap is what keeps a median from a reply; without its interval it has fewer replies, and not more."""
-    own = "median(cost, per=person), which is about the mean of each person"
-    assert told("median(cost)")[1] == told("median(cost) by g")[1] == own
-    parse("median(cost, per=person) by g")
+    for clauses in ("", " by g", " where age >= 65", " where age >= 65 by g"):  # the whole question is proposed
+        own = f"median(cost, per=person){clauses}"
+        assert told(f"median(cost){clauses}")[1] == f"{own}, which is about the mean of each person"
+        parse(own)
     for text in ("iqr(cost)", "quantile(cost, 0.9)", "quantiles(cost, 0.25 0.75)"):
         (one,) = (words for words in told(text) if "each person" in words)
         parse(one.partition("), ")[0] + ")")

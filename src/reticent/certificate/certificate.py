@@ -187,11 +187,23 @@ def read_certificate(source: str | Path) -> Certificate:
             with Path(source).open("rb") as opened:
                 text = opened.read(schema.LARGEST + 1).decode("utf-8")
         except UnicodeDecodeError:
-            raise CheckError("This is not a certificate: it is not UTF-8 text.") from None
+            raise CheckError(f"This is not a certificate: it is not UTF-8 text.{_beside(Path(source))}") from None
         except FileNotFoundError:
             raise CheckError(f"There is no certificate {source}. A release writes one: STEM.json.") from None
         except (OSError, ValueError):
             raise CheckError(f"The certificate {source} cannot be read.") from None
     if len(text) > schema.LARGEST:
         raise CheckError("This is not a certificate: it is larger than 64 MiB.")
-    return Certificate.of(expanded(schema.parsed(text)))
+    try:
+        return Certificate.of(expanded(schema.parsed(text)))
+    except CheckError as refused:
+        if text is not source:
+            refused.args = (f"{str(refused).removesuffix('.')}.{_beside(Path(source))}",)
+        raise
+
+
+def _beside(file: Path) -> str:
+    """The certificate that another file of the same release means, by its name."""
+    if file.suffix.lower() not in (".html", ".svg", ".csv", ".pdf", ".xlsx"):
+        return ""
+    return f" The certificate of a release is its .json file: {file.with_suffix('.json').name}"

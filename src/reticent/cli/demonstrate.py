@@ -27,7 +27,7 @@ OWN: tuple[tuple[str, str], ...] = (
 
 
 @click.command("demo", cls=Verb)
-@click.option("--out", type=PATH, metavar="DIR", help="A new folder; by default reticent-demo.")
+@click.option("--out", "-o", type=PATH, metavar="DIR", help="A new folder; by default reticent-demo.")
 @options.quiet
 @options.as_json
 @click.pass_obj

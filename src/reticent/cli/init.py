@@ -29,7 +29,7 @@ ISO: Final = "2024-12-31"
 @click.command("init", cls=Verb)
 @argument("file", type=PLACE, required=False, metavar="FILE", help="A file that holds a table, or the URL of one.")
 @argument("more", type=PATH, nargs=-1, metavar="FILES", help="Further tables that are joined to it.")
-@click.option("--out", type=PATH, metavar="STUDY", help="Where to write it; by default FILE.toml.")
+@click.option("--out", "-o", type=PATH, metavar="STUDY", help="Where to write it; by default FILE.toml.")
 @click.option("--key", type=PATH, metavar="NAME", help="Write a key pair NAME.key and NAME.pub instead.")
 @click.option("--header-is-names", is_flag=True, help="The first line holds names, although one looks like a value.")
 @click.option("--sheet", default="", show_default=False, metavar="NAME", help="Of a workbook with several sheets.")

@@ -140,7 +140,7 @@ def ledger_verify(voice: Voice, ledger: str, head: str | None) -> None:
 
 @click.command("export", cls=Verb)
 @options.ledger
-@click.option("--out", type=PATH, metavar="FILE", help="Write it there instead.")
+@click.option("--out", "-o", type=PATH, metavar="FILE", help="Write it there instead.")
 @options.as_json
 @click.pass_obj
 def ledger_export(voice: Voice, ledger: str, out: Path | None) -> None:

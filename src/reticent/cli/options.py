@@ -121,6 +121,7 @@ engine = click.option(
 
 out_stem = click.option(
     "--out",
+    "-o",
     type=STEM,
     metavar="STEM",
     help="Write STEM.csv, .json, .html, .svg; by receipt where it is a folder.",

@@ -89,13 +89,22 @@ def _header_problems(spec: Spec) -> list[str]:
 
     if kind_of(Path(spec.source)) == "parquet" and not spec.further:
         return []
+    from reticent.data.columns import wanted
     from reticent.data.further_tables import check_further
     from reticent.data.source import absence, absent_columns
 
     try:
         if missing := absent_columns(Path(spec.source), spec.schema, spec.delimiter):
             form = spec.schema.format
-            return [absence(missing, Path(spec.source), delimiter=spec.delimiter, encoding=form.encoding)]
+            return [
+                absence(
+                    missing,
+                    Path(spec.source),
+                    delimiter=spec.delimiter,
+                    encoding=form.encoding,
+                    declared=wanted(spec.schema),
+                )
+            ]
         check_further(spec.schema, spec.further)
     except SpecError as error:
         return list(error.problems)

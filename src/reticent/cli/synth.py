@@ -64,6 +64,7 @@ CHECKS: Final = "auto"  # a tenth of epsilon, where it tells something
 )
 @click.option(
     "--out",
+    "-o",
     type=PATH,
     default=Path("synthetic.csv"),
     metavar="FILE",

@@ -7,7 +7,7 @@ arrive as whole seconds since 1970: those of a clock on the wall, or "instants" 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, assert_never
 
@@ -51,8 +51,10 @@ def wanted(schema: Schema) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*schema.stored, *schema.stored_texts, *person, *keys]))
 
 
-def check_names(found: Sequence[str], schema: Schema, where: str, hint: str = "") -> None:
-    """Refuse a source without the declared columns. Only declared names are ever said: others may be values.
+def check_names(
+    found: Sequence[str], schema: Schema, where: str, hint: str = "", meant: Callable[[str], str] = lambda _: ""
+) -> None:
+    """Refuse a source without the declared columns. Only declared names are said, and those that ``meant`` may say.
 
     Parameters
     ----------
@@ -63,6 +65,8 @@ def check_names(found: Sequence[str], schema: Schema, where: str, hint: str = ""
         Name of the source, for the message.
     hint : str
         What may be the cause, from the header alone.
+    meant : function, optional
+        From a name that is not there to the words of the one that is meant; empty where names may be values.
 
     Raises
     ------
@@ -73,9 +77,10 @@ def check_names(found: Sequence[str], schema: Schema, where: str, hint: str = ""
         if found.count(name) > 1:
             raise SpecError(f"{where} names {name} twice. Nothing was read.")
         if name not in found:
+            silent = " Those that are there are not shown: they may be values."
             raise SpecError(
-                f"There is no column '{name}' in {where}: names agree letter by letter, capitals and spaces too. Those "
-                f"that are there are not shown: they may be values. Nothing was read.{hint}"
+                f"There is no column '{name}' in {where}: names agree letter by letter, capitals and spaces too."
+                f"{meant(name) or silent} Nothing was read.{hint}"
             )
 
 

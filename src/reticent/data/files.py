@@ -38,7 +38,7 @@ from reticent.data.columns import (
 from reticent.data.csv_blocks import CsvBlocks, plain_columns
 from reticent.data.file_kinds import bare, bytes_of, kind_of, meant_file, text_of
 from reticent.data.format import PLAIN, Format
-from reticent.data.header import check_form, delimiter_hint, delimiter_of, first_line
+from reticent.data.header import check_form, delimiter_hint, delimiter_of, first_line, meant_names
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
@@ -353,8 +353,9 @@ def open_files(
     encoding = schema.format.encoding
     header = header_of(path, delimiter, encoding)
     hint = delimiter_hint(first_line(path, encoding), delimiter)
-    check_names(header, schema, f"the header of {path.name}", hint)
-    return CsvFile(path.resolve(), header, delimiter, encoding, dict.fromkeys(wanted(schema), "text"))
+    names = wanted(schema)
+    check_names(header, schema, f"the header of {path.name}", hint, lambda name: meant_names([name], header, names))
+    return CsvFile(path.resolve(), header, delimiter, encoding, dict.fromkeys(names, "text"))
 
 
 def delimiter_in(path: Path, encoding: str) -> str | None:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
 from reticent.data.columns import MOST_COLUMNS, is_utf8
 from reticent.data.file_kinds import DAMAGED, text_of
-from reticent.data.format import check_plain_names
+from reticent.data.format import check_plain_names, nearest
 from reticent.errors import SpecError
 
 LONGEST_HEADER: Final = 1 << 20  # characters
@@ -140,6 +140,31 @@ def encoding_of(path: Path, usual: str = "utf-8") -> str:
     if is_utf8(line):
         return usual if line.isascii() else "utf-8"
     return "windows-1252" if usual == "utf-8" else usual
+
+
+def meant_names(missing: Sequence[str], names: Sequence[str], declared: Collection[str]) -> str:
+    """A question for the names of a header that misspelt ones most likely mean; empty where a row may stand there.
+
+    Names are public where a declared one is among them, letter by letter, and none looks like a value.
+
+    Parameters
+    ----------
+    missing : sequence of str
+        Declared names that the header has not.
+    names : sequence of str
+        Names of the header.
+    declared : collection of str
+        All declared names.
+
+    Returns
+    -------
+    str
+    """
+    if looks_like_data(names) or not {*names} & {*declared}:
+        return ""
+    others = [name for name in names if name and name not in declared]
+    near = [found for name in missing if (found := nearest(name, others)) is not None]
+    return f" Did you mean {', '.join(near)}?" if near else ""
 
 
 def delimiter_hint(line: str, delimiter: str) -> str:

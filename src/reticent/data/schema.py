@@ -510,21 +510,41 @@ class Schema:
             )
         raise unknown_column(name, list(self.texts))
 
-    def bounded(self, name: str, asked: str) -> tuple[Fraction, Fraction]:
-        """The public bounds of a numeric column, or the refusal that tells how to declare them."""
+    def bounded(self, name: str, asked: str, *, instead: str = "", labels: str = "") -> tuple[Fraction, Fraction]:
+        """The public bounds of a numeric column, or the refusal that tells how to declare them.
+
+        Parameters
+        ----------
+        name : str
+        asked : str
+            The question, for the refusal.
+        instead : str
+            The question that needs no bounds; by default those about one column.
+        labels : str
+            The question about a category in its place; by default those about one column.
+
+        Returns
+        -------
+        pair of Fraction
+
+        Raises
+        ------
+        QuestionError
+            A category; a column without bounds, or with bounds of which products are no doubles.
+        """
         column = self.column(name)
         if isinstance(column, Category) or column.low is None or column.high is None:
             kind = "a category" if isinstance(column, Category) else "no range"
             if kind == "a category":
                 raise QuestionError(
-                    f"{asked} needs numbers, and {name} is a category. Ask for proportion or histogram."
+                    f"{asked} needs numbers, and {name} is a category. {labels or 'Ask for proportion or histogram.'}"
                 )
             own = f"low=…, high=… in the question, or clamp({name}, …, …)"  # an expression has no section
+            plain = f"use median({name}), trimmed_mean({name}) or mean({name}, method=clipped): they"
             where = own if name in self.computed and "(" in name else f"{section(name)} low = …, high = …"
             raise QuestionError(
                 f"{asked} needs a range known without looking at the file: {where}. "
-                f"If you know none, use median({name}), trimmed_mean({name}) or mean({name}, method=clipped): they may "
-                "give no reply. Nothing was charged."
+                f"If you know none, {instead or plain} may give no reply. Nothing was charged."
             )
         low, high = Fraction(column.low), Fraction(column.high)
         if max(abs(low), abs(high)) > PRODUCTS or high - low < 1 / PRODUCTS:

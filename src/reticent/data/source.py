@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -237,7 +237,9 @@ def absent_columns(path: Path, schema: Schema, delimiter: str) -> list[str]:
     return [name for name in wanted(schema) if names and name not in names]
 
 
-def absence(missing: Sequence[str], path: Path, *, delimiter: str, encoding: str) -> str:
+def absence(
+    missing: Sequence[str], path: Path, *, delimiter: str, encoding: str, declared: Collection[str] = ()
+) -> str:
     """Words for declared columns that a file has not, with its likely delimiter where that is another one.
 
     Parameters
@@ -248,16 +250,22 @@ def absence(missing: Sequence[str], path: Path, *, delimiter: str, encoding: str
         The file, of which the header line is read and no row.
     delimiter, encoding : str
         Of a CSV file, as declared.
+    declared : collection of str
+        All declared names: where the header has one of them, a name that is near a missing one is said.
 
     Returns
     -------
     str
     """
     from reticent.data.file_kinds import kind_of
-    from reticent.data.header import delimiter_hint, first_line
+    from reticent.data.header import delimiter_hint, first_line, meant_names
 
     said = f"no column is called {', '.join(missing)}, which the study file declares."
-    return said + (delimiter_hint(first_line(path, encoding), delimiter) if kind_of(path) == "csv" else "")
+    if kind_of(path) != "csv":
+        return said
+    names = list(names_of(path, delimiter=delimiter, encoding=encoding))
+    hint = delimiter_hint(first_line(path, encoding), delimiter)
+    return said + meant_names(missing, names, declared) + hint
 
 
 def _fields_in_database(place: str) -> list[tuple[str, str]]:

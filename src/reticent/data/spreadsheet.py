@@ -35,7 +35,7 @@ from reticent.data.columns import (
     wanted,
 )
 from reticent.data.format import PLAIN, Format
-from reticent.data.header import check_form
+from reticent.data.header import check_form, meant_names
 from reticent.data.schema import Schema
 from reticent.data.spreadsheet_parts import Gathering, SheetParts, Texts, feed, local, sheet_of, unescaped
 from reticent.errors import SpecError
@@ -92,8 +92,9 @@ def _batches(rows: list[list[str | None]], names: Sequence[str]) -> Iterator[pa.
 def open_spreadsheet(path: Path, schema: Schema) -> Spreadsheet:
     parts = sheet_of(path, schema.format.sheet)
     header = _header(parts)
-    check_names(header, schema, f"the header of {path.name}")
-    return Spreadsheet(parts, header, schema.format, dict.fromkeys(wanted(schema), "text"))
+    names = wanted(schema)
+    check_names(header, schema, f"the header of {path.name}", meant=lambda name: meant_names([name], header, names))
+    return Spreadsheet(parts, header, schema.format, dict.fromkeys(names, "text"))
 
 
 def spreadsheet_header(path: Path, sheet: str) -> tuple[str, ...]:

@@ -323,7 +323,7 @@ def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Frac
             least, most = min(map(int, declared.among)), max(map(int, declared.among))
             told = f', or declare it as whole numbers: {section(name)} kind = "integer", low = {least}, high = {most}'
         raise QuestionError(
-            f"{name} is a category, and a density with its made-up rows has numbers only: leave {name} out{told}. "
+            f"Made-up rows are of numbers only, and {name} is a category: leave {name} out{told}. "
             f"histogram({name}) releases the count of each value. Nothing was charged."
         )
     low, high = public_facts.bounds(asked.name, setting, name, asked.low, asked.high)

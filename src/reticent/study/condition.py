@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from reticent.data.columns import wanted
 from reticent.data.file_kinds import kind_of
 from reticent.data.format import in_database, in_spark, spark_name
 from reticent.data.further_tables import check_further
@@ -123,9 +124,8 @@ def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
         yield Diagnosis("header", "ok", "names of fields stand in the rows: they are not looked at")
         return
     if missing:
-        yield Diagnosis(
-            "header", "failed", absence(missing, source, delimiter=spec.delimiter, encoding=spec.schema.format.encoding)
-        )
+        written = {"delimiter": spec.delimiter, "encoding": spec.schema.format.encoding}
+        yield Diagnosis("header", "failed", absence(missing, source, **written, declared=wanted(spec.schema)))
         return
     yield Diagnosis("header", "ok", "every declared column is there")
     try:

@@ -92,4 +92,4 @@ def _of_header(tables: Tables, folder: Path) -> Iterator[str]:
     ]
     missing = [name for name in stored if names and name not in names]
     if missing:
-        yield absence(missing, folder / source, delimiter=delimiter, encoding=encoding)
+        yield absence(missing, folder / source, delimiter=delimiter, encoding=encoding, declared=stored)

@@ -42,6 +42,8 @@ from reticent.study.allocation import as_declared
 FINE = 20  # a unit is about 2^-FINE of a column's range
 MOST_LABELS = 100
 PLAIN = (Fraction(0), Fraction(1))
+BOUNDLESS = "release the robust line regress(y ~ x), which needs none: it"  # what a model with bounds is not
+CLASSIFIED = "LogisticRegression tells the keys of a category, such as yes and no."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +124,11 @@ class Columns:
         return self.schema.canonical(column)
 
     def bounds(self, column: str) -> Bound:
-        return PLAIN if column in self.keys else self.schema.bounded(column, "a model")
+        return (
+            PLAIN
+            if column in self.keys
+            else self.schema.bounded(column, "a model", instead=BOUNDLESS, labels=CLASSIFIED)
+        )
 
     def unit_word(self, column: str) -> str:
         declared = None if column in self.keys else self.schema.column(column)

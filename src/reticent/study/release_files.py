@@ -20,6 +20,7 @@ FILES: Final = (".csv", ".json", ".html", ".svg")
 WORKBOOK: Final = ".xlsx"
 CELLS: Final = ".cells.csv"
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")  # of a cell, in the order of a certificate
+PICTURES: Final = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps")  # which Matplotlib writes
 ALWAYS: Final = (*FILES, ".pdf", WORKBOOK)  # whatever was released
 KNOWN: Final = (CELLS, *ALWAYS)  # the longest first
 
@@ -100,7 +101,9 @@ def save(
     }
     unknown = [suffix for suffix in suffixes if suffix not in contents]
     if unknown:
-        raise PublicParameterError(f"a release is saved as {', '.join(KNOWN)}; got {', '.join(unknown)}")
+        drawn = [one for one in unknown if one.lower() in PICTURES]
+        picture = f'. For a picture: release.plot().savefig("{stem.name}{drawn[0]}")' if drawn else ""
+        raise PublicParameterError(f"a release is saved as {', '.join(KNOWN)}; got {', '.join(unknown)}{picture}")
     made = {stem.with_name(stem.name + suffix): contents[suffix]() for suffix in suffixes}
     for path in made:
         refuse_replacing(path)

@@ -27,8 +27,8 @@ def likelier(certificate: CertificateRecord) -> list[str]:
         rows=certificate.guarantee.adjacency.rows,
     )
     several = certificate.guarantee.adjacency.rows > 1
-    ranks = [text for one in silent if several and _RANKS.match(text := _clauses(one)[0])]
-    alone = [f"{ranks[0].removesuffix(')')}, per=person), which is about the mean of each person"] if ranks else []
+    ranks = [one.name for one in silent if several and _RANKS.match(_clauses(one)[0])]
+    alone = [f"{_of_persons(ranks[0])}, which is about the mean of each person"] if ranks else []
     jointly = ["method=joint"] if any(SEPARATELY in one.caveats for one in silent) else []
     return [larger, *alone, *jointly, *helps]
 
@@ -37,6 +37,13 @@ def _clauses(answer: Answer) -> Sequence[str]:
     """The text of a question without its clauses, its filter, and its groups."""
     match = CLAUSES.fullmatch(answer.name)
     return (answer.name, "", "") if match is None else match.groups(default="")
+
+
+def _of_persons(question: str) -> str:
+    """The whole question about the mean of each person, with its filter and its groups."""
+    match = CLAUSES.fullmatch(question)
+    call = question if match is None else match[1]
+    return f"{call.removesuffix(')')}, per=person){question[len(call) :]}"
 
 
 def _unbounded(certificate: CertificateRecord, silent: Sequence[Answer]) -> list[str]:

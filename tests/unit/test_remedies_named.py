@@ -1,0 +1,96 @@
+"""Refusals name what to write instead: a column that was meant, a model, a picture, a certificate, an option."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+import reticent as rt
+from reticent.certificate.certificate import read_certificate
+from reticent.cli.app import app
+from reticent.data.header import meant_names
+from reticent.data.schema import Column
+from reticent.errors import CheckError, PublicParameterError, Refusal
+from reticent.learning import LinearRegression
+from reticent.study.study import Study
+
+
+def _study(rows: object, columns: dict[str, Column]) -> Study:
+    return rt.study(rows, adjacency="add_remove", columns=columns, budget=9, rows_each=1)
+
+
+def _refused(folder: Path, header: str, declared: tuple[str, ...]) -> str:
+    (folder / "t.csv").write_text(f"{header}\n1,2\n", "utf-8")
+    with pytest.raises(Refusal) as refused:
+        _study(str(folder / "t.csv"), {name: rt.integer(0, 9) for name in declared})
+    return str(refused.value)
+
+
+def test_a_misspelt_column_is_answered_with_the_name_in_the_header(tmp_path: Path) -> None:
+    said = _refused(tmp_path, "patient,cost", ("patiant", "cost"))
+    assert "Did you mean patient?" in said
+    assert "not shown" not in said
+
+
+@pytest.mark.parametrize("header", ["Meier,Berlin", "cost,19520317", "cost,a@b.org"])
+def test_a_first_line_that_may_be_a_row_is_not_shown(header: str, tmp_path: Path) -> None:
+    """No declared name stands in it, or one of its names looks like a value."""
+    said = _refused(tmp_path, header, ("Maier", "cost"))
+    assert "not shown: they may be values" in said
+    assert not any(name in said for name in header.split(",") if name != "cost")
+
+
+def test_only_near_names_are_said_and_none_that_is_declared() -> None:
+    assert meant_names(["costs"], ["cost", "age"], ["costs", "age"]) == " Did you mean cost?"
+    assert meant_names(["costs"], ["cost", "age"], ["costs", "cost"]) == ""
+    assert meant_names(["ward"], ["cost", "age"], ["ward", "age"]) == ""
+
+
+def test_a_model_without_bounds_names_the_robust_line() -> None:
+    study = _study({"x": [1.0], "y": [2.0]}, {"x": rt.real(), "y": rt.real(0, 9)})
+    with pytest.raises(Refusal, match=r"regress\(y ~ x\), which needs none") as refused:
+        study.xy(["x"], "y")
+    assert "median" not in str(refused.value)
+    study.plan(["regress(y ~ x)"], epsilon=1)  # and it can be asked
+
+
+def test_a_linear_model_of_a_category_names_the_one_that_tells_its_keys() -> None:
+    study = _study({"x": [1.0], "c": ["no"]}, {"x": rt.real(0, 9), "c": rt.category(["no", "yes"])})
+    with pytest.raises(Refusal, match="LogisticRegression tells the keys of a category"):
+        LinearRegression(epsilon=1).fit(*study.xy(["x"], "c"))
+
+
+def test_made_up_rows_of_a_category_are_said_to_be_numbers_only() -> None:
+    study = _study({"x": [1.0], "c": ["no"]}, {"x": rt.real(0, 9), "c": rt.category(["no", "yes"])})
+    with pytest.raises(Refusal, match="Made-up rows are of numbers only, and c is a category"):
+        study.synthesize(["x", "c"], epsilon=1)
+
+
+def test_a_picture_is_saved_from_the_plot(tmp_path: Path) -> None:
+    made = _study({"x": [1.0] * 90}, {"x": rt.real(0, 9)}).release(["mean(x)"], epsilon=1)
+    with pytest.raises(PublicParameterError, match=r'release\.plot\(\)\.savefig\("x\.png"\)'):
+        made.save(tmp_path / "x", files=[".png"])
+
+
+@pytest.mark.parametrize("content", [b"<!doctype html>", b"\xff\xfe"])
+def test_another_file_of_a_release_names_its_certificate(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.html").write_bytes(content)
+    with pytest.raises(CheckError, match=r"The certificate of a release is its \.json file: x\.json"):
+        read_certificate(tmp_path / "x.html")
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(CheckError) as refused:
+        read_certificate(tmp_path / "x.json")
+    assert ".json file" not in str(refused.value)
+
+
+def _commands(command: click.Command) -> list[click.Command]:
+    inner = command.commands.values() if isinstance(command, click.Group) else ()
+    return [command, *(found for one in inner for found in _commands(one))]
+
+
+def test_every_verb_that_takes_out_takes_o() -> None:
+    options = [option for command in _commands(app) for option in command.params if "--out" in option.opts]
+    assert len(options) > 5
+    assert all("-o" in option.opts for option in options)
