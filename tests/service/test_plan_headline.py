@@ -48,7 +48,7 @@ def test_a_plan_says_beside_its_heading_what_nobody_told_it() -> None:
     """Ten thousand people stood in a footnote alone, and the curator had three hundred."""
     study = visits()
     said = (
-        "supposed: 10,000 people, 3 rows each, half-way from one to 5, every row passes the filter. Say "
+        "supposed: 10,000 people, 3 rows each, every row passes the filter. Say "
         "people=…, rows=… and passing=… for yours."
     )
     plan = study.where("y > 50").plan(["mean(y)"], epsilon=1)
@@ -64,7 +64,7 @@ def test_a_plan_says_beside_its_heading_what_nobody_told_it() -> None:
 
 def test_the_command_line_says_it_with_the_options_that_change_it(tmp_path: Path) -> None:
     study = clinic(tmp_path)
-    said = "supposed: 10,000 people, 2 rows each, half-way from one to 3. Say --people NUMBER and --rows NUMBER"
+    said = "supposed: 10,000 people, 2 rows each. Say --people NUMBER and --rows NUMBER"
     assert said in run("plan", str(study), "--release", "tail").said.partition("statistic")[0]
     filtered = run("plan", str(study), "--ask", "mean(age) where age > 50", "--epsilon", "1").said
     assert "and --passing SHARE for yours" in " ".join(filtered.split())  # as its help calls it

@@ -151,10 +151,10 @@ def test_persons_with_one_row_and_with_all_of_them_are_shapes() -> None:
     of = rt.study(row, adjacency="add_remove", columns={"y": rt.real(0, 100)}, budget=1, person="who", rows_each=20)
     (line, *_) = of.plan(["mean(y)"], epsilon="0.2", people=1_000).lines
     shapes = dict(line.expected.replies)
-    assert set(shapes) == {"10.5 rows each", "one row each", "20 rows each"}
+    assert set(shapes) == {"7.5 rows each", "one row each", "20 rows each"}
     assert shapes["one row each"] < 0.5 < shapes["20 rows each"]
     printed = str(of.plan(["mean(y)"], epsilon="0.2", people=1_000))
-    assert "with 10.5 rows each" in printed
+    assert "with 7.5 rows each" in printed
 
 
 def test_typical_rows_are_declared_in_python_as_in_a_study_file() -> None:

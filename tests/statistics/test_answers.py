@@ -239,7 +239,7 @@ def test_a_plan_for_persons_with_several_rows_tells_both_ends(column: Column, te
     told = [{name for name, *_ in plan.others} & {*plan.apart} for plan in plans]
     some = next(plan for plan, names in zip(plans, told, strict=True) if "one row each" not in names and names)
     assert "12 rows each" in told[plans.index(some)]
-    assert {name.rpartition(", ")[2] for name, _ in some.replies} == {"one row each", "6.5 rows each", "12 rows each"}
+    assert {name.rpartition(", ")[2] for name, _ in some.replies} == {"one row each", "5 rows each", "12 rows each"}
     found = re.match(r"noise ± (\S+) if each person has one row, ± (\S+) if 12; ", plans[-1].note)
     assert found is not None
     one, twelve = (float(width.replace(",", "")) for width in found.groups())

@@ -279,7 +279,7 @@ def test_a_plan_says_what_it_takes_for_granted_where_persons_may_have_several_ro
     short, long = few.expected(3), many.expected(120)
     assert (short.noise, short.note) == (None, "no reply: too few people for this ε and δ")
     assert long.noise is not None
-    assert long.apart == ("one row each", "5 rows each", "9 rows each")
+    assert long.apart == ("one row each", "4.5 rows each", "9 rows each")
     assert {name for name, *_ in long.others} & {*long.apart} == {*long.apart[1:]}  # no reply of one row each
     assert "if each" not in made("scale(x)", "add_remove", None, "4").expected(600).note
 

@@ -73,14 +73,11 @@ def _geometric(size: int, entropy: Entropy) -> list[int]:
 
 
 def _sizes(person: Person, people: int, entropy: Entropy) -> NDArray[np.int64]:
-    """Rows of each person: from 1 to ``rows`` alike, or about the typical number where one is declared."""
-    if person.usual_rows is None:
-        most = person.rows if person.ladder is None else min(person.ladder.supposed, person.rows)
-        return 1 + _below(most, people, entropy)
-    whole, rest = divmod(person.usual_rows, 1)
+    """Rows of each person, about the number that plans suppose."""
+    whole, rest = divmod(person.supposed_rows, 1)
     reach = min(int(whole) - 1, person.rows - int(whole) - (1 if rest else 0))
     around = int(whole) - reach + _below(2 * reach + 1, people, entropy)
-    return around + (_uniform(people, entropy) < float(rest))
+    return around + (_uniform(people, entropy) < float(rest)) if rest else around
 
 
 def _column(column: Column, owner: NDArray[np.int64], people: int, entropy: Entropy, shape: Shape) -> Values:

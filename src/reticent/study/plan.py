@@ -254,10 +254,9 @@ class Plan:
         """The people that the plan is for, their rows, and those that pass a filter; what nobody told, with its key."""
         people = f"{self.people:,} people"
         each = "" if self.typical is None else f"{show(self.typical)} row{'' if self.typical == 1 else 's'} each"
-        half_way = "" if self.typical is None else f"{each}, half-way from one to {show(2 * self.typical - 1)}"
         told = [] if self.assumed else [f"for {people}", *([each] if each and not self.rows_assumed else [])]
         untold = [people, *([each] if each and not self.rows_assumed else [])] if self.assumed else []
-        untold += [half_way] if self.rows_assumed else []
+        untold += [each] if self.rows_assumed else []
         untold += ["every row passes the filter"] if self.passing_assumed else []
         flags = {"people": self.assumed, "rows": self.rows_assumed, "passing": self.passing_assumed}
         keys = [f"{name}=…" for name, supposed in flags.items() if supposed]
