@@ -177,7 +177,7 @@ def test_every_line_with_a_range_begins_with_a_typical_shape(question: str) -> N
 
 def test_a_reply_by_made_up_tables_says_how_many_of_them_reply() -> None:
     """P(reply) of .917 was printed where five of five made-up tables replied, and so did every release."""
-    said = "P(reply) is estimated from {} made-up tables: {} means that all {} replied"
+    said = "{0} of {0} made-up tables replied: P(reply) is {1} at least"
     study = rt.study(
         {"y": [0.0], "x": [0.0], "w": [0.0], "v": [0.0]},
         adjacency="add_remove",
@@ -185,8 +185,8 @@ def test_a_reply_by_made_up_tables_says_how_many_of_them_reply() -> None:
         budget=9,
     )
     bounded, free = study.plan(["regress(y ~ x)", "regress(w ~ v)"], epsilon=8, people=5_000).lines[:2]
-    assert said.format(5, ".917", 5) in bounded.expected.note
-    assert said.format(3, ".875", 3) in free.expected.note
+    assert said.format(5, ".917") in bounded.expected.note
+    assert said.format(3, ".875") in free.expected.note
     printed = study.plan(["regress(y ~ x)"], epsilon=8, people=5_000).rows()[0][4]
     assert printed.startswith(".917 (")  # of the typical shape, with the range
 

@@ -17,6 +17,7 @@ from reticent.learning.estimator import Estimator
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
+from tests.support.unfolded import unfolded
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(0, 10, (400, 2))
@@ -125,15 +126,15 @@ def test_a_fit_without_intervals_says_that_its_coefficients_are_pulled_towards_z
         for found in (hidden(epsilon, kind), hidden(epsilon, kind, fit_intercept=False)):
             own = found.estimates_[int(not found.fit_intercept) :]
             told = any(np.isfinite(one.low) for one in own)  # the intercept may be
-            assert f"pulls {'these coefficients' if told else 'coefficients'} towards 0" in found.summary()
+            assert f"pulls {'these coefficients' if told else 'coefficients'} towards 0" in unfolded(found.summary())
             # the card names the ridge that the numbers have: that of C where one was refined, else the heavier one
             assert found.ridge_ == 1 if told else f"a ridge of {found.ridge_:.3g} pulls" in found.note_
             assert told or epsilon > 1 or found.ridge_ > 1
 
 
 def test_a_product_of_epsilon_and_rows_that_is_public_to_be_met_is_no_advice() -> None:
-    met, unmet = hidden(9, "substitute", times=4).summary(), hidden(1, "substitute").summary()
+    met, unmet = (unfolded(one.summary()) for one in (hidden(9, "substitute", times=4), hidden(1, "substitute")))
     assert "ε times rows of about 1,200 where columns vary evenly over their bounds, of 12,000 where" in unmet
     assert "ε times rows" not in met
     assert "keep to a part of their bounds" in met
-    assert "ε times rows of about 600 where" in hidden(9, "add_remove").summary()
+    assert "ε times rows of about 600 where" in unfolded(hidden(9, "add_remove").summary())

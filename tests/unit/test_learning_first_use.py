@@ -24,6 +24,7 @@ from reticent.ledger import Ledger
 from reticent.outcome import NO_REPLY, number
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from tests.support.unfolded import unfolded
 
 RNG = np.random.default_rng(3)
 N = 3000
@@ -128,7 +129,7 @@ def test_rows_with_words_are_answered_with_the_columns_that_a_model_of_categorie
 
 def test_the_summary_of_three_classes_lists_the_coefficients_of_each() -> None:
     model = LogisticRegression(epsilon=5).fit(*study().xy(["age", "educ"], "grade"))
-    lines = model.summary().splitlines()
+    lines = unfolded(model.summary()).splitlines()
     assert [line.split()[:2] for line in lines[1:10:3]] == [
         ["0:", "intercept"],
         ["1:", "intercept"],
@@ -137,18 +138,18 @@ def test_the_summary_of_three_classes_lists_the_coefficients_of_each() -> None:
     assert number(float(model.coef_[2, 0])) in next(line for line in lines if line.startswith("2: age"))
     assert "no intervals" in lines[10]
     bare = LogisticRegression(epsilon=5, fit_intercept=False).fit(*study().xy(["age", "educ"], "grade"))
-    assert "intercept" not in bare.summary()
+    assert "intercept" not in unfolded(bare.summary())
 
 
 def test_a_summary_of_two_classes_says_which_one_a_coefficient_makes_likelier() -> None:
     made = LogisticRegression(epsilon=5).fit(*study().xy(["age"], "old"))
-    assert "A positive coefficient makes 1 likelier, a negative one 0." in made.summary()
+    assert "A positive coefficient makes 1 likelier, a negative one 0." in unfolded(made.summary())
     draw = np.random.default_rng(0)
     held = {"x": draw.uniform(0, 1, 2_000), "y": draw.choice(["yes", "no"], 2_000)}
     columns: dict[str, Any] = {"x": rt.real(0, 1), "y": rt.category(["yes", "no"])}
     words = rt.study(held, adjacency="add_remove", columns=columns, budget=5)
     fitted_words = LogisticRegression(epsilon=5).fit(*words.xy(["x"], "y"))
-    assert f"makes {fitted_words.classes_[1]} likelier" in fitted_words.summary()
+    assert f"makes {fitted_words.classes_[1]} likelier" in unfolded(fitted_words.summary())
 
 
 def test_a_plan_of_a_model_takes_the_handles_that_a_fit_takes() -> None:
@@ -165,9 +166,9 @@ def test_a_summary_says_why_there_are_no_intervals() -> None:
         "no intervals were bought" in LinearSVC(epsilon=1, solver="descent").fit(*study().xy(["age"], "old")).summary()
     )
     blind = LinearRegression(epsilon="0.001").fit(*study().xy(["age"], "educ"))
-    assert "the noise hides" in blind.summary()
+    assert "the noise hides" in unfolded(blind.summary())
     clear = LinearRegression(epsilon=5).fit(*study().xy(["age"], "educ"))
-    assert "the noise hides" not in clear.summary()
+    assert "the noise hides" not in unfolded(clear.summary())
 
 
 def test_the_summary_of_a_fit_that_gave_no_reply_says_so() -> None:
@@ -180,7 +181,7 @@ def test_the_summary_of_a_fit_that_gave_no_reply_says_so() -> None:
     )
     model = LinearRegression(epsilon=1, method="block_medians").fit(*flat.xy(["x"], "y"))
     assert model.outcome_ is NO_REPLY
-    said = model.summary().split("\n")
+    said = unfolded(model.summary()).split("\n")
     assert (said[0], said[-1][:4]) == ("no reply", "ε 1,")
     assert "lack a value" in said[1]
 
@@ -229,7 +230,7 @@ def test_a_summary_names_the_line_and_the_rows_that_count() -> None:
     of = study()
     handles, target = of.xy(["age"], "grade")
     model = LinearRegression(epsilon=1).fit(handles, target)
-    assert f"Estimates: {model.estimand_}." in model.summary().splitlines()
+    assert f"Estimates: {model.estimand_}." in unfolded(model.summary()).splitlines()
     assert model.estimand_ == "least-squares coefficients, every number cut to its bounds, among rows that lack none"
     whole = {"age": rt.integer(18, 90, complete=True), "grade": rt.integer(0, 2, complete=True)}
     vouched = rt.study({"age": AGE, "grade": GRADE}, adjacency="substitute", columns=whole, budget=10, people=N)

@@ -18,6 +18,7 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.statistics.shares import SHARE
+from tests.support.unfolded import unfolded
 
 RNG: Final = np.random.default_rng(3)
 N: Final = 4000
@@ -84,7 +85,7 @@ def test_the_share_is_told_beside_every_model_and_the_whole_costs_no_more(name: 
     assert abs(share.value.value - 0.25) < 10 * share.value.noise
     assert 0 < share.value.noise < 0.2
     assert caveat(name, share) in model.certificate_.caveats
-    assert caveat(name, share) in model.summary()
+    assert caveat(name, share) in unfolded(model.summary())
     assert model.certificate_.document["model"]["released"]["incomplete_rows"]["value"]["value"] == share.value.value
     assert model.certificate_.verify(ledger, allow_unsigned=True).ok
     assert ledger.spent() == model.guarantee_.loss

@@ -18,6 +18,7 @@ from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.convex import newton
+from tests.support.unfolded import unfolded
 
 RNG = np.random.default_rng(8)
 X = RNG.uniform(-1, 1, (4000, 3))
@@ -61,7 +62,7 @@ def test_a_solver_charges_its_epsilon_and_finds_the_line(place: int, solver: str
 @pytest.mark.parametrize("solver", ["objective", "output"])
 def test_a_least_point_says_that_it_has_no_intervals_and_which_ridge_it_has(solver: str) -> None:
     model = fitted(0, solver=solver, C=10, clip=2)
-    text = model.summary()
+    text = unfolded(model.summary())
     assert f"{'objective' if solver == 'objective' else 'output'} perturbation with ridge" in text
     assert 'no intervals: intervals="yes" and solver="auto" buy them' in text
     assert all(math.isnan(one.low) and math.isnan(one.high) for one in model.estimates_)
@@ -92,10 +93,10 @@ def test_auto_buys_intervals_and_a_named_least_point_on_demand() -> None:
 def test_intervals_are_bought_from_the_public_strength_on_that_tells_them(people: int, bought: bool) -> None:
     """Four coefficients ask for epsilon times rows of 50 x 4 x 5, at epsilon 1; nothing of the rows decides it."""
     model = fitted(0, x=X[:500], intervals="auto", epsilon=1, complete=True, people=people)
-    assert ("no intervals were bought, as noise would hide them" in model.summary()) is not bought
+    assert ("no intervals were bought, as noise would hide them" in unfolded(model.summary())) is not bought
     if not bought:
-        assert "ε times rows of about 1,000 where" in model.summary()
-        assert 'intervals="yes" buys them all the same' in model.summary()
+        assert "ε times rows of about 1,000 where" in unfolded(model.summary())
+        assert 'intervals="yes" buys them all the same' in unfolded(model.summary())
 
 
 def test_replaced_rows_ask_for_twice_as_much_and_a_private_number_is_taken_for_ten_thousand() -> None:
@@ -104,7 +105,7 @@ def test_replaced_rows_ask_for_twice_as_much_and_a_private_number_is_taken_for_t
     for kind, rows, bought in (("substitute", 1999, False), ("substitute", 2000, True), ("add_remove", 20, True)):
         ledger = Ledger.create(None, title="s", adjacency=Adjacency(kind), budget=budget)  # type: ignore[arg-type]
         found = model.set_params(ledger=ledger, adjacency=kind, complete=True).fit(X[:rows], LABELS[:rows])
-        assert ("no intervals were bought" in found.summary()) is not bought, (kind, rows)
+        assert ("no intervals were bought" in unfolded(found.summary())) is not bought, (kind, rows)
 
 
 def test_what_does_not_go_together_is_refused_uncharged() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import click
@@ -12,6 +13,8 @@ from reticent.certificate.certificate import read_certificate
 from reticent.cli.app import app
 from reticent.data.header import meant_names
 from reticent.data.schema import Column
+from reticent.data.spec import person_of
+from reticent.data.template import skeleton
 from reticent.errors import CheckError, PublicParameterError, Refusal
 from reticent.learning import LinearRegression
 from reticent.study.study import Study
@@ -83,6 +86,15 @@ def test_another_file_of_a_release_names_its_certificate(content: bytes, tmp_pat
     with pytest.raises(CheckError) as refused:
         read_certificate(tmp_path / "x.json")
     assert ".json file" not in str(refused.value)
+
+
+def test_the_skeleton_offers_the_usual_rows_beside_the_most(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,x\n", "utf-8")
+    (line,) = [one for one in skeleton(tmp_path / "t.csv").split("\n") if one.startswith("# rows ")]
+    offered = line[line.index("{") : line.index("}") + 1]
+    person = person_of("add_remove", "id", tomllib.loads(f"rows = {offered}")["rows"], None)
+    assert person.rows == 20
+    assert person.usual_rows == 5
 
 
 def _commands(command: click.Command) -> list[click.Command]:

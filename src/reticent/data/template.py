@@ -86,7 +86,7 @@ def skeleton(
         f"ledger = {_quoted(ledger or f'{stem}.ledger')}\n{_written(delimiter, form, plain=plain)}\n"
         "[person]\n"
         '# column  = "person_id"       # who one person is, when a person can have several rows\n'
-        '# rows    = "one_each"        # or { at_most = 20 }: rows kept of one person\n'
+        '# rows    = "one_each"        # or { at_most = 20, typical = 5 }: most kept of one person, average for plans\n'
         '# household = "home"          # optional: protects whole households; then per_household = 5 too\n'
         '# adjacency = "add_remove"    # hides whether someone is in the file; "substitute" makes their number public\n'
         "# people  = 20000             # optional: the number of people, if it is public\n\n"

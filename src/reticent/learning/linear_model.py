@@ -9,7 +9,7 @@ from typing import Final, Self
 import numpy as np
 
 from reticent.learning.estimator import Estimator, not_fitted, refusing_options
-from reticent.learning.summaries import coefficient_table, promise
+from reticent.learning.summaries import coefficient_table, promise, prose
 from reticent.learning.weights import weighed_by
 from reticent.outcome import NO_REPLY, Estimate
 from reticent.privacy.numbers import Number, read, rough
@@ -64,7 +64,7 @@ class LinearModel(Estimator):
         said = [f"{note}."] if note else []
         if len(classes) == 2:
             said = [f"A positive coefficient makes {classes[1]} likelier, a negative one {classes[0]}.", *said]
-        return "\n".join([*lines, *said, promised])
+        return "\n".join([*lines, *([prose(*said)] if said else []), promised])
 
     def _listed(self) -> list[tuple[str, Estimate]]:
         """Every coefficient by name: of each class in turn, where there are more than two."""

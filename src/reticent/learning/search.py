@@ -49,7 +49,7 @@ from reticent.learning.linear import Regressor
 from reticent.learning.made_up_fits import expected
 from reticent.learning.odd_rows import FitOddShare
 from reticent.learning.serialization import shown
-from reticent.learning.summaries import page
+from reticent.learning.summaries import page, prose
 from reticent.learning.transformers import unpacked
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential
@@ -179,7 +179,8 @@ class GridSearchCV(PriceRefusal):
         assert isinstance(best, Estimator)
         chosen = ", ".join(f"{name}={worded(value)}" for name, value in self.best_params_.items())
         whole = sentence(self.guarantee_.loss, self.guarantee_.adjacency)
-        return f"{chosen}, chosen privately among {len(self.candidates())}\n{best.summary()}\nThe whole search: {whole}"
+        choice = prose(f"{chosen}, chosen privately among {len(self.candidates())}")
+        return "\n".join([choice, best.summary(), prose(f"The whole search: {whole}")])
 
     def card(self) -> str:
         """The model card of the refit, which says that a search chose it."""

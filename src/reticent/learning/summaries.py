@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from reticent.certificate.render.listing import folded
 from reticent.certificate.summary import TREE
 from reticent.learning.odd_rows import BESIDE
 from reticent.outcome import Estimate, shown
@@ -51,9 +52,19 @@ def summary(model: FittedModel) -> str:
     ]
     parts.append(("noise, 95 %", list(noises(model.guarantee_))))
     wide = max(len(name) for name, _ in parts) + 2
-    lines = [f"{name if not place else '':<{wide}}{text}" for name, told in parts for place, text in enumerate(told)]
+    lines = [
+        line
+        for name, told in parts
+        for place, text in enumerate(told)
+        for line in folded(f"{name if not place else '':<{wide}}", text)
+    ]
     title = type(model).__name__
     return "\n".join([title, *lines, promise(model)])
+
+
+def prose(*texts: str) -> str:
+    """Sentences as a terminal holds them, each in lines of its own."""
+    return "\n".join(line for text in texts for line in folded("", text))
 
 
 def coefficient_table(rows: Sequence[tuple[str, Estimate]]) -> list[str]:
@@ -78,7 +89,7 @@ def promise(model: FittedModel) -> str:
     estimand = getattr(model, "estimand_", "")  # a model that 0.1.0 wrote has none
     told = [f"Estimates: {estimand}."] if estimand else []
     caveats = [REASON.sub("", caveat) for caveat in model.certificate_.caveats]
-    return "\n".join([*told, *caveats, sentence(model.guarantee_.loss, model.guarantee_.adjacency)])
+    return prose(*told, *caveats, sentence(model.guarantee_.loss, model.guarantee_.adjacency))
 
 
 def page(text: str) -> str:

@@ -414,9 +414,8 @@ def of_tables(replies: int, tables: int) -> float:
 
 def tables_words(replies: int, tables: int) -> str:
     """Words on a probability by made-up tables, with the number of replies that it stands for."""
-    every = f"all {tables}" if replies == tables else f"{replies} of them"
-    chance = shown(of_tables(replies, tables))
-    return f"P(reply) is estimated from {tables} made-up tables: {chance} means that {every} replied"
+    least = " at least" if replies == tables else ""
+    return f"{replies} of {tables} made-up tables replied: P(reply) is {shown(of_tables(replies, tables))}{least}"
 
 
 def most(replies: Replies) -> float | None:

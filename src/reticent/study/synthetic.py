@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from reticent.atomic_file import replace
 from reticent.certificate.certificate import Certificate
+from reticent.certificate.render.listing import folded
 from reticent.data.notation import Notation
 from reticent.entropy import Replayed, system
 from reticent.errors import PublicParameterError, QuestionError, Refusal
@@ -42,6 +43,15 @@ MOST_ROWS: Final = 1 << 30
 EMPTY: Final = 0.05  # of a column's range without rows, at an end, from which on it is said
 KEPT: Final = 0.1  # of a rank correlation: rows that may be farther off keep it roughly
 ROUGH: Final = 0.3  # and beyond this they do not
+
+
+class Sentences(tuple[str, ...]):
+    """Sentences, each one entry; ``print`` folds them to lines as it does a release."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(line for text in self for line in folded("", text))
 
 
 class Synthetic:
@@ -183,19 +193,23 @@ class Synthetic:
         rows = {one.column: values for one, values in zip(density.axes, self._rows.T, strict=True)}
         return tuple(check.fit(rows, absent=density.missing is not None) for check in density.checks)
 
-    def good_for(self) -> tuple[str, ...]:
+    def good_for(self) -> Sentences:
         """Tables that the rows reproduce, by charged checks; without them by theory. Nothing is read for it.
 
         Returns
         -------
-        tuple of str
-            With ``checks`` a line for each table that was counted: reproduced or not, within how much, at 95 %.
-            Without, for each column, the greatest change of any share up to a value by noise and by drawing the rows,
-            at 95 %. A method that cannot say has no such line. It leaves out the bias of wide cells or few
-            coefficients, and says that nothing was checked. Then for each column the share of the records from which on
-            a common value is found, or that none was looked for: what is not found is spread over the values near it.
-            The last line but one says what becomes of records that lack a value, where they may.
+        Sentences
+            A tuple of texts, which ``print`` folds. With ``checks`` a line for each table that was counted:
+            reproduced or not, within how much, at 95 %. Without, for each column, the greatest change of any share up
+            to a value by noise and by drawing the rows, at 95 %. A method that cannot say has no such line. It leaves
+            out the bias of wide cells or few coefficients, and says that nothing was checked. Then for each column
+            the share of the records from which on a common value is found, or that none was looked for: what is not
+            found is spread over the values near it. The last line but one says what becomes of records that lack a
+            value, where they may.
         """
+        return Sentences(self._good_for())
+
+    def _good_for(self) -> tuple[str, ...]:
         density, said = self.density, [self._beyond] if self._beyond else []
         single, odd = (*map(self._single, density.axes), *self._unround()), (self._odd,) if self._odd else ()
         known = (*self._relations(), *self._columns())

@@ -68,7 +68,7 @@ def below(certificate: CertificateRecord, also: Sequence[str] = (), *, worded: C
         ("guarantee", (sentence(guarantee.loss, guarantee.adjacency),)),
     ):
         for place, text in enumerate(texts):
-            lines += _hung("" if place else word, plain(text))
+            lines += folded(f"{'' if place else word:<{HANGING}}", plain(text))
     return lines
 
 
@@ -137,13 +137,13 @@ def _level(answers: Sequence[Answer]) -> str:
     return f"{100 * levels.pop():g} % " if len(levels) == 1 else ""
 
 
-def _hung(word: str, text: str) -> list[str]:
-    """Words beside the one that names them, the lines that follow under the first."""
+def folded(mark: str, text: str) -> list[str]:
+    """Lines of at most ``WIDTH`` characters, which hang behind a mark; without one, those that follow go further in."""
     lines = textwrap.wrap(
         TIED.sub("\N{NO-BREAK SPACE}", text),
         WIDTH,
-        initial_indent=f"{word:<{HANGING}}",
-        subsequent_indent=" " * HANGING,
+        initial_indent=mark,
+        subsequent_indent=" " * (len(mark) or 2),
         break_on_hyphens=False,
         break_long_words=False,
     )
