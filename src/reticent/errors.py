@@ -251,10 +251,8 @@ def _taken_by(odd: str, call: Callable[..., object], own: list[str], of: type | 
         if odd in public:
             return f" {who}.{odd}(…) says it."
         takers = [name for name, one in public.items() if odd in inspect.signature(one).parameters]
-        kin = {
-            call.__name__[:7],
-            call.__module__.split(".")[1][:7],
-        }  # synthesize has synthesis_plan, sessions session_plan
+        # synthesize has synthesis_plan, sessions session_plan
+        kin = {call.__name__[:7], *(room[:7] for room in call.__module__.split(".")[1:])}
         nearest = [name for name in takers if name[:7] in kin] or [name for name in takers if name == "plan"] or takers
         if nearest:
             listed = ", ".join(f"{who}.{name}" for name in nearest)

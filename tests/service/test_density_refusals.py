@@ -197,7 +197,7 @@ def test_synth_refuses_in_words_before_it_charges(words: list[str], said: str, t
 def test_a_category_of_whole_numbers_is_told_how_else_to_declare_it() -> None:
     columns: dict[str, Any] = {"x": rt.real(0, 1), "g": rt.category([3, 1, 2]), "t": rt.category(["a", "b"])}
     study = rt.study({"x": [0.5], "g": [1], "t": ["a"]}, adjacency="add_remove", columns=columns, budget=1)
-    with pytest.raises(QuestionError, match=r"leave g out, or declare it as a whole number, rt\.integer\(1, 3\)\."):
+    with pytest.raises(QuestionError, match=r'declare it as whole numbers: columns={"g": rt\.integer\(1, 3\)}\.'):
         study.synthesize(["x", "g"], epsilon=1)
     with pytest.raises(QuestionError, match=r"leave t out\. histogram"):
         study.synthesize(["x", "t"], epsilon=1)

@@ -109,9 +109,9 @@ def test_a_file_that_changes_while_a_release_is_prepared_is_refused(
 ) -> None:
     prepare = preparation.prepare
 
-    def changing(*given: object) -> object:
+    def changing(*given: object, **named: object) -> object:
         (study.spec.folder / "drugs.csv").write_text("drug\nother\n", "utf-8")
-        return prepare(*given)  # type: ignore[arg-type]
+        return prepare(*given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(preparation, "prepare", changing)
     with pytest.raises(QuestionError, match="has changed"):

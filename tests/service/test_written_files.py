@@ -53,6 +53,7 @@ def test_save_keeps_rows_that_are_under_a_ledger(study: Path) -> None:
         lambda: made.save("clinic"),
         lambda: made.synthetic(rows=5).to_csv("clinic.csv"),
         lambda: made.synthetic(rows=5).to_parquet("clinic.csv"),
+        lambda: made.synthetic(rows=5).to_csv("clinic.ledger"),
     ):
         with pytest.raises(SpecError, match="never overwritten"):
             write()

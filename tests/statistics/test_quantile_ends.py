@@ -27,11 +27,11 @@ from reticent.privacy.loss import PureDP
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
-from reticent.statistics.intervals import rank_shift, rank_shift_among_ties
+from reticent.statistics.intervals import TIES, rank_shift, rank_shift_among_ties
 from reticent.statistics.magnitude import middle
 from reticent.statistics.prepare import estimand, prepare
 from reticent.statistics.quantiles import quantile_step as quantiles
-from reticent.statistics.quantiles.quantile_step import TIES, GroupSize, QuantileStep
+from reticent.statistics.quantiles.quantile_step import GroupSize, QuantileStep
 from tests.statistics.test_coverage import too_high, too_low
 from tests.statistics.test_quantile_intervals import KINDS, PLACES, covered, estimates, step_of
 from tests.support.stat_fake import answered, schema_of

@@ -12,18 +12,21 @@ import numpy as np
 import pytest
 import scipy
 
-from reticent.data.schema import Person, integer, real
+import reticent as rt
+from reticent.data.schema import Column, Person, category, integer, real
 from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms.exponential import Exponential
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.statistics import ranks
 from reticent.statistics.answer import Answer
+from reticent.statistics.comparison import UNION
 from reticent.statistics.context import HEAPED, Setting
 from reticent.statistics.grammar import parse
+from reticent.statistics.intervals import ONE_END
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles import quantile_step
-from reticent.statistics.quantiles.quantile_step import FEW_FOR_BOTH, ONE_END, QuantileStep
+from reticent.statistics.quantiles.quantile_step import FEW_FOR_BOTH, QuantileStep
 from reticent.statistics.ranks import Runs
 from tests.statistics.test_coverage import too_low
 from tests.statistics.test_reply_shares import LAWS, held
@@ -106,6 +109,39 @@ def test_both_draws_are_those_that_the_guarantee_has(monkeypatch: pytest.MonkeyP
         answer = answered(step, Fake(step.setting.schema, {"x": values}), Replayed(f"draws {whole}"))
         assert ONE_END in answer.caveats
         assert seen == step._ends(Fraction(9, 10), step.pricing.among_ties)
+
+
+def test_parts_of_a_half_width_are_none_of_them_below_zero() -> None:
+    """Where values lie apart D is rounded to a part of a rank, and may be less than the sampling error."""
+    generator, found = np.random.default_rng(1), list[Estimate]()
+    for level, epsilon, n, column in (("0.9", "20", 43, integer(0, 100)), ("0.5", "100", 3, real(0, 100))):
+        schema = schema_of(column, Person("add_remove"))
+        step = prepare(parse(f"quantile(x, {level})"), Setting(schema, None), Fraction(epsilon))
+        for run in range(60):
+            table = Fake(schema, {"x": np.rint(generator.normal(50, 15, n)).clip(0, 100)})
+            answer = answered(step, table, Replayed(f"parts {level} {run}"))
+            found += replies([answer]) if ONE_END in answer.caveats else []
+    assert found
+    assert all(one.noise >= 0.0 and one.sampling >= 0.0 for one in found)
+    assert all(one.noise + one.sampling <= (one.high - one.low) / 2.0 * (1.0 + 1e-9) for one in found)
+
+
+def test_a_difference_of_quantiles_that_lie_anywhere_in_their_intervals_adds_the_ends() -> None:
+    """Of values 0 and 100 the quantiles are 100 and 0. Squares of half-widths held the difference in no table."""
+    generator, held_in, tables = np.random.default_rng(3), 0, 0
+    for n in (1_000, 3_200):  # one end, and both ends among ties
+        for _ in range(8):
+            values = [100 * (generator.random(n) < share) for share in (0.115, 0.085)]
+            rows = {"x": np.concatenate(values).astype(float), "g": ["a"] * n + ["b"] * n}
+            columns: dict[str, Column] = {"x": real(0, 100), "g": category(["a", "b"])}
+            study = rt.study(rows, adjacency="add_remove", columns=columns, budget=9)
+            release = study.release(["quantile(x, 0.9) by g"], epsilon=1)
+            if release.replied:
+                told = release.difference("quantile(x, 0.9) by g · a", "quantile(x, 0.9) by g · b")
+                tables, held_in = tables + 1, held_in + (told.low <= 100.0 <= told.high)
+                assert UNION in told.caveats
+    assert tables >= 12
+    assert held_in == tables
 
 
 def test_without_bounds_the_other_end_would_say_nothing() -> None:

@@ -34,6 +34,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote
 
 from reticent.database_url import is_url
@@ -63,6 +64,8 @@ from reticent.ledger.events import Committed, Event
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import parts
 from reticent.privacy.loss import Loss
+
+DATABASE: Final = b"SQLite format 3\x00"  # a file of it begins so
 
 
 def source_at(place: str) -> Source:
@@ -287,7 +290,7 @@ def refuse_claimed(file: Source) -> None:
 
 
 def refuse_replacing(file: Path, inputs: Sequence[str | Path] = ()) -> None:
-    """Refuse to write where rows of people are: at a file under a ledger, or at one of ``inputs``.
+    """Refuse to write where rows of people or a ledger are: at a claimed file, a database, or one of ``inputs``.
 
     Parameters
     ----------
@@ -305,8 +308,15 @@ def refuse_replacing(file: Path, inputs: Sequence[str | Path] = ()) -> None:
         return
     given = [Path(place) for place in inputs if not is_url(str(place))]
     read = [one for place in given if glob.has_magic(str(place)) or place.exists() for one in files_of(place)]
-    if claims_of(file) or any(_one_file(one, file) for one in read):
+    if _is_database(file) or claims_of(file) or any(_one_file(one, file) for one in read):
         raise SpecError(f"{file} is a table or a ledger that is read, and is never overwritten. Choose another name.")
+
+
+def _is_database(file: Path) -> bool:
+    """Tell if a file begins as SQLite's do, of which every ledger is one."""
+    with contextlib.suppress(OSError), file.open("rb") as stream:
+        return stream.read(len(DATABASE)) == DATABASE
+    return False
 
 
 def _one_file(one: Source, other: Source) -> bool:

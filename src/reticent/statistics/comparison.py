@@ -30,6 +30,7 @@ from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.total import Sum
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.grammar import parse, spelt
+from reticent.statistics.intervals import ONE_END, TIES
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.statistic import Ask, Statistic
 
@@ -508,10 +509,14 @@ def _groups_of(part: ReleasedCell) -> list[ReleasedCell]:
 def _added(
     terms: Sequence[tuple[Estimate, Sequence[ReleasedCell]]], notes: tuple[str, ...]
 ) -> tuple[Outcome[Estimate], tuple[str, ...]]:
-    """The sum of estimates whose laws are not all known, with the words that say how its interval was made."""
+    """The sum of estimates whose laws are not all known, with the words that say how its interval was made.
+
+    Half-widths add as their squares where errors are about normal. Among ties, and where an end is a bound, a quantile
+    may lie anywhere in its interval: then the ends of the parts are added.
+    """
     independent = all(
         apart(one, other) for (_, here), (_, there) in combinations(terms, 2) for one in here for other in there
-    )
+    ) and not any(_lies_anywhere(part) for _, parts in terms for part in parts)
     estimates = [estimate for estimate, _ in terms]
     value = sum(e.value for e in estimates)
     below, above = [e.value - e.low for e in estimates], [e.high - e.value for e in estimates]
@@ -533,6 +538,11 @@ def _added(
         )
     whole = Estimate(value, value - sum(below), value + sum(above), sum(noise), sum(sampling), round(level, 6))
     return Reply(whole), (*notes, UNION)
+
+
+def _lies_anywhere(part: ReleasedCell) -> bool:
+    """Tell if the quantity of a cell may lie anywhere in its interval, whatever its value is."""
+    return any(text.endswith((TIES, ONE_END)) for text in part.answer.caveats)
 
 
 def _corners(one: Answer, other: Answer) -> tuple[Outcome[Estimate], tuple[str, ...]]:

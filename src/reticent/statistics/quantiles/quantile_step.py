@@ -61,6 +61,8 @@ from reticent.statistics.context import (
 from reticent.statistics.intervals import (
     FEW,
     NONE,
+    ONE_END,
+    TIES,
     RankErrors,
     Side,
     distance,
@@ -106,8 +108,6 @@ PERHAPS: Final = 3e-1  # the same where values are few: one atom of many of them
 LUCKY: Final = 5e-2  # the same of values too few to be told from the candidates, where an interval is wide and holds
 LESS: Final = two_laplace_tail(LUCKY) / two_laplace_tail(FLATTERED)
 CROWD: Final = 8  # values equal to fewer others than this are no ties: an end may well stop within so many ranks
-TIES: Final = "many values are equal: the interval allows for gaps beside them, and covers more than 95 %"
-ONE_END: Final = "too few values for both ends at this ε: one end is the bound, and the interval covers more than 95 %"
 FEW_FOR_BOTH: Final = "one end of the interval is the bound: too few people for both ends at this ε"
 UNWEIGHTED: Final = WeightShape("", (1.0, 1.0, 1.0))
 UNSEEN: Final = 1e-3  # probability that a plan does not print
@@ -408,7 +408,7 @@ class QuantileStep:
         words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
         if any(one.one_end for one in drawn):
             words.append(ONE_END)
-        elif self._interval and size.tied is not False:
+        if self._interval and size.tied is not False and not all(one.one_end for one in drawn):
             words.append(TIES)
         if self.spread:
             return [Reply(self._distance(drawn[0], drawn[1], among, size))], words
@@ -537,8 +537,8 @@ class QuantileStep:
         shift, ranks = float(self._shift(level, size, among)), normal_half_width(self._sampling(level, size))
         if size.tied is not False or drawn.one_end:
             # Among ties the value may be as far off as the interval allows for, so the two parts add up to its half.
-            half = (high - low) / 2.0
-            return Estimate(drawn.value, low, high, half * (1.0 - ranks / shift), half * ranks / shift)
+            half, part = (high - low) / 2.0, min(ranks, shift) / shift if shift else 1.0
+            return Estimate(drawn.value, low, high, half * (1.0 - part), half * part)
         slope = abs(drawn.high - drawn.low) / (2.0 * shift)
         noise = half_width(NONE, self._own(level, self.pricing.way(size)))
         return Estimate(drawn.value, low, high, noise * slope, ranks * slope)

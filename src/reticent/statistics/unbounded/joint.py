@@ -40,11 +40,11 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
+from reticent.statistics.intervals import NONE, TIES, half_width, known, normal_half_width
 from reticent.statistics.magnitude import NEAR, at_the_end, by_binade, candidates, rarest, share, usual_share
 from reticent.statistics.magnitude import edges as edges_of
 from reticent.statistics.magnitude import level as level_of_size
-from reticent.statistics.quantiles.quantile_step import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, TIES, GroupSize
+from reticent.statistics.quantiles.quantile_step import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, GroupSize
 from reticent.statistics.ranks import cell_share, placed
 from reticent.statistics.unbounded.clipping_radii import Choice
 from reticent.statistics.unbounded.column_counts import ROW, Census, ColumnTerms, against_prior
