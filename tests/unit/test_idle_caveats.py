@@ -67,7 +67,7 @@ def test_a_cap_that_caps_everybody_is_told() -> None:
     said = " ".join(repr(made).split()).partition("guarantee")[0]
     assert "% of people had more than 2 rows: answers are of capped rows or totals, as each says" in said
     assert said.count("at most 2 rows") == 1  # with what is estimated
-    assert "the sampling part allows for the likeness of rows of one person" in said
+    assert "the sampling part takes all rows of one person for alike, and is too wide where they differ" in said
     said = " ".join(repr(people(2, 1).release(["count"], epsilon="8")).split()).partition("guarantee")[0]
     assert said.count("at most 1") == 1
 

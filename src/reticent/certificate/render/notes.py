@@ -20,7 +20,7 @@ from reticent.statistics.shares import in_short
 BOUNDS: Final = re.compile(r"values of (.+) outside (\[.+\]) count as the nearer bound")
 EVERY: Final = "every number cut to its bounds"
 CAP: Final = re.compile(r"at most (\d+) rows? of each person counts?(; the sampling part allows for their likeness)?")
-LIKENESS: Final = "the sampling part allows for the likeness of rows of one person"
+LIKENESS: Final = "the sampling part takes all rows of one person for alike, and is too wide where they differ"
 
 
 @dataclass(frozen=True, slots=True)
