@@ -18,8 +18,7 @@ import reticent as rt
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.record import answer_to_json
 from reticent.certificate.render.figure import svg
-from reticent.certificate.render.listing import _hung as hung
-from reticent.certificate.render.listing import listing
+from reticent.certificate.render.listing import HANGING, folded, listing
 from reticent.certificate.render.notes import lines_of, notes
 from reticent.certificate.render.page import fragment, page
 from reticent.certificate.render.tables import sheet
@@ -291,7 +290,7 @@ def test_a_label_forges_no_line() -> None:
 def test_no_line_of_a_printed_release_ends_between_a_number_and_its_sign() -> None:
     for width in range(40, 70):
         text = " ".join(["x" * width, "at most 3 % of (ε 3, δ 1e-8) in [0, 2000], 1 in 26"])
-        lines = [line.strip() for line in hung("note", text)]
+        lines = [line.strip() for line in folded("note".ljust(HANGING), text)]
         assert not any(re.search(r"( \d| ε|,| 1| 1 in)$", line) for line in lines)
         assert " ".join(lines).removeprefix("note").split() == text.split()
 
