@@ -57,6 +57,12 @@ def test_nothing_that_was_built_is_tracked() -> None:
     ] == []
 
 
+def test_nothing_that_a_release_wrote_stands_at_the_root() -> None:
+    """A trial release once left its certificate, page, table and figure there."""
+    named = {".gitignore", "LICENSE", "Makefile", "constraints.txt", "pyproject.toml"}
+    assert {name for name in tracked() if "/" not in name and not name.endswith(".md")} == named
+
+
 def test_no_tracked_file_is_larger_than_a_megabyte() -> None:
     assert [name for name in tracked() if (ROOT / name).stat().st_size > 1_000_000] == []
 
