@@ -37,7 +37,7 @@ FILE_MODULES = {  # what reads or writes a study file, and SQL of engines
     ),
     *("data/tally.py", "study/file_problems.py", "former_names.py", "data/made_up_rows.py", "habits.py"),
 }
-CODE = re.compile(rf"\[(?:study|person|budget|engine|columns|tables|release)[\].]|\b(?:{KEYS}) = (?=\S)")
+CODE = re.compile(rf"\[(?:study|person|budget|engine|columns|tables|release)[\].]|\b(?:{'|'.join(KEYS)}) = (?=\S)")
 DOORS_OF_ALL = ("[[release]]",)  # said of a release that is listed in a study file
 
 

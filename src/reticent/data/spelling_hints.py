@@ -25,10 +25,50 @@ FILE_WORDS: Final = {
     'kind = "datetime", zone = "Europe/Berlin"': 'rt.datetime(…, zone="Europe/Berlin")',
 }
 KEYS: Final = (  # of a study file, which have arguments of the same name in Python, but for two
-    "adjacency|column|rows|people|household|per_household|unit|source|ledger|title|snapshot|delimiter|"
-    "encoding|decimal|thousands|na|sheet|weight|design|margins|strata|override|public|key|keys|owners|join|"
-    "at_most|ceiling|typical|low|high|kind|zone|among|missing|complete|constant|format|name|memory|spill|"
-    "partitions|engine"
+    *("adjacency", "column", "rows", "people", "household", "per_household", "unit"),
+    *(
+        "source",
+        "ledger",
+        "title",
+        "snapshot",
+        "delimiter",
+        "encoding",
+        "decimal",
+        "thousands",
+        "na",
+        "sheet",
+        "weight",
+    ),
+    *(
+        "design",
+        "margins",
+        "strata",
+        "override",
+        "public",
+        "key",
+        "keys",
+        "owners",
+        "join",
+        "at_most",
+        "ceiling",
+        "typical",
+    ),
+    *(
+        "low",
+        "high",
+        "kind",
+        "zone",
+        "among",
+        "missing",
+        "complete",
+        "constant",
+        "format",
+        "name",
+        "memory",
+        "spill",
+        "partitions",
+        "engine",
+    ),
 )
 IN_PYTHON: Final = {"column": "person", "rows": "rows_each"}
 SECTION: Final = re.compile(
@@ -40,11 +80,11 @@ OPENING: Final = re.compile(r"^\[tables\.([^\]\s]+)\] ", re.MULTILINE)
 ONE_EACH: Final = 'rows = "one_each"'
 CAP: Final = re.compile(r"\brows = \{ at_most = ([^,}]+) \}")
 VALUE: Final = r'(?:"[^"]*"|…|true|false|[\d.]+|[a-z_]+(?=[.,;]? )|\[[^\]]*\]|\{ (?:[^{}]|\{[^{}]*\})* \})'
-LINE: Final = re.compile(rf"(?:\[(?:study|person|budget|engine)\] )?\b({KEYS}) = ({VALUE})")
+LINE: Final = re.compile(rf"(?:\[(?:study|person|budget|engine)\] )?\b({'|'.join(KEYS)}) = ({VALUE})")
 PAIR: Final = re.compile(r'("[^"]*"|\w+) = ')
 INLINE: Final = re.compile(r"\{ \w+ = [^{}]* \}")
 OF_EACH: Final = re.compile(r"(?<![\w\"'`.(])(\w+\([^()\"]*, per=person\))")  # a question, which is text in Python
-NAMED: Final = re.compile(rf"\[(?:study|person|budget)\] (?:and )?({KEYS})\b")
+NAMED: Final = re.compile(rf"\[(?:study|person|budget)\] (?:and )?({'|'.join(KEYS)})\b")
 HABITS: Final = (  # of formulas, of other tools and of SQL
     (re.compile(r"\b(regress|test)\(\s*(\w+)\s*,\s*(\w+)\s*(?=[,)])"), r"\1(\2 ~ \3"),
     (re.compile(r"\b(regress|test)\((\w+) by (\w+)(?=[,)])"), r"\1(\2 ~ \3"),
