@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 TIMES: Final = (2, 4, 8, 16, 32, 64)  # of the loss, and of the people, tried for what would help
 CLOSE: Final = 1.1  # times the least epsilon that would do, at most
 ENOUGH: Final = 0.9  # the probability of a reply that help is to reach
-
-
 ANYWAY: Final = "record=rt.Record(try_anyway=True)"
 
 

@@ -669,9 +669,11 @@ class QuantileStep:
 
     def _gives_replies(self, size: GroupSize, among: Cells | None = None) -> bool:
         """Tell if every quantile gives a reply, with both ends or with one."""
-        return all(
-            self.feasible(level, size, among) or self._one_end_holds(level, size, among) for level in self.levels
-        )
+        return all(self._gives_one(level, size, among) for level in self.levels)
+
+    def _gives_one(self, level: Fraction, size: GroupSize, among: Cells | None = None) -> bool:
+        """Tell if a quantile gives a reply, with both ends or with one."""
+        return self.feasible(level, size, among) or self._one_end_holds(level, size, among)
 
     def _few(self, size: GroupSize) -> bool:
         """Tell if some draw may leave the data."""
@@ -707,7 +709,7 @@ class QuantileStep:
         """
         size = self._supposed(float(most))
         for level in self.levels:
-            if not self.feasible(level, size) and not self._one_end_holds(level, size):
+            if not self._gives_one(level, size):
                 raise public_facts.TooFewValues(
                     f"{self.name} at this ε would be a guess: with {most:,} values, too few lie on either "
                     f"side of level {show(level)}.",
