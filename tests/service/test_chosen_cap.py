@@ -21,11 +21,26 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.cost import Cost
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.study import preparation
+from reticent.study.condition import examined
 from reticent.study.release import draw
 
 PEOPLE = 600
 EACH = np.arange(PEOPLE) % 3 + 1  # at most three rows each
 CAPS = {"at_most": "auto", "ceiling": 6}
+STUDY = """[study]
+source = "t.csv"
+ledger = "t.ledger"
+[person]
+column = "who"
+rows = {{ at_most = {cap} }}
+adjacency = "add_remove"
+[budget]
+epsilon = "9"
+[columns.x]
+kind = "integer"
+low = 0
+high = 9
+"""
 
 
 def rows() -> dict[str, Any]:
@@ -81,7 +96,37 @@ def test_a_chosen_cap_is_kept_under_the_same_ledger_at_no_charge_for_a_choice(tm
     assert release["count"].noise < study(caps=6).release(["count"], epsilon="1")["count"].noise
     assert release.certificate.verify(ledger=later.ledger, allow_unsigned=True).ok
     with pytest.raises(Refusal):
-        study(caps=3, ledger=ledger).release(["count"], epsilon="1")  # other neighbours than the ledger's
+        study(caps=7, ledger=ledger).release(["count"], epsilon="1")  # other neighbours than the ledger's
+
+
+def test_a_smaller_cap_under_a_ledger_of_more_rows_has_them_as_its_ceiling(tmp_path: Path) -> None:
+    ledger = tmp_path / "a.ledger"
+    study(caps=6, ledger=ledger).release(["count"], epsilon="1")
+    smaller, declared = (study(caps=caps, ledger=ledger) for caps in (2, {"at_most": 2, "ceiling": 6}))
+    assert smaller.schema == declared.schema
+    release = smaller.release(["count"], epsilon="1")
+    assert smaller.plan(["count"], epsilon="1").guarantee == release.guarantee
+    assert release.guarantee.adjacency == Adjacency("add_remove", 6)
+    assert release.certificate.verify(ledger=smaller.ledger, allow_unsigned=True).ok
+    for caps in ({"at_most": 2, "ceiling": 4}, {"at_most": "auto", "ceiling": 4}):  # as it says
+        with pytest.raises(Refusal, match="do not add"):
+            study(caps=caps, ledger=ledger)
+    with pytest.raises(Refusal, match="do not add"):
+        study("substitute", caps=2, ledger=ledger)
+
+
+def test_a_study_file_with_a_smaller_cap_is_taken_under_its_ledger_and_found_well(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("who,x\n1,2\n1,3\n1,4\n2,5\n", "utf-8")
+    file = tmp_path / "t.toml"
+    file.write_text(STUDY.format(cap=4), "utf-8")
+    rt.open(file).release(["count"], epsilon="1")
+    file.write_text(STUDY.format(cap=2), "utf-8")
+    later = rt.open(file)
+    assert later.schema.person.ceiling == 4
+    assert later.release(["count"], epsilon="1").guarantee.adjacency == Adjacency("add_remove", 4)
+    assert not [one for one in examined(file) if one.about == "terms"]
+    file.write_text(STUDY.format(cap=5), "utf-8")
+    assert [one.state for one in examined(file) if one.about == "terms"] == ["failed"]
 
 
 def test_a_plan_tells_the_price_the_candidates_and_widths_at_several_caps() -> None:

@@ -340,6 +340,16 @@ class Person:
         ceiling = self.ceiling or self.rows
         return replace(self, rows=rows, typical=typical, supposed=supposed, ceiling=ceiling, ladder=None)
 
+    def under(self, counted: Adjacency) -> Person:
+        """The same person under a ledger that counts for more rows of each: those are the ceiling of the declared cap.
+
+        A person as it is where a ceiling is declared, a release chooses the cap, or rows reach it through a household.
+        """
+        fixed = self.column is not None and self.household is None and self.ladder is None and self.ceiling is None
+        if not fixed or counted.rows <= self.rows or counted != replace(self.neighbours(), rows=counted.rows):
+            return self
+        return replace(self, ceiling=counted.rows)
+
     @property
     def usual_rows(self) -> Fraction | None:
         """The average number of kept rows that a plan follows; None where nobody said one."""

@@ -31,6 +31,7 @@ from reticent.ledger import Ledger
 from reticent.ledger.account import ledger_at
 from reticent.ledger.fingerprint import claimed_by, refuse_new_ledger, source_at, source_changed
 from reticent.study.file_problems import more_problems
+from reticent.study.terms import under_its_ledger
 
 State: TypeAlias = Literal["ok", "warning", "failed"]
 
@@ -170,7 +171,7 @@ def _new_ledger(source: str, place: str, name: str) -> Diagnosis:
 
 def _terms(ledger: Ledger, spec: Spec) -> Iterator[Diagnosis]:
     """Differences between what the study file says and what the ledger was opened with."""
-    if ledger.adjacency != spec.schema.person.protected:
+    if ledger.adjacency != under_its_ledger(spec).schema.person.protected:
         yield Diagnosis("terms", "failed", "the study file has another adjacency or cap on rows than its ledger")
     if ledger.budget != spec.budget.loss:
         yield Diagnosis("terms", "failed", "the study file has another budget than its ledger: reticent ledger amend")

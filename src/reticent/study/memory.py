@@ -27,6 +27,7 @@ from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.statistic import read_column
 from reticent.study.study import Study
+from reticent.study.terms import under_its_ledger
 
 if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
@@ -68,7 +69,7 @@ def open(path: str | Path, *, extensions: Sequence[ModuleType] = ()) -> Study:  
     """
     from reticent.data.study_file import read_spec
 
-    spec = read_spec(path)
+    spec = under_its_ledger(read_spec(path))
     _check_public(spec, spec.source)
     if extensions == ():
         return Study(spec, None)
@@ -260,6 +261,7 @@ def study(
         engine=reader,
         has_decimal=decimal is not None,
     )
+    spec = under_its_ledger(spec)
     declared = sorted({*plain, *schema.named})
     files: Mapping[str, LedgerSource] = {}
     if further:

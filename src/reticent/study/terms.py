@@ -359,6 +359,24 @@ class StudyTerms:
     __deepcopy__ = __copy__
 
 
+def under_its_ledger(spec: Spec) -> Spec:
+    """The same study, whose cap on rows has as its ceiling the larger one of the ledger that is there already.
+
+    Fewer rows of a person are kept inside each person, so the ledger's guarantee covers them (docs/proofs/caps.md). A
+    ledger that cannot be read changes nothing: it is refused where it is used.
+    """
+    schema, path = spec.schema, spec.ledger
+    if path is None or schema.person.column is None or schema.owner:
+        return spec
+    from reticent.ledger.account import Ledger, ledger_at
+
+    with suppress(Refusal):
+        if ledger_at(path):
+            person = schema.person.under(Ledger.open(path).adjacency)
+            return spec if person is schema.person else replace(spec, schema=replace(schema, person=person))
+    return spec
+
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
