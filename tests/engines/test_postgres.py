@@ -46,6 +46,7 @@ from tests.engines import test_expressions as expressions
 from tests.engines.test_against_reference import SECRET, columns, expected, persons, queries, random_rows, shown
 from tests.engines.test_zones import ZONED
 from tests.support.data_reference import Row, number_of
+from tests.support.number_texts import FORMATS, SENT, meant, read_by, schema_of
 from tests.support.postgres_kit import READER, TYPES, Database, database, excused
 
 pytestmark = pytest.mark.skipif(excused(), reason="no PostgreSQL is installed (Debian: postgresql)")
@@ -154,6 +155,12 @@ def test_no_text_makes_a_cast_fail_and_each_is_the_nearest_double(db: Database) 
         found = session.rows("SELECT pg_temp.number(cell) FROM cells ORDER BY place")
     wanted = [number_of(text) for text in texts]
     assert [cell for (cell,) in found] == wanted
+
+
+def test_the_server_reads_the_numbers_that_each_format_says(db: Database) -> None:
+    url = db.table({"x": "text", "k": "int"}, [(text, place) for place, text in enumerate(SENT)])
+    for form in FORMATS:
+        assert read_by(open_table(url, schema_of(form)), len(SENT)) == meant(SENT, form)
 
 
 def doubles(chance: random.Random) -> float:

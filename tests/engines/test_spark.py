@@ -48,6 +48,7 @@ from tests.engines.test_against_reference import SECRET, arrays, columns, expect
 from tests.engines.test_plan_operations import expressions
 from tests.engines.test_zones import ZONED
 from tests.support.data_reference import Reference, Row
+from tests.support.number_texts import FORMATS, SENT, meant, read_by, schema_of
 from tests.support.spark_kit import PERSON, asked, frame, needs_spark, started, table
 
 KEY = bytes(32)
@@ -121,6 +122,14 @@ def clean(spark: Any) -> Iterator[Any]:
 
 def run(spark: Any, rows: list[Row], schema: Schema, queries_: list[Query]) -> list[object]:
     return shown(table(frame(spark, arrays(rows)), schema).run(queries_, SECRET))
+
+
+@needs_spark
+@pytest.mark.wide
+def test_spark_reads_the_numbers_that_a_format_says(clean: Any) -> None:
+    cells = frame(clean, {"x": list(SENT), "k": list(range(len(SENT)))})
+    for form in FORMATS[-4:]:
+        assert read_by(table(cells, schema_of(form)), len(SENT)) == meant(SENT, form)
 
 
 @needs_spark

@@ -60,9 +60,10 @@ def test_init_takes_the_delimiter_from_the_header_line_and_says_what_it_assumed(
     assert "with ';' between them" in done.said
     assert "You said: numbers like 1234,5; dates in day." in done.said
     assert (
-        "Assumed: encoding utf-8; no sign between thousands; missing: empty cells; dates like 2024-12-31." in done.said
+        "Assumed: encoding utf-8; no sign between thousands; missing: empty cells; no symbol beside numbers; "
+        "dates like 2024-12-31." in done.said
     )
-    assert "To say otherwise: --encoding, --thousands, --na, --date-format." in done.said
+    assert "To say otherwise: --encoding, --thousands, --na, --symbols, --date-format." in done.said
     assert "Dates that are written otherwise count as missing." in done.said
     assert "A column without a name is left out" in done.said
     assert "wrote y.toml: 2 columns" in done.said
@@ -71,6 +72,18 @@ def test_init_takes_the_delimiter_from_the_header_line_and_says_what_it_assumed(
     assert 'delimiter = ";"\ndecimal = ","' in text
     assert '[columns.day]\nkind = "date"' in text
     assert "HIV" not in done.said + text
+
+
+def test_init_lists_the_symbols_of_the_header(study: Path) -> None:
+    """Without them every cell such as 1.234,50 € was missing, and a whole release had no reply."""
+    (study.parent / "y.csv").write_text("paid (€);rate %\n5 €;3 %\n", encoding="utf-8")
+    assert "Assumed: encoding utf-8; numbers like 1234,5; no sign between thousands; missing: empty cells; € or %" in (
+        run("init", "y.csv").said
+    )
+    assert 'symbols = ["€", "%"]' in (study.parent / "y.toml").read_text("utf-8")
+    (study.parent / "y.toml").unlink()
+    assert "You said: kg beside numbers." in run("init", "y.csv", "--symbols", "kg").said
+    assert 'symbols = ["kg"]' in (study.parent / "y.toml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +95,7 @@ def test_init_writes_how_dates_are_written(spelling: str, kind: str, example: st
     (study.parent / "y.csv").write_text("age;day\n", encoding="utf-8")
     done = run("init", "y.csv", "--dates", "day", "--date-format", spelling)
     assert f"You said: dates in day; dates like {example}." in done.said
-    assert "To say otherwise: --encoding, --decimal, --thousands, --na." in done.said
+    assert "To say otherwise: --encoding, --decimal, --thousands, --na, --symbols." in done.said
     assert "Look at a cell." in done.said
     assert "say how it is written" not in done.said
     text = (study.parent / "y.toml").read_text("utf-8")

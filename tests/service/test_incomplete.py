@@ -79,7 +79,7 @@ def test_a_share_of_odd_cells_stands_beside_the_answer_wherever_it_is_shown(adja
 
 def test_a_column_that_is_written_otherwise_than_declared_is_told_of() -> None:
     """Nearly all cells odd: the share asks for the form of the cells. Nothing but the released share decides."""
-    advice = "; if most of those cells are filled, declare how they are written: decimal, thousands, na"
+    advice = "; if most of those cells are filled, declare how they are written: decimal, thousands, na, symbols"
     whole = [f"{number},{number % 100:02d}" for number in range(SIZE)]
     for cells, expected in ((whole, True), (PRICES, False)):
         made = rt.study({"price": cells}, adjacency="add_remove", columns={"price": rt.real(0, 10_000)}, budget="10")

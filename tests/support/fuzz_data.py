@@ -44,7 +44,8 @@ STUDIES: Final = {
     .replace("rows.csv", "each.csv"),
     "written": BASE.replace("rows.ledger", "written.ledger").replace(
         'source = "rows.csv"',
-        'source = "written.csv"\nencoding = "windows-1252"\ndecimal = ","\nthousands = "."\nna = ["NA", "7", "-999"]',
+        'source = "written.csv"\nencoding = "windows-1252"\ndecimal = ","\nthousands = "."\nna = ["NA", "7", "-999"]'
+        '\nsymbols = ["€", "%"]',
     ),
 }
 

@@ -252,6 +252,7 @@ def grammar(chance: random.Random) -> str:
     put("source", '"rows.csv"')
     put("ledger", '"rows.ledger"')
     put("decimal", '"."', '","', share=0.3)
+    put("symbols", '["€", "%"]', '["5"]', '"€"', share=0.2)
     put("thousands", '""', '","', '" "', share=0.3)
     put("encoding", '"utf-8"', '"windows-1252"', '"latin-1"', '"utf-16"', share=0.3)
     put("na", '["NA", "-999"]', "[]", '["a"]', share=0.3)

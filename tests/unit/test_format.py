@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tomllib
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,52 +12,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import reticent as rt
-from reticent.data.format import ENCODINGS, THOUSANDS, WINDOWS, Format, section
-from reticent.data.order_statistics import RunLength
-from reticent.data.query import DistinctPersons, Incomplete, Keys, OrderedValues, Query, Ranks, Rows, Tally
+from reticent.data.format import ENCODINGS, WINDOWS, Format, section
+from reticent.data.query import DistinctPersons, Incomplete, Query, Ranks, Rows, Tally
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.data.study_file import parse_spec
 from reticent.data.table import open_table
 from reticent.errors import PublicParameterError, QuestionError, SpecError
+from tests.support.number_texts import FORMATS, WRITTEN, meant, read_by, schema_of
 
 ALL = Person("add_remove")
 KEY = bytes(32)
-FORMATS = [
-    Format(decimal=decimal, thousands=sign, na=("NA", "-999", "-"))
-    for decimal in (".", ",")
-    for sign in THOUSANDS
-    if sign != decimal
-]
-
-
-def numbers(texts: list[str], form: Format) -> list[float | None]:
-    """What the engine makes of texts, on the grid 2**-20; each is a group, so that it is known by its place."""
-    schema = Schema({"x": real(), "k": integer()}, ALL, form)
-    table = open_table({"x": texts, "k": list(range(len(texts)))}, schema)
-    keys = Keys("k", tuple(range(len(texts))), 1)
-    (result,) = table.run([OrderedValues("x", Fraction(1, 1 << 20), None, keys)], KEY)
-    found = [order.values for order in result.orders if isinstance(order, RunLength)]
-    return [None if len(values) == 0 else float(values[0]) / (1 << 20) for values in found]
-
-
-WRITTEN = [
-    *("1", "-1", "+1.5", "1.5", "1,5", ".5", ",5", "5.", "5,", "1e3", "1,5e3", "1.5E-3", " 7 ", "\t7\n", "inf", "-INF"),
-    *("1,977.61", "1.977,61", "1 977,61", "1\u00a0977,61", "1\u202f977.61", "1'977.61", "1\u2019977", "1_977"),
-    *("1,97", "12,34.5", "1,9776", "1234,567", "1,234,567.8", "1.234.567,8", "1,234 567", "0,000,001", "1,234e2"),
-    *("", " ", "-", ".", ",", "--1", "1,,000", ",977", "1,", "1.2.3", "NA", "-999", "-999.0", "-9,99", "nan", "x"),
-    *("1\x00", "\x001", "１２", "٣", "1\ud7ff", "9" * 400, "1" + ",000" * 50, "1e", "e1", "0x10", "−5", "$5", "5 %"),
-]
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("form", FORMATS, ids=lambda form: f"{form.decimal}{form.thousands}")
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: f"{form.decimal}{form.thousands}{' '.join(form.symbols)}")
 def test_the_engine_reads_the_numbers_that_the_format_says(form: Format) -> None:
-    wanted = [form.number(text) for text in WRITTEN]
-    wanted = [None if value in form.missing_numbers else value for value in wanted]
-    limit = float(1 << 41)  # of an integer of 2**-20 within 2**61
-    near = [None if value is None else min(max(value, -limit), limit) for value in wanted]
-    shown = [None if value is None else math.floor(value * 2**20) / 2**20 for value in near]
-    assert numbers(WRITTEN, form) == shown
+    table = open_table({"x": WRITTEN, "k": list(range(len(WRITTEN)))}, schema_of(form))
+    assert read_by(table, len(WRITTEN)) == meant(WRITTEN, form)
 
 
 @example(text="1,977.61")
@@ -71,9 +41,50 @@ def test_every_text_is_a_number_or_it_is_none(text: str) -> None:
         if found is not None and form.thousands:
             plain = Format(decimal=form.decimal)
             bare = text
-            for sign in form.separators:
+            for sign in form.dropped:
                 bare = bare.replace(sign, "")
             assert plain.number(bare) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("€ 1.234,50", 1234.5), ("-€5", -5), ("€ -5", -5), ("5 %", 5), ("1,5 EUR", 1.5), ("EUR 1e3", 1000)],
+)
+def test_a_number_is_read_without_the_symbol_beside_it(text: str, value: float) -> None:
+    assert Format(decimal=",", thousands=".", symbols=("€", "%", "EUR")).number(text) == value
+    assert Format(decimal=",", thousands=".").number(text) is None
+
+
+@pytest.mark.parametrize("text", ["€€5", "5 € %", "€", "5€5", "--€5", "-€-5", "5 eur", "€ 5 -", "5 $"])
+def test_a_number_has_one_listed_symbol_on_a_side(text: str) -> None:
+    assert Format(symbols=("€", "%", "EUR")).number(text) is None
+
+
+@pytest.mark.parametrize(
+    "symbols", [("5",), ("-",), ("",), (" €",), ("e",), ("inf",), (".",), ("'",), ("€", "€"), ("a\nb",), ("x" * 9,)]
+)
+def test_a_symbol_that_could_be_part_of_a_number_is_refused(symbols: tuple[str, ...]) -> None:
+    with pytest.raises(PublicParameterError):
+        Format(symbols=symbols)
+
+
+@pytest.mark.few(1)
+def test_a_column_of_money_is_read_from_a_file_and_a_frame(tmp_path: Path) -> None:
+    """Of 400 cells with a currency all count, where none did; the share of odd cells stands beside the mean."""
+    cells = [f"{n % 90},50 €" for n in range(400)]
+    (tmp_path / "money.csv").write_text("paid (€)\n" + "\n".join(f'"{cell}"' for cell in cells) + "\n", "utf-8")
+    for rows in (tmp_path / "money.csv", {"paid (€)": cells}):
+        study = rt.study(
+            rows,  # type: ignore[arg-type,unused-ignore]
+            adjacency="substitute",
+            people=400,
+            columns={"paid (€)": rt.real(0, 100)},
+            budget=10,
+            decimal=",",
+            symbols=["€"],
+        )
+        found = study.release(["mean(`paid (€)`)"], epsilon=10)["mean(`paid (€)`)"]
+        assert abs(found.value - sum(n % 90 + 0.5 for n in range(400)) / 400) < 1
 
 
 def test_a_person_whose_number_is_listed_as_missing_is_nobody() -> None:
@@ -155,6 +166,8 @@ def test_names_and_values_in_another_encoding_are_those_declared(tmp_path: Path)
         ("na", [1], "na must list texts"),
         ("delimiter", ";;", "one character"),
         ("delimiter", '"', "one character"),
+        ("symbols", "€", "symbols must list texts"),
+        ("symbols", ["€", "5"], "a symbol holds no digit"),
         ("na", ["a"], "lists 'a', and na says that it is missing"),
     ],
 )

@@ -64,13 +64,22 @@ class Snapshot:
         """The digest of everything declared that the share of these columns depends on."""
         person, form = self.schema.person, self.schema.format
         sheet = [form.sheet] if form.sheet else []  # a digest of before there were sheets stays what it was
+        symbols = [list(form.symbols)] if form.symbols else []
         return digest_of(
             canonical(
                 {
                     "snapshot": self.word,
                     "source": self.source,
                     "person": [person.adjacency, person.column, person.rows],
-                    "format": [form.encoding, form.decimal, form.thousands, list(form.na), self.delimiter, *sheet],
+                    "format": [
+                        form.encoding,
+                        form.decimal,
+                        form.thousands,
+                        list(form.na),
+                        self.delimiter,
+                        *sheet,
+                        *symbols,
+                    ],
                     "columns": {name: self._declared(name) for name in sorted(columns)},
                 }
             )

@@ -98,8 +98,8 @@ TEXTS: Final = {
         is bought once for the same columns. In a plan and an audit it is a row incomplete(column).
 
         A large share often means that numbers are written otherwise than declared: [study] decimal, thousands, na,
-        encoding. complete = true for a column says that you know it to have no odd cell; then no share is bought. Where
-        the share would be known to no better than one row in ten, it is left out, and the plan says so.
+        symbols, encoding. complete = true for a column says that you know it to have no odd cell; then no share is
+        bought. Where the share would be known to no better than one row in ten, it is left out, and the plan says so.
         """,
     "ledger": """
         The ledger is one file that holds the budget and every charge, in order, each entry linked to the one before it.

@@ -18,7 +18,7 @@ from reticent.cli import options
 from reticent.cli.options import write_new
 from reticent.cli.output import clean
 from reticent.cli.parser import PATH, PLACE, Verb, argument
-from reticent.data.format import PLAIN, Format, in_database, in_database_file
+from reticent.data.format import PLAIN, Format, in_database, in_database_file, symbols_in
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -45,6 +45,9 @@ ISO: Final = "2024-12-31"
     "--thousands", default="", show_default=False, metavar="SIGN", help="The sign between groups of three digits."
 )
 @click.option("--na", multiple=True, metavar="TEXT", help="A text that counts as missing. May be repeated.")
+@click.option(
+    "--symbols", multiple=True, metavar="TEXT", help="Beside numbers, such as € or %.  [default: those in the header]"
+)
 @options.as_json
 @click.pass_obj
 def init(
@@ -63,6 +66,7 @@ def init(
     date_format: str | None,
     thousands: str,
     na: tuple[str, ...],
+    symbols: tuple[str, ...],
 ) -> None:
     """Write a study file to fill in, from names and types alone; or a key pair with --key.
 
@@ -92,6 +96,7 @@ def init(
         date_format,
         thousands,
         na,
+        symbols,
     )
 
 
@@ -152,6 +157,7 @@ def _of_file(
     date_format: str | None,
     thousands: str,
     na: tuple[str, ...],
+    symbols: tuple[str, ...],
 ) -> None:
     """Write the study file of a file, and ask at a terminal how it is written."""
     from reticent.data.file_kinds import kind_of
@@ -172,6 +178,7 @@ def _of_file(
         "--decimal": decimal,
         "--thousands": thousands,
         "--na": na,
+        "--symbols": symbols,
         "--dates": dates,
         "--date-format": date_format,
     }
@@ -188,7 +195,9 @@ def _of_file(
     elif date_format is not None:
         raise click.BadParameter("--date-format goes with --dates COLUMN.")
     spelling = "" if date_format in (None, ISO) else str(date_format)
-    form = Format(encoding, decimal, thousands, na, sheet, has_encoding="--encoding" in said)
+    names = names_of(file, delimiter=sign, encoding=encoding, sheet=sheet)
+    beside = symbols or (symbols_in(names) if seen is not None else ())
+    form = Format(encoding, decimal, thousands, na, sheet, has_encoding="--encoding" in said, symbols=beside)
     header: Literal["names", "unsure"] = "names" if header_is_names else "unsure"
     text = skeleton(
         file,
@@ -203,7 +212,6 @@ def _of_file(
     if more:
         body, mark, rest = text.rpartition("\n[[release]]")
         text = body + further_skeletons(file, more, delimiter=sign, form=form) + mark + rest
-    names = names_of(file, delimiter=sign, encoding=form.encoding, sheet=sheet)
     for one in (file, *more):
         if target.resolve().parent != one.resolve().parent:  # a source is named as seen from the study file
             path = os.path.relpath(one.resolve(), target.resolve().parent)

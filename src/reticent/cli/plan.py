@@ -213,6 +213,8 @@ def format_to_json(spec: Spec) -> dict[str, object]:
     """The format of the source as the study file declares it."""
     form = spec.schema.format
     numbers = {"decimal": form.decimal, "thousands": form.thousands, "na": list(form.na)}
+    if form.symbols:
+        numbers["symbols"] = list(form.symbols)
     return {"delimiter": spec.delimiter, "encoding": form.encoding, **numbers}
 
 
@@ -230,7 +232,7 @@ def _layout(spec: Spec) -> tuple[str, ...]:
         for name, column in spec.schema.stored.items()
         if isinstance(column, Integer) and column.calendar is not None
     )
-    signs = ". A cell such as 5 % or € 5 is no number"
+    signs = "" if form.symbols else '. A cell such as 5 % or € 5 is no number; symbols = ["%", "€"] would make it one'
     return (f"the file is read as: {sign_words(spec.delimiter)} between cells, {form.words()}{dates}{signs}{doubt}",)
 
 

@@ -1,14 +1,14 @@
 """Format of text: how a source writes numbers and missing values, in which encoding, and what a name may hold.
 
-    Format(encoding, decimal, thousands, na)    public, declared once for a study
+    Format(encoding, decimal, thousands, na, symbols=…)    public, declared once for a study
     exact(name)                                 the text of a name, as a plain str
     check_plain_names(names, where)             refuse names that are too long or hold a line end
     check_title(text, where)                    the same for a title
     plain(text)                                 text as it is shown: nothing in it acts instead of being seen
 
 Numbers are read as the format says and not otherwise: with ``thousands = ","`` the texts 1977.61 and 1,977.61 are the
-same number and 19,77 is none. Every text is a number or it is not, and none makes a reader fail. ``plan.number`` does
-the same in the engine, and a test compares the two on hostile texts.
+same number and 19,77 is none. With ``symbols = ("€",)`` so is 1977.61 €. Every text is a number or it is not, and none
+makes a reader fail. ``casts.number`` does the same in the engine, and a test compares the two on hostile texts.
 
 A line end in a name would forge a line of every printed table. A subclass of str can have one text for the check and
 another for the print, so that names are kept as plain str.
@@ -39,6 +39,10 @@ THOUSANDS: Final = {"": "", ",": ",", ".": ".", "_": "_", "'": MARKS, " ": SPACE
 LONGEST_WORD: Final = 128
 MOST_WORDS: Final = 100
 BLANK: Final = r"[ \t\r\n]*"
+OF_NUMBERS: Final = frozenset("0123456789.,_'\u2019 \u00a0\u202f\teinfty")  # what a number is written with, signs apart
+GAP: Final = f"[{SPACES}\t]*"  # between a symbol and its number
+LONGEST_SYMBOL: Final = 8
+MOST_SYMBOLS: Final = 20
 LONGEST_NAME: Final = 128
 MOST_THREADS: Final = 1024
 LONGEST_TIMEOUT: Final = 10**7  # seconds
@@ -106,6 +110,8 @@ class Format:
     na : tuple of str
     sheet : str
         Of a workbook with several; empty for its only one.
+    symbols : tuple of str
+        Texts that may stand before or after a number, such as a currency. The number is read without them.
     has_encoding : bool
         True where the curator says the encoding, which is then not doubted.
     """
@@ -116,6 +122,7 @@ class Format:
     na: tuple[str, ...] = ()
     sheet: str = ""
     has_encoding: bool = field(default=False, compare=False)
+    symbols: tuple[str, ...] = ()
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -130,16 +137,23 @@ class Format:
             shown = ", ".join(f'"{sign}"' for sign in THOUSANDS)
             raise PublicParameterError(f"thousands is one of {shown}, and another sign than decimal")
         _check_words(self.na)
+        _check_symbols(self.symbols)
 
     @property
     def plain(self) -> bool:
         """True if numbers are written as Python writes them."""
-        return self.decimal == "." and not self.thousands
+        return self.decimal == "." and not self.thousands and not self.symbols
 
     @property
     def separators(self) -> str:
         """The characters that may stand between groups of three digits."""
         return THOUSANDS[self.thousands]
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The texts that are taken out of a number before it is read: symbols, the blanks beside them, separators."""
+        beside = (*sorted(self.symbols, key=len, reverse=True), *SPACES, "\t") if self.symbols else ()
+        return tuple(dict.fromkeys((*beside, *self.separators)))
 
     @property
     def pattern(self) -> str:
@@ -150,13 +164,18 @@ class Format:
             between = f"[{re.escape(self.separators)}]" if len(self.separators) > 1 else re.escape(self.separators)
             whole = f"([0-9]+|[0-9]{{1,3}}({between}[0-9]{{3}})+)"
         digits = f"({whole}{point}?[0-9]*|{point}[0-9]+)([eE][+-]?[0-9]+)?"
-        return f"^{BLANK}[+-]?({digits}|[iI][nN][fF]([iI][nN][iI][tT][yY])?){BLANK}$"
+        before, after = "[+-]?", ""
+        if self.symbols:
+            symbol = f"({'|'.join(map(re.escape, sorted(self.symbols, key=len, reverse=True)))})"
+            before = f"([+-]?({symbol}{GAP})?|{symbol}{GAP}[+-])"
+            after = f"({GAP}{symbol})?"
+        return f"^{BLANK}{before}({digits}|[iI][nN][fF]([iI][nN][iI][tT][yY])?){after}{BLANK}$"
 
     def number(self, text: str) -> float | None:
         """The number that a text is, or None."""
         if re.fullmatch(self.pattern[1:-1], text) is None:
             return None
-        for sign in self.separators:
+        for sign in self.dropped:
             text = text.replace(sign, "")
         return float(text.strip(" \t\r\n").replace(self.decimal, ".")) + 0.0
 
@@ -176,8 +195,9 @@ class Format:
     def words(self) -> str:
         """``encoding utf-8, numbers like 1234.5``: the whole format, for ``check``."""
         number = f"1{self.thousands}234{self.decimal}5"
-        listed = f", missing: {', '.join(self.na)}" if self.na else ""
-        return f"encoding {self.encoding}, numbers like {number}{listed}"
+        beside = f", {' or '.join(self.symbols)} before or after them" if self.symbols else ""
+        missing = f", missing: {', '.join(self.na)}" if self.na else ""
+        return f"encoding {self.encoding}, numbers like {number}{beside}{missing}"
 
     def doubt(self, delimiter: str) -> str:
         """The sentence on numbers of a file whose cells stand between ``;``, unless the decimal sign fits it."""
@@ -224,6 +244,28 @@ def _check_words(words: tuple[str, ...]) -> None:
             raise PublicParameterError(
                 f"a text of na has 1 to {LONGEST_WORD} characters; an empty cell is missing anyway"
             )
+
+
+def _check_symbols(symbols: tuple[str, ...]) -> None:
+    """Refuse a symbol that could be part of a number: what is taken out must never change the digits."""
+    if not isinstance(symbols, tuple) or not all(isinstance(symbol, str) for symbol in symbols):
+        raise PublicParameterError('symbols lists texts: symbols = ["€", "%"]')
+    if len(set(symbols)) != len(symbols) or len(symbols) > MOST_SYMBOLS:
+        raise PublicParameterError(f"symbols lists at most {MOST_SYMBOLS} different texts")
+    for symbol in symbols:
+        if not 0 < len(symbol) <= LONGEST_SYMBOL or not is_text(symbol) or not on_one_line(symbol):
+            raise PublicParameterError(f"a symbol has 1 to {LONGEST_SYMBOL} characters on one line")
+        if symbol != symbol.strip() or any(one in "+-\u2212" or one.isdecimal() for one in symbol):
+            raise PublicParameterError("a symbol holds no digit, no + or -, and no blank at an end")
+        if set(symbol.lower()) <= OF_NUMBERS:
+            raise PublicParameterError(f"{symbol} can be part of a number, so it is no symbol")
+
+
+def symbols_in(names: Iterable[str]) -> tuple[str, ...]:
+    """The signs of currencies, and %, in names of columns: their cells may have them beside a number."""
+    return tuple(
+        dict.fromkeys(one for name in names for one in name if one == "%" or unicodedata.category(one) == "Sc")
+    )
 
 
 def is_text(word: str) -> bool:

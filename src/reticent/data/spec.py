@@ -43,11 +43,11 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "engine": ("name", "memory", "spill", "threads", "temp", "partitions"),
     "study": (
         *("title", "source", "sheet", "ledger", "snapshot"),
-        *("delimiter", "encoding", "decimal", "thousands", "na", "where"),
+        *("delimiter", "encoding", "decimal", "thousands", "na", "symbols", "where"),
         *("weight", "design"),
     ),
     "table": (
-        *("source", "sheet", "delimiter", "encoding", "decimal", "thousands", "na"),
+        *("source", "sheet", "delimiter", "encoding", "decimal", "thousands", "na", "symbols"),
         *("public", "key", "person", "join", "rows", "keys", "owners", "columns"),
     ),
     "design": ("weights", "cluster", "likeness", "fraction", "strata", "margins"),

@@ -139,14 +139,17 @@ def read_snapshot(study: Tables) -> str:
 
 def read_format(study: Tables, where: str = "[study]") -> Format:
     """Notation of numbers, missing values and text in the source."""
-    words = study.get("na", [])
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise SpecError(f'{where} na must list texts, such as na = ["NA", "-999"]')
-    told = {key: text_at(study, key, where) for key in ("encoding", "decimal", "thousands", "sheet")}
+    lists = {"na": '"NA", "-999"', "symbols": '"€", "%"'}
+    for key, usual in lists.items():
+        words = study.get(key, [])
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise SpecError(f"{where} {key} must list texts, such as {key} = [{usual}]")
+    told: dict[str, Any] = {key: text_at(study, key, where) for key in ("encoding", "decimal", "thousands", "sheet")}
     try:
         return Format(
             **{key: text for key, text in told.items() if text is not None},
-            na=tuple(words),
+            na=tuple(study.get("na", ())),
+            symbols=tuple(study.get("symbols", ())),
             has_encoding="encoding" in study,
         )
     except PublicParameterError as error:
@@ -279,7 +282,9 @@ def _further(table: object, folder: Path, study: Tables, names: Sequence[str]) -
     if not isinstance(table, dict):
         raise SpecError('must be a table: source = "…", and how it is reached')
     check_keys(table, "table", "")
-    form = {key: study[key] for key in ("delimiter", "encoding", "decimal", "thousands", "na") if key in study} | table
+    form = {
+        key: study[key] for key in ("delimiter", "encoding", "decimal", "thousands", "na", "symbols") if key in study
+    } | table
     public, key = _flag(table, "public", ""), table.get("key", [])
     if not isinstance(key, str | list | dict):
         raise SpecError('key names columns: key = "ward", ["ward", "day"], or { ward = "code" }')

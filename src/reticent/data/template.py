@@ -206,6 +206,10 @@ def _written(delimiter: str, form: Format, *, plain: bool) -> str:
         lines.append(f"# encoding = {_quoted(WINDOWS)}   # if an older Excel wrote the file; the header cannot tell\n")
     if form.na:
         lines.append(f"na = [{', '.join(map(_quoted, form.na))}]\n")
+    if form.symbols:
+        lines.append(
+            f"symbols = [{', '.join(map(_quoted, form.symbols))}]   # beside numbers, which are read without them\n"
+        )
     return "".join(lines)
 
 
@@ -354,6 +358,7 @@ def _notation_words(form: Format, dates: Mapping[str, str], said: Collection[str
         "--decimal": f"numbers like 1{split}234{form.decimal}5",
         "--thousands": f"thousands like 1{split}234" if split else "no sign between thousands",
         "--na": f"missing: {', '.join(form.na) or 'empty cells'}",
+        "--symbols": f"{' or '.join(form.symbols) or 'no symbol'} beside numbers",
         "--dates": f"dates in {', '.join(dates) or 'no column'}",
         **({"--date-format": f"dates like {next(iter(dates.values()))}"} if dates else {}),
     }

@@ -57,12 +57,12 @@ def numbers_of(texts: pa.Array, form: Format) -> pa.Array:
 
 
 def _spelled(texts: pa.Array, form: Format) -> pa.Array:
-    """The numbers among the texts without blanks and separators, the rest missing."""
+    """The numbers among the texts without blanks, separators and symbols, the rest missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     texts = pc.if_else(pc.match_substring_regex(texts, form.pattern), texts, pa.nulls(1, pa.string())[0])
-    for sign in form.separators:
+    for sign in form.dropped:
         texts = pc.replace_substring(texts, sign, "")
     texts = texts if form.decimal == "." else pc.replace_substring(texts, form.decimal, ".")
     return pc.utf8_trim(texts, BLANKS)

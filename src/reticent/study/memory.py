@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reticent.data.format import (
     PLAIN,
@@ -109,6 +109,7 @@ def study(
     decimal: Literal[".", ","] | None = None,
     thousands: str = "",
     na: Sequence[str] = (),
+    symbols: Sequence[str] = (),
     snapshot: str = "",
     tables: Mapping[str, TableSource] | None = None,
     unit: str = "",
@@ -160,6 +161,8 @@ def study(
         is a number with ``thousands=","`` only).
     na : sequence of str
         Texts and numbers that count as missing, such as ``["NA", "-999"]``.
+    symbols : sequence of str
+        Texts that may stand before or after a number, such as ``["€", "%"]``; the number is read without them.
     snapshot : str
         A word for these rows, such as "2026-11". Releases of one ledger and one word share what was once told of
         incomplete rows; give other rows another word.
@@ -217,8 +220,9 @@ def study(
         encoding or PLAIN.encoding,
         decimal or ".",
         thousands,
-        (na,) if isinstance(na, str) else tuple(na),
+        _texts(na),
         has_encoding=encoding is not None,
+        symbols=_texts(symbols),
     )
     each = dict(rows_each) if isinstance(rows_each, Mapping) else {"at_most": 1 if rows_each is None else rows_each}
     sample = design_of(None if weight is None else read_column(weight), design)
@@ -279,6 +283,11 @@ def study(
 
     theirs = read_extensions(extensions)  # refused before a ledger is made
     return Study(spec, rows, _account(rows, declared, spec, files), extensions=theirs)
+
+
+def _texts(given: object) -> tuple[str, ...]:
+    """A text, or several, as a tuple."""
+    return (given,) if isinstance(given, str) else tuple(map(str, given)) if isinstance(given, Sequence) else ()
 
 
 def _declared(
@@ -379,12 +388,16 @@ def table(
 
     rows = _of_pair(rows)
     told = dict(notation or {})
-    if unknown := told.keys() - {"delimiter", "encoding", "decimal", "thousands", "na", "sheet"}:
-        raise SpecError(f"notation has delimiter, encoding, decimal, thousands, na and sheet, not {min(unknown)}.")
-    delimiter, na = str(told.pop("delimiter", ",")), told.pop("na", ())
-    words = (na,) if isinstance(na, str) else tuple(map(str, na)) if isinstance(na, Sequence) else ()
-    spelt = {name: str(text) for name, text in told.items()}
-    form = Format(**spelt, na=words, has_encoding="encoding" in told)
+    if unknown := told.keys() - {"delimiter", "encoding", "decimal", "thousands", "na", "symbols", "sheet"}:
+        known = "delimiter, encoding, decimal, thousands, na, symbols and sheet"
+        raise SpecError(f"notation has {known}, not {min(unknown)}.")
+    delimiter, na, symbols = (
+        str(told.pop("delimiter", ",")),
+        _texts(told.pop("na", ())),
+        _texts(told.pop("symbols", ())),
+    )
+    spelt: dict[str, Any] = {name: str(text) for name, text in told.items()}
+    form = Format(**spelt, na=na, has_encoding="encoding" in told, symbols=symbols)
     owned = (0, 1)
     if isinstance(rows_each, Mapping):
         if "keys" not in rows_each or rows_each.keys() - {"keys", "owners"}:

@@ -55,7 +55,7 @@ def number(column: Expr, storage: Storage, form: Format = PLAIN) -> Expr:
     match storage:
         case "text":
             text = ibis.ifelse(column.re_search(form.pattern), column, ibis.null("string"))
-            for sign in form.separators:
+            for sign in form.dropped:
                 text = text.replace(sign, "")
             text = text if form.decimal == "." else text.replace(form.decimal, ".")
             return text.strip().try_cast("float64")

@@ -102,7 +102,12 @@ MOST_CELLS: Final = 400  # the noise of their sum is that of a share bought for 
 MANY: Final = 0.05  # a share of unlisted cells that is surely above it asks for a cause
 WITH_ACCENTS: Final = "labels with letters outside ASCII, which in another encoding than UTF-8 match no row"
 DECLARED: Final = "if most of those cells are filled, declare how they are written: "
-OF_NUMBERS: Final = ("decimal", "thousands", "na")  # keys of a study that say how cells of a kind are written
+OF_NUMBERS: Final = (
+    "decimal",
+    "thousands",
+    "na",
+    "symbols",
+)  # keys of a study that say how cells of a kind are written
 OF_DATES: Final = ("na", "format")
 OF_LISTS: Final = ("encoding", "na", "among")
 _PRODUCT: Final = re.compile(r"cross\((.*)\)", re.DOTALL)
@@ -408,7 +413,7 @@ def _ways(columns: tuple[str, ...], schema: Schema) -> list[str]:
                 found.update(OF_LISTS)
             case None:
                 pass  # computed of others
-    return [word for word in ("decimal", "thousands", "encoding", "na", "among", "format") if word in found]
+    return [word for word in ("decimal", "thousands", "encoding", "na", "symbols", "among", "format") if word in found]
 
 
 def instead(columns: tuple[str, ...], schema: Schema) -> str:
