@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
+from reticent import learning
 from reticent.data.schema import Column
 from reticent.entropy import Replayed, simulated
 from reticent.errors import PublicParameterError, QuestionError, Refusal
@@ -57,6 +58,11 @@ def made(kind: Kind = "add_remove", people: int = PEOPLE) -> Study:
         delta="1e-6",
         override="a test",
     )
+
+
+def _is_model(name: str) -> bool:
+    kind = getattr(learning, name)
+    return isinstance(kind, type) and issubclass(kind, Estimator) and kind is not Clip
 
 
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
@@ -296,6 +302,24 @@ def test_the_verb_plans_a_session_and_a_model(tmp_path: Path) -> None:
     assert run("plan", file, "--session", "holdout", *shared).code == 2
     assert run("plan", file, "--model", "Nothing", *shared).code == 2
     assert run("plan", file, "--model", "KMeans", "--epsilon", "1").code == 2
+
+
+MODELS = [name for name in learning.__all__ if _is_model(name)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_wrong_or_missing_column_of_a_model_ends_in_words(name: str, tmp_path: Path) -> None:
+    file = str(clinic(tmp_path))
+    predicts = getattr(getattr(learning, name), "_estimator_type", None) in ("classifier", "regressor")
+    for columns in ("age", "town", "age,town", "", "age,", "age,age", "nothing", "diagnosis"):
+        for y in ("", "age", "nothing", "diagnosis", None):
+            target = () if y is None else ("--y", y)
+            ended = run(
+                "plan", file, "--model", name, "--columns", columns, *target, "--epsilon", "1", "--people", "200"
+            )
+            assert ended.code in (0, 2, 5), (columns, y, ended.said)
+            if predicts and y is None and columns == "age":
+                assert f"{name} predicts a column: name it with y, or --y." in ended.said
 
 
 def test_a_plan_says_roughly_what_time_it_takes() -> None:

@@ -297,6 +297,8 @@ def plan(
                 "Give one of --model, --session and --synth, with --columns and without --ask and --want."
             )
         names = [name.strip() for name in columns.split(",")]
+        if not all(names) or y == "":
+            raise click.BadParameter("A name in --columns or --y is empty.")
         if model is not None:
             single = _of_model(opened, model, names, y, request, supposed)
         elif synth:

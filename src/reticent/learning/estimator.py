@@ -332,7 +332,10 @@ class Estimator(PriceRefusal):
         if kind not in ("classifier", "regressor"):
             y = None
         elif y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+            name = type(self).__name__
+            if isinstance(x, Handle):
+                raise QuestionError(f"{name} predicts a column: name it with y, or --y. Nothing was charged.")
+            raise ValueError(f"{name} requires y to be passed, but the target y is None")
         if isinstance(x, PublicRows) or isinstance(y, PublicRows):
             raise PublicParameterError("a fit to public rows needs no privacy: use scikit-learn's own estimator")
         if isinstance(x, Handle):
