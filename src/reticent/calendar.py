@@ -11,8 +11,9 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
@@ -20,6 +21,13 @@ from typing import Final, Literal, TypeAlias
 from reticent.errors import PublicParameterError, QuestionError
 
 DAY: Final = 86_400
+
+
+def _of_any_case(word: str) -> str:
+    """The pattern of a word in capitals, small letters, or both."""
+    return "".join(f"[{letter.lower()}{letter.upper()}]" for letter in word)
+
+
 STEPS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": DAY}
 PERIODS: Final = ("day", "week", "month", "quarter", "year")
 DATE_PARTS: Final = {
@@ -52,22 +60,30 @@ PARTS: Final = {
     "%M": r"(0?[0-9]|[1-5][0-9])",
     "%S": r"(0?[0-9]|[1-5][0-9])",
 }
-_TWO: Final = {  # with all their digits
-    "%Y": PARTS["%Y"],
-    "%m": r"(0[1-9]|1[0-2])",
-    "%d": r"(0[1-9]|[12][0-9]|3[01])",
-    "%H": r"([01][0-9]|2[0-3])",
-    "%M": r"([0-5][0-9])",
-    "%S": r"([0-5][0-9])",
+MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_NAMED: Final = {  # years without their century, names of months in English, and the twelve hours of half a day
+    "%y": r"([0-9]{2})",
+    "%b": f"({'|'.join(_of_any_case(month[:3]) for month in MONTHS)})",
+    "%B": f"({'|'.join(map(_of_any_case, MONTHS))})",
+    "%I": r"(0?[1-9]|1[0-2])",
+    "%p": "([aApP][mM])",
 }
+_TWO: Final = {name: digits.replace("0?", "0") for name, digits in (PARTS | _NAMED).items()}  # with all their digits
 _LETTERS: Final = {
     "yyyy": "%Y",
     "yy": "%y",
+    "mmm": "%b",
+    "mmmm": "%B",
+    "am/pm": "%p",
     **dict.fromkeys(("d", "dd"), "%d"),
     **dict.fromkeys(("m", "mm"), "%m"),
     **dict.fromkeys(("h", "hh"), "%H"),
     **dict.fromkeys(("s", "ss"), "%S"),
 }
+_KINDS: Final = {"%y": "%Y", "%b": "%m", "%B": "%m", "%I": "%H"}  # other spellings of the same part
 TIME: Final = "2024-12-31T13:45:00"
 _BEFORE: Final = r"^[ \t\r\n]*"
 _ISO: Final = (
@@ -94,11 +110,18 @@ class Calendar:
     format : str
         Spelling of cells that are text, such as ``%d.%m.%Y``; ISO 8601 where it is empty. The letters of offices,
         ``dd.mm.yyyy``, are turned into that.
+    century : int
+        The first of the hundred years that two digits of a year may mean; 0 where years have four, or no bounds do.
     """
 
     step: int = DAY
     zone: str = ""
     format: str = ""
+    century: int = 0
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        for name, value in zip(("step", "zone", "format", "century"), (*state, 0), strict=False):
+            object.__setattr__(self, name, value)  # pickles of before have no century
 
     def __post_init__(self) -> None:
         if self.step not in STEPS.values():
@@ -132,7 +155,7 @@ class Calendar:
     def example(self) -> str:
         """The last day of 2024 as a cell spells it."""
         if self.format:
-            return datetime.datetime(2024, 12, 31, 13, 45).strftime(self.format)
+            return spelled(datetime.datetime(2024, 12, 31, 13, 45), self.format)
         return "2024-12-31" if self.step == DAY else "2024-12-31 13:45"
 
     @property
@@ -148,13 +171,49 @@ class Calendar:
         if not self.format:
             return _ISO + (_OFFSET if self.zone else "") + _AFTER
         pieces = re.split(r"(%[A-Za-z])", self.format)
-        parts = _TWO if "" in pieces[2:-1:2] else PARTS
+        parts = _TWO if "" in pieces[2:-1:2] else PARTS | _NAMED
         return _BEFORE + "".join(parts.get(piece, re.escape(piece)) for piece in pieces) + _AFTER
 
     @property
     def order(self) -> tuple[str, ...]:
         """The directives of the groups of ``pattern``, in their order."""
         return tuple(re.findall(r"%[A-Za-z]", self.format)) or tuple(PARTS)
+
+    def within(self, low: int | None, high: int | None) -> Calendar:
+        """The calendar of a column of such bounds, in steps: they say of which hundred years two digits are.
+
+        Raises
+        ------
+        PublicParameterError
+            Years of two digits without bounds, or with bounds of more than a hundred years.
+        """
+        if "%y" not in self.format:
+            return self
+        years = [part("year", end, self.step) for end in (low, high) if end is not None]
+        if len(years) < 2 or years[1] - years[0] >= 100:
+            raise PublicParameterError(
+                "Two digits of a year do not say which century, unless low and high are less than 100 years apart"
+            )
+        return replace(self, century=max(1, (years[0] + years[1] - 99) // 2))
+
+
+def spelled(moment: datetime.datetime | datetime.date, spelling: str) -> str:
+    """A moment as a format spells it; names of months are English whatever the system's language."""
+    hour, minute, second = (getattr(moment, name, 0) for name in ("hour", "minute", "second"))
+    told = {
+        "%Y": f"{moment.year:04}",
+        "%y": f"{moment.year % 100:02}",
+        "%m": f"{moment.month:02}",
+        "%b": MONTHS[moment.month - 1][:3],
+        "%B": MONTHS[moment.month - 1],
+        "%d": f"{moment.day:02}",
+        "%H": f"{hour:02}",
+        "%I": f"{(hour + 11) % 12 + 1:02}",
+        "%p": "AM" if hour < 12 else "PM",
+        "%M": f"{minute:02}",
+        "%S": f"{second:02}",
+    }
+    return "".join(told.get(piece, piece) for piece in re.split(r"(%[A-Za-z])", spelling))
 
 
 def _known(zone: str) -> bool:
@@ -166,38 +225,39 @@ def _known(zone: str) -> bool:
 def _of_letters(spelling: str) -> str:
     """The spelling of letters, such as dd.mm.yyyy, in directives; any other as it is.
 
-    An m behind the hour is of minutes: yyyy-mm-dd hh:mm:ss.
+    An m behind the hour is of minutes: yyyy-mm-dd hh:mm:ss. With AM/PM the hour is one of twelve.
     """
     if "%" in spelling:
         return spelling
     made, before = [], ""
-    for piece in re.split(r"(yyyy|yy|dd?|mm?|hh?|ss?)", spelling, flags=re.IGNORECASE):
+    for piece in re.split(r"(am/pm|yyyy|yy|dd?|m{1,4}|hh?|ss?)", spelling, flags=re.IGNORECASE):
         found = _LETTERS.get(piece.lower(), "")
         if found == "%m" and before == "%H":
             found = "%M"
         before = found or before
         made.append(found or piece)
+    if "%p" in made:
+        made = ["%I" if piece == "%H" else piece for piece in made]
     unread = "".join(made[::2]).replace("T", "")
     return spelling if any(letter.isalpha() for letter in unread) else "".join(made)
 
 
 def _check_format(spelling: str, step: int, given: str) -> None:
     found = re.findall(r"%.?", spelling, re.DOTALL)
-    odd = [piece for piece in found if piece not in PARTS]
-    needed = {"%Y", "%m", "%d"}
-    hint = " Two digits of a year do not say which century." if "%y" in odd else ""
+    kinds = [_KINDS.get(piece, piece) for piece in found]
     if (
-        odd
-        or len(set(found)) < len(found)
-        or not needed <= {*found}
+        not {*kinds} <= {*PARTS, "%p"}
+        or len({*kinds}) < len(kinds)
+        or not {"%Y", "%m", "%d"} <= {*kinds}
+        or ("%p" in found) != ("%I" in found)
         or len(spelling) > 60
         or not spelling.isprintable()
     ):
         raise PublicParameterError(
-            f"format spells %Y, %m and %d once each, and of times %H, %M and %S too, such as %d.%m.%Y or dd.mm.yyyy; "
-            f"got {given[:60]!r}.{hint}"
+            "format spells year, month and day once each, and of times the hour, minute and second too: dd.mm.yyyy, "
+            f"%d.%m.%Y or m/d/yyyy h:mm AM/PM; got {given[:60]!r}"
         )
-    if step < DAY and "%H" not in found:
+    if step < DAY and "%H" not in kinds:
         raise PublicParameterError(f"format of a datetime says the hour, %H; got {given[:60]!r}")
 
 

@@ -18,6 +18,7 @@ from reticent.data.query import Records
 from reticent.data.schema import Integer, Person, Schema, integer
 from reticent.data.table import open_table
 from reticent.errors import SpecError
+from tests.support.date_texts import DATES, SPELT, meant, read_by, table_of
 
 KEY = bytes(32)
 DAY = date("1900-01-01", "2100-12-31")
@@ -127,6 +128,33 @@ def test_dates_beyond_all_years_count_as_the_last_and_the_first() -> None:
 def test_a_declared_spelling_is_read_and_no_other(spelling: str, cells: list[object], wanted: int) -> None:
     found = read(cells, date("1900-01-01", "2100-12-31", format=spelling))
     assert found == [None] * (len(cells) - wanted) + ["2024-02-29"] * wanted
+
+
+@pytest.mark.parametrize("column", SPELT, ids=lambda column: column.calendar.format)
+def test_every_spelling_is_read_as_python_reads_it(column: Integer) -> None:
+    assert read_by(open_table({"x": list(DATES)}, table_of(column))) == meant(DATES, column)
+    assert column.calendar is not None
+    assert read([column.calendar.example], column) != [None]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "cell", "wanted"),
+    [
+        ("mmm d, yyyy", "Jun 12, 1998", "1998-06-12"),
+        ("ddmmmyyyy", "01JAN2024", "2024-01-01"),
+        ("d mmmm yyyy", "5 december 2021", "2021-12-05"),
+        ("dd.mm.yy", "29.02.24", "2024-02-29"),
+        ("m/d/yy", "7/4/76", "1976-07-04"),
+    ],
+)
+def test_names_of_months_and_years_of_two_digits_are_read(spelling: str, cell: str, wanted: str) -> None:
+    assert read([cell], date("1960-01-01", "2030-12-31", format=spelling)) == [wanted]
+
+
+def test_a_year_just_outside_the_bounds_is_the_near_one() -> None:
+    """The hundred years lie about the bounds: 19 is 2019, which counts as the lower one, and not 2119."""
+    column = date("2020-01-01", "2024-12-31", format="dd.mm.yy")
+    assert read(["31.12.19", "01.01.25"], column) == ["2019-12-31", "2025-01-01"]
 
 
 def test_a_date_that_stands_for_nothing_is_missing_in_every_source() -> None:

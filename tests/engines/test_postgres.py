@@ -45,7 +45,9 @@ from tests.engines import test_exponents as exponents
 from tests.engines import test_expressions as expressions
 from tests.engines.test_against_reference import SECRET, columns, expected, persons, queries, random_rows, shown
 from tests.engines.test_zones import ZONED
+from tests.support import date_texts
 from tests.support.data_reference import Row, number_of
+from tests.support.date_texts import DATES, SPELT
 from tests.support.number_texts import FORMATS, SENT, meant, read_by, schema_of
 from tests.support.postgres_kit import READER, TYPES, Database, database, excused
 
@@ -161,6 +163,12 @@ def test_the_server_reads_the_numbers_that_each_format_says(db: Database) -> Non
     url = db.table({"x": "text", "k": "int"}, [(text, place) for place, text in enumerate(SENT)])
     for form in FORMATS:
         assert read_by(open_table(url, schema_of(form)), len(SENT)) == meant(SENT, form)
+
+
+def test_the_server_reads_dates_of_every_spelling(db: Database) -> None:
+    url = db.table({"x": "text"}, [(text,) for text in DATES])
+    for column in SPELT:
+        assert date_texts.read_by(open_table(url, date_texts.table_of(column))) == date_texts.meant(DATES, column)
 
 
 def doubles(chance: random.Random) -> float:

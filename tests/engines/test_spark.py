@@ -47,7 +47,9 @@ from tests.engines import test_expressions, test_moments
 from tests.engines.test_against_reference import SECRET, arrays, columns, expected, persons, queries, random_rows, shown
 from tests.engines.test_plan_operations import expressions
 from tests.engines.test_zones import ZONED
+from tests.support import date_texts
 from tests.support.data_reference import Reference, Row
+from tests.support.date_texts import DATES, SPELT
 from tests.support.number_texts import FORMATS, SENT, meant, read_by, schema_of
 from tests.support.spark_kit import PERSON, asked, frame, needs_spark, started, table
 
@@ -122,6 +124,14 @@ def clean(spark: Any) -> Iterator[Any]:
 
 def run(spark: Any, rows: list[Row], schema: Schema, queries_: list[Query]) -> list[object]:
     return shown(table(frame(spark, arrays(rows)), schema).run(queries_, SECRET))
+
+
+@needs_spark
+@pytest.mark.wide
+def test_spark_reads_dates_of_every_spelling(clean: Any) -> None:
+    cells = frame(clean, {"x": list(DATES)})
+    for column in SPELT:
+        assert date_texts.read_by(table(cells, date_texts.table_of(column))) == date_texts.meant(DATES, column)
 
 
 @needs_spark

@@ -11,6 +11,7 @@ import datetime
 import hashlib
 import math
 import re
+from calendar import month_name
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -118,7 +119,9 @@ def moment_of(cell: Cell, calendar: Calendar) -> float | None:
         parts = re.fullmatch(_spelling(calendar.format), text)
         if parts is None:
             return None
-        found = {name: int(part) for name, part in parts.groupdict().items()}
+        found = _parts(parts.groupdict(), calendar.century)
+        if found is None:
+            return None
     else:
         day, time = r"(?P<Y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)", r"(?P<H>\d\d):(?P<M>\d\d)(:(?P<S>\d\d)(\.\d+)?)?"
         parts = re.fullmatch(rf"{day}([T ]{time})?(?P<z>Z|[+-]\d\d:?\d\d)?", text, re.A)
@@ -143,10 +146,29 @@ def moment_of(cell: Cell, calendar: Calendar) -> float | None:
     return float((moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(seconds=calendar.step))
 
 
+def _parts(texts: dict[str, str], century: int) -> dict[str, int] | None:
+    """Year, month, day, hour, minute and second of the groups of a format, or None of what is no time of a clock."""
+    found = {name: int(text) for name, text in texts.items() if name in "YmdHMS"}
+    if "y" in texts:
+        found["Y"] = next(year for year in range(century, century + 100) if f"{year:04}".endswith(texts["y"]))
+    for name, size in (("b", 3), ("B", None)):
+        if name in texts:
+            named = [month[:size].lower() for month in month_name]
+            if texts[name].lower() not in named[1:]:
+                return None
+            found["m"] = named.index(texts[name].lower())
+    if "I" in texts:
+        if not 1 <= int(texts["I"]) <= 12 or texts["p"].lower() not in ("am", "pm"):
+            return None
+        found["H"] = int(texts["I"]) % 12 + 12 * (texts["p"].lower() == "pm")
+    return found
+
+
 def _spelling(text: str) -> str:
-    digits = {"%Y": r"(?P<Y>[0-9]{4})"} | {f"%{letter}": rf"(?P<{letter}>[0-9]{{1,2}})" for letter in "mdHMS"}
-    if "%Y%m" in text:
-        digits |= {f"%{letter}": rf"(?P<{letter}>[0-9]{{2}})" for letter in "mdHMS"}
+    digits = {"%Y": r"(?P<Y>[0-9]{4})"} | {f"%{letter}": rf"(?P<{letter}>[0-9]{{1,2}})" for letter in "mdHMSI"}
+    if re.search("%[A-Za-z]%[A-Za-z]", text):
+        digits |= {f"%{letter}": rf"(?P<{letter}>[0-9]{{2}})" for letter in "mdHMSI"}
+    digits |= {"%y": "(?P<y>[0-9]{2})"} | {f"%{letter}": f"(?P<{letter}>[A-Za-z]+)" for letter in "bBp"}
     return "".join(digits.get(part, re.escape(part)) for part in re.split("(%[A-Za-z])", text))
 
 

@@ -100,6 +100,11 @@ LETTERS = (
     ("dd.MM.yyyy HH:mm", "%d.%m.%Y %H:%M", 60),
     ("yyyy-mm-ddThh:mm:ss", "%Y-%m-%dT%H:%M:%S", 1),
     ("HH:mm dd.MM.yyyy", "%H:%M %d.%m.%Y", 60),
+    ("dd.mm.yy", "%d.%m.%y", 86_400),
+    ("mmm d, yyyy", "%b %d, %Y", 86_400),
+    ("d. mmmm yyyy", "%d. %B %Y", 86_400),
+    ("DDMMMYYYY", "%d%b%Y", 86_400),
+    ("m/d/yyyy h:mm AM/PM", "%m/%d/%Y %I:%M %p", 60),
 )
 
 
@@ -113,11 +118,13 @@ def test_the_letters_of_offices_spell_the_same_format(letters: str, directives: 
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        ({"format": "%d.%m.%y"}, "Two digits of a year"),
         ({"format": "%d.%m"}, "once each"),
-        ({"format": "dd.mm.yy"}, "got 'dd.mm.yy'. Two digits of a year"),
         ({"format": "dd.mm"}, "once each"),
-        ({"format": "dd.mmm.yyyy"}, "got 'dd.mmm.yyyy'"),
+        ({"format": "dd.mm.mmm.yyyy"}, "got 'dd.mm.mmm.yyyy'"),
+        ({"format": "dd.mm.yy yyyy"}, "once each"),
+        ({"format": "dd.mm.yyyy %I"}, "once each"),
+        ({"format": "%d.%m.%Y %p", "step": 60}, "once each"),
+        ({"format": "%d.%m.%Y %H %p", "step": 60}, "once each"),
         ({"format": "dd.mm.yyyy hh:mm am"}, "got 'dd.mm.yyyy hh:mm am'"),
         ({"format": "dd.mm.yyyy", "step": 60}, "says the hour"),
         ({"format": "%d.%m.%Y %Y"}, "once each"),
@@ -132,9 +139,35 @@ def test_a_calendar_that_cannot_be_is_refused(made: dict[str, str | int], said: 
         Calendar(**made)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("low", "high"), [(None, None), (0, None), (-36_525, 36_525)])
+def test_two_digits_of_a_year_need_bounds_of_less_than_a_century(low: int | None, high: int | None) -> None:
+    with pytest.raises(PublicParameterError, match="less than 100 years apart"):
+        Calendar(format="dd.mm.yy").within(low, high)
+    assert Calendar(format="dd.mm.yyyy").within(low, high).century == 0
+
+
+def test_a_spelling_is_written_in_english_whatever_the_language() -> None:
+    at = datetime.datetime(2024, 3, 5, 0, 7, 9)
+    assert calendar.spelled(at, "%b %d, %y %I:%M:%S %p") == "Mar 05, 24 12:07:09 AM"
+    assert calendar.spelled(at.date(), "%d. %B %Y") == "05. March 2024"
+
+
+def test_a_pickle_of_before_there_were_centuries_opens() -> None:
+    made = Calendar.__new__(Calendar)
+    made.__setstate__([60, "UTC", ""])
+    assert made == Calendar(60, "UTC")
+
+
 @pytest.mark.parametrize(
     "made",
-    [Calendar(), Calendar(1), Calendar(60, "UTC"), Calendar(format="%d/%m/%Y"), Calendar(60, format="%d/%m/%Y %H:%M")],
+    [
+        Calendar(),
+        Calendar(1),
+        Calendar(60, "UTC"),
+        Calendar(format="%d/%m/%Y"),
+        Calendar(60, format="%d/%m/%Y %H:%M"),
+        Calendar(60, format="m/d/yy h:mm AM/PM"),
+    ],
 )
 def test_every_form_that_is_named_is_read_and_so_is_that_of_a_zone(made: Calendar) -> None:
     forms = made.forms.split(" or ")

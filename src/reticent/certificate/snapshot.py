@@ -90,7 +90,10 @@ class Snapshot:
         listed = list(column.among) if isinstance(column, Category) else None
         found: list[object] = [type(column).__name__, listed, column.constant]
         calendar = calendar_of(name, self.schema)  # a digest of before there were dates stays what it was
-        return found if calendar is None else [*found, calendar.step, calendar.zone, calendar.format]
+        if calendar is None:
+            return found
+        hundred = [calendar.century] if calendar.century else []
+        return [*found, calendar.step, calendar.zone, calendar.format, *hundred]
 
 
 @dataclass(frozen=True, slots=True)

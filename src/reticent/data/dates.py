@@ -147,9 +147,8 @@ def moments(
     stands_in: Missing = "drop"
     if not (isinstance(missing, str) and missing == "drop"):
         stands_in = Fraction(count(missing, calendar.step, "missing"))  # type: ignore[arg-type]
-    return Integer(
-        ends[0], ends[1], why, stands_in, constant, truth_of(complete, "complete"), label=label, calendar=calendar
-    )
+    vouched, within = truth_of(complete, "complete"), calendar.within(ends[0], ends[1])
+    return Integer(ends[0], ends[1], why, stands_in, constant, vouched, label=label, calendar=within)
 
 
 def from_table(table: Mapping[str, Any], texts: Mapping[str, str]) -> Integer:

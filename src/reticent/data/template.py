@@ -242,7 +242,8 @@ def _skeleton_column(name: str, kind: str, labels: str, where: str = "columns", 
     if kind.startswith(("date", "timestamp")):
         days = bounds.replace("low  = …         ", "low  = 2020-01-01")
         spelling = spelling if kind == DATED else ""
-        timed = kind.startswith("timestamp") or "%H" in Calendar(DAY, format=spelling).format
+        directives = Calendar(DAY, format=spelling).format
+        timed = kind.startswith("timestamp") or "%H" in directives or "%I" in directives
         word = "datetime" if timed else "date"
         spelt = f"\nformat = {_quoted(spelling)}" if spelling else SPELT if kind == DATED else ""
         return f'{title}kind = "{word}"{spelt}\n{days}'

@@ -295,7 +295,7 @@ class Axis:
     def spelled(self, value: float, spelling: str = "") -> str:
         """A date as a file spells it: ``%d.%m.%Y`` and the like, else ISO 8601."""
         moment = calendar.moment(value, self.step)
-        return moment.strftime(spelling) if spelling else calendar.text(value, self.step)
+        return calendar.spelled(moment, spelling) if spelling else calendar.text(value, self.step)
 
     def numbers(self, values: object) -> Floats:
         """Values as numbers: of a column of dates also dates, their texts and ``datetime64``, cut to its steps.

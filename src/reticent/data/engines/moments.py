@@ -8,11 +8,12 @@ dates are moved into the years 1 to 9999 first. Parts are taken of timestamps wi
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import ibis
 
-from reticent.calendar import FIRST, LAST, Calendar, seconds
+from reticent.calendar import FIRST, LAST, MONTHS, Calendar, seconds
 from reticent.data.columns import Storage
 from reticent.data.engines.numbers import clamp, double
 from reticent.data.format import Format
@@ -79,8 +80,8 @@ def _read(text: Expr, calendar: Calendar) -> Expr:
     text = ibis.ifelse(text.re_search(pattern), text, ibis.null("string"))
     parts = {name: text.re_extract(pattern, nth) for nth, name in enumerate(calendar.order, start=1)}
     parts = {name: ibis.ifelse(part == "", "0", part) for name, part in parts.items()}
-    day = parts["%Y"] + "-" + parts["%m"] + "-" + parts["%d"]
-    time = [parts.get(name, ibis.literal("0")) for name in ("%H", "%M", "%S")]
+    day = _year(parts, calendar.century) + "-" + _month(parts) + "-" + parts["%d"]
+    time = [_hour(parts), *(parts.get(name, ibis.literal("0")) for name in ("%M", "%S"))]
     wall = (day + " " + time[0] + ":" + time[1] + ":" + time[2]).try_cast("timestamp")
     found = _seconds(wall)
     if not calendar.zone or calendar.format:
@@ -90,6 +91,31 @@ def _read(text: Expr, calendar: Calendar) -> Expr:
     minutes = digits.substr(1, 2).cast("float64") * double(60) + digits.substr(3, 2).cast("float64")
     east = ibis.ifelse(digits.substr(0, 1) == "-", double(60), double(-60)) * minutes
     return ibis.ifelse(offset == "", found, _local(found + east, calendar.zone))
+
+
+def _year(parts: Mapping[str, Expr], century: int) -> Expr:
+    """Four digits of the year; of two, those that lie in the hundred years from ``century`` on."""
+    if "%y" not in parts:
+        return parts["%Y"]
+    first, rest = divmod(century, 100)
+    return ibis.ifelse(parts["%y"] >= f"{rest:02}", f"{first:02}", f"{first + 1:02}") + parts["%y"]
+
+
+def _month(parts: Mapping[str, Expr]) -> Expr:
+    """The digits of the month, of its English name too."""
+    if "%m" in parts:
+        return parts["%m"]
+    name = parts.get("%b", parts.get("%B")).substr(0, 3).lower()
+    return ibis.cases(*((name == month[:3].lower(), f"{nth:02}") for nth, month in enumerate(MONTHS, 1)), else_="0")
+
+
+def _hour(parts: Mapping[str, Expr]) -> Expr:
+    """The hour of the day; of AM and PM, 12 AM is 0 and 12 PM is 12."""
+    if "%I" not in parts:
+        return parts.get("%H", ibis.literal("0"))
+    hour, late = parts["%I"], parts["%p"].lower() == "pm"
+    named = ((hour.isin([str(nth), f"{nth:02}"]), nth % 12) for nth in range(1, 13))
+    return ibis.cases(*((found, ibis.ifelse(late, f"{nth + 12}", f"{nth:02}")) for found, nth in named), else_="0")
 
 
 def _local(utc: Expr, zone: str) -> Expr:
