@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -364,6 +365,37 @@ def test_groups_of_a_column_of_whole_numbers_keep_their_order() -> None:
     document = of.document
     document["columns"]["month"] = {**document["columns"]["age"], "kind": "integer", "low": "1", "high": "12"}
     assert [panel.names for panel in panels(Certificate.of(document))] == [("1", "2", "3")]
+
+
+def keyed(name: str, keys: Sequence[str | int], values: Sequence[float]) -> Answer:
+    """Counts by one expression, whose keys have these values."""
+    column = name.partition(" by ")[2]
+    return Answer(name, tuple(Cell(((column, key),), reply(value)) for key, value in zip(keys, values, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("group", "keys"),
+    [
+        ('trunc(since, "month")', ["2015-01-01", "2015-02-01", "2015-03-01"]),
+        ('trunc(seen, "hour")', ["2015-01-01 05:00", "2015-01-01 06:00", "2015-01-01 07:00"]),
+        ("cut(age, 0 18 65 120)", ["[0, 18)", "[18, 65)", "[65, 120]"]),
+        ("ages", ["18-25", "26-40", "41+"]),
+        ("quarter(since)", [1, 2, 3]),
+        ("year(since) * 100 + month(since)", [201501, 201502, 201503]),
+    ],
+)
+def test_dates_their_parts_bins_and_spans_keep_their_order(group: str, keys: list[str | int]) -> None:
+    of = made(keyed(f"count by {group}", keys, (3, 9, 1)))
+    told = of.document
+    told["columns"][group] = {**told["columns"]["age"], "kind": "integer" if isinstance(keys[0], int) else "category"}
+    for release in (of, Certificate.of(told)):  # an older certificate states no derived column
+        assert [panel.names for panel in panels(release)] == [tuple(map(str, keys))]
+
+
+def test_counts_of_weeks_do_not_share_the_axis_of_counts_of_months() -> None:
+    months, weeks = keyed("count by month(since)", [1, 2], (900, 950)), keyed("count by week(since)", [1, 2], (90, 95))
+    first, second = figure(made(months, weeks)).axes
+    assert first.get_xlim()[1] > 4 * second.get_xlim()[1]
 
 
 def test_a_long_name_has_two_lines_and_long_keys_stand_alone() -> None:

@@ -4,9 +4,11 @@
 
 Answers of one kind and unit share an axis: a statistic states its kind, and the schema the unit of its column. Single
 numbers of one kind and unit share a panel. Groups of an answer have one of their own on the same scale, sorted by their
-values. A line shows the answer for all rows where the release has it. Counts and sums of groups add up to that, so they
-have a scale of their own, from zero. Groups of counts are a heat map where both sides are lists, and small multiples
-where one side is a scale. Other numbers by two columns are small multiples where one has few keys, else a heat map.
+values. Dates, parts of dates, whole numbers and bins keep their order. A line shows the answer for all rows where the
+release has it. Counts and sums of groups add up to that, so they have a scale of their own, from zero. Those of ordered
+groups share it with no other groups: weeks are not months. Groups of counts are a heat map where both sides are lists,
+and small multiples where one side is a scale. Other numbers by two columns are small multiples where one has few keys,
+else a heat map.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from reticent.certificate.record import CertificateRecord
 from reticent.certificate.render.cross import half_width
 from reticent.certificate.render.tables import number, signed
-from reticent.data.expression_tree import divided
+from reticent.data.expression_tree import Key, divided
 from reticent.data.format import plain
 from reticent.errors import Refusal
 from reticent.outcome import Estimate, NoReply, Reply
@@ -55,7 +57,7 @@ COUNTED: Final = "bars"  # kind of a scale of numbers of rows by bins
 ROW_NAME: Final = 28  # characters
 LINE: Final = 36
 QUOTED: Final = re.compile(r"""("[^"]*"|'[^']*')""")
-SCALE_OF_GROUPS: Final = re.compile(r"(cut|year|quarter|month|week|day|weekday|hour|minute)\(")
+ON_A_SCALE: Final = re.compile(r"\[|\d[\d.]*[^\d.]")  # a bin, a date or a span
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,8 @@ def _panels(answer: Answer, declared: Mapping[str, Any], overall: Mapping[str, f
     else:
         scale = _scale(answer.name, asked, declared)
         if asked is not None and asked.verb in ADDITIVE and answer.cells[0].label:
-            scale, overall = replace(scale, key=(*scale.key, GROUPS), zero=True), {}
+            apart = answer.cells[0].label[0][0] if _on_one_scale(answer, declared) else GROUPS
+            scale, overall = replace(scale, key=(*scale.key, apart), zero=True), {}
         yield from _two_way(answer, scale, declared) or [_strip(answer, scale, overall, declared)]
 
 
@@ -317,7 +320,7 @@ def _strip(answer: Answer, scale: PanelScale, overall: Mapping[str, float], decl
     if len(cells) == 1 and not cells[0].label:
         return Panel("strip", "", scale, (in_lines(_title(answer.name, declared, 2 * LINE)),), cells, bare=bare)
     every, _, group = answer.name.rpartition(" by ")
-    if every and group and not _ordered(group, declared):
+    if every and group and not _on_one_scale(answer, declared):
         cells = tuple(sorted(cells, key=_by_value))
     note = f"{len(cells) - MOST_ROWS} more in the table" if len(cells) > MOST_ROWS else ""
     names = _row_names(cells[:MOST_ROWS], called, titled=bool(every))
@@ -341,7 +344,7 @@ def _two_way(answer: Answer, scale: PanelScale, declared: Mapping[str, Any]) -> 
     title, called = _title(answer.name, declared), _called(declared)
     if len(sides[few]) <= FEW or dated or max(map(len, sides)) > MOST_ROWS:
         rows = [[at[(one, key) if few == 0 else (key, one)] for one in sides[few]] for key in sides[1 - few]]
-        if not _ordered(columns[1 - few], declared):
+        if not _ordered(columns[1 - few], sides[1 - few], declared):
             rows.sort(key=_by_sum)
         names = tuple(cut(key_words(row[0].label[1 - few][1]), ROW_NAME) for row in rows[:MOST_ROWS])
         bare = frozenset(range(len(rows))) if answer.bare else frozenset[int]()
@@ -387,11 +390,25 @@ def _row_names(cells: Sequence[Cell], called: Mapping[str, str], *, titled: bool
     )
 
 
-def _ordered(group: str, declared: Mapping[str, Any]) -> bool:
-    """True for groups of one scale, such as years, numbers of a range or ages in steps: they keep its order."""
-    if declared.get(group, {}).get("kind") == "integer":
+def _ordered(column: str, keys: Sequence[Key], declared: Mapping[str, Any]) -> bool:
+    """True for groups of one scale, such as dates, their parts, whole numbers and bins: they keep its order.
+
+    So do keys of a list that are dates or spans, such as ``18-25``. A bare number in a list may be a code.
+    """
+    kind = declared.get(column, {}).get("kind", "category" if column.isidentifier() else "")
+    if kind not in ("category", "text", ""):
         return True
-    return SCALE_OF_GROUPS.match(group) is not None and ", " not in re.sub(r"\([^()]*\)", "", group)
+    if not kind and all(type(key) is int for key in keys):  # of an expression that is not declared
+        return True
+    return all(ON_A_SCALE.match(str(key)) for key in keys)
+
+
+def _on_one_scale(answer: Answer, declared: Mapping[str, Any]) -> bool:
+    """True for an answer by one column whose groups have an order."""
+    columns = divided(answer.name.rpartition(" by ")[2].removesuffix(TOTALS))
+    labels = [cell.label[0] for cell in answer.body if len(cell.label) == 1]
+    single = len(columns) == 1 and len(labels) == len(answer.body) > 0
+    return single and _ordered(labels[0][0], [key for _, key in labels], declared)
 
 
 def _by_value(cell: Cell) -> tuple[bool, float]:
