@@ -285,7 +285,8 @@ def test_totals_are_asked_in_the_same_words_everywhere_and_cost_nothing(tmp_path
     assert "ward down, age >= 65 across" in said
     assert any(line.split()[0] == "total" for line in said.splitlines() if line.strip())
     page = release.save(tmp_path / "out", files=[".html"])[0].read_text()
-    assert "<caption" in page
+    assert '<p class="of-cross" id="cross-1"><strong>count by ward, age &gt;= 65 with totals</strong>' in page
+    assert '<table class="cross" aria-labelledby="cross-1">' in page
     assert page.count('<th scope="row">total</th>') == 1
     whole = release.total(of=asked).value
     assert whole == answer.cells[-1].outcome.value.value  # type: ignore[union-attr]

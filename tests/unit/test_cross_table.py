@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +11,15 @@ from reticent.certificate.certificate import Certificate
 from reticent.certificate.record import answer_to_json
 from reticent.certificate.render.cross import CrossTable, crossed
 from reticent.certificate.render.listing import listing
+from reticent.certificate.render.page import page
 from reticent.outcome import Estimate, Reply
 from reticent.statistics.answer import Answer, Cell, printed
+from tests.support import survey_browser
 from tests.unit.test_certificate_example import document
 
 WIDTH = 78
+EDGES = """(() => {{ const one = document.querySelector("{0}"), box = one.getBoundingClientRect();
+  return [box.left, box.right, one.parentElement.clientWidth - one.scrollWidth]; }})()"""
 
 
 def table(rows: int, columns: int, seed: int = 0) -> CrossTable:
@@ -96,3 +101,29 @@ def test_a_histogram_by_one_group_is_a_cross_table_and_one_with_totals_is_none()
     assert crossed(Answer("quantiles(x, 0.25 0.5) by ward", cells)) is None
     margin = Cell((("bin", "[0, 5)"),), cells[0].outcome)
     assert crossed(Answer("histogram(x) by ward with totals", (*cells, margin))) is None
+
+
+@pytest.mark.skipif(survey_browser.excused(), reason="no browser is installed (Debian: the package chromium)")
+def test_a_wide_table_takes_the_window_and_prints_whole(tmp_path: Path) -> None:
+    """In a window of 1600 pixels two of six columns lay off the edge of the text, and paper would have cut them."""
+    wards, schools = ("North", "South"), ("Upper secondary school", *(f"{name} degree" for name in "abcde"))
+    estimate = Estimate(41_419.0, 39_164.0, 43_674.0, 2_255.0, 1_000.0)
+    cells = tuple(Cell((("ward", one), ("school", other)), Reply(estimate)) for one in wards for other in schools)
+    words = "population mean of cost, values cut to [0, 250000], in each group " * 5
+    answer = Answer("mean(cost) by ward, school", cells, estimand=words)
+    shown = page(Certificate.of({**document(), "answers": [answer_to_json(answer)]}))
+    place = tmp_path / "page.html"
+    place.write_text(shown)
+    with survey_browser.browser() as driven, survey_browser.tab(driven) as opened:
+        opened.go(place.as_uri())
+        for width, media in ((1600, "screen"), (1000, "screen"), (700, "print")):
+            opened.page.emulate_media(media="print" if media == "print" else "screen")
+            opened.page.set_viewport_size({"width": width, "height": 900})
+            left, right, spare = opened.run(EDGES.format(".cross"))
+            assert 0 <= left < right <= width, (width, left, right)
+            assert spare >= 0 or media == "print"
+        opened.page.set_viewport_size({"width": 400, "height": 900})
+        opened.page.emulate_media(media="screen")
+        left, right, spare = opened.run(EDGES.format(".of-cross"))
+        assert 0 <= left < right <= 400
+        assert spare >= 0

@@ -207,8 +207,12 @@ def test_a_table_by_two_columns_stands_once_on_a_page() -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("reticent.certificate.render.page.svg", lambda _: "")
             shown = page(certificate([single[0], Answer(f"count by {', '.join(names)}", turned), single[1]]))
-        assert all(shown.count(f">{int(100 * at + place)} ± 3</td>") == 1 for at in range(1, 10) for place in (1, 2, 3))
-        assert (shown.count('<table class="numbers">'), shown.count('<table class="cross">')) == (2, 1)
+        assert all(
+            shown.count(f">{int(100 * at + place)} ±\N{NO-BREAK SPACE}3</td>") == 1
+            for at in range(1, 10)
+            for place in (1, 2, 3)
+        )
+        assert (shown.count('<table class="numbers">'), shown.count('<table class="cross"')) == (2, 1)
         assert "ward down, sex across" in shown  # the longer side goes down
         assert ">101</td>" not in shown
 
