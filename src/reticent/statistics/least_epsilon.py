@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
+from reticent.data.schema import Real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.cost import MOST_EPSILON as MOST
 from reticent.privacy.numbers import rough
-from reticent.statistics.context import HEAPED, Setting, Step
+from reticent.statistics.context import HEAPED, ExpectedAccuracy, Setting, Step
 from reticent.statistics.density import DensityOf
 from reticent.statistics.prepare import prepare
 from reticent.statistics.statistic import Ask
 
 GRID: Final = 1000  # epsilons are multiples of 1 / GRID
-WIDEST: Final = 4.0  # standard deviations of a column, within which nearly all of its values lie
+WIDEST: Final = 4.0  # deviations or quartile distances of a column, within which nearly all of its values lie
+UNITS: Final = {"sd": "standard deviations of its column", "iqr": "quartile distances of its column"}
 
 
 def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) -> Fraction:
@@ -25,7 +28,7 @@ def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) 
     asked : Ask
     setting : Setting
     half_width : float
-        In the answer's units, or in standard deviations of a column without bounds; of the noise alone, since sampling
+        In the answer's units, or in that of its plan where a column has no bounds; of the noise alone, since sampling
         does not depend on epsilon.
     people : int
         The size the plan assumes.
@@ -58,7 +61,7 @@ def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) 
 
 
 def refuse_unit(name: str, step: Step, half_width: float, people: int) -> None:
-    """Refuse a half-width that is meant in the unit of the answer where the plan is in standard deviations or shares.
+    """Refuse a half-width that is meant in the unit of the answer where the plan is in deviations, distances or shares.
 
     Parameters
     ----------
@@ -74,11 +77,11 @@ def refuse_unit(name: str, step: Step, half_width: float, people: int) -> None:
     Raises
     ------
     QuestionError
-        The column has no bounds, and the width is more than ``WIDEST`` of its standard deviations, which says nothing.
+        The column has no bounds, and the width is more than ``WIDEST`` of its units, which says nothing.
     """
     unit = step.expected(people).unit
     if unit and half_width > WIDEST:
-        told = "standard deviations of its column" if unit == "sd" else "shares of the answer"
+        told = UNITS.get(unit, "shares of the answer")
         raise QuestionError(
             f"{name} has no bounds, so its width is planned in {told}, and {half_width:g} of them say nothing. Want a "
             "part of one, such as 0.05, or say low and high known without the file. Nothing was charged."
@@ -93,7 +96,8 @@ def _reaches(asked: Ask, setting: Setting, epsilon: Fraction, half_width: float,
 def _noise(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> float | None:
     """The expected noise half-width; None where the question would be refused or unanswered at this epsilon.
 
-    Nothing public tells how often values are equal, so it is that of equal values where a typical column has none.
+    Nothing public tells how often values are equal, so it is that of equal values where a typical column has none. A
+    declared resolution tells it between bounds.
     """
     prepare(asked, setting, Fraction(MOST))  # what is wrong at every epsilon is said at once
     try:
@@ -101,10 +105,37 @@ def _noise(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> floa
     except QuestionError:
         return None
     typical = expected.headline[0]
-    if typical is None:
-        return None
+    if typical is None or (not expected.unit and _has_resolution(asked, setting)):
+        return typical
     equal = max([noise or 0.0 for name, noise, _ in expected.others if name == HEAPED], default=0.0)
     return typical if equal < 2.0 * typical else equal  # a typical column of many people has equal values itself
+
+
+def _has_resolution(asked: Ask, setting: Setting) -> bool:
+    """Tell if the question is of a real column with a declared step."""
+    column = setting.schema.columns.get(getattr(asked.statistic, "column", ""))
+    return isinstance(column, Real) and column.resolution is not None
+
+
+def bought_for_equal_values(expected: ExpectedAccuracy, half_width: float) -> ExpectedAccuracy:
+    """The plan of an answer whose wanted half-width was bought for equal values, with a note that says so.
+
+    Parameters
+    ----------
+    expected : ExpectedAccuracy
+    half_width : float
+        At most this was wanted.
+
+    Returns
+    -------
+    ExpectedAccuracy
+        As it is where a release is about as wide as wanted.
+    """
+    typical = expected.headline[0]
+    if typical is None or 2.0 * typical > half_width or all(name != HEAPED for name, *_ in expected.others):
+        return expected
+    told = f"± {half_width:g} is bought for many equal values, which nothing public rules out: a resolution costs less"
+    return replace(expected, note="; ".join(filter(None, (expected.note, told))))
 
 
 def _reason(asked: Ask, setting: Setting, half_width: float, people: int) -> str:

@@ -405,6 +405,8 @@ def plan_of(
         )
         for place, step in enumerate(prepared.all_steps)
     )
+    if want:
+        lines = _bought(want, lines)
     silent = silent_of(terms, prepared, {place: lines[place].expected for place in range(len(prepared.asked))})
     read = prepared.columns_asked(schema)
     reason = _refused(prepared.guarantee, ledger, left)
@@ -498,6 +500,14 @@ def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccurac
     note = "; ".join(filter(None, (found.note, ": ".join((supposed, ", ".join(told))))))
     found = replace(found, note=note, others=(*found.others, *others))
     return prepared.at_each_cap(place, people, found, _printed)
+
+
+def _bought(want: Mapping[str, float], lines: tuple[PlanLine, ...]) -> tuple[PlanLine, ...]:
+    from reticent.statistics.least_epsilon import bought_for_equal_values as bought
+
+    return tuple(
+        replace(line, expected=bought(line.expected, want[line.name])) if line.name in want else line for line in lines
+    )
 
 
 def _comparisons(
