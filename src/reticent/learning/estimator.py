@@ -24,10 +24,12 @@ from reticent.errors import PublicParameterError, QuestionError, doors
 from reticent.former_names import refuse_options
 from reticent.learning.array_check import cells, table
 from reticent.learning.fit_release import (
+    ONE,
     Between,
     Bounds,
     Circumstances,
     bought,
+    default_words,
     names_of,
     of_arrays,
     of_handles,
@@ -125,7 +127,8 @@ class Estimator(PriceRefusal):
     Parameters
     ----------
     epsilon, delta : number
-        What one fit costs. delta 0 is pure: geometric noise; above 0 noise is discrete Gaussian.
+        What one fit costs: ε 1 where none is named, which plans and certificates say. delta 0 is pure: geometric noise;
+        above 0 noise is discrete Gaussian.
     bounds : (low, high) or list of pairs
         Of the columns of X, public; with a handle those of the study by default.
     adjacency : "add_remove" or "substitute"
@@ -160,7 +163,7 @@ class Estimator(PriceRefusal):
         it would be known to no better than 10 %, which is said before the charge.
     """
 
-    epsilon: Number = 1
+    epsilon: Number = ONE
     delta: Number = 0
     bounds: Bounds = None
     adjacency: Between | None = None
@@ -385,7 +388,8 @@ class Estimator(PriceRefusal):
         It has the parameters as they are before a row is read.
         """
         public = shown({name: value for name, value in self.get_params().items() if name not in APART})
-        return lambda found: Statement(type(self).__name__, what, public, shown(found))
+        unnamed = default_words(self.epsilon) if what == "fit" else ()
+        return lambda found: Statement(type(self).__name__, what, public, shown(found), unnamed)
 
     def _keep_score(self, made: Certificate) -> None:
         self.score_certificate_ = made

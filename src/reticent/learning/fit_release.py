@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, SupportsFloat, TypeAlias, TypeVar, get_args
+from typing import Final, Literal, SupportsFloat, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,18 @@ Between: TypeAlias = Literal["add_remove", "substitute"]
 Bounds: TypeAlias = Sequence[object] | Mapping[str, object] | None
 Owned: TypeAlias = tuple[Floats, NDArray[np.generic] | None, Integers]
 MOST_EPSILON = 10
+
+
+class DefaultEpsilon(int):
+    """The epsilon of a fit that names none: 1, which plans and certificates say."""
+
+    @property
+    def words(self) -> str:
+        """The note of a plan, and the caveat of a certificate."""
+        return f"no epsilon was named: a fit costs ε {int(self)} then, and epsilon=… names another price"
+
+
+ONE: Final = DefaultEpsilon(1)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -112,6 +124,11 @@ class Circumstances:
     def columns(self) -> tuple[str, ...]:
         """Names of all columns that are read, the target and the weights among them; empty for nameless arrays."""
         return tuple(filter(None, (*(self.names or ()), self.target, self.weights)))
+
+
+def default_words(epsilon: Number) -> tuple[str, ...]:
+    """The words of an epsilon that nobody named; none where one was named."""
+    return (epsilon.words,) if isinstance(epsilon, DefaultEpsilon) else ()
 
 
 def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:

@@ -20,7 +20,7 @@ from reticent.entropy import Replayed, Simulation, simulated
 from reticent.learning.classifiers import Classifier, LogisticRegression
 from reticent.learning.clusters import KMeans, nearest
 from reticent.learning.estimator import Estimator, same_as
-from reticent.learning.fit_release import Circumstances
+from reticent.learning.fit_release import Circumstances, default_words
 from reticent.learning.linear import Regressor
 from reticent.learning.linear_model import WEIGHED
 from reticent.learning.moments import PCA
@@ -108,6 +108,7 @@ def expected(
         bare,
         *beside.sentences,
         "" if here.shelf is None or steps is not None else here.shelf.lift_words,
+        *(default_words(model.epsilon) if steps is None else ()),
     )
     return here.lifted(beside.whole(work.guarantee)), replace(found, note="; ".join(text for text in told if text))
 

@@ -134,7 +134,7 @@ class FitOddShare:
         vouched : bool
             True if whoever fits says that no row is odd.
         known : bool
-            True if an earlier fit to the same rows told the share.
+            True if no row can be odd, or the fit tells the share.
 
         Returns
         -------
@@ -147,6 +147,7 @@ class FitOddShare:
             target = () if here.target is None else (here.target,)
             if classes is None or not target or here.shelf.listed(target[0], classes.tolist()):
                 columns = here.shelf.lacking(here.columns)
+                known = known or not columns  # the filter of the study proves that no row is odd
         earlier = told.share(columns) if columns and not known else None
         odd = None if known or earlier is not None else odd_share(here, epsilon)
         return cls(odd, classes, vouched, known or earlier is not None, columns, told, earlier)

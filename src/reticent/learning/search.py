@@ -42,7 +42,7 @@ from reticent.learning.estimator import (
     tags_of,
     worded,
 )
-from reticent.learning.fit_release import Circumstances, bought, price_of
+from reticent.learning.fit_release import ONE, Circumstances, bought, default_words, price_of
 from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
 from reticent.learning.linear import Regressor
@@ -126,7 +126,7 @@ class GridSearchCV(PriceRefusal):
 
     estimator: object = field(kw_only=False)
     param_grid: Mapping[str, Sequence[object]] = field(kw_only=False)
-    epsilon: Number = 1
+    epsilon: Number = ONE
     delta: Number = 0
     cv: Folds | None = None
 
@@ -333,7 +333,7 @@ class GridSearchCV(PriceRefusal):
         told += [f"and {more} more"] if more else []
         head = f"one of {len(plan.last)} is chosen privately and refitted at {show(REFITTED)} of the price"
         lift = [] if plan.here.shelf is None else list(filter(None, [plan.here.shelf.lift_words]))
-        note = "; ".join((head, *told, *plan.beside.sentences, *lift))
+        note = "; ".join((head, *told, *plan.beside.sentences, *lift, *default_words(self.epsilon)))
         return plan.guarantee, ExpectedAccuracy(None, None, note, ALWAYS, figures=figures)
 
     def _planned(self, model: Estimator, x: object, y: object, groups: object) -> SearchPlan:
@@ -400,7 +400,8 @@ class GridSearchCV(PriceRefusal):
         searched = {"estimator": inner, "param_grid": self.param_grid, "epsilon": self.epsilon, "delta": self.delta}
         searched |= {} if self.cv is None else {"folds": self.cv.count}
         name, public = type(model).__name__, shown(searched)
-        return lambda found: Statement(name, "grid search", public, shown(found))
+        unnamed = default_words(self.epsilon)
+        return lambda found: Statement(name, "grid search", public, shown(found), unnamed)
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """By the estimator chosen."""

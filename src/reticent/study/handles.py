@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.certificate.snapshot import EarlierShares
+from reticent.data.contradictions import readable_columns
 from reticent.data.expression_tree import write
 from reticent.data.joins import lines
 from reticent.data.order_statistics import ABSENT
@@ -210,6 +211,7 @@ class Columns:
 
     def lacking(self, columns: Sequence[str]) -> tuple[str, ...]:
         found = {source for source in self._sources(columns)[0] if self.schema.column(source).stand_in is None}
+        found -= readable_columns(self.schema)
         return tuple(name for name in self.schema.columns if name in found)
 
     def owned(self, columns: Sequence[str]) -> tuple[Floats, Integers]:

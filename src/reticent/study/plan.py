@@ -530,6 +530,7 @@ def plan_of_one(
     assumed: bool,
     budget: Budget,
     takes: float | None = None,
+    helps: tuple[str, ...] = (),
 ) -> Plan:
     """The plan of one thing that is bought by itself: a model, or a session.
 
@@ -551,6 +552,8 @@ def plan_of_one(
         Remaining budget, and the ledger if there is one.
     takes : float, optional
         Expected seconds of one core; None where it is not known.
+    helps : tuple of str, optional
+        The changes that would give a reply, where there is most likely none.
 
     Returns
     -------
@@ -572,6 +575,8 @@ def plan_of_one(
         typical=each,
         seconds=takes,
         rows_assumed=rows_assumed,
+        silent=(name,) if helps else (),
+        helps=helps,
     )
 
 

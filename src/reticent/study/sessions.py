@@ -492,7 +492,7 @@ def model_plan(
     from reticent.learning.transformers import unpacked
     from reticent.ledger import Ledger
     from reticent.privacy import compose
-    from reticent.statistics.context import values_of
+    from reticent.statistics.context import hopeless, values_of
     from reticent.study.cpu_time import FITTED, SUMMED, of_records
     from reticent.study.handles import Columns, named, xy
     from reticent.study.plan import plan_of_one
@@ -502,6 +502,7 @@ def model_plan(
     left, existing = study._left_of_plan()
     ledger = existing or Ledger.create(None, title=study.title, adjacency=study.schema.person.protected, budget=left)
     shelf = Columns(study.schema, ledger, study._place, study._table, study._known, assumed=size)
+    helps: tuple[str, ...] = ()
     features = named(columns) if isinstance(columns, handles.Handle) else columns
     label = named(y)[0] if isinstance(y, handles.Handle) else y
     x, target = xy(shelf, features, label)
@@ -513,6 +514,10 @@ def model_plan(
         one, handle = (model, x) if isinstance(model, Estimator) else unpacked(model, x, "a plan")[::2]
         guarantee, expected = made_up_fits.expected(one, handle, target, size)
         fits, last = 1, one
+        if hopeless(expected.replies):
+            from reticent.study.remedies import helps_of_fit
+
+            helps = helps_of_fit(model, shelf, (features, label), size)
         name = type(one).__name__
     each = FITTED if isinstance(last, Estimator) and last._minimises else SUMMED
     if study._currency == "zcdp":
@@ -521,7 +526,9 @@ def model_plan(
     person = study.schema.person
     read = values_of(size, person.rows, person)
     takes = of_records(study._file(), len(features) + (label is not None), read, fits, each)
-    return plan_of_one(name, guarantee, expected, size, person, assumed=assumed, budget=(left, existing), takes=takes)
+    return plan_of_one(
+        name, guarantee, expected, size, person, assumed=assumed, budget=(left, existing), takes=takes, helps=helps
+    )
 
 
 def synthesis_plan(

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from reticent.certificate.record import CertificateRecord
 from reticent.certificate.render.tables import number
+from reticent.privacy.loss import words
 
 FITS: Final = ("fit", "grid search")
 NOT_FOR: Final = (
@@ -35,6 +36,7 @@ OF_KIND: Final = {
     "KMeans": "A centre is a place among values and no person. How many clusters there are was said beforehand.",
     "PCA": "Axes along which rows vary alike are mixed up by noise.",
 }
+UNNAMED: Final = "no epsilon was named"
 NO_INTERVALS: Final = "no intervals"
 HEAVY: Final = 1.5  # times what was asked: a penalty that a reader would not expect
 
@@ -63,6 +65,7 @@ def card(certificate: CertificateRecord) -> tuple[tuple[str, str], ...]:
         ),
         ("Clipped", _clipped(model)),
         ("Penalty", _penalty(model)),
+        ("Price", _price(certificate)),
         ("Coefficients", _intervals(model["released"])),
         ("Not for", " ".join(filter(None, (NOT_FOR, OF_KIND.get(model["name"], ""))))),
     ]
@@ -115,6 +118,12 @@ def _penalty(model: dict[str, Any]) -> str:
         f"{told}, where C asks for {number(asked)}: the least that ε pays for. Coefficients are shrunk more than C "
         "says, and rare classes are found less often. A larger ε, more rows or fewer columns would help."
     )
+
+
+def _price(certificate: CertificateRecord) -> str:
+    """The loss of the fit, and that nobody named it where a caveat says so."""
+    told = [text for text in certificate.heading["caveats"] if text.startswith(UNNAMED)]
+    return "; ".join([words(certificate.guarantee.loss), *told]) + "."
 
 
 def _asked(given: dict[str, Any]) -> float | None:
