@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from statistics import fmean, median
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,12 +134,27 @@ def test_the_first_width_is_that_of_the_typical_shape() -> None:
         others = {shape: (noise, sampling) for shape, noise, sampling in line.expected.others}
         assert line.expected.headline == others[line.expected.typical]
         assert replace(line.expected, typical="").headline == (line.expected.noise, line.expected.sampling)
-    assert "if it is 10, ± 0.04 sd is ± 0.4" in plan.footnote()
+    assert "iqr is the column's quartile distance, which a plan cannot know: if it is 10" in plan.footnote()
     few = visits(500).plan(["median(y)", "median(x)", "iqr(x)"], epsilon=30, rows=1, override="a test")
     assert [line.expected.typical for line in few.lines[:3]] == ["rounded and off the middle", "", ""]
     for line in few.lines[:3]:  # the range holds heaped values all the same
         tied = {shape: noise for shape, noise, _ in line.expected.others}[HEAPED]
         assert (tied or 0.0) > 3 * (line.expected.headline[0] or 0.0)
+
+
+@pytest.mark.parametrize("question", ["median(x)", "iqr(x)"])
+def test_quantiles_without_bounds_are_planned_in_distances_of_quartiles(question: str) -> None:
+    """In deviations a long tail had a seventh of the planned noise, and the first width was the upper end."""
+    values = np.random.default_rng(3).lognormal(0.0, 1.5, 4_000).round(1)
+    told: dict[str, Any] = {"people": 4_000, "budget": 100, "override": "a test"}
+    free = rt.study({"x": values}, adjacency="add_remove", rows_each=1, columns={"x": rt.real()}, **told)
+    line = free.plan([question], epsilon=4).lines[0].expected
+    assert line.unit == {"median(x)": "iqr", "iqr(x)": "of it"}[question]
+    assert line.headline[0] is not None
+    assert line.headline[0] < 0.95 * max(noise for _, noise, _ in line.others if noise is not None)
+    unit = float(np.quantile(values, 0.75) - np.quantile(values, 0.25))
+    found = median(free.release([question], epsilon=4)[question].noise for _ in range(7)) / unit
+    assert line.headline[0] / 3 < found < 3 * line.headline[0]
 
 
 EVERY = (
@@ -225,7 +241,7 @@ def test_few_values_of_real_columns_are_planned_as_values_apart(question: str) -
             if line.headline[0] is None:
                 continue
             found = [one.noise for _ in range(3) for one in widths(study.release([question], epsilon=6).answers[0])]
-            noise = fmean(found) / rows.std()
+            noise = fmean(found) / float(np.quantile(rows, 0.75) - np.quantile(rows, 0.25))
             heaped = {shape: width for shape, width, _ in line.others}[HEAPED]
             reached.append(noise / line.headline[0])
             before.append(noise / (heaped or 1.0))
@@ -246,12 +262,12 @@ def test_a_declared_resolution_is_the_step_that_a_plan_rounds_to(question: str, 
         return study, study.plan([question], epsilon=2, people=4_000).lines[0].expected
 
     study, fine = planned("0.01")
-    unit = 1.0 if bounds else 12.5
+    unit = 1.0 if bounds else float(np.quantile(rows, 0.75) - np.quantile(rows, 0.25))
     found = [one.noise for _ in range(8) for one in widths(study.release([question], epsilon=2).answers[0])]
     first = unit * (fine.headline[0] or 0.0)
     assert 0.5 <= fmean(found) / first <= 1.7
-    every = [width * unit for _, width, _ in fine.others if width]
-    assert min(every) <= fmean(found) <= max(every)  # the range holds heaped values all the same
+    every = [width * unit for width in (fine.noise, *(noise for _, noise, _ in fine.others)) if width]
+    assert min(every) / 2 <= fmean(found) <= max(every)  # the range holds heaped values all the same
     untold = planned(None)[1]
     assert (untold.headline[0] or 0.0) * unit > 3 * first
     assert "values as often equal as in public columns; declare a resolution if they are not" in untold.note
@@ -287,7 +303,8 @@ def test_real_releases_reach_the_first_width_about_as_often_as_not() -> None:
             found = widths(of.release([question], epsilon=table.epsilon).answers[0])
             if line.headline[0] is None or line.noise is None or not found or not fmean(one.noise for one in found):
                 continue
-            unit = 1.0 if not line.unit else float(table.rows()[question.partition("(")[2][:-1]].std())
+            column = table.rows()[question.partition("(")[2][:-1]] if line.unit else None
+            unit = 1.0 if column is None else float(column.quantile(0.75) - column.quantile(0.25))
             noise = fmean(one.noise for one in found) / unit
             reached.append(noise / line.headline[0])
             before.append(noise / line.noise)

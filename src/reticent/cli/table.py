@@ -17,7 +17,7 @@ COPIED: Final = re.compile(  # a command up to its file, or a file in quotes
 )
 MARK: Final = re.compile(r"[(,/.=:;_&+|]|(?<=[^\W\d])-")  # signs in a name behind which it may be broken
 TIED: Final = re.compile(
-    r"\d %$|[±εδρ] [\d.]$|\([\d.]+, \d$|\d, δ$|\[-?\d+, -?\d$|\d\) sd?$"
+    r"\d %$|[±εδρ] [\d.]$|\([\d.]+, \d$|\d, δ$|\[-?\d+, -?\d$|\d\) (?:sd?|i|o|of i)$"
 )  # up to a blank and what follows it
 STYLES: Final = {"dim": "\x1b[2m", "bold": "\x1b[1m", "yellow": "\x1b[33m"}
 PLAIN: Final = "\x1b[0m"

@@ -136,10 +136,10 @@ class ExpectedAccuracy:
     prints first; empty where that is the usual one. ``replies`` has the probability of a reply for each public shape,
     of one group where there are several; empty where it is not stated. ``figures`` has numbers of the note by name: the
     effect that a test sees, the score of a model, the distance of a density from its law. ``unit`` is that of the
-    half-widths where no public number gives the answer's own: "sd", standard deviations of the column, or "of it", a
-    share of the answer. No field is taken from the file. ``numbers`` has the half-widths of each coefficient of a
-    model, for the shape that is printed. ``apart`` names numbers of rows, or caps on them, that nobody told and that a
-    reply hangs on: a plan has a line for each.
+    half-widths where no public number gives the answer's own: "sd", standard deviations of the column, "iqr", distances
+    of its quartiles, or "of it", a share of the answer. No field is taken from the file. ``numbers`` has half-widths of
+    each coefficient of a model, for the shape that is printed. ``apart`` names numbers of rows, or caps on them, that
+    nobody told and a reply hangs on: a plan has a line for each.
     """
 
     noise: float | None

@@ -18,6 +18,7 @@ from reticent.statistics.context import ALIKE, LIKELY, TENTH_PASSES, USUAL, Expe
 
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 WIDTH: Final = 80  # characters of a line of a plan that is printed
+UNITS: Final = {"sd": "standard deviation", "iqr": "quartile distance"}
 FEW_SHAPES: Final = 4  # of which a note tells each
 
 
@@ -150,8 +151,9 @@ def _span_of(chances: Sequence[float]) -> str:
 def widths_words(lines: Sequence[ExpectedAccuracy]) -> str:
     """Sentences about the half-widths of a plan, each with a space before it: unit, first number, and range."""
     text = ""
-    if any(line.unit == "sd" for line in lines):
-        text += " sd is the column's standard deviation, which a plan cannot know: if it is 10, ± 0.04 sd is ± 0.4."
+    for unit, name in UNITS.items():
+        if any(line.unit == unit for line in lines):
+            text += f" {unit} is the column's {name}, which a plan cannot know: if it is 10, ± 0.04 {unit} is ± 0.4."
     if shapes := shapes_of(lines):
         typical = any(line.headline != (line.noise, line.sampling) for line in lines)
         first = " The first width is that of a typical column." if typical else ""

@@ -717,7 +717,7 @@ class QuantileStep:
                 )
 
     def expected(self, people: int) -> ExpectedAccuracy:
-        """For a normal shape: in its standard deviations without bounds, of a sixth of the range with them."""
+        """For a normal shape: in distances of its quartiles without bounds, of a sixth of the range with them."""
         return of_persons(self._expected, people, self._alike, self.setting.schema.person)
 
     def _expected(self, people: int) -> ExpectedAccuracy:
@@ -734,7 +734,7 @@ class QuantileStep:
         if both[0][1] < LIKELY:
             return ExpectedAccuracy(None, None, FEW if replies[0][1] < LIKELY else FEW_FOR_BOTH, (*replies, *told))
         noise, sampling = self._widths(size, squares, None, tied=tied)
-        note = "for a standard deviation of 1/8 of the range" if bounded else "in standard deviations of the column"
+        note = "for a standard deviation of 1/8 of the range" if bounded else shapes.unit_words(spread=self.spread)
         note += f", weights {weights[0].name}" if len(weights) > 1 else ""
         heaped = self.pricing.size is not None and dict(both)[HEAPED] >= LIKELY
         mechanism, crowd = self.pricing.size, self.pricing.crowd / self._unit
@@ -750,7 +750,7 @@ class QuantileStep:
             for one, (name, chance) in zip(weights[1:], told, strict=True)
             if chance >= LIKELY
         ]
-        unit = "" if bounded else "sd"
+        unit = "" if bounded else shapes.unit_of(spread=self.spread)
         typical = shapes.TYPICAL.name if bounded else HEAPED if alike else ""
         return ExpectedAccuracy(
             noise, sampling, note, (*replies, *told), (*others, *of_weights), unit=unit, typical=typical
@@ -775,7 +775,8 @@ class QuantileStep:
         if heaped and not tied:
             found.append((HEAPED, *self._widths(size, squares, None, tied=True)))
         if self.cells.free:
-            return (*found, (shapes.FREE.name, *self._widths(size, squares, shapes.FREE, tied=False)))
+            each = shapes.of_free(heaped=heaped)
+            return (*found, *((name, *self._widths(size, squares, one, tied=ties)) for name, one, ties in each))
         typical = shapes.TYPICAL
         found.append((typical.name, *self._widths(size, squares, typical, tied=alike or self._ties_of(typical, size))))
         step = 0.0 if self.cells.step is None else float(self.cells.step) / self._width
@@ -789,9 +790,11 @@ class QuantileStep:
     def _widths(self, size: float, squares: float, shape: ColumnShape | None, *, tied: bool) -> tuple[float, float]:
         """Half-widths of noise and sampling for ``size`` values of a shape, by default of the usual one.
 
-        Of several quantiles those of the widest. Of weighted rows ``squares`` are the squares of weights by their sum.
+        Without bounds they are in distances of its quartiles. Of several quantiles those of the widest. ``squares`` are
+        the squares of weights by their sum.
         """
         found: list[tuple[float, float]] = []
+        scale = shapes.quartile_distance(shape) if self.cells.free else 1.0
         among = candidates(self.cells, usual_binade(self.cells) if self.cells.free else None, tied=tied)
         for level in self.levels:
             supposed, q = GroupSize(size, tied, size), float(level)
@@ -808,7 +811,7 @@ class QuantileStep:
                 slope = (1.0 if self.cells.free else self._width / shapes.SPANS) / (size * shapes.normal_density(q))
             else:
                 slope = (shapes.SPANS if self.cells.free else self._width) * shape.slope(q, shift / size) / size
-            found.append((away * slope, ranks * slope))
+            found.append((away * slope / scale, ranks * slope / scale))
         noises, samplings = zip(*found, strict=True)
         if not self.spread:
             return max(noises), max(samplings)

@@ -131,6 +131,9 @@ FREE: Final = ColumnShape(  # without bounds: of a deviation of 1 / SPANS, and c
         math.exp(LOGS * (NormalDist().inv_cdf(level) - LOGS / 2.0)) / (SPANS * math.sqrt(math.expm1(LOGS**2)))
     ),
 )
+TWO_GROUPS: Final = ColumnShape(  # the arcsine law, of the same deviation: few values are in its middle
+    "in two groups", lambda level: 0.5 - math.sqrt(2.0) / SPANS * math.cos(math.pi * level)
+)
 TYPICAL: Final = ColumnShape("rounded and off the middle", lambda level: 0.35 + NormalDist().inv_cdf(level) / 8.0)
 # Real numbers of a typical column have so many steps in a deviation. Of 101 public columns of fewer than 600 rows 15
 # were tied, and of 24 of more than 1,000 rows 23.
@@ -140,6 +143,28 @@ TELLS: Final = "declare a resolution if they are not"
 NO_SHAPE: Final = "noise is less where many values are equal, more in a gap between two groups"  # of no shape here
 ROUNDED: Final = 20  # distinct values of a column of rounded ones; whole numbers may have fewer
 LARGE: Final = 1 / 10  # mean of the weights of which few are large, exponential, in units of the largest
+
+
+def of_free(*, heaped: bool) -> tuple[tuple[str, ColumnShape, bool], ...]:
+    """Other shapes of a column without bounds by name, and if their values are tied; ``heaped`` has the latter too."""
+    tied = (("a heaped long tail", FREE, True), ("heaped in two groups", TWO_GROUPS, True))
+    return ((FREE.name, FREE, False), *(tied if heaped else ()))
+
+
+def quartile_distance(shape: ColumnShape | None) -> float:
+    """Distance of the quartiles of a shape without bounds, normal where None, in deviations of the usual shape."""
+    at = NormalDist().inv_cdf if shape is None else shape.at
+    return (at(0.75) - at(0.25)) * (1.0 if shape is None else SPANS)
+
+
+def unit_of(*, spread: bool) -> str:
+    """Unit of half-widths without bounds: the column's quartile distance, of which a ``spread`` is an estimate."""
+    return "of it" if spread else "iqr"
+
+
+def unit_words(*, spread: bool) -> str:
+    """The same in words of a plan."""
+    return "in shares of the distance" if spread else "in quartile distances of the column"
 
 
 def rounded(level: float, values: int) -> ColumnShape:

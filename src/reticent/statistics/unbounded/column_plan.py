@@ -17,7 +17,16 @@ from reticent.statistics.column_step import GroupResult
 from reticent.statistics.context import HEAPED, LIKELY, ExpectedAccuracy, Replies, ShapeWidths, of_any
 from reticent.statistics.intervals import FEW
 from reticent.statistics.magnitude import reach
-from reticent.statistics.quantiles.shapes import FREE, NO_SHAPE, SPANS, TYPICAL
+from reticent.statistics.quantiles.shapes import (
+    NO_SHAPE,
+    SPANS,
+    TYPICAL,
+    ColumnShape,
+    of_free,
+    quartile_distance,
+    unit_of,
+    unit_words,
+)
 from reticent.statistics.tails import near
 from reticent.statistics.unbounded import expected_accuracy
 from reticent.statistics.unbounded.clipped_mean import ClippedMean
@@ -143,7 +152,10 @@ class ColumnPlan:
         return EMPTY if isinstance(self.made, CoinPressMean) else BEYOND
 
     def expected(self, people: int) -> ExpectedAccuracy:
-        """For a normal column: in its standard deviations without bounds, of a sixth of the range with them."""
+        """For a normal column: of a sixth of the range as deviation with bounds.
+
+        Without them quantiles are in distances of its quartiles, others in its standard deviations.
+        """
         replies = self._replies(float(people))
         usual = self._ties(float(people))
         widths = self._widths(float(people), ties=usual) if replies[0][1] >= LIKELY else None
@@ -156,12 +168,12 @@ class ColumnPlan:
         more = expected_accuracy.for_tail(self.made, float(people)) if isinstance(self.made, ClippedMean) else 0.0
         if self.bounds is None:
             allowed = f"; \u00b1 {rough(more)} more for the declared tail" if more else ""
-            note = f"in standard deviations of the column, {self._values(float(people), replies)}; "
-            note += f"may give no reply{reach(self.made_cells)}{allowed}"
-            found = (*_others(heaped, 1.0), *self._long_tail(float(people)))
+            scale, named, told = self._scale
+            note = f"{told}, {self._values(float(people), replies)}; may give no reply{reach(self.made_cells)}{allowed}"
+            found = (*_others(heaped, 1.0 / scale), *self._free_shapes(float(people), heaped=heaped is not None))
             tied = self._joint is not None and expected_accuracy.typically(self._joint, float(people), self.resolution)
             typical = HEAPED if tied else ""
-            return ExpectedAccuracy(noise, sampling, note, replies, found, unit="sd", typical=typical)
+            return ExpectedAccuracy(noise / scale, sampling / scale, note, replies, found, unit=named, typical=typical)
         unit = float(self.bounds[1] - self.bounds[0]) / SPANS
         allowed = f"; \u00b1 {rough(more * unit)} more for the declared tail" if more else ""
         which = "1/6" if self._joint is None else "1/8"
@@ -184,16 +196,28 @@ class ColumnPlan:
         found = expected_accuracy.in_other_shapes(self.made, n, unit, self.resolution, usually_tied=tied, heaped=heaped)
         return tuple((name, noise * unit, sampling * unit) for name, (noise, sampling) in found)
 
-    def _long_tail(self, n: float) -> tuple[ShapeWidths, ...]:
-        """Half-widths of quantiles of a long tail without bounds."""
+    @property
+    def _scale(self) -> tuple[float, str, str]:
+        """The unit of half-widths without bounds: its length in deviations of a normal shape, its name, and words."""
+        if self._joint is None:
+            return 1.0, "sd", "in standard deviations of the column"
+        spread = isinstance(self.made, QuantileRange)
+        return quartile_distance(None), unit_of(spread=spread), unit_words(spread=spread)
+
+    def _free_shapes(self, n: float, *, heaped: bool) -> tuple[ShapeWidths, ...]:
+        """Half-widths of quantiles for other shapes without bounds; ``heaped`` where tied values have a reply."""
+        each = ((name, shape, self._of_free(n, shape, ties=ties)) for name, shape, ties in of_free(heaped=heaped))
+        scaled = ((name, found, quartile_distance(shape)) for name, shape, found in each if found is not None)
+        return tuple((name, found[0] / scale, found[1] / scale) for name, found, scale in scaled)
+
+    def _of_free(self, n: float, shape: ColumnShape, *, ties: bool) -> Widths:
         match self.made:
             case JointQuantiles():
-                found = expected_accuracy.of_quantiles(self.made, n, None, ties=False, shape=FREE)
+                return expected_accuracy.of_quantiles(self.made, n, None, ties=ties, shape=shape)
             case QuantileRange():
-                found = expected_accuracy.of_spread(self.made, n, None, ties=False, shape=FREE)
+                return expected_accuracy.of_spread(self.made, n, None, ties=ties, shape=shape)
             case _:
-                found = None
-        return () if found is None else ((FREE.name, *found),)
+                return None
 
     @property
     def _spread(self) -> float | None:
