@@ -247,3 +247,14 @@ def test_shapes_forget_names_and_bounds_and_keep_the_shares_of_cells(*, whole: b
     assert shares_of([shape]) == pytest.approx(shares_of([one]), rel=1e-12)
     other = grid([("y", Fraction(0), Fraction(3_000), whole)], 1_024)
     assert (shapes(other) == (shape,)) is not whole
+
+
+def test_cells_of_one_column_are_not_told_of_each_column() -> None:
+    rows = {name: np.random.default_rng(5).uniform(0, 1, 3_000) for name in ("x", "y")}
+    kinds = {name: rt.real(0, 1, complete=True) for name in rows}
+    study = rt.study(rows, adjacency="add_remove", columns=kinds, budget=9)
+    asked = [rt.density("x", method="histogram"), rt.density("x", method="histogram", detail=rt.Detail(cells="auto"))]
+    for answer in study.release([rt.density("x"), *asked], epsilon=3).answers:
+        assert "each column" not in f"{answer.caveats} {answer.density}"
+    one, two = (bars(shapes(grid(columns(count), 64, {})), 8, PLAIN) for count in (1, 2))
+    assert (one.method, two.method) == ("histogram of 8 bars", "histogram of 8 bars along each column")

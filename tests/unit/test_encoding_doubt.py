@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import reticent as rt
+from reticent.cli.output import Voice
+from reticent.cli.plan import say_doubts
 from reticent.data.format import Format
 from reticent.data.schema import Category, Person, Schema
 from reticent.data.study_file import read_spec
@@ -95,6 +97,20 @@ def test_a_release_of_a_study_file_warns_before_its_charge(tmp_path: Path) -> No
             study.release(["count by ward"], epsilon=1)
         study.release(["count"], epsilon=1)  # which asks no label
     assert study.left().epsilon == 4  # type: ignore[union-attr]  # pure
+
+
+def test_a_doubt_before_the_question_at_a_terminal_is_not_said_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.csv").write_text("ward\n" + "Gynäkologie\nChirurgie\n" * 50, "windows-1252")
+    study, voice = rt.open(_study(tmp_path, 'ledger = "t.ledger"\n')), Voice()
+    say_doubts(voice, study, study.plan(["count by ward"], epsilon=1))
+    with voice.warning():
+        study.release(["count by ward"], epsilon=1)
+    assert capsys.readouterr().err.count("letters outside ASCII") == 1
+    with Voice().warning():
+        study.release(["count by ward"], epsilon=1)
+    assert capsys.readouterr().err.count("letters outside ASCII") == 1
 
 
 def test_init_says_that_a_plain_header_cannot_tell(tmp_path: Path) -> None:

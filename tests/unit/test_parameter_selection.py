@@ -337,7 +337,7 @@ def test_a_study_plans_charges_and_tells_the_choice(near: Near) -> None:
     )
     assert density_of(found).atoms[0][1] == pytest.approx(0.25, abs=0.03)
     each = "0.2" if near == "add_remove" else "0.1"  # beside atoms a replaced record is two rows
-    assert f"cells along each column, chosen privately, for ε {each} a row" in "".join(found.answers[0].caveats)
+    assert f"cells, chosen privately, for ε {each} a row" in "".join(found.answers[0].caveats)
     proof = found.proof()
     assert "histogram with cells chosen privately" in proof
     assert "permute_and_flip" in proof

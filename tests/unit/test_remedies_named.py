@@ -31,6 +31,23 @@ def _refused(folder: Path, header: str, declared: tuple[str, ...]) -> str:
     return str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("on", "instead"),
+    [
+        ("x", "a robust line of y on x needs none: regress(y ~ x). It may"),
+        ("g + x", "a robust line of y on x needs none: regress(y ~ x). It may"),
+        ("g", "ask median(y) by g. It may"),
+    ],
+)
+def test_least_squares_without_bounds_names_a_line_that_needs_none(on: str, instead: str) -> None:
+    study = _study({"x": [1.0], "y": [1.0], "g": ["a"]}, {"x": rt.real(), "y": rt.real(), "g": rt.category(["a", "b"])})
+    with pytest.raises(Refusal) as refused:
+        study.plan([f"regress(y ~ {on}, method=least_squares)"], epsilon=1)
+    assert f"If you know none, {instead} give no reply." in str(refused.value)
+    assert "trimmed_mean" not in str(refused.value)
+    study.plan([instead.split(": ")[-1].removeprefix("ask ").partition(". It")[0]], epsilon=8, people=9_000)
+
+
 def test_a_misspelt_column_is_answered_with_the_name_in_the_header(tmp_path: Path) -> None:
     said = _refused(tmp_path, "patient,cost", ("patiant", "cost"))
     assert "Did you mean patient?" in said

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
@@ -62,6 +62,7 @@ class Voice:
     _progress: Progress | None = None
     _swallowed: bool = False
     _changed: list[str] = field(default_factory=list)
+    _doubts: list[str] = field(default_factory=list)
 
     @property
     def at_terminal(self) -> bool:
@@ -87,6 +88,11 @@ class Voice:
         self._midline = False
         write(parts, sys.stderr)
 
+    def doubt(self, told: Sequence[str], *parts: Passage) -> None:
+        """Warnings before a question, ``told`` as ``parts``; what warns of the same afterwards is not said again."""
+        self._doubts += told
+        self.say(*parts)
+
     @contextmanager
     def warning(self) -> Iterator[None]:
         """While it lasts, warnings of this package are messages, said as they come."""
@@ -102,7 +108,7 @@ class Voice:
             file: TextIO | None = None,
             line: str | None = None,
         ) -> None:
-            if category is UserWarning:
+            if category is UserWarning and str(message) not in self._doubts:
                 self.say(f"warning  {typed(str(message))}")
 
         with warnings.catch_warnings():

@@ -359,7 +359,7 @@ def say_doubts(voice: Voice, opened: Study, made: Plan) -> None:
     asked = made._prepared.columns_asked(opened.schema)
     said = [words for columns, words in doubts if asked & {*columns}]
     if said:
-        voice.say(layout.fields(layout.under("warning", said), style="yellow"))
+        voice.doubt(said, layout.fields(layout.under("warning", said), style="yellow"))
 
 
 def _of_model(

@@ -234,11 +234,9 @@ class Auto:
         coarse, finer = (one.detail for one in pair)
         if self.choice is None or coarse == finer:
             spent = "" if self.choice is None else f"; ε {about(self.choice.epsilon)} for a choice was not needed"
-            return (
-                f"{coarse} bars along each column, the finest listed, by a public rule of the number of records{spent}"
-            )
+            return f"{coarse} bars, the finest listed, by a public rule of the number of records{spent}"
         return (
-            f"{chosen.detail} bars along each column were chosen privately, for ε {about(self.choice.epsilon)}, "
+            f"{chosen.detail} bars were chosen privately, for ε {about(self.choice.epsilon)}, "
             f"between {coarse} and {finer}, by whether the records have structure that {coarse} would not show"
         )
 
@@ -292,7 +290,12 @@ def bars(axes: tuple[Axis, ...], count: int, terms: DensityTerms) -> LinearDensi
         inside = np.kron(inside, (which[:, None] == np.arange(parts)).astype(np.int64))
     wide = shares_of(axes) @ inside
     sums = LinearSums(inside, terms, Fraction(1))
-    return LinearDensity(axes, sums, inside / wide, False, f"histogram of {count} bars along each column", "simplex")
+    return LinearDensity(axes, sums, inside / wide, False, f"histogram of {count} bars{along(axes)}", "simplex")
+
+
+def along(axes: tuple[Axis, ...]) -> str:
+    """The words about a number of cells that each of several columns has; none for a column alone."""
+    return " along each column" if len(axes) > 1 else ""
 
 
 def directions(one: Axis) -> Floats:

@@ -59,7 +59,7 @@ from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.linear import PLAIN, DensityAccuracy, LinearDensity, Settle, counted, shares_of
 from reticent.synthesis.linear_queries import DensityTerms, Floats, Integers, LinearSums
-from reticent.synthesis.method_selection import CENSUS, DIRECTIONS, ONE, bars, step_of
+from reticent.synthesis.method_selection import CENSUS, DIRECTIONS, ONE, along, bars, step_of
 from reticent.synthesis.series import Series, grid, waves
 
 Kind: TypeAlias = Literal["histogram", "series", "kernel", "bernstein"]
@@ -332,7 +332,7 @@ class TunedDensity:
     def _named(self, candidate: DetailCandidate) -> str:
         match self.kind:
             case "histogram":
-                return f"{candidate.detail:,} cells along each column"
+                return f"{candidate.detail:,} cells{along(self.axes)}"
             case "series":
                 return f"degree {candidate.detail}"
             case "kernel":

@@ -192,7 +192,7 @@ def least_squares(
         More coefficients than are told, or too few rows for any slope at this loss.
     """
     blocks, labels = _blocks(asked, setting)
-    frame = Frame(blocks, setting.schema.bounded(asked.y, asked.name), asked.intercept)
+    frame = Frame(blocks, _bounds(asked.y, asked, setting), asked.intercept)
     if len(frame.features) > MOST_FEATURES:
         raise QuestionError(f"{asked.name}: at most {MOST_FEATURES} coefficients are told. Nothing was charged.")
     near, names = setting.neighbours, (asked.y, *asked.on)
@@ -255,7 +255,7 @@ def _blocks(asked: Regression, setting: Setting) -> tuple[tuple[Block, ...], tup
     for name in asked.on:
         column = setting.schema.column(name)
         if not isinstance(column, Category):
-            blocks.append(setting.schema.bounded(name, asked.name))
+            blocks.append(_bounds(name, asked, setting))
             labels.append(name)
             continue
         if not 2 <= len(column.among) <= MOST_KEYS:
@@ -272,6 +272,16 @@ def _blocks(asked: Regression, setting: Setting) -> tuple[tuple[Block, ...], tup
     if not asked.intercept and any(isinstance(block, CategoryKeys) for block in blocks):
         raise QuestionError(f"{asked.name}: coefficients of a category are told from its reference, so leave 0 out.")
     return tuple(blocks), tuple(labels)
+
+
+def _bounds(name: str, asked: Regression, setting: Setting) -> tuple[Fraction, Fraction]:
+    """The bounds of a column, or the refusal that names a question without bounds: a robust line of numbers."""
+    numbers = [one for one in asked.on if not isinstance(setting.schema.column(one), Category)]
+    line = (
+        f"a robust line of {asked.y} on {numbers[0]} needs none: regress({asked.y} ~ {numbers[0]})" if numbers else ""
+    )
+    instead = line or f"ask median({asked.y}) by {asked.on[0]}"
+    return setting.schema.bounded(name, asked.name, instead=f"{instead}. It")
 
 
 def _coefficient_unit(label: str, asked: Regression, setting: Setting) -> str:
@@ -305,7 +315,7 @@ def _caveats(asked: Regression, setting: Setting) -> tuple[str, ...]:
     found: list[str] = []
     for name in (asked.y, *asked.on):
         column = setting.schema.column(name)
-        bounds = None if isinstance(column, Category) else setting.schema.bounded(name, asked.name)
+        bounds = None if isinstance(column, Category) else _bounds(name, asked, setting)
         found += public_facts.caveats_of(name, bounds, setting, "row")
     return tuple(dict.fromkeys(found))
 
