@@ -28,8 +28,8 @@ def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) 
     asked : Ask
     setting : Setting
     half_width : float
-        In the answer's units, or in that of its plan where a column has no bounds; of the noise alone, since sampling
-        does not depend on epsilon.
+        Of the noise alone, since sampling does not depend on epsilon. In the answer's units, or in that of its plan
+        where a column has no bounds.
     people : int
         The size the plan assumes.
 
