@@ -35,7 +35,7 @@ LAWS: dict[str, Draw] = {
 
 
 def asked(scale: float, groups: int = 2, alike: int = 1) -> GroupRanks:
-    return GroupRanks(tuple(range(groups)), scale, alike, (1 / 12,) * 12, "", DRAWS)
+    return GroupRanks(tuple(range(groups)), scale, alike, (1 / 12,) * 12, "", (True,) * 12, DRAWS)
 
 
 def counted(values: Sequence[Floats]) -> Floats:
@@ -156,6 +156,45 @@ def test_the_farthest_mean_rank_has_an_interval_that_covers() -> None:
     truth = abs(float(many[2] @ (np.cumsum(pooled) - pooled / 2) / many[2].sum()) - 0.5)
     assert sum(one.low <= truth <= one.high for one in held) >= least(RUNS, 0.93)
     assert np.mean([one.value for one in held]) == pytest.approx(truth, abs=0.01)
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+@pytest.mark.parametrize("kind", ["skewed", "tied"])
+def test_the_interval_covers_the_effect_in_the_values_which_ties_in_bins_hide(kind: str, groups: int) -> None:
+    """Four bins tie most values: the interval of the binned effect misses, that of the values does not (1e-4)."""
+    edges, generator = np.array([-4.0, 0.5, 2.0, 30.0, 200.0]), np.random.default_rng(groups)
+    test = GroupRanks(tuple(range(groups)), 1.0, 1, (1 / 4,) * 4, "", (False,) * 4, DRAWS)
+    pools = [LAWS[kind](generator, 100_000) * (1.0 - 0.3 * (place == groups - 1)) for place in range(groups)]
+    if groups == 2:
+        truth = scipy.stats.mannwhitneyu(pools[1], pools[0]).statistic / len(pools[0]) ** 2 - 0.5
+    else:
+        ranks = scipy.stats.rankdata(np.concatenate(pools)).reshape(groups, -1).mean(axis=1) / (groups * 100_000)
+        truth = float(np.abs(ranks - 0.5).max())
+    inside, blind = 0, 0
+    for drawn in noise(Fraction(1), (100, groups, 4), f"hidden {kind} {groups}"):
+        rows = [np.histogram(generator.choice(pool, 1_500), edges)[0] for pool in pools]
+        _, effect = told(test, np.array(rows, float) + drawn)
+        inside += effect.low <= truth <= effect.high
+        blind += told(replace(test, single=(True,) * 4), np.array(rows, float) + drawn)[1].high >= abs(truth) > 0.02
+    assert inside >= least(100, 0.95)
+    assert blind < least(100, 0.95)
+
+
+def test_bins_of_one_whole_number_hide_nothing_and_the_answer_says_what_the_others_hide() -> None:
+    edges = "test(age ~ sex, kind=ranks, edges={})"
+    for asked_, alone in (("0:5:1", (True,) * 4 + (False,)), ("0.5:5.5:1", (True,) * 5), ("0 2 3", (False,) * 2)):
+        found = made(edges.format(asked_)).hypothesis
+        assert isinstance(found, GroupRanks)
+        assert found.single == alone
+    step = made("test(age ~ sex, kind=ranks)", setting(age=integer(1, 5)))
+    assert isinstance(step.hypothesis, GroupRanks)
+    assert all(step.hypothesis.single)
+    assert "order" not in " ".join(step.hypothesis.tell([(90,) * 5, (80,) * 5]).words)
+    wide = made("test(age ~ sex, kind=ranks)", setting(age=integer(1, 1_000)))
+    assert "ties one half, values cut to [1, 1000]" in wide.estimand
+    bins = len(wide.hypothesis.assumed) if isinstance(wide.hypothesis, GroupRanks) else 0
+    assert "any order of values within a bin" in " ".join(wide.hypothesis.tell([(90,) * bins, (80,) * bins]).words)
+    assert "for the order within bins" in wide.hypothesis.expected(1_000).note
 
 
 @pytest.mark.wide

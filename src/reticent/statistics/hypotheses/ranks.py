@@ -1,6 +1,7 @@
 """Equal laws of a number in two groups or more: Mann and Whitney's and Kruskal and Wallis's test on noisy counts.
 
     counts     rows by group and public bin, with geometric noise; ties, and values in one bin, count one half
+    order      within a bin no order is seen: of two groups it can be worth half the product of their shares in it
     scores     c = mid-rank of a bin among all groups - 1/2, times p / (p + v / m): a bin that noise alone may have
                filled (p its share of all, v the variance of its noise, m the rows of a group) says nothing
     statistic  sum over groups of E^2 / (r n s^2 + v sum c^2), E = (scores of a group) - (its share) (scores of all),
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -39,10 +41,10 @@ from reticent.statistics.hypotheses.null import Floats
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width, too_few
 
-FEWEST, MOST = 6, 128  # bins of a rule
+FEWEST, MOST = 16, 128  # bins of a rule: fewer hold most of a skewed law in one, whose order is then hidden
 CELLS: Final = 512  # of a rule, over all groups
 DRAWS: Final = 4_999  # simulated tables, of up to CELLS cells
-ROOM: Final = Fraction(16, 25)  # squared bins for each row x (epsilon of one row)^2: bins cost noise, and few cost ties
+ROOM: Final = Fraction(64, 25)  # squared bins for each row x (epsilon of one row)^2: bins cost noise, and few cost ties
 ASSUMED: Final = 1000  # rows, for the number of bins where no number of persons is public
 CHUNK: Final = 1 << 20  # simulated cells at a time
 FARTHEST: Final = 12.0  # deviations that a plan shifts a group at most
@@ -57,6 +59,7 @@ class GroupRanks:
     """Groups by bins with noise of ``scale`` in every cell.
 
     ``alike`` is the most rows of one person; ``assumed`` are the shares of the bins in a plan, ``shape`` is its words.
+    ``single`` tells of every bin if all its values are equal, so that no order of them is hidden.
     """
 
     among: tuple[Key, ...]
@@ -64,7 +67,13 @@ class GroupRanks:
     alike: int
     assumed: tuple[float, ...]
     shape: str
+    single: tuple[bool, ...]
     draws: int = DRAWS
+
+    @property
+    def hiding(self) -> Floats:
+        """One half for a bin whose values may have an order, which ties do not show; 0 for another."""
+        return np.where(self.single, 0.0, HALF)
 
     @property
     def effect(self) -> str:
@@ -99,11 +108,12 @@ class GroupRanks:
         observed = float(statistic(table, self.variance, self.alike))
         under, far = self._under(tuple(table.sum(axis=1).tolist()), tuple(shares.tolist()))
         if len(whole) == 2:
-            effect = self._chance(table)
-            words = (f"ties count one half: P is {rough(HALF + effect.value)}",)
+            effect, hidden = self._chance(table)
+            words = (f"ties count one half: P is {rough(HALF + effect.value)}", *_unseen(hidden, effect))
             words += words_of(effect.noise, effect.sampling, "distance from 1/2")
         else:
-            effect = self._farthest(table, shares, far)
+            effect, hidden = self._farthest(table, shares, far)
+            words += _unseen(hidden, effect)
             words += words_of(effect.noise, effect.sampling, "mean rank's distance from 1/2")
         return HypothesisResult(effect, observed, null.p_value(observed, under), words)
 
@@ -136,34 +146,62 @@ class GroupRanks:
         """Tell if noise alone may have made a group of this size, so that it is left out."""
         return size < max(FEWEST_ROWS, TOLD * math.sqrt(self.bins * self.variance))
 
-    def _chance(self, table: Floats) -> Estimate:
-        """P(X < Y) + P(X = Y) / 2 - 1/2 of the noisy counts; its error to first order in what one cell adds."""
+    def _chance(self, table: Floats) -> tuple[Estimate, float]:
+        """P(X < Y) + P(X = Y) / 2 - 1/2 of the noisy counts, and how much of it the bins can hide.
+
+        The chance lies between that of all ties lost and that of all ties won. Both are linear in each group's counts.
+        Each end of the interval is one of them with its own half-width, to first order in what a cell adds.
+        """
         first, second = table
         sizes = table.sum(axis=1)
         if any(too_few(size, [self.scale] * self.bins) for size in sizes.tolist()):
-            return Estimate(0.0, -HALF, HALF, HALF, HALF)
-        above = (second.sum() - np.cumsum(second) + second / 2.0) / sizes[1]
-        below = (np.cumsum(first) - first / 2.0) / sizes[0]
-        value = float(first @ above / sizes[0])
-        scales = [self.scale * x for x in (*((above - value) / sizes[0]), *((below - value) / sizes[1]))]
-        parts = zip(np.maximum(table, 0.0), (above, below), sizes, strict=True)
-        sampled = self.alike * sum(_spread(row, score) / size for row, score, size in parts)
-        away, radius = value - HALF, half_width(known(sampled), scales)
-        low, at, high = (min(max(end, -HALF), HALF) for end in (away - radius, away, away + radius))
-        return Estimate(float(at), float(low), float(high), half_width(NONE, scales), normal_half_width(sampled))
+            return Estimate(0.0, -HALF, HALF, HALF, HALF), 0.0
+        hidden = float(self.hiding @ (first * second)) / float(sizes.prod())
 
-    def _farthest(self, table: Floats, shares: Floats, far: Floats) -> Estimate:
+        def told(won: float) -> tuple[float, float, list[float]]:
+            """The effect less 1/2, the variance of sampling and the scales of noise, ties won by so much."""
+            above = (second.sum() - np.cumsum(second) + second * (HALF + won * self.hiding)) / sizes[1]
+            below = (np.cumsum(first) - first * (HALF - won * self.hiding)) / sizes[0]
+            value = float(first @ above / sizes[0])
+            scales = [self.scale * x for x in (*((above - value) / sizes[0]), *((below - value) / sizes[1]))]
+            parts = zip(np.maximum(table, 0.0), (above, below), sizes, strict=True)
+            return value - HALF, self.alike * sum(_spread(row, score) / size for row, score, size in parts), scales
+
+        away, sampled, scales = told(0.0)
+        ends = [told(won) for won in (-1.0, 1.0)] if max(self.hiding) else [(away, sampled, scales)] * 2
+        low, high = (
+            value + side * half_width(known(spread), parts)
+            for side, (value, spread, parts) in zip((-1.0, 1.0), ends, strict=True)
+        )
+        low, high = min(low, away), max(high, away)
+        low, away, high = (min(max(end, -HALF), HALF) for end in (low, away, high))
+        return Estimate(
+            float(away), float(low), float(high), half_width(NONE, scales), normal_half_width(sampled)
+        ), hidden
+
+    def _farthest(self, table: Floats, shares: Floats, far: Floats) -> tuple[Estimate, float]:
         """The farthest mean rank; simulated distances of all groups at once bound how far any of them is off."""
         sizes, scores = table.sum(axis=1), np.cumsum(shares) - shares / 2.0
         away = np.abs(mean_ranks(table, shares) - HALF)
         sure = [not too_few(size, [self.scale] * self.bins) for size in sizes.tolist()]
         if not any(sure):
-            return Estimate(0.0, 0.0, HALF, HALF, HALF)
+            return Estimate(0.0, 0.0, HALF, HALF, HALF), 0.0
         place = int(np.where(sure, away, -1.0).argmax())
         value, radius = min(float(away[place]), HALF), null.critical(far, 0.05)
+        hidden = np.array([self._hidden(table, group) for group in range(len(table))])
+        low, high = (float(np.max((away + side * hidden)[sure])) + side * radius for side in (-1.0, 1.0))
         noise = half_width(NONE, [self.scale * x / sizes[place] for x in scores - HALF])
         sampling = normal_half_width(self.alike * _spread(shares, scores) / sizes[place])
-        return Estimate(value, max(value - radius, 0.0), min(value + radius, HALF), noise, sampling)
+        found = Estimate(value, min(max(low, 0.0), value), max(min(high, HALF), value), noise, sampling)
+        return found, float(hidden[place])
+
+    def _hidden(self, table: Floats, group: int) -> float:
+        """The most that orders within bins can move a group's mean rank, at 97.5 %; pairs of its own move nothing."""
+        own, others = table[group], table.sum(axis=0) - table[group]
+        pairs = max(float(own.sum() * table.sum()), 1.0)
+        scales = [*(self.hiding * others), *(math.sqrt(len(table) - 1) * self.hiding * own)]
+        found = float(self.hiding @ (own * others)) / pairs
+        return max(found, 0.0) + half_width(NONE, [self.scale * scale / pairs for scale in scales])
 
     def expected(self, people: int) -> ExpectedAccuracy:
         """For groups of equal size whose values have the assumed shares; persons are taken to have one row each."""
@@ -185,7 +223,9 @@ class GroupRanks:
             others = []
         if compared == 2 and not self._few(people * COMMON):
             others.append((UNEVEN, *widths((people * COMMON, people * (1.0 - COMMON)))))
+        hidden = float(self.hiding @ shares**2) * (1.0 if compared == 2 else 1.0 - 1.0 / len(self.among))
         assumed = f"{UNEVEN if compared == 2 else 'equal groups'}, {self.shape}"
+        assumed += f", where the interval has ± {rough(hidden)} for the order within bins" if hidden else ""
         return seeing(*widths([size] * compared), least, what, assumed, others=others, most=HALF, typical=UNEVEN)
 
     def power(self, effect: float, people: int, level: float) -> float:
@@ -309,6 +349,14 @@ def _pooled(table: Floats) -> Floats:
     return found
 
 
+def _unseen(hidden: float, effect: Estimate) -> tuple[str, ...]:
+    """Words on the order within bins, where there may be one."""
+    if hidden <= 0.0:
+        return ()
+    more = "; edges that are close where values crowd make it less" if hidden > effect.noise + effect.sampling else ""
+    return (f"the interval allows for any order of values within a bin: about ± {rough(hidden)} of it{more}",)
+
+
 def _spread(weights: Floats, scores: Floats) -> float:
     """The variance of scores under weights that need not sum to 1."""
     share = weights / max(float(weights.sum()), 1.0e-9)
@@ -348,8 +396,11 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     bins = len(edges) - 1
     shares = (1.0 / bins,) * bins if asked.edges else _bell(edges)
     shape = "evenly filled bins" if asked.edges else "a deviation of 1/6 of the range"
-    found = GroupRanks(keys.among, float(mechanism.scale), setting.schema.person.rows, shares, shape)
-    ends = f"[{show(edges[0])}, {show(edges[-1])}]"
+    low, high = (edges[0], edges[-1]) if asked.edges else _bounds(asked, setting)
+    whole = isinstance(setting.schema.column(asked.column), Integer)
+    single = _single(edges, high) if whole else (False,) * bins
+    found = GroupRanks(keys.among, float(mechanism.scale), setting.schema.person.rows, shares, shape, single)
+    ends = f"[{show(low)}, {show(high)}]"
     return HypothesisStep(
         public_facts.name_of(asked.name, setting),
         (query,),
@@ -360,6 +411,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
             f"ranks of {bins} public bins of {ends}: values in one bin tie, values outside count in the nearer end bin",
             *groups.several_rows(setting),
         ),
+        f", ties one half, values cut to {ends}",
     )
 
 
@@ -371,7 +423,7 @@ def _even(asked: HypothesisTest, setting: Setting, epsilon: Fraction, among: int
             f"ranks are counted in public bins: {asked.name} needs edges known without looking at the file, such as "
             f"edges=0:50:5, or low and high. Nothing was charged."
         )
-    low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    low, high = _bounds(asked, setting)
     steps = 2 if setting.neighbours.kind == "substitute" else 1
     rows = (setting.units or ASSUMED) * (epsilon / steps) ** 2 / setting.schema.person.rows
     bins = max(FEWEST, min(math.isqrt(int(rows * ROOM)), MOST, CELLS // among))
@@ -379,7 +431,17 @@ def _even(asked: HypothesisTest, setting: Setting, epsilon: Fraction, among: int
         return tuple(low + (high - low) * place / bins for place in range(bins + 1))
     values = int(high - low) + 1
     wide = -(-values // bins)
-    return tuple(low + wide * place for place in range(-(-values // wide) + 1))
+    return tuple(min(low + wide * place, high + 1) for place in range(-(-values // wide) + 1))
+
+
+def _bounds(asked: HypothesisTest, setting: Setting) -> tuple[Fraction, Fraction]:
+    return public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+
+
+def _single(edges: tuple[Fraction, ...], high: Fraction) -> tuple[bool, ...]:
+    """Tell of every bin if it has one whole number at most, of numbers that are at most ``high``."""
+    starts = [*map(math.ceil, edges[:-1]), math.floor(high) + 1]
+    return tuple(after - start <= 1 for start, after in pairwise(starts))
 
 
 def _bell(edges: tuple[Fraction, ...]) -> tuple[float, ...]:
