@@ -16,6 +16,7 @@ import pytest
 
 from reticent import demo
 from reticent.cli.app import app
+from reticent.cli.parser import ListedVerb
 from tests.conventions.tree import ROOT, SRC
 
 PAGES = sorted([*(ROOT / "docs" / "tutorials").glob("*.md"), *(ROOT / "docs" / "how-to").glob("*.md")])
@@ -122,6 +123,7 @@ def refused(line: str) -> str:
         found = command.get_command(context, words[0])
         if found is None:
             return f"{line}: no verb {words[0]}"
+        found = found.command() if isinstance(found, ListedVerb) else found
         command, words, context = found, words[1:], click.Context(found, context, words[0])
     try:
         command.make_parser(context).parse_args(words)

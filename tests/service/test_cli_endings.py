@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from reticent import atomic_file
 from reticent.cli.output import Voice
 from reticent.ledger import Ledger
 from reticent.study import release
@@ -287,7 +286,7 @@ def test_answers_are_printed_where_their_files_cannot_be_written(study: Path, mo
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(atomic_file, "create", full)
+    monkeypatch.setattr("reticent.cli.release.create", full)
     done = run("release", str(study), *ASK)
     assert done.code == 70
     assert "count" in done.out
@@ -366,7 +365,7 @@ def test_ctrl_c_in_a_free_verb_charges_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("reticent.data.study_file.warnings", interrupted)  # of check
+    monkeypatch.setattr("reticent.cli.check.warnings", interrupted)
     for name in ("plan", "rehearse", "audit"):
         monkeypatch.setattr(Study, name, interrupted)
     verb, *rest = typed

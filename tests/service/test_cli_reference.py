@@ -14,11 +14,12 @@ import click
 import pytest
 
 from reticent.cli import glossary
-from reticent.cli.app import FILES, GROUPS, Commands, app
+from reticent.cli.app import GROUPS, VERBS, app
 from reticent.cli.options import PublicGuess, Request
-from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, STEM
+from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, STEM, ListedVerb
 from tests.support.cli_kit import run
-from tests.support.cli_reference import PAGE, VERBS, renewed
+from tests.support.cli_reference import PAGE, renewed
+from tests.support.cli_reference import VERBS as NAMED
 
 
 @pytest.mark.wide
@@ -27,17 +28,53 @@ def test_the_reference_is_current() -> None:
     assert renewed(page) == page, "run: python -m tests.support.cli_reference"
 
 
+def listed(verb: str) -> ListedVerb:
+    """A verb as its group lists it."""
+    found: click.Command = app
+    for word in verb.split():
+        assert isinstance(found, click.Group)
+        found = found.commands[word]
+    assert isinstance(found, ListedVerb)
+    return found
+
+
 def test_every_verb_is_in_the_reference() -> None:
-    assert set(FILES) == {verb for verb in VERBS if " " not in verb}
+    assert set(VERBS) == {verb for verb in NAMED if " " not in verb}
     grouped = [f"{group} {verb}" for group, (_, verbs) in GROUPS.items() for verb in verbs]
-    assert grouped == [verb for verb in VERBS if " " in verb]
-    made = Commands()
-    assert {name: made[name].name for name in made} == {name: name for name in (*FILES, *GROUPS)}
+    assert grouped == [verb for verb in NAMED if " " in verb]
+    assert [listed(verb).command().name for verb in NAMED] == [verb.split()[-1] for verb in NAMED]
+
+
+def test_a_group_says_of_a_verb_the_first_sentence_of_its_help() -> None:
+    whole = 1000
+    for verb in NAMED:
+        assert listed(verb).help == listed(verb).command().get_short_help_str(whole), verb
+
+
+def test_the_help_of_a_group_and_its_completion_load_no_verb() -> None:
+    program = (
+        "import sys\n"
+        "from reticent.cli.app import GROUPS, VERBS, app\n"
+        "from click.shell_completion import ShellComplete\n"
+        "for words in ([], *([group] for group in GROUPS)):\n"
+        "    offered = ShellComplete(app, {}, 'reticent', '').get_completions(words, '')\n"
+        "    assert len(offered) == len(GROUPS[words[0]][1] if words else {**VERBS, **GROUPS}), words\n"
+        "    try:\n"
+        "        app([*words, '--help'])\n"
+        "    except SystemExit as end:\n"
+        "        assert end.code == 0\n"
+        "named = [listed for listed in (VERBS, *(verbs for _, verbs in GROUPS.values()))]\n"
+        "files = {place.partition(':')[0] for verbs in named for place, _ in verbs.values()}\n"
+        "loaded = {f'reticent.cli.{file}' for file in files} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.wide
 def test_help_is_short() -> None:
-    for verb in VERBS:
+    for verb in NAMED:
         text = run(*verb.split(), "--help").out
         assert len(text.splitlines()) <= 40, verb
         assert all(len(line) <= 80 for line in text.splitlines()), verb
@@ -67,11 +104,8 @@ def test_the_shell_completes_verbs() -> None:
 
 
 def test_a_verb_takes_the_parameters_that_it_declares() -> None:
-    for verb in VERBS:
-        found: click.Command = app
-        for word in verb.split():
-            assert isinstance(found, click.Group)
-            found = found.commands[word]
+    for verb in NAMED:
+        found = listed(verb).command()
         assert found.callback is not None
         declared = {one.name: one for one in found.params if one.expose_value}
         taken = {name: str(one.annotation) for name, one in signature(found.callback).parameters.items()}

@@ -10,6 +10,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from reticent.cli.app import app
+from reticent.cli.parser import ListedVerb
 from tests.support.cli_kit import CANARIES, clinic, run
 
 
@@ -71,7 +72,8 @@ def test_every_parameter_that_is_a_study_or_its_release_is_completed() -> None:
     context = click.Context(app)
     for name in app.list_commands(context):
         verb = app.get_command(context, name)
-        assert verb is not None
-        named = {one.human_readable_name: one for one in verb.params}
+        whole = verb.command() if isinstance(verb, ListedVerb) else verb
+        assert whole is not None
+        named = {one.human_readable_name: one for one in whole.params}
         for wanted in {"STUDY", "study", "named"} & set(named):
             assert named[wanted]._custom_shell_complete is not None, (name, wanted)

@@ -11,6 +11,7 @@ import pytest
 import reticent as rt
 from reticent.certificate.certificate import read_certificate
 from reticent.cli.app import app
+from reticent.cli.parser import ListedVerb
 from reticent.data.header import meant_names
 from reticent.data.schema import Column
 from reticent.data.spec import person_of
@@ -115,6 +116,7 @@ def test_the_skeleton_offers_the_usual_rows_beside_the_most(tmp_path: Path) -> N
 
 
 def _commands(command: click.Command) -> list[click.Command]:
+    command = command.command() if isinstance(command, ListedVerb) else command
     inner = command.commands.values() if isinstance(command, click.Group) else ()
     return [command, *(found for one in inner for found in _commands(one))]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.cli.glossary import typed
+from reticent.cli.output import typed
 from reticent.data.spelling_hints import KEYS, in_python
 from reticent.errors import Refusal
 from reticent.learning import LinearRegression

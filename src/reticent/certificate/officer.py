@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
-from reticent.certificate.record import NOT_DURABLE, CertificateRecord
+from reticent.certificate.record import NOT_DURABLE, UNSIGNED, CertificateRecord, audit_words
 from reticent.certificate.summary import methods, parameters, subject
-from reticent.certificate.verify import UNSIGNED, audit_words
 from reticent.errors import PublicParameterError
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.explain import odds

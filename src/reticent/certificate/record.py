@@ -416,6 +416,7 @@ def _cell(found: dict[str, Any]) -> Cell:
 
 
 Kind: TypeAlias = Literal["release", "model", "session"]
+UNSIGNED: Final = "unsigned: nothing ties this certificate to an officer"
 NOT_DURABLE: Final = "The ledger of this release was not durable: it ended with the program that held it."
 
 MOST_NAMES: Final = 4  # answers that are named before a caveat
@@ -521,6 +522,14 @@ class CertificateRecord:
     @property
     def durable(self) -> bool:
         return bool(self.heading["ledger"]["durable"])
+
+
+def audit_words(stated: dict[str, Any]) -> str:
+    """``plan audit passed: 50 made-up pairs of neighbours, 342 noise calls``, from the numbers."""
+    return (
+        f"plan audit {stated['verdict']}: {stated['triples']:,} made-up pairs of neighbours, "
+        f"{stated['noise_calls']:,} noise calls"
+    )
 
 
 def listed(names: list[str]) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from reticent.certificate import extension_check as theirs
 from reticent.certificate import schema, void
 from reticent.certificate.keys import load_public, small_order
-from reticent.certificate.record import CertificateRecord
+from reticent.certificate.record import UNSIGNED, CertificateRecord, audit_words
 from reticent.data import joins
 from reticent.errors import CheckError, LedgerError, PublicParameterError, SpecError
 from reticent.ledger import Ledger
@@ -31,7 +31,6 @@ from reticent.privacy.loss import ApproxDP, Loss, words
 from reticent.privacy.rederivation import rederive
 from reticent.statistics.extensions import Extension, axioms_of
 
-UNSIGNED: Final = "unsigned: nothing ties this certificate to an officer"
 RUN: Final = "reticent audit STUDY"
 LIMIT: Final = 1000  # the largest epsilon, and the largest group with delta > 0, that is derived again
 ONE_PART: Final = {
@@ -370,14 +369,6 @@ def source_of(stated: dict[str, Any]) -> str | None:
     """The digest of the source that ran an audit; empty where none is stated, None where it is no digest."""
     source = stated.get("source", "")
     return source if isinstance(source, str) and re.fullmatch(f"({schema.HEX})?", source) else None
-
-
-def audit_words(stated: dict[str, Any]) -> str:
-    """``plan audit passed: 50 made-up pairs of neighbours, 342 noise calls``, from the numbers."""
-    return (
-        f"plan audit {stated['verdict']}: {stated['triples']:,} made-up pairs of neighbours, "
-        f"{stated['noise_calls']:,} noise calls"
-    )
 
 
 def derivable(tree: Guarantee) -> None:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reticent.certificate.record import answer_to_json
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.parser import NUMBER, PATH, Verb, argument
 from reticent.errors import QuestionError
 from reticent.outcome import NoReply
+from reticent.privacy.explain import as_data, sentence
 from reticent.statistics.answer import estimates
+from reticent.statistics.multiple_comparisons import tested, widens
 from reticent.study.memory import read_release
 
 if TYPE_CHECKING:
@@ -62,9 +65,6 @@ def compare(
     With --together or --discoveries answers may be named as well, by default all that fit. Exit code 3: one is no
     reply.
     """
-    from reticent.certificate.record import answer_to_json
-    from reticent.privacy.explain import as_data
-
     if null is not None and not discoveries:
         raise click.BadParameter("--null goes with --discoveries.")
     if apart and other is None:
@@ -115,14 +115,10 @@ def compare(
 
 
 def _promised(release: Release) -> str:
-    from reticent.privacy.explain import sentence
-
     return f"that of {release.receipt}: {sentence(release.guarantee.loss, release.guarantee.adjacency)}"
 
 
 def _guarantee(release: Release) -> dict[str, object]:
-    from reticent.privacy.explain import as_data
-
     guarantee = as_data(release.guarantee.loss, release.guarantee.adjacency)
     return {"release": release.receipt, "guarantee": guarantee}
 
@@ -143,8 +139,6 @@ def _told(answer: Answer) -> bool:
 
 def _all(release: Release, of: str | None, *, together: bool, tests: bool) -> list[Answer]:
     """The groups of one answer, else the answers that are meant: tests, those that can hold together, or all."""
-    from reticent.statistics.multiple_comparisons import tested, widens
-
     if of is not None:
         return [release[of]]
     fits = tested if tests else widens if together else None

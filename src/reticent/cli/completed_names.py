@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.shell_completion import CompletionItem
 
+from reticent.database_url import is_url
 from reticent.errors import ReticentError
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ def columns(context: click.Context, typed: str) -> Found:
 def receipts(context: click.Context, typed: str) -> Found:
     """Receipts of the ledger that can be withdrawn; where none begins so, a certificate."""
     from reticent.data.study_file import read_spec
-    from reticent.database_url import is_url
     from reticent.ledger import Ledger
 
     where = _typed(context, "ledger") or ""

@@ -11,6 +11,8 @@ from reticent.cli import layout, options
 from reticent.cli.ledgers import ledger_parts
 from reticent.cli.parser import PATH, Verb
 from reticent.cli.release import watched
+from reticent.demo import prepare, publish
+from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import show
 
@@ -33,8 +35,6 @@ OWN: tuple[tuple[str, str], ...] = (
 @click.pass_obj
 def demo(voice: Voice, out: Path | None) -> None:
     """Publish a public table as if it were private: answers, certificate, page, ledger. Takes a few seconds."""
-    from reticent.demo import prepare, publish
-
     voice.spends = True
     folder = prepare(out)
     voice.stage(f"write {folder}")
@@ -63,8 +63,6 @@ def _document(found: Demonstration) -> dict[str, object]:
 
 
 def _answers(found: Demonstration) -> list[Passage]:
-    from reticent.privacy.convert import epsilon_delta
-
     certificate = found.release.certificate
     spent, budget = (show(epsilon_delta(loss)[0]) for loss in (certificate.charged, found.study.spec.budget.loss))
     return [

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import click
 
-from reticent.cli.output import Voice, put, write
+from reticent.cli.output import Voice, put, typed, write
 from reticent.cli.parser import Verbs
 from reticent.errors import (
     BudgetError,
@@ -192,8 +192,6 @@ def _of_refusal(error: Refusal) -> str:
 
 def _uncharged(words: str, voice: Voice) -> str:
     """A refusal in the options of the command line, where it speaks of arguments."""
-    from reticent.cli.glossary import typed
-
     return uncharged(typed(words)) if voice.spends else typed(words)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from typing import Final
 
 from reticent.errors import QuestionError
@@ -217,29 +216,6 @@ SAME: Final = {
     "na": "incomplete",
     "rehearsal": "rehearse",
 }
-
-
-OPTIONS: Final = (
-    ('record=rt.Record(override="…"), and override="…" of a plan', '--override "…"'),
-    ("record=rt.Record(try_anyway=True)", "--try-anyway, or try_anyway = true in its [[release]]"),
-    (" with extensions=[", " with --with ["),
-    ("Ledger.amend, or reticent ledger amend", "reticent ledger amend"),
-    ('Ask a list of questions: [rt.count()], or ["count", "mean(x)"]', '--ask count --ask "mean(x)"'),
-    ("For example: [rt.count()].", "For example: --ask count."),
-)
-ARGUMENT: Final = re.compile(r'\b(epsilon|delta|rho|people|rows|passing)=(?:"([^"]*)"|…|\.\.\.)')
-
-
-def typed(text: str) -> str:
-    """A hint for Python as one for the command line: ``epsilon="1"`` is typed ``--epsilon 1``."""
-    for python, option in OPTIONS:
-        text = text.replace(python, option)
-    return ARGUMENT.sub(lambda found: f"--{found[1]} {found[2] or _sign(found[1])}", text)
-
-
-def _sign(option: str) -> str:
-    """The word that stands for the value of an option, as its help has it."""
-    return "SHARE" if option == "passing" else "NUMBER"
 
 
 def listed() -> tuple[str, ...]:

@@ -14,11 +14,19 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
+from reticent.certificate.keys import make_keys
 from reticent.cli import options
 from reticent.cli.options import write_new
 from reticent.cli.output import clean
 from reticent.cli.parser import PATH, PLACE, Verb, argument
+from reticent.data.database_files import FileAddress, file_address, kind_of_database, tables_of_file
+from reticent.data.file_kinds import bare, kind_of, stem_of
+from reticent.data.files import delimiter_in
 from reticent.data.format import PLAIN, Format, in_database, in_database_file, symbols_in
+from reticent.data.header import encoding_of
+from reticent.data.source import names_of
+from reticent.data.template import further_skeletons, like, skeleton, skeleton_words
+from reticent.ledger.claim_file import claimed_here
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -102,8 +110,6 @@ def init(
 
 def _in_database(typed: str, table: str) -> str:
     """The URL of a table in a database, as it was typed or of a file and a table; empty for another file."""
-    from reticent.data.database_files import FileAddress, kind_of_database, tables_of_file
-
     if in_database(typed):
         if table:
             raise click.BadParameter("The URL names its table: ?table=NAME. Leave --table out.")
@@ -121,11 +127,6 @@ def _in_database(typed: str, table: str) -> str:
 
 def _of_database(voice: Voice, place: str, out: Path | None, more: tuple[Path, ...]) -> None:
     """Write the study file of a table in a database, by its catalog alone."""
-    from reticent.data.database_files import FileAddress, file_address
-    from reticent.data.file_kinds import stem_of
-    from reticent.data.source import names_of
-    from reticent.data.template import skeleton, skeleton_words
-
     if more:
         raise click.BadParameter("init takes one table of a database. Add others by hand: [tables.NAME] source, key.")
     target = out or Path(f"{stem_of(place)}.toml")
@@ -160,12 +161,6 @@ def _of_file(
     symbols: tuple[str, ...],
 ) -> None:
     """Write the study file of a file, and ask at a terminal how it is written."""
-    from reticent.data.file_kinds import kind_of
-    from reticent.data.files import delimiter_in
-    from reticent.data.header import encoding_of
-    from reticent.data.source import names_of
-    from reticent.data.template import further_skeletons, like, skeleton, skeleton_words
-
     if out is None and glob.has_magic(file.name):
         raise click.BadParameter("Several files have no one name: say --out STUDY.toml.")
     encoding = None if encoding is None else Format(encoding).encoding  # refused before a file is opened with it
@@ -237,9 +232,6 @@ def _ledger_name(target: Path, source: str | Path) -> str:
 
     A source that is under a ledger already keeps the usual name: whoever lost the study file finds it again.
     """
-    from reticent.data.file_kinds import stem_of
-    from reticent.ledger.claim_file import claimed_here
-
     folder = target.resolve().parent
     known = dict(_ledgers_beside(folder))
     if (here := _placed(str(source), Path())) in known:
@@ -265,8 +257,6 @@ def _ledgers_beside(folder: Path) -> Iterator[tuple[str, str]]:
 
 def _placed(source: str, folder: Path) -> str:
     """A source by its whole path, as seen from a folder; a table of a server by its URL."""
-    from reticent.data.database_files import file_address
-
     if in_database_file(source):
         at = file_address(source)
         return f"{(folder / at.file).resolve()}?{at.table}"
@@ -275,8 +265,6 @@ def _placed(source: str, folder: Path) -> str:
 
 def _beside(file: Path) -> Path:
     """The study file of a table: visits.toml of visits.csv.gz."""
-    from reticent.data.file_kinds import bare
-
     return bare(file).with_suffix(".toml")
 
 
@@ -290,8 +278,6 @@ def _told(given: str | None, question: str, default: str, *, asked: bool) -> str
 
 
 def _keys(voice: Voice, name: Path) -> None:
-    from reticent.certificate.keys import make_keys
-
     private, public = make_keys(name)
     voice.result(
         {"verb": "init", "private": str(private), "public": str(public)},

@@ -1,4 +1,4 @@
-"""``registry`` and ``doctor``: the ledgers of a folder, and the condition of a study on this machine."""
+"""``registry``: the ledgers of a folder."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import write_new
 from reticent.cli.parser import PATH, Verb, argument
 from reticent.privacy.loss import words
+from reticent.study import inventory
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 @options.waits("reading the ledgers")
 def registry(voice: Voice, folder: Path, csv: Path | None, public: Path | None) -> None:
     """Every ledger of a folder: what was approved, spent and left, and who spent it. No row is read."""
-    from reticent.study import inventory
-
     found = inventory.holdings(folder)
     if csv is not None:
         write_new(csv, inventory.sheet(found))
@@ -78,35 +77,3 @@ def _seen(path: Path | str, folder: Path) -> str:
     if isinstance(path, str):
         return path
     return str(path.relative_to(folder.resolve())) if path.is_relative_to(folder.resolve()) else str(path)
-
-
-@click.command("doctor", cls=Verb)
-@options.study
-@options.quiet
-@options.as_json
-@click.pass_obj
-@options.waits("looking at files and ledger")
-def doctor(voice: Voice, study: Path) -> None:
-    """Look at files, permissions, links, header, clock and ledger before a release. No row is read.
-
-    Exit code 6 if a release would be refused, or would protect less than it says.
-    """
-    from reticent.study.condition import examined
-
-    found = examined(study)
-    failed = any(finding.state == "failed" for finding in found)
-    words = {"ok": "ok", "warning": "warning", "failed": "FAILED"}
-    voice.result(
-        {
-            "verb": "doctor",
-            "ok": not failed,
-            "findings": [{"about": finding.about, "state": finding.state, "words": finding.words} for finding in found],
-        },
-        layout.columns(
-            ("", "about", ""),
-            [(words[finding.state], finding.about, finding.words) for finding in found],
-            right=(),
-            wrap=(2,),
-        ),
-    )
-    raise click.exceptions.Exit(exit_codes.CHECK if failed else exit_codes.DONE)

@@ -1,4 +1,4 @@
-"""``ledger``, ``explain``, ``verify``: what was spent, what it means, whether it holds."""
+"""``ledger``: what was spent and what is left."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reticent.cli import exit_codes, glossary, layout, options
-from reticent.cli.extensions import modules_of
+from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import confirm, ledger_place, write_new
 from reticent.cli.output import put
-from reticent.cli.parser import NUMBER, PATH, PLACE, Verb, argument
+from reticent.cli.parser import PATH, Verb
+from reticent.data.further_tables import places
+from reticent.data.joins import further_columns
+from reticent.data.source import identity_of
+from reticent.data.study_file import read_spec
 from reticent.errors import LedgerError
+from reticent.ledger import Ledger
+from reticent.ledger.fingerprint import adopt, further_names, source_at
 from reticent.privacy.loss import to_json
 from reticent.privacy.loss import to_json as loss_json
 from reticent.privacy.loss import words as loss_words
@@ -23,14 +28,6 @@ if TYPE_CHECKING:
     from reticent.cli.output import Voice
     from reticent.cli.table import Passage
     from reticent.ledger import Ledger, Line
-
-# --- ledger -----------------------------------------------------------------------------------------------------------
-
-
-def ledger_of(place: str | Path) -> Ledger:
-    from reticent.ledger import Ledger
-
-    return Ledger.open(ledger_place(place))
 
 
 @click.command("show", cls=Verb)
@@ -41,7 +38,7 @@ def ledger_of(place: str | Path) -> Ledger:
 @options.waits("reading the ledger")
 def ledger_show(voice: Voice, ledger: str) -> None:
     """Show the approved and spent budget, and every request in order."""
-    found = ledger_of(ledger)
+    found = Ledger.open(ledger_place(ledger))
     problems = found.verify()
     if problems:
         raise LedgerError(f"{found.name} is damaged: {problems[0]}. Nothing in it can be relied on.")
@@ -121,7 +118,7 @@ def _line(line: Line) -> dict[str, object]:
 @options.waits("reading the ledger")
 def ledger_verify(voice: Voice, ledger: str, head: str | None) -> None:
     """Check every entry: order, digests, sums. Exit code 6 if anything is wrong."""
-    found = ledger_of(ledger)
+    found = Ledger.open(ledger_place(ledger))
     problems = found.verify(head=head)
     entries = 0 if problems else len(found.entries())
     said = [f"chain ok: {entries} entries, head {found.head}"] if not problems else [f"FAILED  {p}" for p in problems]
@@ -145,7 +142,7 @@ def ledger_verify(voice: Voice, ledger: str, head: str | None) -> None:
 @click.pass_obj
 def ledger_export(voice: Voice, ledger: str, out: Path | None) -> None:
     """The whole ledger as JSON, for an auditor or a place the operator cannot reach."""
-    document = ledger_of(ledger).export()
+    document = Ledger.open(ledger_place(ledger)).export()
     if out is None:
         put(document, sys.stdout, indent=None if voice.as_json else 2)
         return
@@ -165,7 +162,7 @@ def ledger_export(voice: Voice, ledger: str, out: Path | None) -> None:
 @click.pass_obj
 def ledger_close(voice: Voice, ledger: str, reason: str, yes: bool) -> None:
     """Accept no charge from now on. This cannot be undone."""
-    found = ledger_of(ledger)
+    found = Ledger.open(ledger_place(ledger))
     confirm(f"Close {found.name} for good?", yes=yes)
     found.close(reason)
     voice.result(
@@ -182,10 +179,8 @@ def ledger_close(voice: Voice, ledger: str, reason: str, yes: bool) -> None:
 @click.pass_obj
 def ledger_amend(voice: Voice, study: Path, reason: str, yes: bool) -> None:
     """Take over the budget and last day that the study file now states; what is spent stays spent."""
-    from reticent.data.study_file import read_spec
-
     spec = read_spec(study)
-    found = ledger_of(study)
+    found = Ledger.open(ledger_place(study))
     confirm(f"Change the budget of {found.name} to {loss_words(spec.budget.loss)}?", yes=yes)
     found.amend(spec.budget.loss, reason=reason, approved=spec.budget.approved or None, ends=spec.budget.ends)
     voice.result(
@@ -207,14 +202,8 @@ def ledger_amend(voice: Voice, study: Path, reason: str, yes: bool) -> None:
 @click.pass_obj
 def ledger_adopt(voice: Voice, study: Path, reason: str, yes: bool) -> None:
     """Go on with an older copy of a ledger when the newest is lost: all that is left counts as spent."""
-    from reticent.data.further_tables import places
-    from reticent.data.joins import further_columns
-    from reticent.data.source import identity_of
-    from reticent.data.study_file import read_spec
-    from reticent.ledger.fingerprint import adopt, further_names, source_at
-
     spec = read_spec(study)
-    found = ledger_of(study)
+    found = Ledger.open(ledger_place(study))
     confirm(f"Adopt {found.name}? All that it has left is charged.", yes=yes)
     declared = [*spec.schema.stored, *spec.schema.named]
     files = places(spec.schema, spec.further, public=False)
@@ -224,125 +213,3 @@ def ledger_adopt(voice: Voice, study: Path, reason: str, yes: bool) -> None:
         {"verb": "ledger adopt", "left": loss_json(found.left()), "head": found.head},
         f"{found.name} counts for the source again; {loss_words(found.left())} is left: {reason}",
     )
-
-
-# --- explain ----------------------------------------------------------------------------------------------------------
-
-
-@click.command("explain", cls=Verb)
-@argument("what", required=False, metavar="CERTIFICATE|WORD", help="A file, or a word.")
-@click.option("--prior", type=NUMBER, default=0.1, metavar="P", help="What someone believed before, 0 to 1.")
-@click.option("--proof", is_flag=True, help="Every part with its theorem and source.")
-@click.option("--checklist", is_flag=True, help="An officer's questions, answered.")
-@options.quiet
-@options.as_json
-@click.pass_obj
-@options.waits("reading the certificate")
-def explain(voice: Voice, what: str | None, prior: float, proof: bool, checklist: bool) -> None:
-    """A release in plain language, or a word: epsilon, no-reply, ledger … Without either: the list of words."""
-    if what is None:
-        voice.result(
-            {"verb": "explain", "about": "words", "words": list(glossary.listed())},
-            f"Words: {', '.join(glossary.listed())}.",
-            "Or the certificate of a release: reticent explain table4.json --prior 0.1",
-        )
-        return
-    word = glossary.word_of(what)
-    if word is not None and not _exists(what):
-        told = glossary.explained(word)
-        voice.result(
-            {"verb": "explain", "about": "word", "word": word, "lines": list(told)},
-            *(part for place, text in enumerate(told) for part in ([""] * (place > 0) + [_paragraph(text)])),
-        )
-        return
-    if not _exists(what) and not what.endswith(".json"):
-        raise glossary.unknown(what)
-    _certificate(voice, what, prior, proof=proof, checklist=checklist)
-
-
-def _exists(what: str) -> bool:
-    try:
-        return Path(what).exists()
-    except (OSError, ValueError):  # longer than a name of a file can be
-        return False
-
-
-def _paragraph(text: str) -> Passage:
-    """A paragraph of several lines is a list: what each line is about, and its text."""
-    if "\n" not in text:
-        return text
-    return layout.fields(((line.split()[0], " ".join(line.split()[1:])) for line in text.split("\n")), style="bold")
-
-
-def _certificate(voice: Voice, path: str, prior: float, *, proof: bool, checklist: bool) -> None:
-    from reticent.certificate.certificate import read_certificate
-    from reticent.privacy.convert import epsilon_delta
-    from reticent.privacy.explain import odds
-
-    found = read_certificate(Path(path))
-    moved = odds(epsilon_delta(found.guarantee.loss)[0], prior)
-    parts = [found.explain(prior=prior)]
-    parts += [found.proof()] * proof + [found.checklist()] * checklist
-    voice.result(
-        {
-            "verb": "explain",
-            "about": "certificate",
-            "release": found.heading["release"],
-            "kind": found.kind,
-            "lines": parts[0].split("\n"),
-            "odds": {"prior": moved.prior, "factor": moved.factor, "low": moved.low, "high": moved.high},
-            "proof": found.proof().split("\n") if proof else None,
-            "checklist": found.checklist().split("\n") if checklist else None,
-        },
-        layout.fields(("-", line) for line in found.explain(prior=prior).split("\n")),
-        *(f"\n{text}" for text in parts[1:]),
-    )
-
-
-# --- verify -----------------------------------------------------------------------------------------------------------
-
-
-@click.command("verify", cls=Verb)
-@argument("certificate", type=PATH, metavar="CERTIFICATE", help="The .json file of a release, a model or a session.")
-@click.option("--ledger", type=PLACE, metavar="LEDGER", help="The ledger that was charged.")
-@click.option("--key", type=PATH, metavar="FILE", help="The officer's public key.")
-@click.option("--allow-unsigned", is_flag=True, help="Do not ask for a signature; a wrong one still fails.")
-@options.extensions
-@options.quiet
-@options.as_json
-@click.pass_obj
-@options.waits("deriving the losses again")
-def verify(
-    voice: Voice,
-    certificate: Path,
-    ledger: str | None,
-    key: Path | None,
-    allow_unsigned: bool,
-    extensions: tuple[str, ...],
-) -> None:
-    """Check a certificate: signature, ledger entry, chain, and the losses derived again. Exit code 6 if one fails."""
-    from reticent.certificate.certificate import read_certificate
-    from reticent.certificate.verify import UNSIGNED
-
-    found = read_certificate(certificate).verify(
-        None if ledger is None else ledger_place(ledger),
-        key,
-        allow_unsigned=allow_unsigned,
-        extensions=modules_of(extensions),
-    )
-    voice.result(
-        {
-            "verb": "verify",
-            "ok": found.ok,
-            "checks": [
-                {"name": check.name, "ok": check.ok, "looked": check.looked, "words": check.words}
-                for check in found.checks
-            ],
-        },
-        layout.fields((check.state, check.words) for check in found.checks),
-    )
-    if found.ok and sum(not check.looked for check in found.checks) > 1:
-        voice.say("Nobody can tell from this whether the numbers were changed: give the ledger, or the officer's key.")
-    if [check.words for check in found.checks if not check.ok] == [UNSIGNED]:
-        voice.say("Nothing else failed. To check a certificate without a signature: --allow-unsigned.")
-    raise click.exceptions.Exit(exit_codes.DONE if found.ok else exit_codes.CHECK)

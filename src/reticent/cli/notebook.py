@@ -18,8 +18,8 @@ import click
 
 from reticent.certificate.record import Record
 from reticent.cli import options
-from reticent.cli.glossary import typed
 from reticent.cli.options import study_of
+from reticent.cli.output import typed
 from reticent.cli.parser import Verb, argument
 from reticent.errors import QuestionError, ReticentError
 from reticent.study.study import Study

@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +25,7 @@ from reticent.study.memory import open as open_study
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
     from reticent.data.spec import ReleaseSpec
+    from reticent.study.plan import Plan
     from reticent.study.study import Study
 
 
@@ -90,6 +94,37 @@ class PublicGuess:
     people: int | None = None
     rows: str | None = None
     passing: str | None = None
+
+    def plan(self, study: Study, item: ReleaseSpec, want: Mapping[str, float] | None = None) -> Plan:
+        """The plan of a release at these public numbers, with the half-widths that were typed besides.
+
+        Parameters
+        ----------
+        study : Study
+        item : ReleaseSpec
+        want : dict of name to half-width, optional
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        Refusal
+            As the release would be refused.
+        """
+        wanted = {**item.want, **(want or {})}
+        passing = item.passing if self.passing is None else self.passing
+        return (study if passing is None else study.passing(passing)).plan(
+            list(item.ask),
+            epsilon=item.epsilon,
+            rho=item.rho,
+            delta=item.delta,
+            people=self.people,
+            rows=self.rows,
+            want=wanted or None,
+            override=item.override or study.spec.budget.override,
+        )
 
 
 def supposed(verb: Callable[..., None]) -> Callable[..., None]:
@@ -218,11 +253,65 @@ def study_of(path: Path, extensions: Sequence[str] = (), engine: Sequence[str] =
     Refusal
         Before any row is read.
     """
-    if not extensions:
-        return _engaged(open_study(path), engine)
-    from reticent.cli.extensions import modules_of
-
     return _engaged(open_study(path, extensions=modules_of(extensions)), engine)
+
+
+def modules_of(names: Sequence[str]) -> tuple[ModuleType, ...]:
+    """The modules that ``--with`` names, imported in order.
+
+    A dotted name is imported as Python finds it; a path that ends in .py is run as a module of its stem. The current
+    folder is not searched by a name: a file that lies there is run where its path is given and not otherwise.
+
+    Raises
+    ------
+    click.BadParameter
+        A module that is not there, cannot be imported, or has a name that another one has.
+    """
+    return tuple(_module_at(Path(name)) if name.endswith(".py") else _module_named(name) for name in names)
+
+
+def _module_named(name: str) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise click.BadParameter(f"--with needs the name of a module or a path FILE.py, got '{name[:80]}'.")
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as missing:
+        beside = f" For a file in this folder: --with ./{name}.py." if Path(f"{name}.py").is_file() else ""
+        raise click.BadParameter(f"There is no module {missing.name or name} here.{beside}") from None
+    except Exception as error:
+        raise click.BadParameter(f"{name} cannot be imported: {type(error).__name__}.") from None
+
+
+def _module_at(path: Path) -> ModuleType:
+    name = path.stem
+    if not name.isidentifier() or not path.is_file():
+        raise click.BadParameter(f"--with needs a file whose name is that of a module; there is no such {path}.")
+    place = path.resolve()
+    here = sys.modules.get(name)
+    if here is not None and getattr(here, "__file__", None) == str(place):
+        return here
+    if here is not None or _origin(name) not in (None, str(place)):
+        raise click.BadParameter(f"There is another module {name}: give {path.name} another name.")
+    spec = spec_from_file_location(name, place)
+    assert spec is not None  # a file that ends in .py has a loader
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise click.BadParameter(f"{path} cannot be run: {type(error).__name__}.") from None
+    return module
+
+
+def _origin(name: str) -> str | None:
+    """The file that an import of ``name`` would run, or a word for it; None where there is no such module."""
+    try:
+        spec = find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    return None if spec is None else str(spec.origin)
 
 
 def _engaged(study: Study, texts: Sequence[str]) -> Study:

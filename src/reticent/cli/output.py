@@ -29,6 +29,17 @@ SWALLOWED: Final = (
     "cell, and the answers leave them out. Look at its quotes. This line is for you alone: it tells of rows."
 )
 
+# hints for Python, and the same for the command line
+OPTIONS: Final = (
+    ('record=rt.Record(override="…"), and override="…" of a plan', '--override "…"'),
+    ("record=rt.Record(try_anyway=True)", "--try-anyway, or try_anyway = true in its [[release]]"),
+    (" with extensions=[", " with --with ["),
+    ("Ledger.amend, or reticent ledger amend", "reticent ledger amend"),
+    ('Ask a list of questions: [rt.count()], or ["count", "mean(x)"]', '--ask count --ask "mean(x)"'),
+    ("For example: [rt.count()].", "For example: --ask count."),
+)
+ARGUMENT: Final = re.compile(r'\b(epsilon|delta|rho|people|rows|passing)=(?:"([^"]*)"|…|\.\.\.)')
+
 # C0 but tab and newline, DEL, C1, and the characters that reorder the text around them
 _UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -36,6 +47,18 @@ _UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202
 def clean(text: str) -> str:
     """``text`` without characters that act on a terminal instead of being shown."""
     return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def typed(text: str) -> str:
+    """A hint for Python as one for the command line: ``epsilon="1"`` is typed ``--epsilon 1``."""
+    for python, option in OPTIONS:
+        text = text.replace(python, option)
+    return ARGUMENT.sub(lambda found: f"--{found[1]} {found[2] or _sign(found[1])}", text)
+
+
+def _sign(option: str) -> str:
+    """The word that stands for the value of an option, as its help has it."""
+    return "SHARE" if option == "passing" else "NUMBER"
 
 
 @dataclass(slots=True)
@@ -97,8 +120,6 @@ class Voice:
     def warning(self) -> Iterator[None]:
         """While it lasts, warnings of this package are messages, said as they come."""
         import warnings
-
-        from reticent.cli.glossary import typed
 
         def said(
             message: Warning | str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -152,6 +153,47 @@ class Verb(click.Command):
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write nothing: newer versions of click call this for the arguments, which stand before the options."""
+
+
+class ListedVerb(click.Command):
+    """Verb as the help of its group and a shell list it: its file is imported when it is typed.
+
+    Its place is the name of a file of this room and of a function in it, with a colon between.
+    """
+
+    def __init__(self, name: str, line: str, place: str) -> None:
+        super().__init__(name, help=line)
+        self._place = place
+
+    def command(self) -> click.Command:
+        """The verb itself, with its options."""
+        file, _, name = self._place.partition(":")
+        found = getattr(import_module(f"reticent.cli.{file}"), name)
+        assert isinstance(found, click.Command)
+        return found
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read what was typed after the verb, by its own options.
+
+        Parameters
+        ----------
+        info_name : str or None
+            Name of the verb, as typed.
+        args : list of str
+            Words after it.
+        parent : Context or None
+            Context of its group.
+        **extra : object
+            Settings of the context.
+
+        Returns
+        -------
+        Context
+            Context of the verb itself.
+        """
+        return self.command().make_context(info_name, args, parent, **extra)
 
 
 class Verbs(click.Group):

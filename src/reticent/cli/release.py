@@ -12,18 +12,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reticent.certificate.record import Record
+from reticent.atomic_file import create
+from reticent.atomic_file import replace as overwrite
+from reticent.certificate.record import Record, audit_words
+from reticent.certificate.render import workbook
+from reticent.certificate.render.no_replies import likelier
+from reticent.certificate.render.notes import lines_of, notes
+from reticent.certificate.render.tables import column_words, labels_of
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.exit_codes import UserAbort
 from reticent.cli.options import PublicGuess, Request, confirm, stem_of, study_of
 from reticent.cli.parser import NUMBER, PATH, PLACE, Verb
-from reticent.cli.plan import plan_parts, planned, say_doubts
+from reticent.cli.plan import plan_parts, say_doubts
 from reticent.errors import LedgerError, QuestionError, SpecError
 from reticent.ledger import Ledger
 from reticent.ledger.account import ledger_at
 from reticent.ledger.events import Reserved
+from reticent.ledger.fingerprint import refuse_replacing
 from reticent.privacy.cost import Cost
+from reticent.privacy.explain import as_data, sentence
 from reticent.privacy.loss import words
+from reticent.statistics.counts.incomplete_share import DECLARED
+from reticent.statistics.public_facts import listed
+from reticent.study.release_files import ALWAYS, parted, save
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -146,8 +157,6 @@ def files_for(out: Path | None, item: ReleaseSpec, more: Sequence[str] = ()) -> 
     -------
     pair of Path and tuple of str
     """
-    from reticent.study.release_files import ALWAYS, parted
-
     if out is None:
         return Path(stem_of(item.name) if item.name else RECEIPT), (*SUFFIXES, *more)
     try:
@@ -263,8 +272,6 @@ def ready(
     SpecError
         A file that exists or cannot be written, or a source that changed.
     """
-    from reticent.certificate.render import workbook
-
     if item.want:
         raise QuestionError(
             f"'{item.name}' states widths (want). See what they cost with reticent plan, then write epsilon into the "
@@ -297,7 +304,7 @@ def planner(voice: Voice, study: Study, item: ReleaseSpec, supposed: PublicGuess
     @cache
     def made() -> Plan:
         with voice.waiting("planning"):
-            return planned(study, item, supposed)
+            return supposed.plan(study, item)
 
     if supposed != PublicGuess():
         made()
@@ -321,6 +328,7 @@ def refuse_too_large(voice: Voice, study: Study, planned: Callable[[], Plan]) ->
     """
     if not voice.curator or voice.as_json:  # a refusal elsewhere, or in a document that is kept, would tell the size
         return
+
     from reticent.study.size_forecast import is_small, size_forecast
 
     if is_small(study):
@@ -339,8 +347,6 @@ def _inputs(study: Study) -> list[str]:
 
 
 def _writable(stem: Path, suffixes: Sequence[str], inputs: Sequence[str], *, force: bool) -> None:
-    from reticent.ledger.fingerprint import refuse_replacing
-
     try:
         for place in targets(stem, suffixes):
             if place.is_dir():
@@ -443,12 +449,9 @@ def publish(
     SpecError
         The files cannot be written; the answers are printed by then.
     """
-    from reticent.atomic_file import replace
-    from reticent.study.release_files import save
-
     voice.charged = "nothing" if made.stored else words(made.certificate.charged)
     try:
-        stem, put = (stem, replace) if force else _free(made, stem, suffixes)
+        stem, put = (stem, overwrite) if force else _free(made, stem, suffixes)
         written = [str(path) for path in save(made.certificate, stem, suffixes, put)]
     except OSError:
         written = []
@@ -463,8 +466,6 @@ def publish(
 
 def _free(made: Release, stem: Path, suffixes: Sequence[str]) -> tuple[Path, Callable[[Path, bytes], None]]:
     """A stem that is free or has this very release already, and how a file of it is written."""
-    from reticent.atomic_file import create
-
     behind = stem.with_name(f"{stem.name}-{made.receipt}")
     for place in (stem, behind):
         if not any(map(os.path.lexists, targets(place, suffixes))):
@@ -483,8 +484,6 @@ def _holds(stem: Path, made: Release) -> bool:
 
 
 def _add(path: Path, content: bytes) -> None:
-    from reticent.atomic_file import create
-
     if not os.path.lexists(path):
         create(path, content)
 
@@ -503,14 +502,6 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
     selection : Selection, optional
         Rows of a SELECT, printed in place of the answers.
     """
-    from reticent.certificate.render.no_replies import likelier
-    from reticent.certificate.render.notes import lines_of, notes
-    from reticent.certificate.render.tables import column_words, labels_of
-    from reticent.certificate.verify import audit_words
-    from reticent.privacy.explain import as_data, sentence
-    from reticent.statistics.counts.incomplete_share import DECLARED
-    from reticent.statistics.public_facts import listed
-
     document = made.certificate.document
     promised, called = sentence(made.guarantee.loss, made.guarantee.adjacency), labels_of(made.certificate)
     left, approved = (words(loss) for loss in (made.certificate.left, made.certificate.approved))

@@ -21,7 +21,9 @@ from reticent.cli.release import (
     watched,
     with_ledger,
 )
+from reticent.data.spec import ReleaseSpec
 from reticent.privacy.numbers import read
+from reticent.study.selection import cost_of, joined_spec, selected, statement_of
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -73,8 +75,6 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
     Exit
         After a release, with the exit code.
     """
-    from reticent.study.selection import joined_spec, selected, statement_of
-
     found = statement_of(statement, opened.schema, opened.spec.source)
     item = _item(found, typed)
     opened = replace(opened, spec=joined_spec(opened.spec, found)).passing(typed.passing)
@@ -110,9 +110,6 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
 
 def _item(found: SelectStatement, typed: SqlOptions) -> ReleaseSpec:
     """The release that a statement means, at the cost of the command line or of the statement."""
-    from reticent.data.spec import ReleaseSpec
-    from reticent.study.selection import cost_of
-
     given = cost_of(found, typed.epsilon, typed.rho, typed.delta)
     e, r, d = (None if cost is None else read(cost, name) for cost, name in zip(given, COSTS, strict=True))
     return ReleaseSpec("", tuple(map(str, found.asks)), epsilon=e, rho=r, delta=d)

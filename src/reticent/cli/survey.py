@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from reticent.atomic_file import replace
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, Declared, Verb, argument
 from reticent.cli.survey_design import designs_of, read_design
+from reticent.data.source import names_of
 from reticent.errors import QuestionError, SpecError
+from reticent.privacy.explain import sentence
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -173,8 +176,6 @@ def collect(voice: Voice, paths: tuple[Path, ...], design: Path, ask: tuple[str,
 
 
 def _write(path: Path, text: str) -> None:
-    from reticent.atomic_file import replace
-
     try:
         replace(path, text.encode())
     except OSError:
@@ -218,7 +219,6 @@ def estimate(
     force: bool,
 ) -> None:
     """Estimate shares or a mean of everybody from the randomized answers, with intervals. As often as you like."""
-    from reticent.privacy.explain import sentence
     from reticent.survey import report
     from reticent.survey.result import figure
 
@@ -300,8 +300,6 @@ def _unchecked(columns: list[tuple[str, str | None, str | None]]) -> list[str]:
 
 def _names(answers: Path) -> tuple[str, ...]:
     """The columns of a file that says them in its header; none for a database."""
-    from reticent.data.source import names_of
-
     if answers.suffix.lower() == ".duckdb":
         return ()
     marks = ",;\t|" if answers.suffix.lower() == ".csv" else ","  # as some spreadsheets write; the engine finds it, too
@@ -320,7 +318,6 @@ def _names(answers: Path) -> tuple[str, ...]:
 
 
 def _estimated(one: Design, result: Result) -> Iterator[Passage]:
-    from reticent.privacy.explain import sentence
     from reticent.survey.report import NAMES, epsilon_words, lines
     from reticent.survey.result import every
 

@@ -11,7 +11,9 @@ import click
 
 from reticent.cli import layout, options
 from reticent.cli.parser import NUMBER, PATH, Verb, argument
+from reticent.privacy.explain import sentence
 from reticent.privacy.loss import to_json
+from reticent.privacy.serialization import to_json as tree
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -169,8 +171,6 @@ def _margin(one: Design, margin: float) -> float:
 
 
 def _document(made: Design | Questionnaire) -> dict[str, object]:
-    from reticent.privacy.serialization import to_json as tree
-
     return {
         "code": made.code,
         "fingerprint": made.fingerprint,
@@ -191,7 +191,6 @@ def _document(made: Design | Questionnaire) -> dict[str, object]:
 
 
 def _described(made: Design | Questionnaire, margin: float, people: list[int]) -> Iterator[tuple[str, str]]:
-    from reticent.privacy.explain import sentence
     from reticent.survey.report import NAMES, epsilon_words
 
     for one, needed in zip(designs_of(made), people, strict=True):

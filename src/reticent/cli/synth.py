@@ -23,9 +23,14 @@ from reticent.cli.release import (
     watched,
     with_ledger,
 )
+from reticent.data.spec import ReleaseSpec
 from reticent.errors import QuestionError
+from reticent.privacy.explain import as_data, sentence
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import read
+from reticent.statistics.density import DensityOf
+from reticent.statistics.grammar import parse
+from reticent.study.release_files import save
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -143,9 +148,6 @@ def synth(
 
 def _question(ask: str | None, columns: str | None, checks: str | None, delta: str | None) -> Ask:
     """The one density that is asked for."""
-    from reticent.statistics.density import DensityOf
-    from reticent.statistics.grammar import parse
-
     if (ask is None) == (columns is None):
         raise click.BadParameter('Give --ask "density(x)", or --columns x,y.')
     if ask is not None and checks is not None:
@@ -157,17 +159,12 @@ def _question(ask: str | None, columns: str | None, checks: str | None, delta: s
 
 
 def _item(asked: Ask, epsilon: str | None, delta: str | None) -> ReleaseSpec:
-    from reticent.data.spec import ReleaseSpec
-
     cost = None if epsilon is None else read(epsilon, "epsilon")
     own = None if delta is None else read(delta, "delta")
     return ReleaseSpec("", (str(asked),), epsilon=cost, delta=own)
 
 
 def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
-    from reticent.privacy.explain import as_data, sentence
-    from reticent.study.release_files import save
-
     voice.charged = "nothing" if made.stored else words(made.certificate.charged)
     written: list[str] = []
     good: tuple[str, ...] = ()

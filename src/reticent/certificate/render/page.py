@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reticent.certificate.record import NOT_DURABLE, CertificateRecord
+from reticent.certificate.record import NOT_DURABLE, CertificateRecord, audit_words
 from reticent.certificate.render.card import card
 from reticent.certificate.render.cross import CrossTable, crossed
 from reticent.certificate.render.figure import IntervalBar, alternative, bar, svg
@@ -20,7 +20,7 @@ from reticent.certificate.render.no_replies import likelier
 from reticent.certificate.render.notes import lines_of, notes
 from reticent.certificate.render.tables import column_words, labels_of, row_words, signed
 from reticent.certificate.summary import found, methods, parameters, subject
-from reticent.certificate.verify import audit_words, source_of
+from reticent.certificate.verify import source_of
 from reticent.outcome import Reply
 from reticent.pages.markup import render, trusted
 from reticent.privacy.adjacency import Adjacency

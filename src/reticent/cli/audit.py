@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reticent.atomic_file import create
 from reticent.cli import exit_codes, layout, options
-from reticent.cli.extensions import modules_of
-from reticent.cli.glossary import typed
-from reticent.cli.options import Request, study_of
+from reticent.cli.options import Request, modules_of, study_of
+from reticent.cli.output import typed
 from reticent.cli.parser import AT_LEAST_ONE, PATH, Verb, argument
+from reticent.conformance.alarm import Alarm
 from reticent.errors import QuestionError, Refusal, SpecError
 
 if TYPE_CHECKING:
@@ -72,7 +73,6 @@ def audit(
     --with alone: the modules named. With nothing: built-in plans and the kit, for a privacy officer. Each refutation is
     printed as it is found.
     """
-    from reticent.conformance.alarm import Alarm
     from reticent.conformance.plan_audit import QUICK
     from reticent.conformance.report import PARTS, verified
     from reticent.statistics.extensions import read_extensions
@@ -220,7 +220,6 @@ def _refused_alone(study: Study, item: ReleaseSpec) -> dict[str, str]:
 
 
 def _write(page: Path, found: Verifications) -> Path:
-    from reticent.atomic_file import create
     from reticent.conformance.report import page as page_of
 
     try:

@@ -1,4 +1,4 @@
-"""``withdraw`` and ``migrate``: releases that no longer stand, and ledgers of earlier versions."""
+"""``withdraw``: a release that no longer stands."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reticent.atomic_file import replace
 from reticent.cli import exit_codes, options
-from reticent.cli.ledgers import ledger_of
-from reticent.cli.options import confirm
+from reticent.cli.options import confirm, ledger_place
 from reticent.cli.parser import Verb, argument
 from reticent.errors import LedgerError
+from reticent.ledger import Ledger
 from reticent.privacy.loss import to_json, words
 
 if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
     from reticent.cli.output import Voice
-    from reticent.ledger import Ledger, Line
+    from reticent.ledger import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Withdrawable:
 @click.pass_obj
 def withdraw(voice: Voice, ledger: str, release: str, reason: str, who: str, yes: bool) -> None:
     """Withdraw a release. The ledger keeps it, verify fails it from now on, and what was spent stays spent."""
-    found = ledger_of(ledger)
+    found = Ledger.open(ledger_place(ledger))
     of = _withdrawable(found, release)
     name = of.line.id
     again = of.line.withdrawn is not None and of.certificate is not None
@@ -85,6 +86,7 @@ def _withdrawable(ledger: Ledger, named: str) -> Withdrawable:
         return Withdrawable(lines[named], None, None)
     if not named.endswith(".json"):
         raise LedgerError(f"There is no {named} in {ledger.name}. See: reticent ledger show {shlex.quote(ledger.name)}")
+
     from reticent.certificate.certificate import read_certificate
 
     certificate = read_certificate(Path(named))
@@ -99,7 +101,6 @@ def _marked(of: Withdrawable) -> Path | None:
     """The page beside a certificate, which now says that the release was withdrawn; None where it was not written."""
     if of.certificate is None or of.page is None or of.line.withdrawn is None:
         return None
-    from reticent.atomic_file import replace
     from reticent.certificate.render.page import page
 
     try:
@@ -107,35 +108,3 @@ def _marked(of: Withdrawable) -> Path | None:
     except OSError:
         return None
     return of.page
-
-
-@click.command("migrate", cls=Verb)
-@options.ledger
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@options.yes
-@options.as_json
-@click.pass_obj
-def migrate(voice: Voice, ledger: str, dry_run: bool, yes: bool) -> None:
-    """Bring a ledger of an earlier version to today's form, with a copy beside it. The next charge would do so too.
-
-    Study files and certificates stay as they are: every version reads those of the versions before.
-    """
-    from reticent.ledger import store
-
-    found = ledger_of(ledger)
-    problems = found.verify()
-    if problems:
-        raise LedgerError(f"{found.name} is damaged: {problems[0]}. Nothing was changed.")
-    before, today = found.form, store.FORMAT
-    due = before < today
-    if due and not dry_run:
-        confirm(f"Migrate {found.name} from form {before} to form {today}?", yes=yes)
-        found.migrate()
-    copied = f"a copy {found.name}.form-{before}.copy, then today's tables, then an entry that names both forms"
-    if not due:
-        said = f"{found.name} has form {before}, which is today's: there is nothing to migrate."
-    elif dry_run:
-        said = f"{found.name} has form {before}, today's is {today}. It would get {copied}. Nothing was changed."
-    else:
-        said = f"{found.name} has form {found.form} now. It got {copied}."
-    voice.result({"verb": "migrate", "form": found.form, "today": today, "due": due, "dry_run": dry_run}, said)
