@@ -9,6 +9,7 @@ of the range. Rows and noise are the same each time.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Protocol
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Replayed, Simulation, simulated
+from reticent.errors import Refusal
 from reticent.learning.classifiers import Classifier, LogisticRegression
 from reticent.learning.clusters import KMeans, nearest
 from reticent.learning.estimator import Estimator, same_as
@@ -25,9 +27,10 @@ from reticent.learning.linear import Regressor
 from reticent.learning.linear_model import WEIGHED
 from reticent.learning.moments import PCA
 from reticent.outcome import NO_REPLY
+from reticent.privacy.cost import MOST_EPSILON
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import two_digits
-from reticent.statistics.context import ALWAYS, USUAL, ExpectedAccuracy, of_tables
+from reticent.privacy.numbers import read, show, two_digits
+from reticent.statistics.context import ALWAYS, USUAL, ExpectedAccuracy, hopeless, of_tables
 from reticent.statistics.scaling import Floats
 
 NO_RULE: Final = "its accuracy rests on the rows: no public rule gives it"
@@ -37,6 +40,7 @@ FRESH: Final = 4_000  # rows that a fit is judged by
 SLOPE: Final = 2.0  # of the log odds, for a deviation along the line
 SPREAD: Final = 1 / 6  # of a column's range
 INTERVALS: Final = "are most likely hidden by noise", "of coefficients are likely"
+TIMES: Final = (2, 4, 8, 16, 32, 64)  # of the loss, and of the people, tried for what would help
 NARROW: Final = 1 / 20  # that of a cluster
 
 
@@ -111,6 +115,37 @@ def expected(
         *(default_words(model.epsilon) if steps is None else ()),
     )
     return here.lifted(beside.whole(work.guarantee)), replace(found, note="; ".join(text for text in told if text))
+
+
+def helps_of(fit: Callable[[int], tuple[Estimator, object, object]], people: int) -> tuple[str, ...]:
+    """The changes that give a reply to a fit that most likely has none, each planned again.
+
+    Parameters
+    ----------
+    fit : function
+        Gives the model, X and y for so many people.
+    people : int
+
+    Returns
+    -------
+    tuple of str
+    """
+
+    def likely(price: Fraction, size: int) -> bool:
+        one, x, y = fit(size)
+        try:
+            found = expected(same_as(one, {**vars(one), "epsilon": price}), x, y, size)[1]
+        except Refusal:
+            return False
+        return not hopeless(found.replies)
+
+    epsilon = read(fit(people)[0].epsilon, "epsilon")
+    prices = sorted({min(epsilon * times, Fraction(MOST_EPSILON)) for times in TIMES})
+    dearer = next((price for price in prices if price > epsilon and likely(price, people)), None)
+    more = next((people * times for times in TIMES if likely(epsilon, people * times)), None)
+    found = [] if dearer is None else [f'epsilon="{show(dearer)}" in place of {show(epsilon)}']
+    found += [] if more is None else [f"{more:,} people"]
+    return tuple(found) or ("a larger ε and more people",)
 
 
 def _forecast(model: Estimator, here: Circumstances, y: object, rows: int) -> ExpectedAccuracy | None:

@@ -26,8 +26,8 @@ from reticent.data.schema import Integer, Real
 from reticent.errors import QuestionError, Refusal, warn
 from reticent.exact.rounding import round_up
 from reticent.privacy.cost import MOST_EPSILON
-from reticent.privacy.numbers import read, show
-from reticent.statistics.context import LIKELY, hopeless, of_part, shown
+from reticent.privacy.numbers import show
+from reticent.statistics.context import LIKELY, of_part, shown
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.public_facts import remedies_of
 from reticent.statistics.statistic import Statistic
@@ -36,7 +36,6 @@ from reticent.study.preparation import PublicTerms, UnlikelyAnswer, silent_of
 if TYPE_CHECKING:
     from reticent.statistics.context import ExpectedAccuracy
     from reticent.study.allocation import PreparedRelease
-    from reticent.study.handles import Columns
 
 TIMES: Final = (2, 4, 8, 16, 32, 64)  # of the loss, and of the people, tried for what would help
 CLOSE: Final = 1.1  # times the least epsilon that would do, at most
@@ -182,50 +181,6 @@ def helps_of(terms: PublicTerms, prepared: PreparedRelease, places: Sequence[int
     )
     found = [words for words in tried if words] + [one for one in untried if one != "more people"]
     return tuple(map(terms.study._worded, found)) or ("a larger ε and more people",)
-
-
-def helps_of_fit(
-    model: object, shelf: Columns, columns: tuple[Sequence[str], str | None], people: int
-) -> tuple[str, ...]:
-    """The changes that give a reply to a fit that most likely has none, each planned again.
-
-    Parameters
-    ----------
-    model : estimator, or a pipeline of ``Clip`` and one
-    shelf : Columns
-        The columns of the study.
-    columns : pair of names, and name or None
-        Those of X and y.
-    people : int
-
-    Returns
-    -------
-    tuple of str
-    """
-    from reticent.learning.estimator import Estimator, same_as
-    from reticent.learning.made_up_fits import expected
-    from reticent.learning.transformers import unpacked
-    from reticent.study.handles import xy
-
-    def fit(size: int) -> tuple[Estimator, object, object]:
-        x, y = xy(replace(shelf, assumed=size), *columns)
-        return (model, x, y) if isinstance(model, Estimator) else (*unpacked(model, x, "a plan")[::2], y)
-
-    def likely(price: Fraction, size: int) -> bool:
-        one, x, y = fit(size)
-        try:
-            found = expected(same_as(one, {**vars(one), "epsilon": price}), x, y, size)[1]
-        except Refusal:
-            return False
-        return not hopeless(found.replies)
-
-    epsilon = read(fit(people)[0].epsilon, "epsilon")
-    prices = sorted({min(epsilon * times, Fraction(MOST_EPSILON)) for times in TIMES})
-    dearer = next((price for price in prices if price > epsilon and likely(price, people)), None)
-    more = next((people * times for times in TIMES if likely(epsilon, people * times)), None)
-    found = [] if dearer is None else [f'epsilon="{show(dearer)}" in place of {show(epsilon)}']
-    found += [] if more is None else [f"{more:,} people"]
-    return tuple(found) or ("a larger ε and more people",)
 
 
 def _dearer(terms: PublicTerms, places: Sequence[int]) -> str:

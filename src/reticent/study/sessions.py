@@ -18,6 +18,7 @@ back, and a crash can only have charged too much. What may be asked: ``sessions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
@@ -515,9 +516,14 @@ def model_plan(
         guarantee, expected = made_up_fits.expected(one, handle, target, size)
         fits, last = 1, one
         if hopeless(expected.replies):
-            from reticent.study.remedies import helps_of_fit
 
-            helps = helps_of_fit(model, shelf, (features, label), size)
+            def fit(people: int) -> tuple[Estimator, object, object]:
+                x, target = xy(replace(shelf, assumed=people), features, label)
+                return (
+                    (model, x, target) if isinstance(model, Estimator) else (*unpacked(model, x, "a plan")[::2], target)
+                )
+
+            helps = made_up_fits.helps_of(fit, size)
         name = type(one).__name__
     each = FITTED if isinstance(last, Estimator) and last._minimises else SUMMED
     if study._currency == "zcdp":
