@@ -109,10 +109,12 @@ def compare(shape: Shape) -> None:
             for more in range(MANY if question.startswith(DRAWN) else 1)
         ]
         replies = [one.value for one in found if isinstance(one, Reply)]
+        ranked = line.expected.unit == "iqr" or (line.expected.unit == "of it" and question.startswith("iqr"))
+        unit = 2 * 0.67449 if ranked else 1.0  # the quartile distance of made-up rows, of a deviation of 1
         assert len(replies) == (0 if line.expected.noise is None else len(found)), question
         for planned, seen in (
-            (line.expected.noise, [one.noise for one in replies]),
-            (line.expected.sampling, [one.sampling for one in replies]),
+            (line.expected.noise, [one.noise / unit for one in replies]),
+            (line.expected.sampling, [one.sampling / unit for one in replies]),
         ):
             assert (planned or 0.0) / CLOSE <= fmean(seen) <= (planned or 0.0) * CLOSE, (question, line.expected, seen)
 
