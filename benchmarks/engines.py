@@ -1,11 +1,15 @@
 """The main job beside the engine's own raw group-by: CPU seconds and peak memory, each job in a process of its own.
 
     python benchmarks/engines.py [--rows 1000000] [--keys 1000]
+    python benchmarks/engines.py --rows 1000000 --forecast
 
 Rows are of rows / 10 persons, drawn evenly over persons and keys, values lognormal. "raw" is DuckDB's count, distinct
 persons, sum and mean by key, over the Parquet file. "main" is ``Table.run`` of the same four without noise, at a cap of
 25 rows a person (nobody is above it) and of 10 (two fifths are). Each job runs twice in its process, and the second run
 counts: statements are compiled by then. Ratios are to the raw job of the same call of this program.
+
+With ``--forecast`` each job is a whole release in a process of its own, without a limit that it could reach. Its peak
+memory stands beside the forecast that the curator's terminal is told.
 """
 
 from __future__ import annotations
@@ -44,6 +48,20 @@ JOBS: Final = {
     "csv read": "CSV, our reader alone",
     "csv main 25": "CSV, main job",
     "csv main 10": "CSV, main job, 42 % of persons above the cap",
+}
+RELEASES: Final = {  # cap, or None where each row is another person, and questions
+    "main job, nobody above the cap": (25, ["count by k", "persons by k", "sum(x) by k", "mean(x) by k"]),
+    "main job, 42 % of persons above the cap": (10, ["count by k", "persons by k", "sum(x) by k", "mean(x) by k"]),
+    "a mean": (25, ["mean(x)"]),
+    "ten means": (25, [f"mean(w{nth})" for nth in range(10)]),
+    "a histogram": (25, ["histogram(x, 0 10 20 50 100)"]),
+    "a median of few values": (25, ["median(x)"]),
+    "a median of distinct values": (25, ["median(y)"]),
+    "a median by key": (25, ["median(x) by k"]),
+    "a mean, a row each": (None, ["mean(x)"]),
+    "a test of correlation": (25, ["test(x ~ y, kind=correlation)"]),
+    "least squares": (25, ["regress(y ~ x + z)"]),
+    "a density": (25, ["density(y)"]),
 }
 
 
@@ -121,13 +139,79 @@ def measured(job: str, folder: Path, keys: int) -> None:
     print(cpu, time.perf_counter() - start, after.ru_maxrss / 1024)
 
 
+def make_more(folder: Path, rows: int, keys: int) -> None:
+    """Write the table of the releases whose memory is forecast."""
+    draw = np.random.default_rng(20081114)
+    table = {
+        "person": draw.integers(0, rows // 10, rows),
+        "k": draw.integers(0, keys, rows),
+        "x": np.round(draw.lognormal(2, 1, rows), 3),
+        "y": draw.normal(0, 1, rows),
+        "z": draw.random(rows),
+        **{f"w{nth}": np.round(100 * draw.random(rows), 2) for nth in range(10)},
+    }
+    pa.parquet.write_table(pa.table(table), folder / FILES[".parquet"])
+
+
+def released(job: str, folder: Path, keys: int) -> None:
+    """Print forecast and peak memory in MB, and CPU seconds forecast and taken, of a release in this process."""
+    import reticent as rt
+    from reticent.study.size_forecast import size_forecast
+
+    cap, asked = RELEASES[job]
+    whose = 'rows = "one_each"' if cap is None else f'column = "person"\nrows = {{ at_most = {cap} }}'
+    named = {name for name in ("x", "y", "z", *(f"w{nth}" for nth in range(10))) if name in " ".join(asked)}
+    columns = [f'[columns.{name}]\nkind = "real"\nlow = {-5 * (name == "y")}\nhigh = 100\n' for name in named]
+    by_key = asked[0].endswith(" by k")
+    columns += [f'[columns.k]\nkind = "integer"\nlow = 0\nhigh = {keys - 1}\n'] * by_key
+    own = folder / f"{len(list(folder.iterdir()))}"
+    own.mkdir()
+    os.environ["XDG_STATE_HOME"] = str(own)  # each is the first release of this table
+    (own / FILES[".parquet"]).hardlink_to(folder / FILES[".parquet"])
+    (own / "study.toml").write_text(
+        f'[study]\nsource = "{FILES[".parquet"]}"\nledger = "a.ledger"\n[engine]\nmemory = "500GB"\n'
+        f'[person]\nadjacency = "add_remove"\n{whose}\n[budget]\nepsilon = "8"\ndelta = "1e-9"\n{"".join(columns)}'
+    )
+    study = rt.open(own / "study.toml")
+    view = study.by("k", among=range(keys)) if by_key else study
+    questions = [text.removesuffix(" by k") for text in asked]
+    start = time.process_time()
+    view.release(questions, epsilon=4)
+    cpu, peak = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    found = size_forecast(study, view.plan(questions, epsilon=4))
+    assert found is not None
+    print(found.memory / 1e6, peak * 1.048576, found.seconds, cpu)
+
+
+def forecast(rows: int, keys: int) -> None:
+    """Print the forecast of each release beside what it took."""
+    print("| release | forecast | peak memory | forecast over it | CPU |\n|---|--:|--:|--:|--:|")
+    with tempfile.TemporaryDirectory() as name:
+        make_more(Path(name), rows, keys)
+        for job in RELEASES:
+            told = [sys.executable, __file__, "--forecast", "--job", job, "--folder", name, "--keys", str(keys)]
+            text = subprocess.run(told, check=True, capture_output=True, text=True).stdout
+            memory, peak, seconds, cpu = map(float, text.split())
+            print(
+                f"| {job} | {memory:.0f} MB | {peak:.0f} MB | {memory / peak:.2f} | {seconds:.1f} and {cpu:.1f} s |",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=1_000)
+    parser.add_argument("--forecast", action="store_true")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.forecast and not given.job:
+        forecast(given.rows, given.keys)
+        return
+    if given.forecast:
+        released(given.job, given.folder, given.keys)
+        return
     if given.job:
         measured(given.job, given.folder, given.keys)
         return

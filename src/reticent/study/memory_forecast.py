@@ -1,50 +1,227 @@
 """Forecast of the memory of a release, for a number of rows: a rough figure.
 
-The constants were measured with DuckDB on .1 to 10 million rows of three to six columns, in 2026.
+    memory = the program
+           + the rows that are kept, compressed where nothing is asked by key
+           + what is counted by person, in one set of persons after another
+           + values and cells that leave the engine
+
+The constants were measured with DuckDB on .1 to 10 million rows of two to eleven columns, in 2026.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from reticent.data.query import Records
-from reticent.data.schema import Category, Schema
+from reticent.data.engines.duckdb import MOST_SETS, SET
+from reticent.data.query import (
+    KeyHolders,
+    OrderedValues,
+    Query,
+    Ranks,
+    Records,
+    Tally,
+    WeightedTally,
+    columns_read,
+    keys_of,
+)
+from reticent.data.schema import Category, Integer, Real, Schema, Text, needed
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Step
+    from reticent.study.allocation import PreparedRelease
 
-STARTED: Final = 230_000_000  # bytes of this process and its engine, of no row
-EACH_ROW, EACH_CELL, EACH_TEXT = 60, 18, 25  # bytes of a row, of each of its cells, and of a text besides
-CARRIED: Final = 24  # bytes of a cell that leaves the engine
+STARTED: Final = 220_000_000  # bytes of this process and its engine, of no row
+READ, READ_CELLS = 8_000_000, 400_000  # of a column that is read, from so many cells on
+FITTING, FITTING_ROWS = 60_000_000, 50_000  # of what fits records, from so many rows on
+TURN: Final = 1  # bytes that a row has beside its cells
+NUMBER, TEXT = 8, 40  # of a cell as it is; a text has 16 and its letters
+SHORT_NUMBER, SHORT_TEXT = 7, 16  # of a compressed one
+PERSONS, PERSONS_BY_KEY = 30, 80  # of a row of the persons who are looked at together
+VALUE, HELD = 90, 16  # of a distinct value that leaves the engine, and once it is sorted
+DRAWN: Final = 200  # of a distinct value, to draw one of them
+CARRIED, FITTED = 60, 120  # of a cell of records, to carry it, and to fit a model or a law
+PAIRED: Final = 440  # of a row, for the slopes of a robust line
+FULL: Final = 7  # bytes that a compressed number has where most values differ
+FEW: Final = 100_000  # distinct values of a column whose numbers are shorter
 UNITS: Final = {"MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
-def memory_of(steps: Iterable[Step], schema: Schema, columns: Collection[str], rows: int) -> int:
-    """Bytes that a release takes in DuckDB, temporary files included.
+@dataclass(frozen=True, slots=True)
+class StoredCells:
+    """Bytes of a cell of a column in its file, on average: compressed, and as it is."""
+
+    short: float
+    plain: float
+    is_text: bool
+
+
+def memory_of_release(
+    prepared: PreparedRelease, schema: Schema, rows: int, stored: Mapping[str, StoredCells] | None = None
+) -> int:
+    """Bytes that a release takes in DuckDB, temporary files included: those of its largest view of the table.
 
     Parameters
     ----------
-    steps : iterable of Step
+    prepared : PreparedRelease
     schema : Schema
-    columns : collection of str
-        Declared columns that are read.
+        Of the study.
     rows : int
+    stored : mapping of name to StoredCells, optional
+        Columns of the file, where its footer tells of them.
 
     Returns
     -------
     int
     """
-    person = schema.person.column is not None
-    texts = sum(not _is_number(schema, name) for name in columns) + person  # what persons are called is not declared
-    asked = {query for step in steps for query in step.queries}  # each is run once
-    carried = sum(len(query.columns) for query in asked if isinstance(query, Records))
-    return STARTED + rows * (EACH_ROW + EACH_CELL * (len(columns) + person) + EACH_TEXT * texts + CARRIED * carried)
+    views = [
+        (prepared.schema_of(view) or schema, [*(prepared.steps[place] for place in view.places), *view.besides])
+        for view in prepared.views
+    ]
+    views += [] if prepared.choice is None else [(schema, [prepared.choice])]
+    return max(memory_of(steps, seen, rows, stored) for seen, steps in views)
 
 
-def _is_number(schema: Schema, name: str) -> bool:
-    column = schema.cells.get(name)
-    return not isinstance(column, Category) or type(column.among[0]) is int
+def memory_of(steps: Iterable[Step], schema: Schema, rows: int, stored: Mapping[str, StoredCells] | None = None) -> int:
+    """Bytes that the steps of one view take.
+
+    Parameters
+    ----------
+    steps : iterable of Step
+    schema : Schema
+        Of the view.
+    rows : int
+    stored : mapping of name to StoredCells, optional
+
+    Returns
+    -------
+    int
+    """
+    each = [*steps]
+    asked = {query for step in each for query in step.queries}  # each is run once
+    columns = needed(schema, [*set[str]().union(*map(columns_read, asked)) & schema.cells.keys()])
+    by_key = any(keys_of(query) is not None for query in asked)
+    in_steps = bool(schema.computed) or schema.where is not None  # then one copy stands while the next is made
+    cells = _Cells(schema, dict(stored or {}), by_key or in_steps or _needs_other_rows(schema, columns))
+    read = (len(columns) + (schema.person.column is not None)) * READ * min(rows, READ_CELLS) // READ_CELLS
+    kept = ceil(rows * (TURN + sum(map(cells.kept, columns)) + cells.of_person)) * (2 if in_steps else 1)
+    paired = rows * PAIRED * any(map(_is_robust_line, each))
+    return STARTED + read + kept + _counted(asked, cells, rows, by_key=by_key) + _carried(each, cells, rows) + paired
+
+
+def most_of(schema: Schema, rows: int) -> int:
+    """Bytes that no release of the declared columns takes more of, but for columns that it computes."""
+    columns = len(schema.cells) + 1
+    each = 2 * (TURN + TEXT * columns) + PERSONS_BY_KEY + (CARRIED + FITTED + HELD) * columns + VALUE + DRAWN + PAIRED
+    return STARTED + rows * each + columns * READ * min(rows, READ_CELLS) // READ_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Bytes of the cells that the engine keeps, compressed unless rows stay as they are."""
+
+    schema: Schema
+    stored: Mapping[str, StoredCells]
+    as_they_are: bool
+
+    @property
+    def of_person(self) -> float:
+        name = self.schema.person.column
+        return 0 if name is None else self._of(name, is_text=name not in self.stored or self.stored[name].is_text)
+
+    def kept(self, name: str) -> float:
+        """Bytes of a cell of a declared column."""
+        column = self.schema.cells.get(name)
+        if isinstance(column, Category) and self.as_they_are:
+            return 16 + max(len(str(key)) for key in column.among)
+        return self._of(name, is_text=isinstance(column, Category | Text))
+
+    def _of(self, name: str, *, is_text: bool) -> float:
+        found = self.stored.get(name)
+        if self.as_they_are:
+            return NUMBER if not is_text else max(TEXT, 0 if found is None else found.plain + 12)
+        usual = SHORT_TEXT if is_text else SHORT_NUMBER
+        return usual if found is None else found.short if is_text else min(found.short, NUMBER)
+
+    def kept_rows(self, rows: int) -> int:
+        """Rows that count: of so many declared people no more than the cap of each."""
+        person = self.schema.person
+        return rows if person.people is None or person.column is None else min(rows, person.people * person.rows)
+
+    def values(self, query: Query, rows: int) -> int:
+        """Distinct values that a query brings out of the engine, at most."""
+        match query:
+            case OrderedValues(needs=None) | Ranks() | Tally(edges=(_, *_)) | WeightedTally(edges=(_, *_)):
+                keys = keys_of(query)
+                return min(
+                    self.kept_rows(rows), self._distinct(query.column, rows) * (1 if keys is None else len(keys.among))
+                )
+            case _:
+                return 0
+
+    def _distinct(self, name: str, rows: int) -> int:
+        column, found = self.schema.cells.get(name), self.stored.get(name)
+        match column:
+            case Integer(low=int() as low, high=int() as high):
+                return high - low + 1
+            case Real(low=Fraction() as low, high=Fraction() as high, resolution=Fraction() as step):
+                return ceil((high - low) / step)
+            case _:
+                return rows if found is None or found.short >= FULL else FEW
+
+
+def _needs_other_rows(schema: Schema, columns: Collection[str]) -> bool:
+    """Tell if a row that is kept is made of more than itself, so that rows stay as they are."""
+    joined = bool(schema.tables or schema.owner) or schema.person.household is not None
+    return joined or any(schema.cells[name].constant for name in columns)
+
+
+def _is_robust_line(step: Step) -> bool:
+    if "reticent.statistics.regression.regression_step" not in sys.modules:  # then no step is one
+        return False
+    from reticent.statistics.regression.regression_step import CountedRegression, FixedSizeRegression
+
+    return isinstance(getattr(step, "plan", None), CountedRegression | FixedSizeRegression)
+
+
+def _counted(asked: Collection[Query], cells: _Cells, rows: int, *, by_key: bool) -> int:
+    """Bytes of what is counted by person."""
+    name = cells.schema.person.column
+    if name is None:
+        return 0
+    searched = any(isinstance(query, OrderedValues) and query.needs is not None for query in asked)
+    at_once = searched or any(isinstance(query, Records | KeyHolders) for query in asked)
+    sets = 1 if at_once else max(min(-(-rows // SET), MOST_SETS), 1)
+    found = cells.stored.get(name)
+    letters = ceil(found.plain) if found is not None and found.is_text else 0
+    return rows // sets * (PERSONS_BY_KEY + letters if by_key else PERSONS)
+
+
+def _carried(steps: Collection[Step], cells: _Cells, rows: int) -> int:
+    """Bytes of what leaves the engine, and is drawn from or fitted."""
+    values = {query: cells.values(query, rows) for step in steps for query in step.queries}
+    drawn = [VALUE * many + (DRAWN * many if keys_of(query) is None else 0) for query, many in values.items()]
+    carried = [
+        len(query.columns) * (CARRIED if _is_test(step) else CARRIED + FITTED)
+        for step in steps
+        for query in step.queries
+        if isinstance(query, Records)
+    ]
+    fitting = FITTING * min(rows, FITTING_ROWS) // FITTING_ROWS if carried else 0
+    records = cells.kept_rows(rows) * max(carried, default=0)
+    return max(drawn, default=0) + HELD * sum(values.values()) + records + fitting
+
+
+def _is_test(step: Step) -> bool:
+    if "reticent.statistics.hypotheses.step" not in sys.modules:  # then no step is one
+        return False
+    from reticent.statistics.hypotheses.step import HypothesisStep
+
+    return isinstance(step, HypothesisStep)
 
 
 def told_bytes(number: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -418,7 +418,7 @@ def plan_of(
         tuple(one.asked.name for one in silent if one.asked.is_checked),
         of_release(prepared.all_steps, source, len(read) + (schema.person.column is not None), rows),
         _comparisons(want, prepared, people),
-        None if source is None else _memory(prepared, read, schema, rows),
+        None if source is None else _memory(prepared, schema, rows),
         rows_assumed,
         passing is None and prepared.filters(where=schema.where is not None),
     )
@@ -479,10 +479,10 @@ def _printed(step: Step, people: int) -> ExpectedAccuracy:
     return _with_distance(step, step.expected(people), people)
 
 
-def _memory(prepared: PreparedRelease, columns: Collection[str], schema: Schema, rows: int) -> int:
-    from reticent.study.memory_forecast import memory_of
+def _memory(prepared: PreparedRelease, schema: Schema, rows: int) -> int:
+    from reticent.study.memory_forecast import memory_of_release
 
-    return memory_of(prepared.all_steps, schema, columns, rows)
+    return memory_of_release(prepared, schema, rows)
 
 
 def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:

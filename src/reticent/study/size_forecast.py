@@ -17,9 +17,13 @@ from reticent.data.format import Limits
 from reticent.data.source import is_there, names_of
 from reticent.privacy.numbers import two_digits
 from reticent.study import cpu_time
-from reticent.study.memory_forecast import CARRIED, STARTED, UNITS, memory_of, told_bytes
+from reticent.study.memory_forecast import STARTED, UNITS, StoredCells, memory_of_release, most_of, told_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyarrow.parquet import FileMetaData
+
     from reticent.data.spec import Spec
     from reticent.study.plan import Plan
     from reticent.study.study import Study
@@ -89,11 +93,11 @@ def size_forecast(study: Study, plan: Plan) -> SizeForecast | None:
     """
     if plan._prepared is None or (found := _size_and_rows(study)) is None:
         return None
-    size, rows = found
+    size, rows, stored = found
     columns = plan._prepared.columns_asked(study.schema)
     steps = plan._prepared.all_steps
     seconds = cpu_time.of_release(steps, study._file(), len(columns) + (study.schema.person.column is not None), rows)
-    memory = memory_of(steps, study.schema, columns, rows)
+    memory = memory_of_release(plan._prepared, study.schema, rows, stored)
     return SizeForecast(size, rows, seconds, memory, room_of(study.spec.limits))
 
 
@@ -102,9 +106,7 @@ def is_small(study: Study) -> bool:
     found = _size_and_rows(study)
     if found is None:
         return True
-    every = [*study.schema.cells]
-    most = memory_of([], study.schema, every, found[1]) + found[1] * CARRIED * len(every)
-    return _fit(most, room_of(study.spec.limits))
+    return _fit(most_of(study.schema, found[1]), room_of(study.spec.limits))
 
 
 def _fit(memory: int, room: int) -> bool:
@@ -117,7 +119,8 @@ def room_of(limits: Limits) -> int:
     return sum(int(text[:-2]) * UNITS[text[-2:]] for text in (limits.memory, limits.spill))
 
 
-def _size_and_rows(study: Study) -> tuple[int, int] | None:
+def _size_and_rows(study: Study) -> tuple[int, int, dict[str, StoredCells]] | None:
+    """Size of a file, its rows, and bytes of its cells where a footer has them."""
     path = study._file()
     if path is None or not is_there(path) or (kind := kind_of(path)) not in (*TEXT, "parquet"):
         return None
@@ -127,11 +130,27 @@ def _size_and_rows(study: Study) -> tuple[int, int] | None:
         if kind == "parquet":
             from pyarrow import parquet
 
-            return size, sum(parquet.read_metadata(file).num_rows for file in files)
+            footers = [parquet.read_metadata(file) for file in files]
+            rows = sum(footer.num_rows for footer in footers)
+            return size, rows, _stored_cells(footers, max(rows, 1))
     except (OSError, ValueError):  # a footer that is none, which opening refuses in words
         return None
     unpacked = UNPACKED if bare(path).suffix != path.suffix else 1
-    return size, unpacked * size // _characters(files[0], kind, study.spec)
+    return size, unpacked * size // _characters(files[0], kind, study.spec), {}
+
+
+def _stored_cells(footers: Sequence[FileMetaData], rows: int) -> dict[str, StoredCells]:
+    """Bytes of the cells of each column on average, from the footers of files of the same columns."""
+    found = dict[str, StoredCells]()
+    for place in range(min(footer.num_columns for footer in footers)):
+        parts = [footer.row_group(nth).column(place) for footer in footers for nth in range(footer.num_row_groups)]
+        short, plain = (
+            sum(part.total_compressed_size for part in parts) / rows,
+            sum(part.total_uncompressed_size for part in parts) / rows,
+        )
+        one = footers[0].schema.column(place)
+        found[one.path] = StoredCells(short, plain, one.physical_type == "BYTE_ARRAY")
+    return found
 
 
 def _characters(file: Path, kind: str, spec: Spec) -> int:
