@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 import scipy
 
@@ -212,3 +214,36 @@ def test_a_sum_of_laplace_noise_has_the_closed_tail() -> None:
     assert passing(lambda number: number >= 10, 10, [3.0]) == pytest.approx(0.5, abs=1e-3)
     assert passing(lambda number: number >= 10, 9, []) == 0.0
     assert [shown(chance) for chance in (0.0, 1.0, 0.99999, 1e-9, 0.25)] == ["0", "1", ".999", ".001", ".250"]
+
+
+@pytest.mark.parametrize(
+    ("question", "epsilon", "declared"),
+    [
+        ("quantile(x, 0.99)", "2", rt.real(resolution="0.01")),
+        ("quantile(x, 0.95)", "1", rt.integer()),
+    ],
+)
+def test_a_plan_of_tied_values_without_bounds_promises_no_reply_that_never_comes(
+    question: str, epsilon: str, declared: Any
+) -> None:
+    """It supposed values below 16 steps, printed P(reply) 1, and 20 of 20 releases had no reply."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(1.4, 0.9, 7_874).round(2) if isinstance(declared, Real) else rng.integers(18, 90, 3_000)
+    study = rt.study({"x": values}, adjacency="add_remove", columns={"x": declared}, budget=100, override="a test")
+    expected = study.plan([question], epsilon=epsilon, people=len(values)).lines[0].expected
+    replies = dict(expected.replies)
+    assert replies[expected.typical or "heaped"] < 0.1
+    assert replies["about 100,000 steps from 0"] < 0.1
+    found = [study.release([question], epsilon=epsilon).answers[0].outcome for _ in range(6)]
+    assert sum(isinstance(one, Reply) for one in found) <= 2
+
+
+def test_an_epsilon_that_helps_is_enough_for_values_far_from_0() -> None:
+    """The advice was for the likeliest shape: of 70 releases at the epsilon that it named none had a reply."""
+    incomes = np.exp(np.random.default_rng(2).normal(9.8, 0.8, 6_000)).round()
+    study = rt.study({"x": incomes}, adjacency="add_remove", columns={"x": rt.integer()}, budget=100, override="a test")
+    plan = study.plan(["quantile(x, 0.99)"], epsilon=2, people=6_000)
+    found = re.search(r'epsilon="([\d.]+)" in place of 2 \(P\(reply\) at least', " ".join(plan.helps))
+    assert found is not None, plan.helps
+    outcomes = [study.release(["quantile(x, 0.99)"], epsilon=found[1]).answers[0].outcome for _ in range(6)]
+    assert sum(isinstance(one, Reply) for one in outcomes) >= 2  # each with .9 or more: at most 1 below 1e-4

@@ -68,7 +68,7 @@ def test_a_refusal_names_the_smaller_cap_that_would_help(question: str, adjacenc
     with pytest.raises(rt.QuestionError) as told:
         capped(200).release([question], epsilon=3)
     found = re.search(
-        r'a smaller cap, rows_each={"at_most": (\d+), "ceiling": 200} \(P\(reply\) (\S+)\)', str(told.value)
+        r'a smaller cap, rows_each={"at_most": (\d+), "ceiling": 200} \(P\(reply\) at least (\S+)\)', str(told.value)
     )
     assert found is not None, str(told.value)
     assert "of 4 and at most 200 rows each" in str(told.value)
@@ -82,7 +82,7 @@ def test_the_epsilon_that_a_refusal_names_is_enough() -> None:
     of = study()
     with pytest.raises(rt.QuestionError) as told:
         of.release(["mean(y)"], epsilon=LITTLE)
-    found = re.search(r'epsilon="([\d.]+)" in place of 0\.01 \(P\(reply\) (\.\d+)\)', str(told.value))
+    found = re.search(r'epsilon="([\d.]+)" in place of 0\.01 \(P\(reply\) at least (\.\d+)\)', str(told.value))
     assert found is not None, str(told.value)
 
     def reply(epsilon: Fraction) -> float:
@@ -97,7 +97,7 @@ def test_a_refusal_names_interval_no_where_replies_are_likely_without_intervals(
     of = study()
     told_of_interval = (
         r"What helps: .*; interval=no in the question, quantile\(y, 0\.8, interval=no\) by g "
-        r"\(P\(reply\) \.\d+\); .*fewer groups"
+        r"\(P\(reply\) at least \.\d+\); .*fewer groups"
     )
     with pytest.raises(rt.QuestionError, match=told_of_interval):
         of.release(["quantile(y, 0.8) by g"], epsilon="4.9")

@@ -365,6 +365,7 @@ Replies: TypeAlias = tuple[tuple[str, float], ...]  # shapes, and the probabilit
 ANY: Final = "any shape"
 USUAL: Final = "usual"  # normal, as plans and rehearsals assume
 HEAPED: Final = "heaped"  # many values are equal
+DISTANT: Final = "about 100,000 steps from 0"  # without bounds: incomes in whole units, times in minutes
 OFF_MIDDLE: Final = "off the middle"  # by .15 of the range, with a deviation of an eighth of it
 RARE: Final = 0.05  # share of a rare value
 COMMON: Final = 0.25  # share of a typical value, and of the smaller of two groups: the median of 7 public columns

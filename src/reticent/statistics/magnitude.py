@@ -42,6 +42,7 @@ WIDER: Final = 4  # binades that the candidates reach beyond the magnitude
 SPREADS: Final = 10**6  # values this many times their spread away from 0, or within bounds as wide, are told
 NEAR: Final = 10**3  # the same of values that a wide interval shall say something of
 UNKNOWN: Final = 24  # bits of the candidates where ties were not asked for; FINE where there are, else FINEST
+FAR_BINADE: Final = 17  # of values about 100,000 steps from 0
 DOUBLES: Final = 57  # bits of the range of whole numbers: doubles hold them up to 2^53
 
 
@@ -214,8 +215,13 @@ def edges(base: Cells, among: Cells, at: int) -> tuple[float, float]:
 
 
 def usual_binade(base: Cells) -> int:
-    """The binade that plans suppose: of values about 1 in size, and of whole numbers about 10."""
-    return 1 - base.least if base.step is None else 4
+    """The binade that plans suppose: of values about 1 in size, of whole numbers about 100, and of 1,000 steps."""
+    return 1 - base.least if base.step is None else 7 if base.whole else 10
+
+
+def far_binade(base: Cells) -> int | None:
+    """The binade of values far from 0; None where no magnitude changes the number of candidates."""
+    return FAR_BINADE if base.free and base.step is not None else None
 
 
 def reach(base: Cells) -> str:

@@ -17,7 +17,7 @@ from reticent.privacy.convert import spent_delta
 from reticent.privacy.cost import Cost, Written
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import about
-from reticent.statistics.context import LIKELY, Replies, hopeless, shown
+from reticent.statistics.context import DISTANT, HEAPED, LIKELY, USUAL, Replies, hopeless, shown
 from reticent.statistics.context import most as likeliest
 from reticent.statistics.grammar import parse
 from reticent.statistics.shares import ASSUMED
@@ -408,7 +408,7 @@ class PublicTerms:
         return {place: self.expected(made, place) for place, item in enumerate(made.asked) if item.is_checked}
 
     def chance(self, made: PreparedRelease, place: int, people: int | None = None) -> float:
-        """P(reply) of an answer, for the public shape that a plan prints first; else for the likeliest.
+        """P(reply) of an answer, whether its values are usual, heaped or far from 0; of numbers of rows the likeliest.
 
         Parameters
         ----------
@@ -422,8 +422,11 @@ class PublicTerms:
         -------
         float
         """
-        found = self.expected(made, place, people)
-        return dict(found.replies).get(found.typical, likeliest(found.replies) or 0.0)
+        parts: dict[str, list[float]] = {}
+        for name, chance in self.expected(made, place, people).replies:
+            shape, _, part = name.partition(", ")
+            parts.setdefault(part if shape in (USUAL, HEAPED, DISTANT) else name, []).append(chance)
+        return max(map(min, parts.values()), default=0.0)
 
 
 def silent_of(

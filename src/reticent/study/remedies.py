@@ -222,11 +222,11 @@ def _dearer(terms: PublicTerms, places: Sequence[int]) -> str:
     )
     said = [f'{word}="{show(new)}" in place of {show(old)}' for word, new, old in totals if new and old]
     said += [str(one) for one, old in zip(dearer.asked, terms.asked, strict=True) if one.epsilon != old.epsilon]
-    return f"{' with '.join(said)} (P(reply) {shown(_least_chance(dearer, places))})"
+    return f"{' with '.join(said)} (P(reply) at least {shown(_least_chance(dearer, places))})"
 
 
 def _least_chance(terms: PublicTerms, places: Sequence[int]) -> float:
-    """P(reply) of the least likely of these answers; 0 where the release would be refused."""
+    """P(reply) of the least likely answer, for the public shape that has it least; 0 of a release that is refused."""
     try:
         made = terms.prepared()
     except Refusal:
@@ -244,7 +244,7 @@ def _of_each_person(terms: PublicTerms, places: Sequence[int]) -> str:
         if item.unit == "row" and item.statistic.takes_per and item.weighed_by is None:
             other = item.per("person")
             chance = _least_chance(terms.asking({place: other}), [place])
-            said += [f"{other.name} (P(reply) {shown(chance)})"] if chance >= LIKELY else []
+            said += [f"{other.name} (P(reply) at least {shown(chance)})"] if chance >= LIKELY else []
     return f"the mean of each person, {', '.join(said)}" if said else ""
 
 
@@ -257,7 +257,11 @@ def _without_intervals(terms: PublicTerms, places: Sequence[int]) -> str:
         settled = attrs.evolve(item.statistic, **{"interval": False})
         bare[place] = attrs.evolve(item, statistic=settled)
     chance = _least_chance(terms.asking(bare), places)
-    return f"interval=no in the question, {bare[places[0]].name} (P(reply) {shown(chance)})" if chance >= LIKELY else ""
+    return (
+        f"interval=no in the question, {bare[places[0]].name} (P(reply) at least {shown(chance)})"
+        if chance >= LIKELY
+        else ""
+    )
 
 
 def _smaller_cap(terms: PublicTerms, places: Sequence[int]) -> str:
@@ -271,7 +275,7 @@ def _smaller_cap(terms: PublicTerms, places: Sequence[int]) -> str:
         chance = _least_chance(capped, places)
         if chance >= LIKELY:
             told = f"rows = {{ at_most = {cap}, ceiling = {person.ceiling or person.rows} }}"
-            return f"a smaller cap, {told} (P(reply) {shown(chance)})"
+            return f"a smaller cap, {told} (P(reply) at least {shown(chance)})"
     return ""
 
 

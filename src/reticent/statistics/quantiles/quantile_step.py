@@ -45,6 +45,7 @@ from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics import magnitude, public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
 from reticent.statistics.context import (
+    DISTANT,
     EQUAL_GROUPS,
     HEAPED,
     LIKELY,
@@ -79,6 +80,7 @@ from reticent.statistics.magnitude import (
     by_binade,
     candidates,
     edges,
+    far_binade,
     middle,
     reach,
     share,
@@ -743,8 +745,10 @@ class QuantileStep:
         note = f"{note}, {values}{'' if self.groups == 1 else EQUAL_GROUPS}; may give no reply{reach(self.cells)}"
         note += f"; {shapes.NO_SHAPE}" if bounded else ""
         note += _one_end_words(replies, both)
-        alike = heaped and shapes.typically_tied(*column, size, crowd, mechanism, unit=self._unit)
-        others = self._other_columns(size, squares, tied=tied, heaped=heaped, alike=alike)
+        alike = self.pricing.size is not None and shapes.typically_tied(
+            *column, size, crowd, mechanism, unit=self._unit
+        )
+        others = self._other_columns(size, squares, tied=tied, heaped=heaped, alike=heaped and alike)
         of_weights = [
             (name, *self._widths(one.powers[1] * rows, one.squares, None, tied=tied))
             for one, (name, chance) in zip(weights[1:], told, strict=True)
@@ -839,17 +843,17 @@ class QuantileStep:
         scale /= self._unit
         less = size - self._supposed(size).surely
 
-        def holds(number: float, ties: bool | None) -> bool:
+        def holds(number: float, ties: bool | None, binade: int | None) -> bool:
             given = GroupSize(number, ties, number - less)
-            binade = usual_binade(self.cells) if self.cells.free else None
-            among = candidates(self.cells, binade, tied=ties)
-            return enough(given, None) and enough(given, among)
+            return enough(given, None) and enough(given, candidates(self.cells, binade, tied=ties))
 
-        def chance(ties: bool) -> float:
+        def chance(ties: bool, binade: int | None) -> float:
             verdict = None if mechanism is None else ties
-            return passing(lambda number: holds(number, verdict), size, [scale, scale])
+            return passing(lambda number: holds(number, verdict, binade), size, [scale, scale])
 
-        return (USUAL, chance(tied)), (HEAPED, chance(True))
+        near, far = usual_binade(self.cells) if self.cells.free else None, far_binade(self.cells)
+        others = () if far is None else ((DISTANT, chance(True, far)),)
+        return (USUAL, chance(tied, near)), (HEAPED, chance(True, near)), *others
 
     def _ties_expected(self, size: float, spread: float) -> bool:
         """Tell if so many values of a normal shape count as tied on this grid, as those of a release would."""

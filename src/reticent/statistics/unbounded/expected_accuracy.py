@@ -12,9 +12,9 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Final, TypeAlias, assert_never
 
-from reticent.statistics.context import HEAPED, USUAL, Replies, normally, of_any, passing
+from reticent.statistics.context import DISTANT, HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
-from reticent.statistics.magnitude import candidates, usual_binade
+from reticent.statistics.magnitude import candidates, far_binade, usual_binade
 from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.quantiles.shapes import (
     OTHERS,
@@ -82,9 +82,9 @@ def of_size(made: JointQuantiles, n: float, spread: float | None) -> Replies:
     """
     census = made.census
     less, scales = _noise_of(census, n)
-    binade = None if made.magnitude is None else usual_binade(made.cells)
+    near, far = (None, None) if made.magnitude is None else (usual_binade(made.cells), far_binade(made.cells))
 
-    def chance(ties: bool) -> float:
+    def chance(ties: bool, binade: int | None) -> float:
         verdict = None if census is None else ties
         among = candidates(made.cells, binade, tied=verdict, most=NUMBERED)
 
@@ -94,7 +94,8 @@ def of_size(made: JointQuantiles, n: float, spread: float | None) -> Replies:
 
         return passing(enough, n, scales)
 
-    return (USUAL, chance(tied(made, n, spread))), (HEAPED, chance(True))
+    others = () if far is None else ((DISTANT, chance(True, far)),)
+    return (USUAL, chance(tied(made, n, spread), near)), (HEAPED, chance(True, near)), *others
 
 
 def of_clipped(made: ClippedMean, n: float) -> Replies:
