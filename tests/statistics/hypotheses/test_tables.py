@@ -201,3 +201,28 @@ def test_the_same_integers_give_the_same_answer() -> None:
 def test_an_effect_that_cannot_be_is_refused(effect: float) -> None:
     with pytest.raises(PublicParameterError, match="between 0 and 1"):
         Independence((2, 2), TableLaw(1.0)).power(effect, 100, 0.05)
+
+
+def test_a_value_without_rows_hides_no_dependence_of_the_others() -> None:
+    """Of 20 tables with an empty value: V as narrow as without it, and the estimate in an interval above 0."""
+    cells = aligned((2, 2), 0.3)
+    law, found = TableLaw(5.0), tables(np.hstack([cells, np.zeros((2, 1))]), 2_000, Fraction(5), "empty", runs=20)
+    with_it = Independence((2, 3), law, ((1, 2), ("a", "b", "never")))
+    without = Independence((2, 2), law, ((1, 2), ("a", "b")))
+    planned = with_it.expected(2_000)
+    for table in found:
+        one, other = (
+            asked.tell([tuple(int(count) for count in row) for row in part])
+            for asked, part in ((with_it, table), (without, table[:, :2]))
+        )
+        assert one.effect == other.effect
+        assert 0.0 < one.effect.low <= one.effect.value <= one.effect.high
+        assert planned.noise is not None
+        assert one.effect.noise < 2 * planned.noise
+        assert "V leaves out values with too few noisy rows: never" in one.words
+
+
+def test_one_value_with_rows_leaves_v_unknown() -> None:
+    told = Independence((2, 2), TableLaw(5.0), ((1, 2), ("a", "b"))).tell([(900, 2), (800, -3)])
+    assert (told.effect.low, told.effect.high) == (0.0, 1.0)
+    assert any("too few values" in text for text in told.words)

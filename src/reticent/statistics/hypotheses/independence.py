@@ -2,7 +2,8 @@
 
 One table of counts by both columns, one geometric draw for all cells. The effect is Cramer's V. Its interval inverts
 the test along the observed direction of dependence. It holds each strength under which the observed statistic lies
-between the 2.5 % and the 97.5 % quantile. The law is that of noisy tables (``tables``).
+between the 2.5 % and the 97.5 % quantile. The law is that of noisy tables (``tables``). V is of the values that have
+more rows than noise alone may make: a value without rows would hide it, since its noise is divided by its size.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from reticent.data.query import Tally
 from reticent.data.query_result import QueryResult
+from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import rough
@@ -52,10 +54,11 @@ ROUGH: Final = 499  # simulated tables for the note of a plan
 
 @dataclass(frozen=True, slots=True)
 class Independence:
-    """Tables of ``shape`` whose cells have noise and rows by ``law``."""
+    """Tables of ``shape`` whose cells have noise and rows by ``law``; ``among`` are the values of rows and columns."""
 
     shape: tuple[int, int]
     law: TableLaw
+    among: tuple[tuple[Key, ...], tuple[Key, ...]] = ((), ())
 
     @property
     def effect(self) -> str:
@@ -70,11 +73,25 @@ class Independence:
         if hopeless(table, self.law):
             return HypothesisResult(Estimate(0.0, 0.0, 1.0, 1.0, 1.0), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
         statistic, p = self.law.test(table, DRAWS if table.size <= WIDE else PLANNED)
-        value = tables.strength(table, self.law)
-        noise, sampling = tables.half_widths(table, self.law)
-        low, high = ends(table, statistic, self.law)
-        effect = Estimate(value, min(low, value), max(high, value), noise, sampling)
-        return HypothesisResult(effect, statistic, p, words_of(noise, sampling, "V"))
+        full = tables.filled(table, self.law)
+        if full is None:
+            return HypothesisResult(Estimate(0.0, 0.0, 1.0, 1.0, 1.0), statistic, p, (RARE,))
+        noise, sampling = tables.half_widths(full, self.law)
+        low, high = ends(full, float(self.law.statistics(full)), self.law)
+        value = min(max(tables.strength(full, self.law), low), high)
+        effect = Estimate(value, low, high, noise, sampling)
+        words = words_of(noise, sampling, "V")
+        return HypothesisResult(effect, statistic, p, words if full.size == table.size else (*words, self._rare(table)))
+
+    def _rare(self, table: Floats) -> str:
+        """Words on the values that V leaves out."""
+        told = [
+            str(value)
+            for values, full in zip(self.among, tables.told(table, self.law), strict=True)
+            for value, kept in zip(values, full, strict=True)
+            if not kept
+        ]
+        return f"V leaves out values with too few noisy rows: {', '.join(told)}"
 
     def expected(self, people: int) -> ExpectedAccuracy:
         noise, sampling = tables.half_widths(people * aligned(self.shape, 0.0), self.law)
@@ -129,6 +146,7 @@ def _mostly_first(size: int, first: float) -> Floats:
     return shares
 
 
+RARE: Final = "too few values with rows enough to tell V from noise"
 TOO_FEW: Final = "too few noisy rows for a test at this loss: the p-value is 1"
 
 
@@ -337,7 +355,8 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
         public_facts.name_of(asked.name, setting),
         (query,),
         mechanism,
-        Independence(shape, law),
+        Independence(shape, law, (keys.among, rows)),
         setting,
         several_rows(setting),
+        ", among values with rows enough to be told from noise",
     )

@@ -26,6 +26,8 @@ import numpy as np
 from reticent.entropy import Simulation
 from reticent.statistics.hypotheses.null import DRAWS, HYPOTHESIS, Floats, PValue, geometric, p_value, stream
 
+FEWEST_ROWS: Final = 10.0
+TOLD: Final = 2.0  # deviations of the noise in a margin that it exceeds, or its value may have no row
 LEAST_MARGIN: Final = 0.5  # rows: a margin below it, as noise may make it, counts as this much
 
 
@@ -172,6 +174,21 @@ class TableLaw:
 def _nearer(margin: Floats, variance: float) -> Floats:
     step = math.sqrt(variance)
     return np.asarray(np.maximum(margin + np.clip(margin.mean() - margin, -step, step), LEAST_MARGIN))
+
+
+def told(table: Floats, law: TableLaw) -> tuple[list[bool], list[bool]]:
+    """Tell of every row and column of one table if it has more than noise alone may make."""
+    first, second = (
+        (table.sum(axis) >= max(FEWEST_ROWS, TOLD * math.sqrt(law.variance * table.shape[axis]))).tolist()
+        for axis in (1, 0)
+    )
+    return first, second
+
+
+def filled(table: Floats, law: TableLaw) -> Floats | None:
+    """The table of the rows and columns that are told; None where fewer than two of either are."""
+    rows, columns = told(table, law)
+    return table[rows][:, columns] if min(sum(rows), sum(columns)) >= 2 else None
 
 
 def strength(table: Floats, law: TableLaw) -> float:
