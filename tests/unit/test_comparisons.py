@@ -13,10 +13,11 @@ import pytest
 
 import reticent as rt
 from reticent.errors import CheckError, PublicParameterError, QuestionError
+from reticent.outcome import Estimate, Reply
 from reticent.statistics import comparison, multiple_comparisons
 from reticent.statistics.answer import CLIPPED, Answer, Cell
 from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined, law_from_json
-from reticent.statistics.intervals import half_width, known
+from reticent.statistics.intervals import GAPS, TIES, half_width, known
 from reticent.study.release import Release
 
 MEANS, BINS = "mean(cost) by ward", "histogram(age, edges=0:100:10)"
@@ -415,3 +416,21 @@ def test_a_difference_of_two_columns_says_so(release: Release) -> None:
 def test_a_name_of_several_cells_is_answered_with_that_of_one(release: Release) -> None:
     with pytest.raises(QuestionError, match=r'Name one of them, such as "mean\(cost\) by ward · north"\.'):
         release.difference(MEANS, (MEANS, "south"))
+
+
+def test_keys_behind_the_name_of_an_answer_are_answered_with_the_form_of_a_cell(release: Release) -> None:
+    for text in (f"{MEANS} north", f"{MEANS}, north", f"{MEANS}  ward north"):
+        with pytest.raises(QuestionError, match="Did you mean") as refusal:
+            release.difference(text, f"{MEANS} · south")
+        meant = str(refusal.value).split("Did you mean ")[1].split("? ")[0]
+        assert meant.startswith(f"{MEANS} · ")
+        release.difference(meant, f"{MEANS} · south")
+
+
+def test_a_difference_below_95_percent_says_not_that_it_covers_more() -> None:
+    tied = Answer("median(x)", (Cell((), Reply(Estimate(9.0, 7.0, 11.0, 1.0, 0.0))),), (TIES,))
+    part = comparison.ReleasedCell(tied, tied.cells[0])
+    low = Reply(Estimate(0.0, -4.0, 4.0, 1.0, 0.0, 0.9))
+    assert comparison._result("difference", "", (part, part), low, ()).caveats == (GAPS,)
+    full = Reply(Estimate(0.0, -4.0, 4.0, 1.0, 0.0))
+    assert comparison._result("difference", "", (part, part), full, ()).caveats == (TIES,)

@@ -255,3 +255,24 @@ def test_parts_of_an_interval_are_called_half_widths_where_they_stand_beside_it(
     assert (over.split(), heads.split()[-2:]) == (["half-widths:"], ["noise", "sampling"])
     assert "±" not in "".join(printed.splitlines()[:3])
     assert "±" not in "".join(layout.numbers(lean.cells[0]))
+
+
+def test_an_interval_of_another_level_than_the_head_names_says_its_own() -> None:
+    """A difference of medians at 90 % stood below "95 % interval", and a page said no level at all."""
+    usual = Answer("mean(x)", (Cell((), Reply(Estimate(9.0, 8.0, 10.0, 1.0, 0.0))),))
+    lower = Answer("median(x)", (Cell((), Reply(Estimate(9.0, 7.0, 11.0, 1.0, 0.0, 0.9))),))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reticent.certificate.render.page.svg", lambda _: "")
+        for answers, head, marked in (([usual, lower], "95 % interval", True), ([lower], "90 % interval", False)):
+            made = certificate(answers)
+            terminal = "\n".join(layout.answers(answers).lines(80, styled=False))
+            texts = [plainly(text) for text in (terminal, listing(made), page(made), fragment(made))]
+            for text in texts:
+                assert head in text
+                assert ("7 to 11 (90 %)" in text) is marked
+                assert "8 to 10 (9" not in text
+
+
+def plainly(text: str) -> str:
+    """The words of a page or a table."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())

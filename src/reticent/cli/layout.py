@@ -9,7 +9,7 @@ from reticent.cli.output import clean
 from reticent.cli.table import TextTable
 from reticent.data.format import plain
 from reticent.outcome import NoReply, Reply, decimals, number
-from reticent.statistics.answer import HALVES, label_words, printed
+from reticent.statistics.answer import HALVES, LEVEL, head_level, label_words, printed
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer, Cell
@@ -94,7 +94,8 @@ def answers(
         One row for each number, and a head row for each answer of several.
     """
     listed = list(found)
-    heads = ["statistic", "answer", f"{_level(listed)} interval", "noise", "sampling"]
+    level = head_level(listed)
+    heads = ["statistic", "answer", f"{100 * level:g} % interval", "noise", "sampling"]
     rows: list[list[str]] = []
     for answer in listed:
         known = None if truth is None else truth[answer.name]
@@ -103,7 +104,7 @@ def answers(
             rows.append([answer.name])
         for place, cell in enumerate(answer.shown):
             name = answer.name if plain else f"  {label(cell, called) or 'total'}"
-            row = [name, *numbers(cell, bare=answer.bare)]
+            row = [name, *numbers(cell, bare=answer.bare, level=level)]
             rows.append(row if known is None else [*row, _true(known[place], cell)])
     if truth is not None:
         heads.append("truth")
@@ -126,9 +127,23 @@ def label(cell: Cell, called: Mapping[str, str] | None = None) -> str:
     return label_words(cell, called or {})
 
 
-def numbers(cell: Cell, *, bare: bool = False) -> tuple[str, str, str, str]:
-    """Value, interval, noise and sampling as text, to two digits of the interval's half-width."""
-    text = printed(cell, bare=bare)
+def numbers(cell: Cell, *, bare: bool = False, level: float = LEVEL) -> tuple[str, str, str, str]:
+    """Value, interval, noise and sampling as text; see ``printed``.
+
+    Parameters
+    ----------
+    cell : Cell
+        The cell.
+    bare : bool
+        Its interval holds nothing beside the number.
+    level : float
+        Level that the head of the table names.
+
+    Returns
+    -------
+    tuple of str
+    """
+    text = printed(cell, bare=bare, level=level)
     if text is None:
         return "no reply", "", "", ""
     return text.value, text.interval, text.noise, text.sampling
@@ -144,13 +159,3 @@ def _true(value: float | None, cell: Cell) -> str:
             return number(value)
         case _:
             assert_never(cell.outcome)
-
-
-def _level(listed: Sequence[Answer]) -> str:
-    levels = {
-        f"{100 * cell.outcome.value.level:g} %"
-        for answer in listed
-        for cell in answer.cells
-        if isinstance(cell.outcome, Reply)
-    }
-    return levels.pop() if len(levels) == 1 else "95 %"

@@ -13,7 +13,7 @@ from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.sql.output import GroupKey, IntervalEnd, Output, Quotient, TotalFlag, WeightedSum, names_of
 from reticent.sql.statement import NO_REPLY as NO_REPLY_COLUMN
 from reticent.sql.statement import ReleasedCondition, SelectStatement
-from reticent.statistics.answer import Answer, Cell, Label, printed
+from reticent.statistics.answer import Answer, Cell, Label, head_level, printed
 from reticent.statistics.comparison import ReleasedCell, Terms, quotient, weighted
 
 CHOSEN: Final = (
@@ -219,7 +219,7 @@ def _level(values: Iterable[Value]) -> str:
 def _text(value: Value) -> str:
     match value:
         case Answer(cells=(cell,)):
-            text = printed(cell, bare=value.bare)
+            text = printed(cell, bare=value.bare, level=head_level([value]))  # the head of the column has the level
             return "no reply" if text is None else f"{text.value} ({text.interval})"
         case None:
             return "no reply"

@@ -69,6 +69,7 @@ HALVES: Final = "half-widths:"  # of noise and of sampling, beside an interval w
 SEPARATOR: Final = " · "  # between an answer and the keys of its cell, where both are named
 NAMELESS: Final = ("bin", "test", "coefficient", NO_INTERVAL)  # kinds of label whose key says what it is
 UNCALLED: Final[Mapping[str, str]] = MappingProxyType({})
+LEVEL: Final = 0.95  # of an interval that says no other
 CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
 NO_ENDS: Final = "no interval was bought: the ends are those of the possible values"  # a caveat of quantiles
 
@@ -377,14 +378,45 @@ class CellText:
     sampling: str
 
 
-def printed(cell: Cell, *, bare: bool = False) -> CellText | None:
-    """The numbers of a cell to two digits of its interval, the ends rounded outwards; None for no reply."""
+def meant(text: str, answers: Mapping[str, Answer]) -> str:
+    """The cell whose keys a text has behind its answer, as it is named: ``mean(x) by g · a``; empty where none is."""
+    for name, answer in answers.items():
+        keys = text.removeprefix(name).strip(" ,·") if text.startswith(name) else ""
+        if any(keys in cell.spellings for cell in answer if keys):
+            return f"{name}{SEPARATOR}{keys}"
+    return ""
+
+
+def head_level(answers: Iterable[Answer]) -> float:
+    """The level that the head of a table of answers names; a row of another level says its own beside it."""
+    replies = (cell.outcome for answer in answers for cell in answer)
+    levels = {reply.value.level for reply in replies if isinstance(reply, Reply)} or {LEVEL}
+    return LEVEL if LEVEL in levels else max(levels)
+
+
+def printed(cell: Cell, *, bare: bool = False, level: float = LEVEL) -> CellText | None:
+    """The numbers of a cell to two digits of its interval, the ends rounded outwards; None for no reply.
+
+    Parameters
+    ----------
+    cell : Cell
+        The cell.
+    bare : bool
+        Its interval holds nothing beside the number.
+    level : float
+        Level that the head of the table names; an interval of another one says its own.
+
+    Returns
+    -------
+    CellText or None
+    """
     match cell.outcome:
         case NoReply():
             return None
         case Reply(estimate):
             text = shown(estimate)
-            interval = "–" if bare or cell.as_it_is else f"{text.low} to {text.high}"
+            own = "" if estimate.level == level else f" ({100 * estimate.level:g} %)"
+            interval = "–" if bare or cell.as_it_is else f"{text.low} to {text.high}{own}"
             return CellText(_bounded(cell, estimate, text.value), interval, text.noise, text.sampling)
 
 

@@ -24,13 +24,13 @@ from reticent.data.format import nearest
 from reticent.data.schema import Key
 from reticent.errors import QuestionError, Refusal
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
-from reticent.statistics.answer import CLIPPED, SEPARATOR, Answer, Cell, key_words, label_words
+from reticent.statistics.answer import CLIPPED, SEPARATOR, Answer, Cell, key_words, label_words, meant
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.total import Sum
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.grammar import parse, spelt
-from reticent.statistics.intervals import ONE_END, TIES
+from reticent.statistics.intervals import GAPS, LEVEL, ONE_END, TIES
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.statistic import Ask, Statistic
 
@@ -233,8 +233,8 @@ def _answer(answers: Mapping[str, Answer], named: object) -> Answer:
     else:
         raise QuestionError(f"an answer is named by text or by its question, got {named!r}")
     if text not in answers:
-        near = nearest(text, answers)
-        hint = f" Did you mean {near}?" if near else ""
+        hint = meant(text, answers) or nearest(text, answers)
+        hint = f" Did you mean {hint}?" if hint else ""
         raise QuestionError(f"This release has no answer '{named}'.{hint} It has: {', '.join(answers)}.")
     return answers[text]
 
@@ -591,7 +591,9 @@ def _result(
     law: ErrorLaw | None = None,
 ) -> Answer:
     """The answer, with the caveats of its parts: what clipping or caps changed in them, they change in it."""
-    own = dict.fromkeys(text for part in parts for text in part.answer.caveats if law is None or text != CLIPPED)
+    ties = GAPS if isinstance(outcome, Reply) and outcome.value.level < LEVEL else TIES
+    told = [text for part in parts for text in part.answer.caveats if law is None or text != CLIPPED]
+    own = dict.fromkeys(ties if text == TIES else text for text in told)
     return Answer(name, (Cell((), outcome, law),), (*own, *notes), estimand=estimand)
 
 

@@ -33,7 +33,8 @@ UNSURE: Final = 0.002
 LIGHTER, HEAVIER = 1.0, 3.0  # widths, in logarithms, of what is likelier beforehand below and above a usual variance
 STUDENT: Final = 2.42  # (1 + 1.96^2) / 2
 FEW: Final = "no reply: too few people for this ε"
-TIES: Final = "many values are equal: the interval allows for gaps beside them, and covers more than 95 %"
+GAPS: Final = "many values are equal: the interval allows for gaps beside them"
+TIES: Final = f"{GAPS}, and covers more than 95 %"
 ONE_END: Final = "too few values for both ends at this ε: one end is the bound"
 
 

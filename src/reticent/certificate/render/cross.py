@@ -117,4 +117,5 @@ def half_width(cell: Cell, *, bare: bool) -> str:
         return "no reply"
     e = cell.outcome.value
     arm = max(e.high - e.value, e.value - e.low) or e.noise  # both ends were moved to the same possible value
-    return text.value if bare or cell.as_it_is else f"{text.value} ± {number(arm, decimals(e), ROUND_CEILING)}"
+    own = "" if e.level == LEVEL else f" ({100 * e.level:g} %)"
+    return text.value if bare or cell.as_it_is else f"{text.value} ± {number(arm, decimals(e), ROUND_CEILING)}{own}"

@@ -13,9 +13,8 @@ from reticent.certificate.render.no_replies import likelier
 from reticent.certificate.render.notes import lines_of, notes
 from reticent.certificate.render.tables import column_words, labels_of, row_words
 from reticent.data.format import plain
-from reticent.outcome import Reply
 from reticent.privacy.explain import sentence
-from reticent.statistics.answer import HALVES, Answer, printed
+from reticent.statistics.answer import HALVES, Answer, head_level, printed
 from reticent.statistics.public_facts import listed
 
 WIDTH: Final = 80  # characters of a line
@@ -79,12 +78,13 @@ def _declined(certificate: CertificateRecord) -> tuple[str, ...]:
 
 
 def _table(answers: Sequence[Answer], called: Mapping[str, str]) -> Iterator[str]:
-    rows = [row for answer in answers for row in _rows(answer, called)]
+    level = head_level(answers)
+    rows = [row for answer in answers for row in _rows(answer, called, level)]
     numbers = [found for _, found in rows if found]
     if not numbers:  # cross tables alone, which say themselves what they hold
         yield from (text.rstrip() for text, _ in rows)
         return
-    heads = (HEADS[0], f"{_level(answers)}{HEADS[1]}", *HEADS[2:])
+    heads = (HEADS[0], f"{100 * level:g} % {HEADS[1]}", *HEADS[2:])
     widths = [max(len(row[place]) for row in (heads, *numbers)) for place in range(len(HEADS))]
     most = max(WIDTH - sum(widths) - 2 * len(widths), NAME)
     name = max((len(text) for text, found in rows if found and len(text) <= most), default=0)
@@ -104,7 +104,7 @@ def _beside(row: Line, most: int) -> Iterator[Line]:
         yield row
 
 
-def _rows(answer: Answer, called: Mapping[str, str]) -> Iterator[Line]:
+def _rows(answer: Answer, called: Mapping[str, str], level: float) -> Iterator[Line]:
     single = len(answer.cells) == 1 and not answer.cells[0].label
     if not single:
         yield _cut(plain(answer.name), WIDTH), ()
@@ -112,7 +112,7 @@ def _rows(answer: Answer, called: Mapping[str, str]) -> Iterator[Line]:
         yield from ((line, ()) for line in crossing)
         return
     for cell in answer.shown[:MOST]:
-        text = printed(cell, bare=answer.bare)
+        text = printed(cell, bare=answer.bare, level=level)
         name = plain(answer.name if single else f"  {row_words(answer, cell, called)}")
         found = ("no reply", "", "", "") if text is None else (text.value, text.interval, text.noise, text.sampling)
         yield name, found
@@ -129,12 +129,6 @@ def _cross_lines(answer: Answer, called: Mapping[str, str]) -> list[str]:
     whole = [lines for one, lines in ways if len(lines) == len(one.rows) + 2]  # every column beside the others
     made = whole[0] if whole else min((lines for _, lines in ways), key=len)
     return [f"  {line}".rstrip() for line in made] if len(made) <= 2 * MOST else []
-
-
-def _level(answers: Sequence[Answer]) -> str:
-    cells = [cell.outcome for answer in answers for cell in answer]
-    levels = {outcome.value.level for outcome in cells if isinstance(outcome, Reply)}
-    return f"{100 * levels.pop():g} % " if len(levels) == 1 else ""
 
 
 def folded(mark: str, text: str) -> list[str]:

@@ -26,7 +26,7 @@ from reticent.pages.markup import render, trusted
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import words
-from reticent.statistics.answer import SEPARATOR, Answer, Cell, label_words, printed
+from reticent.statistics.answer import SEPARATOR, Answer, Cell, head_level, label_words, printed
 from reticent.statistics.public_facts import listed
 
 NO_REPLY_WORDS: Final = (
@@ -80,6 +80,7 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
     parts = ("" if study["title"] == title else study["title"], document["release"], document["when"][:10])
     helps = likelier(certificate)
     told = notes(certificate)
+    level = head_level(answers)
     return render(
         "release",
         {
@@ -90,9 +91,10 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
             "notes": (*told.whole, *_beyond(certificate)),
             "let_out": _let_out(certificate),
             "card": card(certificate),
-            "level": _level(certificate),
+            "level": f"{100 * level:g} % ",
             "tables": _tables(
-                _block(answer, own, labels_of(certificate)) for answer, own in zip(answers, told.each, strict=True)
+                _block(answer, own, labels_of(certificate), level)
+                for answer, own in zip(answers, told.each, strict=True)
             ),
             "columns": column_words(certificate),
             "silent": f"{NO_REPLY_WORDS} {listed(helps, 'or')}." if helps else "",
@@ -110,6 +112,7 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
 def fragment(certificate: CertificateRecord, *first: str) -> str:
     """The table for a notebook: a bar for every interval, notes above, the ``first`` of them in these words."""
     guarantee, told = certificate.guarantee, notes(certificate)
+    level = head_level(certificate.answers)
     return render(
         "release_table",
         {
@@ -118,8 +121,8 @@ def fragment(certificate: CertificateRecord, *first: str) -> str:
                 *lines_of(certificate),
                 *((answer.name, more) for answer in certificate.answers for more in _more(answer, "frame() has all")),
             ),
-            "level": _level(certificate),
-            "rows": [row for answer in certificate.answers for row in _bar_rows(answer, labels_of(certificate))],
+            "level": f"{100 * level:g} % ",
+            "rows": [row for answer in certificate.answers for row in _bar_rows(answer, labels_of(certificate), level)],
             "columns": column_words(certificate),
             "promise": sentence(guarantee.loss, guarantee.adjacency),
         },
@@ -136,13 +139,6 @@ def _beyond(certificate: CertificateRecord) -> tuple[str, ...]:
     reason = certificate.heading.get("override")
     lifted = [f"The limit on the loss of one release was lifted, with this reason: {reason}"] if reason else []
     return (*lifted, *([] if certificate.durable else [NOT_DURABLE]))
-
-
-def _level(certificate: CertificateRecord) -> str:
-    """``95 % ``, before the word interval; empty where the intervals have several levels."""
-    cells = [cell.outcome for answer in certificate.answers for cell in answer]
-    levels = {outcome.value.level for outcome in cells if isinstance(outcome, Reply)} or {0.95}
-    return f"{100 * min(levels):g} % " if len(levels) == 1 else ""
 
 
 def _let_out(certificate: CertificateRecord) -> LetOut | None:
@@ -183,14 +179,15 @@ def _tables(blocks: Iterable[Block]) -> list[list[Block]]:
     return found
 
 
-def _block(answer: Answer, own: tuple[str, ...], called: Mapping[str, str]) -> Block:
+def _block(answer: Answer, own: tuple[str, ...], called: Mapping[str, str], level: float) -> Block:
     single = len(answer.cells) == 1 and not answer.cells[0].label
     cross = crossed(answer, called) if len(answer.cells) <= MOST_SHOWN else None
     if cross is not None and len(cross.heads) > max(len(cross.rows), FEW_ACROSS):
         cross = cross.turned()
     if cross is not None and len(cross.heads) <= MOST_ACROSS:
         return Block(answer.name, answer.estimand, single, (), own, cross)
-    rows = (AnswerRow(row_words(answer, cell, called), _numbers(answer, cell)) for cell in answer.shown[:MOST_SHOWN])
+    cells = answer.shown[:MOST_SHOWN]
+    rows = (AnswerRow(row_words(answer, cell, called), _numbers(answer, cell, level)) for cell in cells)
     more = _more(answer, "the files .csv and .json have all")
     return Block(answer.name, answer.estimand, single, tuple(rows), (*own, *more))
 
@@ -201,12 +198,12 @@ def _more(answer: Answer, where: str) -> tuple[str, ...]:
     return (f"the first {MOST_SHOWN:,} are shown, and {left_out:,} more are not: {where}",) if left_out > 0 else ()
 
 
-def _numbers(answer: Answer, cell: Cell) -> tuple[str, ...]:
-    text = printed(cell, bare=answer.bare)
+def _numbers(answer: Answer, cell: Cell, level: float) -> tuple[str, ...]:
+    text = printed(cell, bare=answer.bare, level=level)
     return () if text is None else tuple(map(signed, (text.value, text.interval, text.noise, text.sampling)))
 
 
-def _bar_rows(answer: Answer, called: Mapping[str, str]) -> Sequence[AnswerRow]:
+def _bar_rows(answer: Answer, called: Mapping[str, str], level: float) -> Sequence[AnswerRow]:
     cells = answer.shown[:MOST_SHOWN]
     replies = [cell.outcome.value for cell in cells if isinstance(cell.outcome, Reply)]
     if answer.name.startswith("test("):
@@ -214,7 +211,8 @@ def _bar_rows(answer: Answer, called: Mapping[str, str]) -> Sequence[AnswerRow]:
     span = (min(e.low for e in replies), max(e.high for e in replies)) if replies else None
     names = (SEPARATOR.join(part for part in (answer.name, label_words(cell, called)) if part) for cell in cells)
     return [
-        AnswerRow(name, _numbers(answer, cell), _drawn(cell, span)) for name, cell in zip(names, cells, strict=True)
+        AnswerRow(name, _numbers(answer, cell, level), _drawn(cell, span))
+        for name, cell in zip(names, cells, strict=True)
     ]
 
 
