@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from operator import mul, truediv
@@ -408,6 +408,29 @@ def too_few(size: float, scales: Sequence[float]) -> bool:
     """Tell if a number of values is too small, or too uncertain, to divide by."""
     noise = spread(scales)
     return size < FEWEST or (noise > 0.0 and size < laplace_radius(noise, UNSURE))
+
+
+def within_bounds(found: Estimate, least: float, most: float) -> Estimate:
+    """An estimate between the possible values: a value beyond them moves to the nearest one, its interval with it.
+
+    The end on the far side moves, so that the interval reaches as far inside as it did about the value. It holds all
+    possible values that it held before, and so covers as often; and no noise makes it a point.
+
+    Parameters
+    ----------
+    found : Estimate
+        The estimate as it came out.
+    least, most : float
+        Ends of the possible values.
+
+    Returns
+    -------
+    Estimate
+    """
+    value = min(max(found.value, least), most)
+    low, high = found.low + min(value - found.value, 0.0), found.high + max(value - found.value, 0.0)
+    low, high = (min(max(end, least), most) for end in (low, high))
+    return replace(found, value=value, low=low, high=high)
 
 
 def two_laplace_tail(beta: float) -> float:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from reticent.outcome import Estimate, NoReply, Outcome, Reply
 from reticent.statistics import ranks
 from reticent.statistics.context import Setting
+from reticent.statistics.intervals import within_bounds
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
@@ -34,10 +35,9 @@ def possible(asked: Mean | RankStatistic | Iqr | Scale | TrimmedMean | Location,
 
 
 def nearest(outcome: Outcome[Estimate], ends: Ends | None) -> Outcome[Estimate]:
-    """The outcome with its value and both ends of its interval moved to the nearest possible value."""
+    """The outcome with its value moved to the nearest possible one, and its interval with it."""
     match outcome:
         case Reply(found) if ends is not None:
-            value, low, high = (min(max(x, ends[0]), ends[1]) for x in (found.value, found.low, found.high))
-            return Reply(Estimate(value, low, high, found.noise, found.sampling, found.level))
+            return Reply(within_bounds(found, *ends))
         case Reply() | NoReply():
             return outcome

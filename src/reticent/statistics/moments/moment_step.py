@@ -58,6 +58,7 @@ from reticent.statistics.intervals import (
     normal_half_width,
     spread,
     too_few,
+    within_bounds,
 )
 
 if TYPE_CHECKING:
@@ -402,8 +403,8 @@ class MomentStep:
             return Reply(Estimate(value, low, high, noise, sampling))
         if high <= 0.0:
             return NO_REPLY
-        root = math.sqrt(max(value, 0.0))
-        ends = math.sqrt(max(low, 0.0)), math.sqrt(high)
+        inside = within_bounds(Estimate(value, low, high, noise, sampling), 0.0, math.inf)
+        root, ends = math.sqrt(inside.value), (math.sqrt(inside.low), math.sqrt(inside.high))
         return Reply(Estimate(root, *ends, math.sqrt(root**2 + noise) - root, math.sqrt(root**2 + sampling) - root))
 
     def _fourth(self, moments: Sequence[float], mean: float, value: float) -> FourthMoment:
@@ -471,8 +472,8 @@ def _displayed(outcome: Outcome[Estimate], step: MomentStep) -> Outcome[Estimate
         return outcome
     e = outcome.value
     middle, factor, least, most = _range(step)
-    value, low, high = (min(max(middle + factor * x, least), most) for x in (e.value, e.low, e.high))
-    return Reply(Estimate(value, low, high, factor * e.noise, factor * e.sampling))
+    value, low, high = (middle + factor * x for x in (e.value, e.low, e.high))
+    return Reply(within_bounds(Estimate(value, low, high, factor * e.noise, factor * e.sampling), least, most))
 
 
 def _clipped(outcomes: Sequence[Outcome[Estimate]], step: MomentStep) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from reticent.statistics.context import (
     summed,
 )
 from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined
-from reticent.statistics.intervals import FEW, UNSURE, spread, too_few
+from reticent.statistics.intervals import FEW, UNSURE, spread, too_few, within_bounds
 from reticent.statistics.quantiles.shapes import WeightShape, of_weights
 from reticent.statistics.weighted.soft_weights import Form, WeightDesign
 
@@ -271,8 +271,7 @@ class WeightedStep:
         times = 1.0 if self.calibration is None else self.calibration.times
         most = times * (self.middle + self.half) if self.shape == "mean" else math.inf
         least = -math.inf if self.least is None else times * self.least
-        value, low, high = (min(max(x, least), most) for x in (found.value, found.low, found.high))
-        return Reply(Estimate(value, low, high, found.noise, found.sampling))
+        return Reply(within_bounds(found, least, most))
 
     # --- the plan ---------------------------------------------------------------------------------------------------
 
