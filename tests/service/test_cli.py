@@ -204,6 +204,7 @@ def test_check_names_a_tab_between_cells(study: Path) -> None:
 def test_check_says_that_a_cell_with_a_sign_is_no_number(study: Path) -> None:
     """It is said before a charge: all cells of such a column are missing (docs/how-to/own_csv.md)."""
     assert "A cell such as 5 % or € 5 is no number" in run("check", str(study)).said
+    assert '1,977.61 is no number; thousands = "," would make it one' in run("check", str(study)).said
     for cell in ("5 %", "5%", "€ 5", "$5"):
         assert Format().number(cell) is None
 

@@ -118,9 +118,11 @@ def _askable(opened: Study) -> tuple[list[str], list[str]]:
     doubts: list[str] = []
     problems: list[str] = []
     for item in opened.spec.releases:
-        said = [f"[[release]] '{item.name}': {problem}" for problem in _refusals(opened, item, None)]
+        refused, noted = _refusals(opened, item, None)
+        said = [f"[[release]] '{item.name}': {problem}" for problem in refused]
+        doubts += [f"[[release]] '{item.name}': {note}." for note in noted]
         person = opened.schema.person
-        enough = person.people is None and person.neighbours().size_public and not _refusals(opened, item, MANY)
+        enough = person.people is None and person.neighbours().size_public and not _refusals(opened, item, MANY)[0]
         if said and enough:
             doubts += [f"{problem} (People were assumed: [person] people is not declared.)" for problem in said]
         else:
@@ -128,21 +130,19 @@ def _askable(opened: Study) -> tuple[list[str], list[str]]:
     return doubts, problems
 
 
-def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> list[str]:
-    """Why a release would be refused: for each question that is refused alone, else for the whole; empty if not."""
+def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> tuple[list[str], tuple[str, ...]]:
+    """Why a release would be refused: for each question that is refused alone, else for the whole. Else its notes."""
     try:
-        PublicGuess(people).plan(opened, item)
+        return [], planned(opened, item, PublicGuess(people)).noted
     except Refusal as problem:
         whole = str(problem)
-    else:
-        return []
     alone: list[str] = []
     for question in item.ask if len(item.ask) > 1 and not item.want else ():
         try:
             PublicGuess(people).plan(opened, replace(item, ask=(question,)))
         except Refusal as problem:
             alone.append(str(problem))
-    return alone or [whole]
+    return alone or [whole], ()
 
 
 def _notes(spec: Spec) -> tuple[str, ...]:
@@ -191,4 +191,7 @@ def _layout(spec: Spec) -> tuple[str, ...]:
         if isinstance(column, Integer) and column.calendar is not None
     )
     signs = "" if form.symbols else '. A cell such as 5 % or € 5 is no number; symbols = ["%", "€"] would make it one'
+    if not form.thousands:
+        sample, other = ("1.977,61", ".") if form.decimal == "," else ("1,977.61", ",")
+        signs += f'. {sample} is no number; thousands = "{other}" would make it one'
     return (f"the file is read as: {sign_words(spec.delimiter)} between cells, {form.words()}{dates}{signs}{doubt}",)

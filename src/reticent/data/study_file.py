@@ -71,6 +71,7 @@ from reticent.data.study_sections import (
     section_of,
     without_kinds,
 )
+from reticent.data.whole_days import high_doubt
 from reticent.errors import PublicParameterError, SpecError
 from reticent.privacy.cost import OF_LISTED, refuse_weak
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
@@ -405,6 +406,9 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
                 f"columns.{toml_key(name)} has no zone: cells with an offset, 2024-02-29T13:05:00Z, cannot be read. "
                 'Say zone = "UTC", or the zone whose clocks count.'
             )
+            doubts.append(((name,), words))
+    for name, column in spec.schema.columns.items():
+        if isinstance(column, Integer) and name not in spec.schema.computed and (words := high_doubt(name, column)):
             doubts.append(((name,), words))
     listed = encoding_doubt(spec.schema, spec.source, {name: one.path for name, one in spec.further.items()})
     return doubts if listed is None else [*doubts, listed]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from reticent.data.spec import encoding_doubt, refuse_exposed
+from reticent.data.whole_days import day_doubts
 from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
 from reticent.privacy.convert import spent_delta
 from reticent.privacy.cost import Cost, Written
@@ -213,7 +214,7 @@ def prepare(
         made = _settled(study, questions, within, units)
     person = study.schema.person
     refuse_exposed(made.guarantee.loss, person, units)  # a question's own delta counts like the release's
-    for note in (*public_notes(within, made), study.schema.person.nobodys):
+    for note in (*public_notes(study, within, made), study.schema.person.nobodys):
         made = _noting(made, note)
     if not (unit := study.schema.person.unit):
         return made
@@ -225,13 +226,17 @@ def prepare(
     return _noting(made, note)
 
 
-def public_notes(within: Cost, made: PreparedRelease) -> tuple[str, ...]:
-    """Notes on what was asked: a delta that no part spends, and products without the columns they are made of."""
+def public_notes(study: StudyTerms, within: Cost, made: PreparedRelease) -> tuple[str, ...]:
+    """Notes on what was asked: a delta that no part spends, products without their columns, and days cut in two."""
     found = [note for item in made.asked if (note := item.statistic.note)]
     named = (within.delta, *(item.delta for item in made.asked))
     delta = next((one for one in named if one is not None), None)
     if delta is not None and not spent_delta(made.guarantee.loss):
         found.append(f"δ {about(delta)} is not charged: nothing here spends a δ")
+    asked = made.columns_asked(study.schema)
+    seen = [made.schema_of(view) or study.schema for view in made.views]
+    computed = (tree for schema in seen for name, tree in schema.computed.items() if name in asked)
+    found += day_doubts([*(schema.where for schema in seen if schema.where is not None), *computed])
     return tuple(dict.fromkeys(found))
 
 

@@ -190,7 +190,7 @@ class Study(StudyTerms):
         assumed = people is None and self.schema.person.people is None
         left, ledger = self._left_of_plan()
         made = plan.plan_of(prepared, terms, assumed=assumed, left=left, ledger=ledger, want=want, source=self._file())
-        return replace(made, noted=preparation.public_notes(within, prepared))
+        return replace(made, noted=preparation.public_notes(self, within, prepared))
 
     @current_options("study.rehearse")
     def rehearse(
