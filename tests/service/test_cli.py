@@ -264,6 +264,9 @@ def test_a_folder_takes_files_by_receipt_and_a_taken_name_is_kept(study: Path) -
     assert run(*words, "--out", "out").code == 0
     assert run(*words, "--out", "out/count-{receipt}").code == 0
     assert {path.name for path in (study.parent / "out").glob("*.json")} == {"r-0001.json", "count-r-0002.json"}
+    (study.parent / "out" / "r-0003.csv").write_text("of another study of this folder", "utf-8")
+    assert run(*words, "--out", "out").code == 0
+    assert (study.parent / "out" / "clinic-r-0003.json").is_file()
     (study.parent / "late.csv").symlink_to(study.parent / "elsewhere")  # a link that leads nowhere yet
     refused = run(*words, "--out", "late")
     assert refused.code == 5

@@ -157,3 +157,12 @@ def test_the_study_file_and_the_verb_state_the_share(tmp_path: Path) -> None:
     assert tenth["noise"] == pytest.approx(2.5 * quarter["noise"], rel=0.1)
     file.write_text(file.read_text().replace("passing = 0.25", "passing = 2"))
     assert "passing is a share" in run("check", str(file)).said
+
+
+def test_a_plan_without_a_filter_says_that_passing_tells_nothing() -> None:
+    study = rt.study({"y": [0.0]}, adjacency="add_remove", columns={"y": rt.real(0, 100)}, budget=9)
+    idle = "passing tells of rows that pass a filter, and no question here has one"
+    assert idle in study.passing("0.5").plan(["count"], epsilon=1, people=100).noted
+    assert idle not in study.plan(["count"], epsilon=1, people=100).noted
+    for held, asked in ((study.where("y > 1"), "count"), (study, "count where y > 1")):
+        assert held.passing("0.5").plan([asked], epsilon=1, people=100).noted == ()

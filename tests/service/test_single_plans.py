@@ -144,7 +144,7 @@ def test_a_plan_of_a_line_has_a_row_for_each_coefficient_that_the_fit_tells() ->
     study = rt.study({**rows, "y": x * 3.0}, adjacency="add_remove", columns=columns, budget=9)
     of_study = study.model_plan(LinearRegression(epsilon=4), ["x", "g"], "y", people=PEOPLE)
     told = [(one.name, one.unit) for one in of_study.lines[0].expected.numbers]
-    assert told == [("intercept", "euros"), ("x", "euros per years"), ("g=b", "euros"), ("g=c", "euros")]
+    assert told == [("intercept", "euros"), ("x", "euros per year"), ("g=b", "euros"), ("g=c", "euros")]
     for name, unit in told:
         assert f"{name}, {unit}" in str(of_study)
     line = study.model_plan(LinearRegression(epsilon=4, fit_intercept=False), ["x"], "y", people=PEOPLE).lines[0]

@@ -212,7 +212,9 @@ def test_the_chance_of_a_reply_is_told_for_several_shapes() -> None:
     assert found["1/16"].told < found["1/4"].told == TABLES
     expected = made.expected(800)
     assert len(expected.replies) == len(found) + len(FURTHER)
-    assert all(f"{name} of their range in {shape.told}" in expected.note for name, shape in found.items())
+    assert all(
+        f"{shape.told} with a deviation of {name} of a column's range" in expected.note for name, shape in found.items()
+    )
 
 
 @pytest.mark.wide

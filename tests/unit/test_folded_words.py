@@ -6,8 +6,10 @@ import numpy as np
 
 import reticent as rt
 from reticent.certificate.render.listing import WIDTH, folded
+from reticent.data.format import slope_unit
 from reticent.learning import LinearRegression, LogisticRegression
 from reticent.statistics.context import tables_words
+from reticent.study.plan_text import _span
 from reticent.study.study import Study
 
 
@@ -53,3 +55,25 @@ def test_a_text_without_a_mark_hangs_below_its_first_line() -> None:
 def test_made_up_tables_are_counted_and_every_one_is_a_bound() -> None:
     assert tables_words(5, 5) == "5 of 5 made-up tables replied: P(reply) is .917 at least"
     assert tables_words(2, 5) == "2 of 5 made-up tables replied: P(reply) is .417"
+
+
+def test_intervals_stay_whole_in_a_range_of_shapes() -> None:
+    assert _span("bounds [0, 1]", "bounds [0, 1000000000]") == "bounds [0, 1] to [0, 1000000000]"
+    assert _span("a cap of 1", "a cap of 20") == "a cap of 1 to 20"
+
+
+def test_the_unit_of_a_slope_is_that_of_one() -> None:
+    assert slope_unit("price", "USD", "age", "years") == "USD per year"
+    assert slope_unit("price", "USD", "tax", "USD") == "price per tax"
+    assert slope_unit("price", "", "years", "") == "price per years"
+    assert slope_unit("price", "USD", "ward", "") == "USD per ward"
+
+
+def test_shares_of_odd_cells_of_several_columns_are_said_in_one_clause() -> None:
+    columns = {name: rt.real(0, 9) for name in ("cost", "fee")} | {
+        name: rt.category(["x", "z"]) for name in ("ward", "town")
+    }
+    study = rt.study({name: ["1"] for name in columns}, adjacency="add_remove", columns=columns, budget=9)
+    told = study.plan(["mean(cost) by ward", "mean(fee) by town"], epsilon=4, people=10_000).estimands()
+    shares = [text for name, text in told if name.startswith("incomplete")]
+    assert shares == ["share of rows of this table with a missing, unreadable or unlisted cell"]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import reticent as rt
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.record import answer_to_json
 from reticent.certificate.render import panels
@@ -276,3 +277,10 @@ def test_an_interval_of_another_level_than_the_head_names_says_its_own() -> None
 def plainly(text: str) -> str:
     """The words of a page or a table."""
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def test_a_page_of_a_study_that_nobody_named_has_its_receipt_for_a_title() -> None:
+    held = rt.study({"y": [0.0] * 50}, adjacency="add_remove", columns={"y": rt.real(0, 100)}, budget=9)
+    shown = page(held.release(["count"], epsilon=1).certificate)
+    assert "<h1>r-0001</h1>" in shown
+    assert re.search(r'<p class="about">20\d\d-\d\d-\d\d</p>', shown)

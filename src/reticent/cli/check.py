@@ -133,7 +133,7 @@ def _askable(opened: Study) -> tuple[list[str], list[str]]:
 def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> tuple[list[str], tuple[str, ...]]:
     """Why a release would be refused: for each question that is refused alone, else for the whole. Else its notes."""
     try:
-        return [], planned(opened, item, PublicGuess(people)).noted
+        return [], PublicGuess(people).plan(opened, item).noted
     except Refusal as problem:
         whole = str(problem)
     alone: list[str] = []

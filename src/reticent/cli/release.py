@@ -466,7 +466,10 @@ def publish(
 
 def _free(made: Release, stem: Path, suffixes: Sequence[str]) -> tuple[Path, Callable[[Path, bytes], None]]:
     """A stem that is free or has this very release already, and how a file of it is written."""
-    behind = stem.with_name(f"{stem.name}-{made.receipt}")
+    from reticent.data.file_kinds import stem_of as name_of
+
+    before = name_of(made.certificate.heading["study"]["source"]) if stem.name == made.receipt else stem.name
+    behind = stem.with_name(f"{before or stem.name}-{made.receipt}")  # another study of this folder took its number
     for place in (stem, behind):
         if not any(map(os.path.lexists, targets(place, suffixes))):
             return place, create

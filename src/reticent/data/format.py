@@ -41,6 +41,10 @@ MOST_WORDS: Final = 100
 BLANK: Final = r"[ \t\r\n]*"
 OF_NUMBERS: Final = frozenset("0123456789.,_'\u2019 \u00a0\u202f\teinfty")  # what a number is written with, signs apart
 GAP: Final = f"[{SPACES}\t]*"  # between a symbol and its number
+PLURALS: Final = (
+    *("years", "months", "weeks", "days", "hours", "minutes", "seconds", "visits", "persons", "rows"),
+    *("dollars", "euros", "pounds", "miles", "kilometres", "metres"),
+)
 LONGEST_SYMBOL: Final = 8
 MOST_SYMBOLS: Final = 20
 LONGEST_NAME: Final = 128
@@ -208,6 +212,30 @@ class Format:
 def accented(keys: Iterable[object]) -> list[str]:
     """The keys with a letter outside ASCII, whose bytes depend on the encoding."""
     return [key for key in keys if isinstance(key, str) and not key.isascii()]
+
+
+def one_of(unit: str) -> str:
+    """``year`` for ``years``; symbols and other words stay."""
+    return unit[:-1] if unit in PLURALS else unit
+
+
+def slope_unit(y: str, unit_of_y: str, x: str, unit_of_x: str) -> str:
+    """``USD per year``; of columns of one unit, or of none, their names: ``price per carat``.
+
+    Parameters
+    ----------
+    y, x : str
+        Names of the columns.
+    unit_of_y, unit_of_x : str
+        Their units; empty where none is declared.
+
+    Returns
+    -------
+    str
+    """
+    if unit_of_y == unit_of_x:
+        return f"{y} per {x}"
+    return f"{unit_of_y or y} per {x if unit_of_x in ('', x) else one_of(unit_of_x)}"
 
 
 def sign_words(delimiter: str) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from reticent.data.format import slope_unit
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
 from reticent.learning.fit_release import Circumstances
@@ -106,10 +107,13 @@ def coefficients(made: DesignMatrix, here: Circumstances) -> tuple[tuple[str, st
     def unit(name: str) -> str:
         return name if here.shelf is None else here.shelf.unit_word(name)
 
-    y = unit(here.target or "y")
+    target = here.target or "y"
+    y = unit(target)
     keys = {column for columns in made.columns if len(columns) > 1 for column in columns}
     told = [(place, column) for column, place in enumerate(made.features) if place is not None]
-    slopes = [(names[at], y if at in keys else f"{y} per {unit(names[at])}") for _, at in sorted(told)]
+    slopes = [
+        (names[at], y if at in keys else slope_unit(target, y, names[at], unit(names[at]))) for _, at in sorted(told)
+    ]
     return ((INTERCEPT, y), *slopes) if made.frame.intercept else tuple(slopes)
 
 

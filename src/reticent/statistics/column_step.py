@@ -33,11 +33,13 @@ class GroupResult:
 
     ``words`` and ``estimand`` may depend on what was drawn and on public numbers, and on nothing else. An estimand
     that is known only after the draw, such as a mean of values cut to released bounds, goes before the step's.
+    ``label`` is the public name of the group that the words are about; empty where they name none.
     """
 
     outcomes: tuple[Outcome[Estimate], ...]
     words: tuple[str, ...] = ()
     estimand: str = ""
+    label: str = ""
 
 
 class GroupPlan(Protocol[D_contra]):
@@ -94,8 +96,7 @@ class PlannedStep(Generic[D]):
         found = [outcome for group in drawn for outcome in group.outcomes]
         outcomes = [nearest(outcome, self.possible) for outcome in found]
         cells = tuple(Cell(label, outcome) for label, outcome in zip(self.labels, outcomes, strict=True))
-        told = [text for group in drawn for text in group.words]
-        words = tuple(dict.fromkeys([*told, *([CLIPPED] if outcomes != found else [])]))
+        words = (*_said_once(drawn), *([CLIPPED] if outcomes != found else []))
         estimands = dict.fromkeys(group.estimand for group in drawn if group.estimand)
         return Answer(self.name, cells, (*self.caveats, *words), estimand="; ".join(estimands))
 
@@ -103,3 +104,21 @@ class PlannedStep(Generic[D]):
         groups = 1 if self.setting.keys is None else len(self.setting.keys.among)
         person = self.setting.schema.person
         return of_persons(lambda values: self.plan.expected(max(values // groups, 1)), people, self.rows, person)
+
+
+def _said_once(drawn: Sequence[GroupResult]) -> tuple[str, ...]:
+    """The words of groups, each text once: behind the names of its groups, unless every group says it."""
+    found: dict[str, list[str]] = {}
+    for group in drawn:
+        for text in dict.fromkeys(group.words):
+            found.setdefault(text, []).append(group.label)
+    every = [group.label for group in drawn]
+    return tuple(f"{_named(labels, every)}{text}" for text, labels in found.items())
+
+
+def _named(labels: Sequence[str], every: Sequence[str]) -> str:
+    """Some of these groups before their words: the fewer of those meant and those not meant; empty for all."""
+    rest = [label for label in every if label not in labels]
+    if not rest or not all(labels):
+        return ""
+    return f"all but {', '.join(rest)}: " if len(rest) < len(labels) else f"{', '.join(labels)}: "

@@ -179,9 +179,11 @@ def _is_range(every: Sequence[float | None]) -> bool:
 
 
 def _span(first: str, last: str) -> str:
-    """Two names of the same words but for numbers as one: a cap of 1 to 20."""
+    """Two names of the same words but for numbers as one: a cap of 1 to 20, bounds [0, 1] to [0, 9]."""
     words, others = first.split(), last.split()
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(words, others, strict=False)))
+    while " ".join(words[:same]).count("[") > " ".join(words[:same]).count("]"):
+        same -= 1  # an interval stays whole
     return first if first == last else " ".join([*words, "to", *others[same:]])
 
 
@@ -224,7 +226,9 @@ def is_in(name: str, text: str) -> bool:
 
 
 def hidden(text: str, columns: Sequence[str]) -> str:
-    """A text with … for these columns, and one … for a list of them."""
+    """A text with … for these columns, and one … for a list of them; their odd cells need no name."""
     for name in columns:
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
-    return re.sub("…(?:(?:,| and| or) …)+", "…", text)
+    text = re.sub("…(?:(?:,| and| or) …)+", "…", text)
+    text = text.replace("missing or unreadable …, or a missing or unlisted …", "missing, unreadable or unlisted cell")
+    return re.sub("missing or (unreadable|unlisted) …", r"missing or \1 cell", text)

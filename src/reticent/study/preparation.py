@@ -227,7 +227,19 @@ def prepare(
 
 
 def public_notes(study: StudyTerms, within: Cost, made: PreparedRelease) -> tuple[str, ...]:
-    """Notes on what was asked: a delta that no part spends, products without their columns, and days cut in two."""
+    """Notes on what was asked: a delta that no part spends, products without their columns, and days cut in two.
+
+    Parameters
+    ----------
+    study : StudyTerms
+    within : Cost
+        Total of the release.
+    made : PreparedRelease
+
+    Returns
+    -------
+    tuple of str
+    """
     found = [note for item in made.asked if (note := item.statistic.note)]
     named = (within.delta, *(item.delta for item in made.asked))
     delta = next((one for one in named if one is not None), None)

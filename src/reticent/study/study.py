@@ -190,7 +190,9 @@ class Study(StudyTerms):
         assumed = people is None and self.schema.person.people is None
         left, ledger = self._left_of_plan()
         made = plan.plan_of(prepared, terms, assumed=assumed, left=left, ledger=ledger, want=want, source=self._file())
-        return replace(made, noted=preparation.public_notes(self, within, prepared))
+        unused = self._passing is not None and not prepared.filters(where=of.schema.where is not None)
+        idle = ("passing tells of rows that pass a filter, and no question here has one",) if unused else ()
+        return replace(made, noted=(*preparation.public_notes(self, within, prepared), *idle))
 
     @current_options("study.rehearse")
     def rehearse(

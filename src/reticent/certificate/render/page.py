@@ -76,8 +76,9 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
     """The release as one self-contained HTML file; ``withdrawn`` says when and why it no longer stands."""
     document, answers = certificate.heading, certificate.answers
     study = document["study"]
-    title = document["name"] or study["title"] or document["release"]
-    parts = ("" if study["title"] == title else study["title"], document["release"], document["when"][:10])
+    named = "" if (study["title"], study["source"]) == ("study", "in memory") else study["title"]  # nobody named it
+    title = document["name"] or named or document["release"]
+    parts = (*(one for one in (named, document["release"]) if one != title), document["when"][:10])
     helps = likelier(certificate)
     told = notes(certificate)
     level = head_level(answers)

@@ -25,7 +25,7 @@ from reticent.certificate.record import CertificateRecord
 from reticent.certificate.render.cross import half_width
 from reticent.certificate.render.tables import number, signed
 from reticent.data.expression_tree import Key, divided
-from reticent.data.format import plain
+from reticent.data.format import one_of, plain, slope_unit
 from reticent.errors import Refusal
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.statistics.answer import SEPARATOR, UNCALLED, Answer, Cell, key_words, label_words, printed
@@ -46,10 +46,6 @@ FEW: Final = 3  # keys of a column for which numbers by two columns are a strip 
 LARGEST: Final = 1e100  # beyond it a number is in the table only
 UNITS_OF: Final = {"share": "share", "rows": "rows", "persons": "persons"}
 BIN: Final = re.compile(r"\[(\S+), (\S+)[)\]]")
-PLURALS: Final = (
-    *("years", "months", "weeks", "days", "hours", "minutes", "seconds", "visits", "persons", "rows"),
-    *("dollars", "euros", "pounds", "miles", "kilometres", "metres"),
-)
 ABOUT_ZERO: Final = "effect"
 ADDITIVE: Final = ("count", "persons", "sum")  # the answer for all rows is the sum of groups: their reference is zero
 GROUPS: Final = "groups"
@@ -285,11 +281,6 @@ def _unit(column: str, declared: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _one(unit: str) -> str:
-    """``year`` for ``years``; symbols and other words stay."""
-    return unit[:-1] if unit in PLURALS else unit
-
-
 def _named(column: str, declared: Mapping[str, Any]) -> str:
     """``age (years)``."""
     unit, label = _unit(column, declared), _called(declared).get(column, column)
@@ -448,8 +439,8 @@ def _coefficients(answer: Answer, declared: Mapping[str, Any]) -> Iterator[Panel
         if key != "intercept" and key not in declared:
             rest.append(cell)
             continue
-        per = "" if key == "intercept" else f" per {_one(_unit(key, declared)) or key}"
-        scale = PanelScale(("slope", answer.name, key), plain(f"{unit}{per}"), zero=key != "intercept")
+        of_slope = unit if key == "intercept" else slope_unit(left, _unit(left, declared), key, _unit(key, declared))
+        scale = PanelScale(("slope", answer.name, key), plain(of_slope), zero=key != "intercept")
         yield Panel("strip", title, scale, (cut(plain(_called(declared).get(key, key)), ROW_NAME),), (cell,))
         title = " "  # said above the first
     if rest:
@@ -543,5 +534,5 @@ def _per(column: str, declared: Mapping[str, Any]) -> str:
     """One of the units of a column: ``year``, a step of dates, or what it is a unit of."""
     if declared.get(column, {}).get("kind") in ("date", "datetime"):
         return str(declared[column].get("resolution", "day"))
-    unit = _one(_unit(column, declared))
+    unit = one_of(_unit(column, declared))
     return unit or f"unit of {_called(declared).get(column, column)}"

@@ -6,7 +6,7 @@ sums. What a plan shows is what made-up rows show, drawn by the plan itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.design import SampleDesign
+from reticent.data.format import slope_unit
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import WEIGHT_ONE, Records, Weighing
 from reticent.data.query_result import QueryResult
@@ -39,7 +40,15 @@ from reticent.statistics.context import (
 )
 from reticent.statistics.price import Price
 from reticent.statistics.public_facts import kept
-from reticent.statistics.regression.assumed_columns import MIDDLE, TABLES, further, rows_of_keys, shown, usual
+from reticent.statistics.regression.assumed_columns import (
+    MIDDLE,
+    TABLES,
+    AssumedWidths,
+    further,
+    rows_of_keys,
+    shown,
+    usual,
+)
 from reticent.statistics.regression.coefficients import INTERCEPT
 from reticent.statistics.regression.engine import Engine, engine
 from reticent.statistics.regression.frame import MOST_KEYS, Block, CategoryKeys, Frame
@@ -120,8 +129,7 @@ class Squares:
             *((f"a deviation of {name}", of_tables(shape.some, TABLES)) for name, shape in shapes.items()),
             *((one.name, one.chance) for one in more),
         )
-        told = ", ".join(f"{name} of their range in {shape.told}" for name, shape in shapes.items())
-        note = f"every coefficient is told, of {TABLES} made-up tables whose columns have a deviation of {told}"
+        note = _told_words(shapes)
         note += f"; {tables_words(TABLES, TABLES)}" if any(one.some == TABLES for one in shapes.values()) else ""
         weighted = isinstance(self.plan, LeastSquares) and self.plan.weighted
         if weighted:
@@ -150,6 +158,16 @@ class Squares:
         which = f"columns of this shape: {typical}" if typical else middle
         note = f"of the first slope, for {which}; {note}"
         return ExpectedAccuracy(*widths, note, replies, tuple(others), numbers=told_each, typical=typical)
+
+
+def _told_words(shapes: Mapping[str, AssumedWidths]) -> str:
+    """In how many made-up tables every coefficient is told, by the deviation of the columns."""
+    if all(shape.told == TABLES for shape in shapes.values()):
+        return (
+            f"every coefficient is told with a deviation of {public_facts.listed([*shapes], 'or')} of a column's range"
+        )
+    told = ", ".join(f"{shape.told} with a deviation of {name} of a column's range" for name, shape in shapes.items())
+    return f"of {TABLES} made-up tables every coefficient is told in {told}"
 
 
 def is_bounded(asked: Regression, setting: Setting) -> bool:
@@ -286,14 +304,15 @@ def _bounds(name: str, asked: Regression, setting: Setting) -> tuple[Fraction, F
 
 def _coefficient_unit(label: str, asked: Regression, setting: Setting) -> str:
     """Unit of a coefficient in words: that of y, of a slope over that of its column."""
-    y = _unit_word(asked.y, setting)
-    return f"{y} per {_unit_word(label, setting)}" if label in asked.on else y
+    y, x = asked.y, label
+    if label in asked.on:
+        return slope_unit(y, _declared_unit(y, setting), x, _declared_unit(x, setting))
+    return _declared_unit(y, setting) or y
 
 
-def _unit_word(name: str, setting: Setting) -> str:
-    """The declared unit of a column, or its name."""
+def _declared_unit(name: str, setting: Setting) -> str:
     column = setting.schema.column(name)
-    return name if isinstance(column, Category) else column.unit or name
+    return "" if isinstance(column, Category) else column.unit
 
 
 def _place(among: Sequence[Key], key: Key) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, assert_never
@@ -49,9 +48,9 @@ class Group:
     label: str
     counts: Counts
 
-    def words(self, said: Sequence[str]) -> tuple[str, ...]:
-        """Prefix words with the name of the group they are about."""
-        return tuple(f"{self.label}: {text}" if self.label else text for text in said)
+    def estimand(self, said: str) -> str:
+        """An estimand behind the name of the group that it is of; empty where nothing is said."""
+        return f"{self.label}: {said}" if self.label and said else said
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +85,11 @@ class ColumnPlan:
     def draw(self, data: Group, entropy: Entropy) -> GroupResult:
         match self._drawn(data.counts, entropy):
             case NoReply():
-                return GroupResult((NO_REPLY,) * max(len(self.levels), 1), data.words([self._declined]))
+                return GroupResult((NO_REPLY,) * max(len(self.levels), 1), (self._declined,), label=data.label)
             case Reply(told):
-                named = data.words([f"{told.estimand}{self.cap}"] if told.estimand else [])
+                named = data.estimand(f"{told.estimand}{self.cap}" if told.estimand else "")
                 replies = tuple(Reply(estimate) for estimate in told.estimates)
-                return GroupResult(replies, data.words(told.words), "".join(named))
+                return GroupResult(replies, told.words, named, data.label)
 
     def _drawn(self, counts: Counts, entropy: Entropy) -> Outcome[ColumnResult]:
         """The estimates, in the order asked, and what they say of themselves."""

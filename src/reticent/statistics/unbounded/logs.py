@@ -167,9 +167,9 @@ class LogPlan:
         match self.made.draw(data.counts, entropy):
             case Reply(found):
                 shown = exponential(found.estimate) if self.back else found.estimate
-                return GroupResult((Reply(shown),), data.words([found.words]))
+                return GroupResult((Reply(shown),), (found.words,), label=data.label)
             case NoReply():
-                return GroupResult((NO_REPLY,), data.words([EMPTY]))
+                return GroupResult((NO_REPLY,), (EMPTY,), label=data.label)
 
     def expected(self, people: int) -> ExpectedAccuracy:
         """For values of public shapes between bounds; without them for logarithms about 0 with a deviation of 1."""
