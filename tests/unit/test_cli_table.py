@@ -10,7 +10,10 @@ import time
 import pytest
 
 from reticent.cli import layout
+from reticent.cli.output import PIPED, UNBROKEN
 from reticent.cli.table import TextTable, fold, size
+from reticent.outcome import Estimate, Reply
+from reticent.statistics.answer import Answer, Cell
 
 ROWS = (("count", "20,187", "95 % of such intervals hold the truth"), ("mean(visits)", "2.86", "–"))
 TABLE = layout.columns(("statistic", "answer", "note"), ROWS, right=[1], wrap=[2])
@@ -150,3 +153,23 @@ def test_a_name_of_a_table_with_heads_goes_on_further_in() -> None:
 
 def test_a_loss_of_two_numbers_stands_on_one_line() -> None:
     assert fold("the (ε 3, δ 1e-8) is left", 16) == ["the", "(ε 3, δ 1e-8) is", "left"]
+
+
+def test_answers_fit_a_hundred_columns_and_a_long_name_stands_once_above_them() -> None:
+    long = "mean(loan_amount) where (issued >= 2018-02-01 and issued < 2018-03-01) and tenure in ('RENT', 'OWN')"
+    found = Reply(Estimate(20_943.0, 19_927.0, 21_959.0, 863.0, 572.0))
+    months = tuple(Cell((('trunc(issued, "month")', f"2018-0{month}-01"),), found) for month in (1, 2, 3))
+    grades = tuple(Cell((("grade", grade),), found) for grade in "ABC")
+    told = [
+        Answer(long, (Cell((), found),)),
+        Answer(f"{long} by grade", grades),
+        Answer('mean(loan_amount) by trunc(issued, "month")', months),
+    ]
+    lines = [*layout.answers(told).lines(UNBROKEN, styled=False, whole=True)]
+    assert max(map(len, lines)) <= PIPED
+    assert sum("20,943" in line for line in lines) == 7
+    names = [line.partition("20,943")[0].strip() for line in lines if "20,943" in line]
+    assert names == ["", "grade A", "grade B", "grade C", "2018-01-01", "2018-02-01", "2018-03-01"]
+    assert "".join(line for line in lines if "863" not in line).count("tenure in") == 2
+    for width in (40, 60, 80):
+        assert max(map(len, layout.answers(told).lines(width, styled=False))) <= max(width, 60)

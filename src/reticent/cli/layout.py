@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
-from reticent.cli.output import clean
-from reticent.cli.table import TextTable
+from reticent.cli.output import PIPED, clean
+from reticent.cli.table import GAP, TextTable, fold, size
 from reticent.data.format import plain
 from reticent.outcome import NoReply, Reply, decimals, number
-from reticent.statistics.answer import HALVES, LEVEL, head_level, label_words, printed
+from reticent.statistics.answer import HALVES, LEVEL, head_level, key_words, label_words, printed
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer, Cell
@@ -19,6 +19,7 @@ ASK_WHY: Final = (
     "It could not be shown that no one person matters. How probable a reply is, plan says beforehand: --people N. "
     "See: reticent explain no-reply"
 )
+NAME: Final = 24  # characters of a name beside numbers, however wide these are
 AGAIN: Final = "Asking again is a new release and is charged again. A reply is likelier with"
 
 Truth = Mapping[str, Sequence[float | None]]  # by answer, one number for each cell
@@ -99,17 +100,30 @@ def answers(
     rows: list[list[str]] = []
     for answer in listed:
         known = None if truth is None else truth[answer.name]
-        plain = len(answer.cells) == 1 and not answer.cells[0].label
-        if not plain:
+        single = len(answer.cells) == 1 and not answer.cells[0].label
+        if not single:
             rows.append([answer.name])
         for place, cell in enumerate(answer.shown):
-            name = answer.name if plain else f"  {label(cell, called) or 'total'}"
+            name = answer.name if single else f"  {label(cell, called) or 'total'}"
             row = [name, *numbers(cell, bare=answer.bare, level=level)]
             rows.append(row if known is None else [*row, _true(known[place], cell)])
     if truth is not None:
         heads.append("truth")
     over = (HALVES if head == "noise" else "" for head in heads)
-    return columns([*map("\n".join, zip(over, heads, strict=True))], rows, right=range(1, 6), wrap=[0])
+    heads = [*map("\n".join, zip(over, heads, strict=True))]
+    return columns(heads, _beside(heads, rows), right=range(1, 6), wrap=[0])
+
+
+def _beside(heads: Sequence[str], rows: Sequence[list[str]]) -> Iterator[list[str]]:
+    """Rows whose names leave room for the numbers; a longer name stands above them, folded once."""
+    wide = [max(size(row[place]) for row in [heads, *rows] if place < len(row)) for place in range(1, len(heads))]
+    room = max(PIPED - sum(wide) - GAP * len(wide), NAME)
+    for row in rows:
+        if len(row) == 1 or size(plain(row[0])) > room:
+            yield from ([line] for line in fold(plain(row[0]), PIPED, hanging=True))
+            row = ["", *row[1:]]
+        if len(row) > 1:
+            yield row
 
 
 def selection(found: Selection) -> TextTable:
@@ -123,7 +137,9 @@ def selection(found: Selection) -> TextTable:
 
 
 def label(cell: Cell, called: Mapping[str, str] | None = None) -> str:
-    """``site 3``, ``[0, 5)``: which group and bin a cell is."""
+    """``site 3``, ``[0, 5)``: which group and bin a cell is. Of one expression the key alone: the line above has it."""
+    if len(cell.label) == 1 and "(" in cell.label[0][0]:
+        return key_words(cell.label[0][1])
     return label_words(cell, called or {})
 
 

@@ -63,6 +63,9 @@ class TextTable:
         least = self._least(whole=whole)
         widths = self._widths(width, least)
         for row in ([self.heads] if self.heads else []) + list(self.rows):
+            if self._is_across(row):
+                yield from fold(row[0], width, hanging=True, whole=whole)
+                continue
             parts = [
                 fold(text, size, hanging=place == 0 and bool(self.heads), whole=whole)
                 if place in least
@@ -80,6 +83,10 @@ class TextTable:
                     found[0] = _in_style(found[0], self.first)
                 yield (" " * GAP).join(found).rstrip()
 
+    def _is_across(self, row: tuple[str, ...]) -> bool:
+        """True for a name alone under heads, which stands across the table and makes no column wider."""
+        return len(row) == 1 < len(self.heads)
+
     def _least(self, *, whole: bool) -> dict[int, int]:
         """The columns that give way, and the least width of each; of ranges that of the longest word."""
         listed = [self.heads, *self.rows]
@@ -90,7 +97,7 @@ class TextTable:
         return words if whole and self.ranges else {**dict.fromkeys(self.folded, LEAST), **words}
 
     def _widths(self, width: int, least: Mapping[int, int]) -> list[int]:
-        listed = [self.heads, *self.rows]
+        listed = [self.heads, *(row for row in self.rows if not self._is_across(row))]
         count = max(map(len, listed))
         widths = [max((size(row[place]) for row in listed if place < len(row)), default=0) for place in range(count)]
         over = sum(widths) + GAP * (count - 1) - width
