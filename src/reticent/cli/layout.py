@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from reticent.statistics.answer import Answer, Cell
     from reticent.study.selection import Selection
 
-ASK_WHY: Final = (
-    "It could not be shown that no one person matters. How probable a reply is, plan says beforehand: --people N. "
-    "See: reticent explain no-reply"
-)
+HOW_PROBABLE: Final = "How probable a reply is, plan says beforehand: --people N. See: reticent explain no-reply"
+ASK_WHY: Final = f"It could not be shown that no one person matters. {HOW_PROBABLE}"
 NAME: Final = 24  # characters of a name beside numbers, however wide these are
 AGAIN: Final = "Asking again is a new release and is charged again. A reply is likelier with"
 

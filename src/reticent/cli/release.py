@@ -16,7 +16,7 @@ from reticent.atomic_file import create
 from reticent.atomic_file import replace as overwrite
 from reticent.certificate.record import Record, audit_words
 from reticent.certificate.render import workbook
-from reticent.certificate.render.no_replies import likelier
+from reticent.certificate.render.no_replies import cause, likelier
 from reticent.certificate.render.notes import lines_of, notes
 from reticent.certificate.render.tables import column_words, labels_of
 from reticent.cli import exit_codes, layout, options
@@ -24,6 +24,7 @@ from reticent.cli.exit_codes import UserAbort
 from reticent.cli.options import PublicGuess, Request, confirm, stem_of, study_of
 from reticent.cli.parser import NUMBER, PATH, PLACE, Verb
 from reticent.cli.plan import plan_parts, say_doubts
+from reticent.data.file_kinds import stem_of as name_of
 from reticent.errors import LedgerError, QuestionError, SpecError
 from reticent.ledger import Ledger
 from reticent.ledger.account import ledger_at
@@ -32,8 +33,8 @@ from reticent.ledger.fingerprint import refuse_replacing
 from reticent.privacy.cost import Cost
 from reticent.privacy.explain import as_data, sentence
 from reticent.privacy.loss import words
-from reticent.statistics.counts.incomplete_share import DECLARED
 from reticent.statistics.public_facts import listed
+from reticent.statistics.shares import DECLARED
 from reticent.study.release_files import ALWAYS, parted, save
 
 if TYPE_CHECKING:
@@ -466,8 +467,6 @@ def publish(
 
 def _free(made: Release, stem: Path, suffixes: Sequence[str]) -> tuple[Path, Callable[[Path, bytes], None]]:
     """A stem that is free or has this very release already, and how a file of it is written."""
-    from reticent.data.file_kinds import stem_of as name_of
-
     before = name_of(made.certificate.heading["study"]["source"]) if stem.name == made.receipt else stem.name
     behind = stem.with_name(f"{before or stem.name}-{made.receipt}")  # another study of this folder took its number
     for place in (stem, behind):
@@ -514,7 +513,7 @@ def show(voice: Voice, made: Release, written: Sequence[str], selection: Selecti
         *layout.under("note", (*(() if selection is None else selection.notes), *notes(made.certificate).whole)),
     ]
     if not made.replied:
-        ending.append(("no reply", layout.ASK_WHY))
+        ending.append(("no reply", f"{cause(made.certificate)}. {layout.HOW_PROBABLE}"))
     ending.append(("guarantee", promised))
     if document["audit"] is not None:
         ending.append(("audit", audit_words(document["audit"])))

@@ -40,6 +40,7 @@ WIDEST: Final = 0.1  # a share that would be known less well than this is not bo
 _LEFT_OUT: Final = re.compile(
     r"(how many|.+? of) rows have .+?( is not told, as .+?| could not be told|): they are left out( \(told by .+\))?"
 )
+DECLARED: Final = "if most of those cells are filled, declare how they are written: "
 ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
 
 

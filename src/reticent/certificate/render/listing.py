@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from reticent.certificate.record import CertificateRecord
 from reticent.certificate.render.cross import crossed
-from reticent.certificate.render.no_replies import likelier
+from reticent.certificate.render.no_replies import cause, likelier
 from reticent.certificate.render.notes import lines_of, notes
 from reticent.certificate.render.tables import column_words, labels_of, row_words
 from reticent.data.format import plain
@@ -21,7 +21,7 @@ WIDTH: Final = 80  # characters of a line
 NAME: Final = 24  # characters of a name that always stands beside its number
 MOST: Final = 40  # numbers of one answer that are printed; the frame and the files have all
 HANGING: Final = 11
-DECLINED: Final = "It could not be shown that no one person matters, and it stays charged. A reply is likelier with"
+DECLINED: Final = ", and it stays charged. A reply is likelier with"
 PLANNED: Final = "study.plan(…, people=…) tells free how likely, with a guess of the number of people."
 TIED: Final = re.compile(  # blanks at which no line ends
     r"(?<=\d) (?=%)|(?<=[±εδρ]) (?=\d)|(?<=\d,) (?=δ|-?[\d.]+[\])])|(?<=1) (?=in \d)|(?<=1 in) (?=\d)"
@@ -74,7 +74,7 @@ def below(certificate: CertificateRecord, also: Sequence[str] = (), *, worded: C
 def _declined(certificate: CertificateRecord) -> tuple[str, ...]:
     """The words about no reply, where there is one."""
     helps = likelier(certificate)
-    return (f"{DECLINED} {listed(helps, 'or')}. {PLANNED}",) if helps else ()
+    return (f"{cause(certificate)}{DECLINED} {listed(helps, 'or')}. {PLANNED}",) if helps else ()
 
 
 def _table(answers: Sequence[Answer], called: Mapping[str, str]) -> Iterator[str]:

@@ -10,8 +10,21 @@ from reticent.certificate.record import CertificateRecord
 from reticent.outcome import NoReply
 from reticent.statistics.answer import Answer
 from reticent.statistics.public_facts import CLAUSES, SEPARATELY, remedies_of
+from reticent.statistics.shares import DECLARED
 
 _RANKS: Final = re.compile(r"(median|quantiles?|iqr)\((?!.*(per|method|mode)=)")  # which may be of each person's mean
+UNREAD: Final = "Most cells behind it could not be read, as the note on them says"
+
+
+def cause(certificate: CertificateRecord) -> str:
+    """The reason for the no replies of a release, as far as a released share tells one."""
+    return UNREAD if _unread(certificate) else "It could not be shown that no one person matters"
+
+
+def _unread(certificate: CertificateRecord) -> bool:
+    """True if every silent answer has a released share of cells that says that most of them could not be read."""
+    silent = [one for one in certificate.answers if any(isinstance(cell.outcome, NoReply) for cell in one)]
+    return bool(silent) and all(any(DECLARED in text for text in one.caveats) for one in silent)
 
 
 def likelier(certificate: CertificateRecord) -> list[str]:
@@ -30,7 +43,8 @@ def likelier(certificate: CertificateRecord) -> list[str]:
     ranks = [one.name for one in silent if several and _RANKS.match(_clauses(one)[0])]
     alone = [f"{_of_persons(ranks[0])}, which is about the mean of each person"] if ranks else []
     jointly = ["method=joint"] if any(SEPARATELY in one.caveats for one in silent) else []
-    return [larger, *alone, *jointly, *helps]
+    readable = ["a declaration of how those cells are written"] if _unread(certificate) else []
+    return [*readable, larger, *alone, *jointly, *helps]
 
 
 def _clauses(answer: Answer) -> Sequence[str]:

@@ -16,8 +16,8 @@ from reticent.certificate.record import NOT_DURABLE, CertificateRecord, audit_wo
 from reticent.certificate.render.card import card
 from reticent.certificate.render.cross import CrossTable, crossed
 from reticent.certificate.render.figure import IntervalBar, alternative, bar, svg
-from reticent.certificate.render.no_replies import likelier
-from reticent.certificate.render.notes import lines_of, notes
+from reticent.certificate.render.no_replies import UNREAD, cause, likelier
+from reticent.certificate.render.notes import Notes, lines_of, notes
 from reticent.certificate.render.tables import column_words, labels_of, row_words, signed
 from reticent.certificate.summary import found, methods, parameters, subject
 from reticent.certificate.verify import source_of
@@ -28,6 +28,7 @@ from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import words
 from reticent.statistics.answer import SEPARATOR, Answer, Cell, head_level, label_words, printed
 from reticent.statistics.public_facts import listed
+from reticent.statistics.shares import DECLARED
 
 NO_REPLY_WORDS: Final = (
     "The method first checks, in a way that protects everyone, whether a safe answer can be given. Here it could not "
@@ -80,7 +81,7 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
     title = document["name"] or named or document["release"]
     parts = (*(one for one in (named, document["release"]) if one != title), document["when"][:10])
     helps = likelier(certificate)
-    told = notes(certificate)
+    told = _urgent(notes(certificate), [answer.name for answer in answers])
     level = head_level(answers)
     return render(
         "release",
@@ -98,7 +99,7 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
                 for answer, own in zip(answers, told.each, strict=True)
             ),
             "columns": column_words(certificate),
-            "silent": f"{NO_REPLY_WORDS} {listed(helps, 'or')}." if helps else "",
+            "silent": f"{_why(certificate)}{NO_REPLY_WORDS} {listed(helps, 'or')}." if helps else "",
             "figure": trusted(svg(certificate)) if answers else "",
             "figure_words": alternative(certificate),
             "label": _label(certificate),
@@ -128,6 +129,18 @@ def fragment(certificate: CertificateRecord, *first: str) -> str:
             "promise": sentence(guarantee.loss, guarantee.adjacency),
         },
     )
+
+
+def _urgent(told: Notes, names: Sequence[str]) -> Notes:
+    """The notes with those on cells that could not be read above all, whichever answer they are about."""
+    above = [f"{name}: {text}" for name, own in zip(names, told.each, strict=True) for text in own if DECLARED in text]
+    each = tuple(tuple(text for text in own if DECLARED not in text) for own in told.each)
+    return Notes((*above, *told.whole), each)
+
+
+def _why(certificate: CertificateRecord) -> str:
+    found = cause(certificate)
+    return f"{found}. " if found == UNREAD else ""
 
 
 def notes_of(certificate: CertificateRecord) -> tuple[str, ...]:

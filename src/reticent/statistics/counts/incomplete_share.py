@@ -101,7 +101,6 @@ class IncompleteShare(Statistic):
 MOST_CELLS: Final = 400  # the noise of their sum is that of a share bought for a twentieth of the price
 MANY: Final = 0.05  # a share of unlisted cells that is surely above it asks for a cause
 WITH_ACCENTS: Final = "labels with letters outside ASCII, which in another encoding than UTF-8 match no row"
-DECLARED: Final = "if most of those cells are filled, declare how they are written: "
 OF_NUMBERS: Final = (
     "decimal",
     "thousands",
@@ -363,14 +362,14 @@ def scant(beside: IncompleteRows, values: ValueCount | None, schema: Schema) -> 
     if not shares.unclear(beside.outcome) or most >= person.people / 2:
         return ""
     few = f"at most {math.ceil(most):,} rows have {whole_cells(beside.columns, schema)}"
-    return f"; {few}, of {person.people:,} people declared; {DECLARED}{', '.join(_ways(beside.columns, schema))}"
+    return f"; {few}, of {person.people:,} people declared; {shares.DECLARED}{', '.join(_ways(beside.columns, schema))}"
 
 
 def words(beside: IncompleteRows, schema: Schema) -> str:
     """The caveat beside an answer, such as ``1.2 % of rows have a missing or unreadable cost: they are left out``."""
     columns = beside.columns
     which, then = f"have {odd_cells(columns, schema)}", instead(columns, schema)
-    advice = f"; {DECLARED}{', '.join(_ways(columns, schema))}" if shares.most(beside.outcome) else ""
+    advice = f"; {shares.DECLARED}{', '.join(_ways(columns, schema))}" if shares.most(beside.outcome) else ""
     advice = advice or _encoding_words(beside, schema)
     dates = _date_words(columns, schema) if advice or shares.unclear(beside.outcome) else ""
     return f"{shares.words(beside.outcome, which, then)}{dates}{advice}{shares.again(beside.origin)}"
