@@ -12,6 +12,7 @@ from reticent.entropy import Replayed
 from reticent.outcome import Reply
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
+from reticent.statistics.intervals import SPANNING, TIES
 from reticent.statistics.prepare import prepare
 from tests.support.stat_fake import Fake, answered, schema_of
 
@@ -54,3 +55,17 @@ def test_an_end_that_was_moved_is_said() -> None:
     assert any(MOVED in text for _, said in moved for text in said)
     _, free = cells("median(x, method=M)", real(missing=0), 0, values)
     assert not any(MOVED in text for text in free)
+
+
+@pytest.mark.parametrize("question", ["median(x)", "median(x, method=separate)"])
+def test_an_interval_over_most_of_the_bounds_says_what_tells_more_and_blames_no_ties(question: str) -> None:
+    """Of two heaps near the bounds, an even number of each; of the same in one, nothing is said but of ties."""
+    schema = schema_of(real(0, 600_000), Person("add_remove"))
+    step = prepare(parse(question), Setting(schema, None), Fraction(1))
+    for heaps, wide in (((10.0, 599_990.0), True), ((10.0, 40.0), False)):
+        for run in range(8):
+            answer = answered(step, Fake(schema, {"x": np.repeat(heaps, 2_000)}), Replayed(f"{question} {run}"))
+            (reply,) = (cell.outcome for cell in answer)
+            assert isinstance(reply, Reply)
+            assert (SPANNING in answer.caveats) is (reply.value.high - reply.value.low > 300_000) is wide
+            assert (TIES in answer.caveats) is not wide

@@ -30,7 +30,7 @@ from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.total import Sum
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.grammar import parse, spelt
-from reticent.statistics.intervals import GAPS, LEVEL, ONE_END, TIES
+from reticent.statistics.intervals import GAPS, LEVEL, ONE_END, SPANNING, TIES
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.statistic import Ask, Statistic
 
@@ -542,7 +542,7 @@ def _added(
 
 def _lies_anywhere(part: ReleasedCell) -> bool:
     """Tell if the quantity of a cell may lie anywhere in its interval, whatever its value is."""
-    return any(text.endswith((TIES, ONE_END)) for text in part.answer.caveats)
+    return any(text.endswith((TIES, ONE_END, SPANNING)) for text in part.answer.caveats)
 
 
 def _corners(one: Answer, other: Answer) -> tuple[Outcome[Estimate], tuple[str, ...]]:

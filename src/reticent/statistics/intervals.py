@@ -35,6 +35,7 @@ STUDENT: Final = 2.42  # (1 + 1.96^2) / 2
 FEW: Final = "no reply: too few people for this ε"
 GAPS: Final = "many values are equal: the interval allows for gaps beside them"
 TIES: Final = f"{GAPS}, and covers more than 95 %"
+SPANNING: Final = "the interval spans most of the bounds: fewer questions, a larger ε or narrower bounds tell more"
 ONE_END: Final = "too few values for both ends at this ε: one end is the bound"
 
 

@@ -63,6 +63,7 @@ from reticent.statistics.intervals import (
     FEW,
     NONE,
     ONE_END,
+    SPANNING,
     TIES,
     RankErrors,
     Side,
@@ -72,6 +73,7 @@ from reticent.statistics.intervals import (
     rank_shift,
     rank_shift_among_ties,
     two_laplace_tail,
+    within_bounds,
 )
 from reticent.statistics.magnitude import (
     NEAR,
@@ -410,12 +412,22 @@ class QuantileStep:
         words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
         if any(one.one_end for one in drawn):
             words.append(ONE_END)
-        if self._interval and size.tied is not False and not all(one.one_end for one in drawn):
-            words.append(TIES)
         if self.spread:
-            return [Reply(self._distance(drawn[0], drawn[1], among, size))], words
-        pairs = zip(self.levels, drawn, strict=True)
-        return [Reply(self._estimate(level, one, among, size)) for level, one in pairs], words
+            found = [self._distance(drawn[0], drawn[1], among, size)]
+        else:
+            found = [self._estimate(level, one, among, size) for level, one in zip(self.levels, drawn, strict=True)]
+        if self._interval and any(map(self._spanning, found)):
+            words.append(SPANNING)  # ties are beside the point
+        elif self._interval and size.tied is not False and not all(one.one_end for one in drawn):
+            words.append(TIES)
+        return [Reply(one) for one in found], words
+
+    def _spanning(self, found: Estimate) -> bool:
+        """Tell if an interval is wider than half of what is possible."""
+        if self.possible is None or math.isinf(self.possible[1]):
+            return False
+        shown = within_bounds(found, *self.possible)
+        return shown.high - shown.low > (self.possible[1] - self.possible[0]) / 2.0
 
     @property
     def _interval(self) -> bool:
