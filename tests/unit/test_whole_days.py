@@ -8,7 +8,7 @@ import pytest
 
 import reticent as rt
 from reticent.data.schema import Integer
-from reticent.data.whole_days import high_doubt
+from reticent.data.study_file import high_doubt
 from tests.support.cli_kit import run
 
 STUDY = """

@@ -6,7 +6,7 @@ A schema holds trees, and ``expression`` gives them their types and meanings ove
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, assert_never
@@ -285,3 +285,54 @@ def edges_of(low: Fraction, high: Fraction, step: Fraction) -> list[Fraction]:
     if not low < high or (high - low) / step > STEPS:
         return []
     return [*(low + place * step for place in range(((high - low) / step).__ceil__())), high]
+
+
+# --- days that a comparison cuts in two -------------------------------------------------------------------------------
+
+MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+
+
+def day_doubts(trees: Iterable[Tree]) -> list[str]:
+    """Words about each comparison with 00:00 of a day that cuts that day in two.
+
+    Parameters
+    ----------
+    trees : iterable of Tree
+        Bound to a schema, so that a literal has the step of what it is compared with.
+
+    Returns
+    -------
+    list of str
+        Each once. What compares with ``<`` and ``>=`` takes days whole and has none.
+    """
+    return list(dict.fromkeys(words for tree in trees for words in _doubts_of(tree)))
+
+
+def _doubts_of(tree: Tree) -> Iterator[str]:
+    match tree:
+        case Application(operation="in", operands=(x, *listed)):
+            for one in listed:
+                yield from _doubts_of(Application("=", (x, one)))
+        case Application(operation=sign, operands=(DateLiteral() as moment, x)) if sign in MIRRORED:
+            yield from _doubts_of(Application(MIRRORED[sign], (x, moment)))
+        case Application(operation=sign, operands=(x, DateLiteral() as moment)) if sign in MIRRORED and _day_of(moment):
+            day, after = _day_of(moment), _day_of(DateLiteral(moment.count + calendar.DAY // moment.step, moment.step))
+            if sign == "<=":
+                yield f"{write(x)} <= {day} leaves out {day} after 00:00: for the whole day write {write(x)} < {after}"
+            elif sign == ">":
+                yield f"{write(x)} > {day} takes {day} after 00:00: for later days write {write(x)} >= {after}"
+            elif sign in ("=", "!="):
+                whole = f'trunc({write(x)}, "day") {sign} {day}'
+                yield f"{write(x)} {sign} {day} is about 00:00 alone: for the whole day write {whole}"
+        case Application(operands=operands):
+            for one in operands:
+                yield from _doubts_of(one)
+        case _:
+            return
+
+
+def _day_of(moment: DateLiteral) -> str:
+    """The day that a time of step below a day begins; empty for another time."""
+    if moment.step == calendar.DAY or moment.count * moment.step % calendar.DAY:
+        return ""
+    return calendar.text(moment.count * moment.step // calendar.DAY, calendar.DAY)

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from reticent import calendar as days
 from reticent.data import expression_tree
 from reticent.data.file_kinds import TEXT, kind_of, meant_file, stem_of
 from reticent.data.format import (
@@ -71,7 +72,6 @@ from reticent.data.study_sections import (
     section_of,
     without_kinds,
 )
-from reticent.data.whole_days import high_doubt
 from reticent.errors import PublicParameterError, SpecError
 from reticent.privacy.cost import OF_LISTED, refuse_weak
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
@@ -412,6 +412,23 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
             doubts.append(((name,), words))
     listed = encoding_doubt(spec.schema, spec.source, {name: one.path for name, one in spec.further.items()})
     return doubts if listed is None else [*doubts, listed]
+
+
+def high_doubt(name: str, column: Integer) -> str:
+    """Words about an upper bound at 00:00; empty for other bounds, and at the first of a month, where the last ends."""
+    calendar = column.calendar
+    if calendar is None or calendar.step == days.DAY or column.high is None:
+        return ""
+    if column.high * calendar.step % days.DAY:
+        return ""
+    end = days.text(column.high * calendar.step // days.DAY, days.DAY)
+    if end.endswith("-01"):
+        return ""
+    last = days.text((column.high + days.DAY // calendar.step - 1) * calendar.step, 1)  # TOML has seconds in every time
+    return (
+        f"high of {name} is 00:00 on {end}, and later times count as that. If the whole day is meant, write "
+        f"high = {last}."
+    )
 
 
 def _typed(spec: Spec) -> dict[str, bool]:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from reticent.data.expression_tree import day_doubts
 from reticent.data.spec import encoding_doubt, refuse_exposed
-from reticent.data.whole_days import day_doubts
 from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
 from reticent.privacy.convert import spent_delta
 from reticent.privacy.cost import Cost, Written
