@@ -435,9 +435,15 @@ def interval(value: float, low: float, high: float, step: int) -> tuple[str, str
 
 def distance(width: float, step: int) -> str:
     """A half-width of a date in days, or in the shorter unit that has two of it: ``2.4 days``, ``40 hours``."""
+    units, steps = larger_unit(width, step)
+    return "–" if width == 0 else f"{width / steps:,.1f}".removesuffix(".0") + f" {units}"
+
+
+def larger_unit(width: float, step: int) -> tuple[str, float]:
+    """The largest unit of which a distance has two, ``("days", 1440)`` of minutes, with the steps of one."""
     units = {word: size for word, size in STEPS.items() if size >= step}
     word = next((word for word in reversed(units) if width * step >= 2 * units[word]), next(iter(units)))
-    return "–" if width == 0 else f"{width * step / units[word]:,.1f}".removesuffix(".0") + f" {word}s"
+    return f"{word}s", units[word] / step
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer
 from reticent.data.study_file import read_spec, warnings
 from reticent.outcome import Estimate, Reply
+from reticent.study.plan_text import cells_of
 from reticent.study.release import Release
 
 FIRST = datetime.date(2020, 1, 1)
@@ -300,3 +301,26 @@ def test_hours_within_bounds_of_one_day() -> None:
     study = rt.study({"at": ["2025-03-01T23:00"]}, adjacency="add_remove", columns={"at": column}, budget=1)
     (answer,) = study.release(["count by hour(at)"], epsilon=1).answers
     assert [dict(cell.label)["hour(at)"] for cell in answer] == [0, 1, 22, 23]
+
+
+def test_a_plan_tells_widths_of_dates_in_the_units_that_answers_have() -> None:
+    """Minutes had been told without their name, ± 23,000, and a release said 5.7 days."""
+    columns = {
+        "t": rt.datetime("2020-01-01", "2020-12-31T23:59", resolution="minute"),
+        "d": rt.date("2020-01-01", "2020-12-31"),
+    }
+    study = rt.study({"t": [], "d": []}, adjacency="add_remove", columns=columns, budget=9)
+    lines = study.plan(["median(t)", "mean(d)", "iqr(t)", "iqr(d)", "count"], epsilon=5, people=5_000).lines
+    found = {line.name: (line.expected.unit, line.expected.headline[0]) for line in lines}
+    assert [found[name][0] for name in ("median(t)", "mean(d)", "iqr(t)", "iqr(d)", "count")] == [
+        *("minutes", "days", "hours", "days", ""),
+    ]
+    hours, days = found["iqr(t)"][1], found["iqr(d)"][1]
+    assert hours is not None
+    assert days is not None
+    assert 0.5 < hours / 24 / days < 2  # one law, in two units
+    cells = {line.name: cells_of(line.name, line.loss, line.expected)[0][2] for line in lines}
+    assert cells["median(t)"].endswith(") hours")
+    assert cells["mean(d)"].endswith(") days")
+    assert cells["iqr(t)"].endswith(") days")
+    assert not cells["count"].endswith("s")

@@ -303,7 +303,7 @@ def test_real_releases_reach_the_first_width_about_as_often_as_not() -> None:
             found = widths(of.release([question], epsilon=table.epsilon).answers[0])
             if line.headline[0] is None or line.noise is None or not found or not fmean(one.noise for one in found):
                 continue
-            column = table.rows()[question.partition("(")[2][:-1]] if line.unit else None
+            column = table.rows()[question.partition("(")[2][:-1]] if line.unit in ("sd", "iqr", "of it") else None
             unit = 1.0 if column is None else float(column.quantile(0.75) - column.quantile(0.25))
             noise = fmean(one.noise for one in found) / unit
             reached.append(noise / line.headline[0])

@@ -31,7 +31,7 @@ from reticent.statistics.statistic import Ask, Statistic, ask
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer, Cell
-    from reticent.statistics.context import Step
+    from reticent.statistics.context import ExpectedAccuracy, Step
     from reticent.statistics.statistic import Statistic
 
 T = TypeVar("T", bound="Statistic")
@@ -135,8 +135,41 @@ def dated(answer: Answer, statistic: Statistic, found: Calendar) -> Answer:
     """
     if statistic.axis == "values":
         return replace(answer, cells=tuple(_cell(cell, found.step, found.units, 1.0) for cell in answer.cells))
-    unit, factor = ("days", 1.0) if found.step == DAY else ("hours", found.step / STEPS["hour"])
+    unit, factor = _of_spread(found)
     return replace(answer, cells=tuple(_cell(cell, 0, unit, factor) for cell in answer.cells))
+
+
+def _of_spread(found: Calendar) -> tuple[str, float]:
+    """The unit of a distance of dates, and a step of the calendar in it."""
+    return ("days", 1.0) if found.step == DAY else ("hours", found.step / STEPS["hour"])
+
+
+def in_its_unit(expected: ExpectedAccuracy, statistic: Statistic, schema: Schema) -> ExpectedAccuracy:
+    """The expectation of a statistic with half-widths in the unit of its answer: days, hours, minutes or seconds.
+
+    Parameters
+    ----------
+    expected : ExpectedAccuracy
+        With half-widths in steps of the column.
+    statistic : Statistic
+    schema : Schema
+
+    Returns
+    -------
+    ExpectedAccuracy
+        As it is where the numbers are no dates and no distances of dates, or in standard deviations.
+    """
+    found = None if expected.unit else calendar_told(statistic, schema)
+    if found is None:
+        return expected
+    unit, factor = (found.units, 1.0) if statistic.axis == "values" else _of_spread(found)
+
+    def told(width: float | None) -> float | None:
+        return None if width is None else width * factor
+
+    noise, sampling = told(expected.noise), told(expected.sampling)
+    others = tuple((shape, told(wide), told(drawn)) for shape, wide, drawn in expected.others)
+    return replace(expected, noise=noise, sampling=sampling, others=others, unit=unit)
 
 
 def _cell(cell: Cell, step: int, unit: str, factor: float) -> Cell:

@@ -22,6 +22,7 @@ from reticent.privacy.shortfall import too_little
 from reticent.statistics.context import ExpectedAccuracy, Step, hopeless, values_of
 from reticent.statistics.counts.incomplete_share import IncompleteStep
 from reticent.statistics.grammar import spelt
+from reticent.statistics.prepare import in_its_unit
 from reticent.statistics.public_facts import CommonClause, listed
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.statistics.shares import WIDEST
@@ -391,11 +392,16 @@ def plan_of(
         PlanLine(
             step.name,
             (compose.in_zcdp(step.guarantee) if in_rho else step.guarantee).loss,
-            _at_candidates(
+            _in_its_unit(
                 prepared,
                 place,
-                _with_distance(step, terms.expected(prepared, place), max(round(people * (passing or 1)), 1)),
-                people,
+                _at_candidates(
+                    prepared,
+                    place,
+                    _with_distance(step, terms.expected(prepared, place), max(round(people * (passing or 1)), 1)),
+                    people,
+                ),
+                schema,
             )
             if not isinstance(step, IncompleteStep)
             else _share_beside(terms, terms.expected(prepared, place)),
@@ -474,8 +480,15 @@ def _with_distance(step: Step, found: ExpectedAccuracy, people: int) -> Expected
     return step.as_printed(found, people) if _is_density(step) else found
 
 
+def _in_its_unit(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, schema: Schema) -> ExpectedAccuracy:
+    """The expectation of an answer in the unit that the answer has; of a share beside the answers as it is."""
+    if place >= len(prepared.asked):
+        return found
+    return in_its_unit(found, prepared.asked[place].statistic, prepared.schema or schema)
+
+
 def _printed(step: Step, people: int) -> ExpectedAccuracy:
-    """The expectation of a step in the unit that its answer has."""
+    """The expectation of a step in its own unit."""
     return _with_distance(step, step.expected(people), people)
 
 

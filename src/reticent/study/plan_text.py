@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Final, assert_never
 
+from reticent.calendar import STEPS, larger_unit
 from reticent.privacy import loss as losses
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about, rough
@@ -19,6 +20,7 @@ from reticent.statistics.context import ALIKE, LIKELY, TENTH_PASSES, USUAL, Expe
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 WIDTH: Final = 80  # characters of a line of a plan that is printed
 UNITS: Final = {"sd": "standard deviation", "iqr": "quartile distance"}
+OF_DATES: Final = {f"{word}s": step for word, step in STEPS.items()}  # of distances of dates, which larger ones say
 FEW_SHAPES: Final = 4  # of which a note tells each
 
 
@@ -98,11 +100,14 @@ def _loss(loss: Loss) -> str:
 
 def _halves(headline: float | None, every: Sequence[float | None], unit: str) -> str:
     """The typical half-width, with the least and the greatest of all public shapes where these are told apart."""
+    per = 1.0
+    if unit in OF_DATES and headline is not None:
+        unit, per = larger_unit(headline, OF_DATES[unit])
     after = f" {unit}" if unit and headline is not None else ""
     if headline is None or not _is_range(every):
-        return half(headline) + after
-    found = [width for width in every if width is not None]
-    told, least, most = (rough(one) for one in (headline, min(found), max(found)))
+        return half(None if headline is None else headline / per) + after
+    found = [width / per for width in every if width is not None]
+    told, least, most = (rough(one) for one in (headline / per, min(found), max(found)))
     return f"± {told} ({least}–{most}){after}"
 
 
