@@ -200,19 +200,10 @@ class Calendar:
 def spelled(moment: datetime.datetime | datetime.date, spelling: str) -> str:
     """A moment as a format spells it; names of months are English whatever the system's language."""
     hour, minute, second = (getattr(moment, name, 0) for name in ("hour", "minute", "second"))
-    told = {
-        "%Y": f"{moment.year:04}",
-        "%y": f"{moment.year % 100:02}",
-        "%m": f"{moment.month:02}",
-        "%b": MONTHS[moment.month - 1][:3],
-        "%B": MONTHS[moment.month - 1],
-        "%d": f"{moment.day:02}",
-        "%H": f"{hour:02}",
-        "%I": f"{(hour + 11) % 12 + 1:02}",
-        "%p": "AM" if hour < 12 else "PM",
-        "%M": f"{minute:02}",
-        "%S": f"{second:02}",
-    }
+    name = MONTHS[moment.month - 1]
+    told = {"%Y": f"{moment.year:04}", "%B": name, "%b": name[:3], "%p": "AM" if hour < 12 else "PM"}
+    parts = {"%y": moment.year % 100, "%m": moment.month, "%d": moment.day, "%H": hour, "%M": minute, "%S": second}
+    told |= {directive: f"{part:02}" for directive, part in (parts | {"%I": (hour + 11) % 12 + 1}).items()}
     return "".join(told.get(piece, piece) for piece in re.split(r"(%[A-Za-z])", spelling))
 
 

@@ -144,14 +144,15 @@ def _of_spread(found: Calendar) -> tuple[str, float]:
     return ("days", 1.0) if found.step == DAY else ("hours", found.step / STEPS["hour"])
 
 
-def in_its_unit(expected: ExpectedAccuracy, statistic: Statistic, schema: Schema) -> ExpectedAccuracy:
+def in_its_unit(expected: ExpectedAccuracy, statistic: Statistic | None, schema: Schema) -> ExpectedAccuracy:
     """The expectation of a statistic with half-widths in the unit of its answer: days, hours, minutes or seconds.
 
     Parameters
     ----------
     expected : ExpectedAccuracy
         With half-widths in steps of the column.
-    statistic : Statistic
+    statistic : Statistic or None
+        None for a share beside the answers.
     schema : Schema
 
     Returns
@@ -159,8 +160,8 @@ def in_its_unit(expected: ExpectedAccuracy, statistic: Statistic, schema: Schema
     ExpectedAccuracy
         As it is where the numbers are no dates and no distances of dates, or in standard deviations.
     """
-    found = None if expected.unit else calendar_told(statistic, schema)
-    if found is None:
+    found = None if expected.unit or statistic is None else calendar_told(statistic, schema)
+    if found is None or statistic is None:
         return expected
     unit, factor = (found.units, 1.0) if statistic.axis == "values" else _of_spread(found)
 

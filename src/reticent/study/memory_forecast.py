@@ -17,7 +17,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from reticent.data.engines.duckdb import MOST_SETS, SET
+from reticent.data.format import MOST_SETS, SET
 from reticent.data.query import (
     KeyHolders,
     OrderedValues,

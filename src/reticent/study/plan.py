@@ -392,16 +392,15 @@ def plan_of(
         PlanLine(
             step.name,
             (compose.in_zcdp(step.guarantee) if in_rho else step.guarantee).loss,
-            _in_its_unit(
-                prepared,
-                place,
+            in_its_unit(
                 _at_candidates(
                     prepared,
                     place,
                     _with_distance(step, terms.expected(prepared, place), max(round(people * (passing or 1)), 1)),
                     people,
                 ),
-                schema,
+                prepared.asked[place].statistic if place < len(prepared.asked) else None,
+                prepared.schema or schema,
             )
             if not isinstance(step, IncompleteStep)
             else _share_beside(terms, terms.expected(prepared, place)),
@@ -478,13 +477,6 @@ def _is_density(step: Step) -> TypeGuard[DensityStep]:
 def _with_distance(step: Step, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
     """The expectation of a step; of a density with its distance from the law, which takes a few draws."""
     return step.as_printed(found, people) if _is_density(step) else found
-
-
-def _in_its_unit(prepared: PreparedRelease, place: int, found: ExpectedAccuracy, schema: Schema) -> ExpectedAccuracy:
-    """The expectation of an answer in the unit that the answer has; of a share beside the answers as it is."""
-    if place >= len(prepared.asked):
-        return found
-    return in_its_unit(found, prepared.asked[place].statistic, prepared.schema or schema)
 
 
 def _printed(step: Step, people: int) -> ExpectedAccuracy:

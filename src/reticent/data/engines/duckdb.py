@@ -23,7 +23,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.engines.engine import Adopted, ColumnsInPlace, normalised
-from reticent.data.format import Limits
+from reticent.data.format import MOST_SETS, SET, Limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,8 +36,6 @@ LOCKED: Final = {
     "python_enable_replacements": "false",
 }
 PIECE: Final = 1 << 24  # bytes of rows that are stored at a time
-SET: Final = 2_500_000  # rows of the persons who are looked at together
-MOST_SETS: Final = 8  # each of them is one more scan
 AS_WRITTEN: Final = "build_side_probe_side"  # the plan joins rows to what is small; DuckDB has kept the rows instead
 _NUMBERS: Final = count(1)  # of databases whose tables are compressed
 INTERRUPTED: Final = "Query interrupted"  # its words when Ctrl-C struck inside it
