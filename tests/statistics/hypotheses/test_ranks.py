@@ -197,6 +197,14 @@ def test_bins_of_one_whole_number_hide_nothing_and_the_answer_says_what_the_othe
     assert "for the order within bins" in wide.hypothesis.expected(1_000).note
 
 
+@pytest.mark.parametrize(("epsilon", "bins"), [("1/50", 6), ("1/10", 10), ("1/5", 16), ("1", 50), ("10", 128)])
+def test_bins_are_as_many_as_the_noise_leaves_room_for(epsilon: str, bins: int) -> None:
+    """Of 1,000 rows that are assumed: few bins tie most values of a skewed law, and each bin adds noise."""
+    found = made("test(income ~ sex, kind=ranks)", epsilon=epsilon).hypothesis
+    assert isinstance(found, GroupRanks)
+    assert found.bins == bins
+
+
 @pytest.mark.wide
 def test_too_noisy_a_table_is_no_error() -> None:
     p, effect = told(asked(1_000.0), np.array([[30.0] * 12, [-40.0] * 12]))

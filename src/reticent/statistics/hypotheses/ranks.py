@@ -41,7 +41,9 @@ from reticent.statistics.hypotheses.null import Floats
 from reticent.statistics.hypotheses.step import HypothesisResult, HypothesisStep
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width, too_few
 
-FEWEST, MOST = 16, 128  # bins of a rule: fewer hold most of a skewed law in one, whose order is then hidden
+FEWEST, MOST = 6, 128  # bins of a rule
+USUAL: Final = 16  # bins at least, where noise leaves room: fewer hold most of a skewed law in one and hide its order
+EACH: Final = 10  # rows x (epsilon of one row) for each bin up to the usual number
 CELLS: Final = 512  # of a rule, over all groups
 DRAWS: Final = 4_999  # simulated tables, of up to CELLS cells
 ROOM: Final = Fraction(64, 25)  # squared bins for each row x (epsilon of one row)^2: bins cost noise, and few cost ties
@@ -425,8 +427,10 @@ def _even(asked: HypothesisTest, setting: Setting, epsilon: Fraction, among: int
         )
     low, high = _bounds(asked, setting)
     steps = 2 if setting.neighbours.kind == "substitute" else 1
-    rows = (setting.units or ASSUMED) * (epsilon / steps) ** 2 / setting.schema.person.rows
-    bins = max(FEWEST, min(math.isqrt(int(rows * ROOM)), MOST, CELLS // among))
+    people, each = setting.units or ASSUMED, epsilon / steps / setting.schema.person.rows
+    usual = min(USUAL, int(people * each / EACH))
+    most = math.isqrt(int(people * (epsilon / steps) ** 2 / setting.schema.person.rows * ROOM))
+    bins = max(FEWEST, min(max(usual, most), MOST, CELLS // among))
     if not isinstance(column, Integer):
         return tuple(low + (high - low) * place / bins for place in range(bins + 1))
     values = int(high - low) + 1
