@@ -40,8 +40,8 @@ from reticent.conformance.tape import Tape, recorded
 from reticent.data.expression_tree import write
 from reticent.data.schema import Schema
 from reticent.entropy import SystemEntropy
-from reticent.learning.estimator import Estimator
-from reticent.learning.handles import Handle
+from reticent.learning.fit.estimator import Estimator
+from reticent.learning.fit.handles import Handle
 from reticent.learning.search import GridSearchCV
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy import compose

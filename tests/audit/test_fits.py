@@ -13,10 +13,11 @@ from reticent.conformance.findings import RunComparison
 from reticent.conformance.neighbours import Family
 from reticent.conformance.reader_replay import engine
 from reticent.conformance.replay import QueryRunner
-from reticent.learning import array_check as given
-from reticent.learning import classifiers, held_arrays, moments, search
-from reticent.learning import scoring as scores
-from reticent.learning.estimator import Estimator
+from reticent.learning import classifiers, moments, search
+from reticent.learning.fit import array_check as given
+from reticent.learning.fit import held_arrays
+from reticent.learning.fit import scoring as scores
+from reticent.learning.fit.estimator import Estimator
 from reticent.learning.trees import Growth
 from reticent.ledger import Ledger
 from reticent.mechanisms import gate

@@ -105,7 +105,7 @@ APART: Final[Mapping[str, str]] = {
     "data/query_result.py": "the compiler loads Ibis",
     "data/table.py": "the compiler loads Ibis",
     "data/template.py": "a file of another program has a reader of its own",
-    "learning/estimator.py": "a card of a fit is made only when it is asked for",
+    "learning/fit/estimator.py": "a card of a fit is made only when it is asked for",
     "learning/linear.py": "a method of a model has an algorithm of its own",
     "privacy/profiles.py": "a grid of losses is needed where no formula is",
     "statistics/hypotheses/power.py": "one of the tests is of a density",

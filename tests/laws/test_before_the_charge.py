@@ -23,9 +23,9 @@ import pytest
 import reticent as rt
 from reticent import learning as private
 from reticent.errors import Fault, PublicParameterError
-from reticent.learning import array_check, fit_release
-from reticent.learning.fit_release import Between
-from reticent.learning.held_arrays import CallerArrays
+from reticent.learning.fit import array_check, fit_release
+from reticent.learning.fit.fit_release import Between
+from reticent.learning.fit.held_arrays import CallerArrays
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP

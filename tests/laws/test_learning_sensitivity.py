@@ -12,11 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Replayed
-from reticent.learning import clipping, moments, trees, weights
+from reticent.learning import moments, trees
 from reticent.learning.clusters import Lloyd
+from reticent.learning.fit import clipping, weights
+from reticent.learning.fit.weights import RowWeights
 from reticent.learning.moments import ClassMoments, PrincipalAxes
 from reticent.learning.trees import Growth
-from reticent.learning.weights import RowWeights
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.mechanisms.gaussian import Gaussian

@@ -28,10 +28,10 @@ from reticent.learning import (
     LinearSVC,
     LogisticRegression,
     QuantileRegressor,
-    fit_release,
 )
 from reticent.learning.classifiers import Classifier
 from reticent.learning.clusters import nearest
+from reticent.learning.fit import fit_release
 from reticent.learning.linear import Regressor
 from reticent.ledger import Ledger
 from reticent.mechanisms import gate
@@ -218,7 +218,7 @@ def test_arrays_are_read_after_the_charge(monkeypatch: pytest.MonkeyPatch) -> No
 
         return replace(here, read=read)
 
-    monkeypatch.setattr("reticent.learning.estimator.of_arrays", watched)
+    monkeypatch.setattr("reticent.learning.fit.estimator.of_arrays", watched)
     model = GaussianNB(epsilon=1, bounds=(-1, 1), classes=[0, 1], adjacency="add_remove", ledger=ledger)
     model.fit(some(2), np.arange(150) % 2).score(some(2), np.arange(150) % 2, epsilon=1)
     assert spent == [PureDP(Fraction(1)), PureDP(Fraction(2))]

@@ -15,7 +15,7 @@ from reticent import learning
 from reticent.data.query_result import QueryResult
 from reticent.data.schema import Column
 from reticent.entropy import Entropy, Replayed
-from reticent.learning.estimator import Estimator
+from reticent.learning.fit.estimator import Estimator
 from reticent.outcome import Outcome, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.numbers import Number

@@ -33,7 +33,7 @@ from reticent.learning import (
     public,
 )
 from reticent.learning.classifiers import Classifier
-from reticent.learning.estimator import Estimator
+from reticent.learning.fit.estimator import Estimator
 from reticent.mechanisms.sparse_vector import SparseVector
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.sessions.above_threshold import Above, reach

@@ -15,7 +15,7 @@ import pytest
 
 from reticent.data.schema import Category, Column, Person, Schema, integer, real
 from reticent.entropy import Replayed
-from reticent.learning import fit_release
+from reticent.learning.fit import fit_release
 from reticent.ledger import Ledger
 from reticent.mechanisms import gate
 from reticent.outcome import Reply

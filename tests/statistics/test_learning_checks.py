@@ -16,7 +16,7 @@ import pytest
 
 from reticent import learning as private
 from reticent.entropy import Replayed
-from reticent.learning import estimator
+from reticent.learning.fit import estimator
 from reticent.ledger import Ledger
 from reticent.mechanisms import gate
 from reticent.privacy.adjacency import Adjacency

@@ -110,7 +110,7 @@ def test_a_penalty_without_a_public_measure_is_told_by_itself(given: dict[str, A
 def test_each_kind_of_model_has_its_own_words_of_misuse() -> None:
     """Every estimator that fits is named, but the scaler, whose numbers are means."""
     from reticent import learning
-    from reticent.learning.estimator import Estimator
+    from reticent.learning.fit.estimator import Estimator
 
     everything = {name: getattr(learning, name) for name in learning.__all__}
     kinds = {name for name, one in everything.items() if isinstance(one, type) and issubclass(one, Estimator)}

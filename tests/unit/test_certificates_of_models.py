@@ -22,8 +22,8 @@ from reticent.certificate.keys import load_private, make_keys
 from reticent.certificate.render.page import page
 from reticent.entropy import Replayed
 from reticent.errors import BudgetError, CheckError, Fault, PublicParameterError
-from reticent.learning.estimator import Estimator
-from reticent.learning.serialization import MOST, shown
+from reticent.learning.fit.estimator import Estimator
+from reticent.learning.fit.serialization import MOST, shown
 from reticent.ledger import Ledger
 from reticent.mechanisms import gate
 from reticent.outcome import NO_REPLY, Reply

@@ -20,9 +20,9 @@ import pytest
 import reticent as rt
 from reticent import learning as private
 from reticent.errors import QuestionError, Refusal
-from reticent.learning import array_check
 from reticent.learning.classifiers import indices
-from reticent.learning.fit_release import of_arrays
+from reticent.learning.fit import array_check
+from reticent.learning.fit.fit_release import of_arrays
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP

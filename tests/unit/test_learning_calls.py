@@ -13,7 +13,7 @@ import pytest
 from reticent import learning
 from reticent.errors import Refusal
 from reticent.learning import KMeans, LogisticRegression
-from reticent.learning.estimator import Estimator
+from reticent.learning.fit.estimator import Estimator
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP

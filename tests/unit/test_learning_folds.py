@@ -18,7 +18,7 @@ from reticent.conformance.tape import Tosses
 from reticent.entropy import Replayed
 from reticent.errors import BudgetError, PublicParameterError, QuestionError
 from reticent.learning import Clip, GaussianNB, LinearRegression, LogisticRegression, cross_val_score, folds
-from reticent.learning.fit_release import Between
+from reticent.learning.fit.fit_release import Between
 from reticent.learning.folds import Folds, numbered, of_person
 from reticent.ledger import Ledger
 from reticent.mechanisms.geometric import Geometric

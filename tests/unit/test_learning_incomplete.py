@@ -12,7 +12,7 @@ import pytest
 import reticent as rt
 from reticent import learning
 from reticent.errors import QuestionError
-from reticent.learning.odd_rows import LABELS, VALUES, told
+from reticent.learning.fit.odd_rows import LABELS, VALUES, told
 from reticent.ledger import Ledger
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency

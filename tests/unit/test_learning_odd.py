@@ -17,8 +17,8 @@ from reticent.certificate.render.page import page
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.learning import GaussianNB, GridSearchCV, LogisticRegression, cross_val_score, folds
-from reticent.learning.fit_release import Between
-from reticent.learning.odd_rows import LABELS, VALUES, odd_share, told
+from reticent.learning.fit.fit_release import Between
+from reticent.learning.fit.odd_rows import LABELS, VALUES, odd_share, told
 from reticent.ledger import Ledger
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric

@@ -22,7 +22,7 @@ from reticent.learning import (
     StandardScaler,
     public,
 )
-from reticent.learning.linear_model import USUAL
+from reticent.learning.fit.linear_model import USUAL
 from reticent.ledger import Ledger
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency

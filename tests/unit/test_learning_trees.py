@@ -10,7 +10,7 @@ import pytest
 
 from reticent.entropy import Replayed
 from reticent.learning import DecisionTreeClassifier, RandomForestClassifier
-from reticent.learning.fit_release import Between
+from reticent.learning.fit.fit_release import Between
 from reticent.learning.trees import THRESHOLDS, Growth, Tree
 from reticent.ledger import Ledger
 from reticent.mechanisms.exponential import Candidates

@@ -25,7 +25,7 @@ from reticent.conformance.reader_replay import engine
 from reticent.conformance.replay import _deals
 from reticent.conformance.tape import STYLES, Tape, recorded
 from reticent.data.schema import Schema
-from reticent.learning import fit_release
+from reticent.learning.fit import fit_release
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.study import release

@@ -40,7 +40,7 @@ class Statement:
     model, what : str
         The estimator, and what was done with it: "fit", "grid search", "accuracy", "R squared".
     parameters, released : mapping of name to JSON value
-        Public parameters of the estimator, and every number that was found: ``learning.serialization``.
+        Public parameters of the estimator, and every number that was found: ``learning.fit.serialization``.
     caveats : tuple of str
         In words, from public facts and released numbers.
     incomplete : tuple of IncompleteRows

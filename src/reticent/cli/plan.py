@@ -151,7 +151,7 @@ def _of_model(
     opened: Study, name: str, columns: list[str], y: str | None, request: Request, supposed: PublicGuess
 ) -> Plan:
     from reticent import learning
-    from reticent.learning.estimator import Estimator
+    from reticent.learning.fit.estimator import Estimator
 
     kinds = [getattr(learning, one) for one in learning.__all__]
     known = {kind.__name__: kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Estimator)}

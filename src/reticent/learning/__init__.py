@@ -9,8 +9,8 @@ from reticent.learning.bernstein import BernsteinClassifier, FunctionClassifier,
 from reticent.learning.classifiers import LinearSVC, LogisticRegression
 from reticent.learning.clusters import KMeans
 from reticent.learning.custom_loss import EmpiricalRiskClassifier, EmpiricalRiskRegressor
+from reticent.learning.fit.handles import public
 from reticent.learning.folds import folds
-from reticent.learning.handles import public
 from reticent.learning.linear import HuberRegressor, LinearRegression, QuantileRegressor
 from reticent.learning.moments import PCA, GaussianNB, StandardScaler
 from reticent.learning.search import GridSearchCV

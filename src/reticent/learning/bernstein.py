@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.classifiers import Classifier, indices
-from reticent.learning.estimator import Work
-from reticent.learning.fit_release import Circumstances, price_of
+from reticent.learning.fit.estimator import Work
+from reticent.learning.fit.fit_release import Circumstances, price_of
 from reticent.mechanisms import gate
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric

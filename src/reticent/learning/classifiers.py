@@ -18,15 +18,23 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.array_check import plain
-from reticent.learning.estimator import Estimator, Work
-from reticent.learning.fit_release import Circumstances, price_of
-from reticent.learning.handles import Handle
+from reticent.learning.fit.array_check import plain
+from reticent.learning.fit.estimator import Estimator, Work
+from reticent.learning.fit.fit_release import Circumstances, price_of
+from reticent.learning.fit.handles import Handle
+from reticent.learning.fit.linear_model import (
+    NARROWER,
+    NONE_BOUGHT,
+    LossModel,
+    bias_words,
+    enough,
+    enough_words,
+    refined,
+)
+from reticent.learning.fit.odd_rows import FitOddShare
+from reticent.learning.fit.scoring import ScoreQuestion, Scoring, accuracy, of_labels
+from reticent.learning.fit.weights import ClassWeight, RowWeights
 from reticent.learning.linear import WHOLE
-from reticent.learning.linear_model import NARROWER, NONE_BOUGHT, LossModel, bias_words, enough, enough_words, refined
-from reticent.learning.odd_rows import FitOddShare
-from reticent.learning.scoring import ScoreQuestion, Scoring, accuracy, of_labels
-from reticent.learning.weights import ClassWeight, RowWeights
 from reticent.privacy.numbers import Number, read, two_digits
 from reticent.statistics.convex import losses
 from reticent.statistics.convex.descent import UNWEIGHED

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.learning.clipping import REST, ClippingState, ReachDescent, told
-from reticent.learning.estimator import Work
-from reticent.learning.fit_release import Circumstances, price_of
+from reticent.learning.fit.clipping import REST, ClippingState, ReachDescent, told
+from reticent.learning.fit.estimator import Work
+from reticent.learning.fit.fit_release import Circumstances, price_of
 from reticent.learning.transformers import Transformer
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.learning.classifiers import LinearClassifier
-from reticent.learning.estimator import Work
-from reticent.learning.fit_release import Circumstances, numbers, outward, price_of
+from reticent.learning.fit.estimator import Work
+from reticent.learning.fit.fit_release import Circumstances, numbers, outward, price_of
+from reticent.learning.fit.linear_model import LossModel
+from reticent.learning.fit.weights import RowWeights
 from reticent.learning.linear import Regressor
-from reticent.learning.linear_model import LossModel
-from reticent.learning.weights import RowWeights
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex.objective_perturbation import Solver, planned
 from reticent.statistics.convex.tabulated_loss import (

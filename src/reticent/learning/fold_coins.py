@@ -14,7 +14,7 @@ import numpy as np
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.fit_release import Circumstances, Owned
+from reticent.learning.fit.fit_release import Circumstances, Owned
 from reticent.learning.folds import Folds, numbered
 from reticent.mechanisms import gate
 from reticent.statistics.scaling import Integers

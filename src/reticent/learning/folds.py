@@ -21,9 +21,9 @@ import numpy as np
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.array_check import labels
-from reticent.learning.handles import OURS, Handle, PublicRows
-from reticent.learning.held_arrays import targets
+from reticent.learning.fit.array_check import labels
+from reticent.learning.fit.handles import OURS, Handle, PublicRows
+from reticent.learning.fit.held_arrays import targets
 from reticent.mechanisms import gate
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

@@ -21,10 +21,10 @@ from reticent.data.order_statistics import ABSENT
 from reticent.data.schema import Key
 from reticent.entropy import Entropy
 from reticent.errors import NoReplyError, PublicParameterError
-from reticent.learning.estimator import Work
-from reticent.learning.fit_release import Circumstances, numbers, outward, price_of, vouched
-from reticent.learning.handles import Handle
-from reticent.learning.linear_model import (
+from reticent.learning.fit.estimator import Work
+from reticent.learning.fit.fit_release import Circumstances, numbers, outward, price_of, vouched
+from reticent.learning.fit.handles import Handle
+from reticent.learning.fit.linear_model import (
     ANY_N,
     HIDDEN,
     NONE_BOUGHT,
@@ -36,9 +36,9 @@ from reticent.learning.linear_model import (
     refined,
     told_about,
 )
-from reticent.learning.odd_rows import FitOddShare
-from reticent.learning.scoring import ScoreQuestion, Scoring, of_numbers, r_squared
-from reticent.learning.weights import RowWeights
+from reticent.learning.fit.odd_rows import FitOddShare
+from reticent.learning.fit.scoring import ScoreQuestion, Scoring, of_numbers, r_squared
+from reticent.learning.fit.weights import RowWeights
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
@@ -262,7 +262,7 @@ class LinearRegression(Regressor):
         return self._robust(here, bounds, price)
 
     def _least_squares(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
-        from reticent.learning.designs import coefficients, design
+        from reticent.learning.fit.designs import coefficients, design
         from reticent.statistics.regression.engine import engine
         from reticent.statistics.regression.prediction import PlainSquares
         from reticent.statistics.regression.squares_step import Squares

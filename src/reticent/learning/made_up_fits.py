@@ -21,10 +21,10 @@ from reticent.entropy import Replayed, Simulation, simulated
 from reticent.errors import Refusal
 from reticent.learning.classifiers import Classifier, LogisticRegression
 from reticent.learning.clusters import KMeans, nearest
-from reticent.learning.estimator import Estimator, same_as
-from reticent.learning.fit_release import Circumstances, default_words
+from reticent.learning.fit.estimator import Estimator, same_as
+from reticent.learning.fit.fit_release import Circumstances, default_words
+from reticent.learning.fit.linear_model import WEIGHED
 from reticent.learning.linear import Regressor
-from reticent.learning.linear_model import WEIGHED
 from reticent.learning.moments import PCA
 from reticent.outcome import NO_REPLY
 from reticent.privacy.cost import MOST_EPSILON

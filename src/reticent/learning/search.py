@@ -30,7 +30,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.rounding import round_down
 from reticent.learning.classifiers import Classifier
-from reticent.learning.estimator import (
+from reticent.learning.fit.estimator import (
     APART,
     Estimator,
     PriceRefusal,
@@ -42,14 +42,14 @@ from reticent.learning.estimator import (
     tags_of,
     worded,
 )
-from reticent.learning.fit_release import ONE, Circumstances, bought, default_words, price_of
+from reticent.learning.fit.fit_release import ONE, Circumstances, bought, default_words, price_of
+from reticent.learning.fit.odd_rows import FitOddShare
+from reticent.learning.fit.serialization import shown
+from reticent.learning.fit.summaries import page, prose
 from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
 from reticent.learning.linear import Regressor
 from reticent.learning.made_up_fits import expected
-from reticent.learning.odd_rows import FitOddShare
-from reticent.learning.serialization import shown
-from reticent.learning.summaries import page, prose
 from reticent.learning.transformers import unpacked
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential

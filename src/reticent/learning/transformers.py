@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.estimator import Estimator, not_fitted
-from reticent.learning.fit_release import Bounds, columns_of, names_of, read_bounds
-from reticent.learning.handles import Handle, PublicRows
-from reticent.learning.held_arrays import held
+from reticent.learning.fit.estimator import Estimator, not_fitted
+from reticent.learning.fit.fit_release import Bounds, columns_of, names_of, read_bounds
+from reticent.learning.fit.handles import Handle, PublicRows
+from reticent.learning.fit.held_arrays import held
 from reticent.privacy.numbers import show
 from reticent.statistics.scaling import Floats
 

@@ -32,8 +32,8 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.coins import uniform
 from reticent.learning.classifiers import Classifier, indices
-from reticent.learning.estimator import Work
-from reticent.learning.fit_release import Circumstances, price_of
+from reticent.learning.fit.estimator import Work
+from reticent.learning.fit.fit_release import Circumstances, price_of
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.geometric import Geometric

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.estimator import Estimator, Work
-from reticent.learning.fit_release import bought, price_of
+from reticent.learning.fit.estimator import Estimator, Work
+from reticent.learning.fit.fit_release import bought, price_of
+from reticent.learning.fit.scoring import ScoreSums, Scoring
 from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
-from reticent.learning.scoring import ScoreSums, Scoring
 from reticent.learning.transformers import unpacked
 from reticent.outcome import NO_REPLY
 from reticent.privacy.explain import sentence

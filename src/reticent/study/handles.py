@@ -3,8 +3,8 @@
 A category of X becomes one column of 0 and 1 for each declared key, ``workclass=Private``; of y, its keys are the
 classes. A row whose value is no declared key is a row with a missing value, as everywhere.
 
-``Columns`` is the shelf they stand on (``learning.handles``): bounds from the study file, the study's ledger, and the
-one way to read, which an estimator takes after it has charged.
+``Columns`` is the shelf they stand on (``learning.fit.handles``): bounds from the study file, the study's ledger, and
+the one way to read, which an estimator takes after it has charged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from reticent.data.source import name_of
 from reticent.data.table import EngineFailure, Table
 from reticent.entropy import system
 from reticent.errors import QuestionError
-from reticent.learning.handles import Handle
+from reticent.learning.fit.handles import Handle
 from reticent.ledger import Ledger
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency

@@ -27,7 +27,7 @@ from reticent.privacy.numbers import Number
 
 if TYPE_CHECKING:
     from reticent.certificate.record import Record
-    from reticent.learning.handles import Handle
+    from reticent.learning.fit.handles import Handle
     from reticent.sessions.gaussian_answers import Prices
     from reticent.sessions.outlook import SessionKind
     from reticent.sessions.payer import Payer
@@ -487,8 +487,9 @@ def model_plan(
     Refusal
         As the fit would be refused.
     """
-    from reticent.learning import handles, made_up_fits
-    from reticent.learning.estimator import Estimator
+    from reticent.learning import made_up_fits
+    from reticent.learning.fit import handles
+    from reticent.learning.fit.estimator import Estimator
     from reticent.learning.search import GridSearchCV
     from reticent.learning.transformers import unpacked
     from reticent.ledger import Ledger

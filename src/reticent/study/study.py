@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reticent.data.formula import Expression
     from reticent.data.query import Keys
     from reticent.data.spec import ReleaseSpec, Spec
-    from reticent.learning.handles import Handle
+    from reticent.learning.fit.handles import Handle
     from reticent.statistics.density import DensityOf
     from reticent.statistics.extensions import Extension
     from reticent.statistics.statistic import Ask

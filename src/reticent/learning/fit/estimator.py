@@ -22,8 +22,8 @@ from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError, doors
 from reticent.former_names import refuse_options
-from reticent.learning.array_check import cells, table
-from reticent.learning.fit_release import (
+from reticent.learning.fit.array_check import cells, table
+from reticent.learning.fit.fit_release import (
     ONE,
     Between,
     Bounds,
@@ -36,11 +36,11 @@ from reticent.learning.fit_release import (
     price_of,
     vouched,
 )
-from reticent.learning.handles import Handle, PublicRows
-from reticent.learning.held_arrays import held
-from reticent.learning.odd_rows import ATTRIBUTE, FitOddShare, by_complete
-from reticent.learning.serialization import shown
-from reticent.learning.summaries import page, summary
+from reticent.learning.fit.handles import Handle, PublicRows
+from reticent.learning.fit.held_arrays import held
+from reticent.learning.fit.odd_rows import ATTRIBUTE, FitOddShare, by_complete
+from reticent.learning.fit.serialization import shown
+from reticent.learning.fit.summaries import page, summary
 from reticent.ledger import Ledger
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number

@@ -16,7 +16,7 @@ import numpy as np
 from reticent.data.format import slope_unit
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
-from reticent.learning.fit_release import Circumstances
+from reticent.learning.fit.fit_release import Circumstances
 from reticent.statistics.regression.coefficients import INTERCEPT
 from reticent.statistics.regression.frame import Block, CategoryKeys, Frame
 from reticent.statistics.scaling import Bound, Floats

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.learning.array_check import array, cells, is_row, is_typed, labels, warn_of_column
+from reticent.learning.fit.array_check import array, cells, is_row, is_typed, labels, warn_of_column
 from reticent.statistics.scaling import Floats
 
 Size: TypeAlias = Literal["public", "private"]

@@ -8,9 +8,9 @@ from typing import Final, Self
 
 import numpy as np
 
-from reticent.learning.estimator import Estimator, not_fitted, refusing_options
-from reticent.learning.summaries import coefficient_table, promise, prose
-from reticent.learning.weights import weighed_by
+from reticent.learning.fit.estimator import Estimator, not_fitted, refusing_options
+from reticent.learning.fit.summaries import coefficient_table, promise, prose
+from reticent.learning.fit.weights import weighed_by
 from reticent.outcome import NO_REPLY, Estimate
 from reticent.privacy.numbers import Number, read, rough
 from reticent.statistics.convex import losses

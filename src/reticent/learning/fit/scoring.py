@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.learning.array_check import cells, column, labels
-from reticent.learning.fit_release import Circumstances, numbers, paid, price_of
-from reticent.learning.handles import PublicRows
+from reticent.learning.fit.array_check import cells, column, labels
+from reticent.learning.fit.fit_release import Circumstances, numbers, paid, price_of
+from reticent.learning.fit.handles import PublicRows
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number

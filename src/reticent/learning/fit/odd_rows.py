@@ -27,8 +27,8 @@ from reticent.certificate.makers import Statement
 from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.entropy import Entropy
 from reticent.errors import warn
-from reticent.learning.array_check import cells
-from reticent.learning.fit_release import Circumstances
+from reticent.learning.fit.array_check import cells
+from reticent.learning.fit.fit_release import Circumstances
 from reticent.outcome import Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.array_check import array, cells, is_typed
-from reticent.learning.fit_release import Circumstances
-from reticent.learning.handles import Handle, Shelf
-from reticent.learning.held_arrays import targets
+from reticent.learning.fit.array_check import array, cells, is_typed
+from reticent.learning.fit.fit_release import Circumstances
+from reticent.learning.fit.handles import Handle, Shelf
+from reticent.learning.fit.held_arrays import targets
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex.descent import Descent

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from reticent.certificate.render.listing import folded
 from reticent.certificate.summary import TREE
-from reticent.learning.odd_rows import BESIDE
+from reticent.learning.fit.odd_rows import BESIDE
 from reticent.outcome import Estimate, shown
 from reticent.pages.markup import render
 from reticent.privacy.explain import sentence

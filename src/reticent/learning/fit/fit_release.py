@@ -25,9 +25,9 @@ from reticent.certificate.snapshot import recorded
 from reticent.data.schema import Person
 from reticent.entropy import SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
-from reticent.learning.array_check import cells
-from reticent.learning.handles import Handle, Shelf
-from reticent.learning.held_arrays import Size, held
+from reticent.learning.fit.array_check import cells
+from reticent.learning.fit.handles import Handle, Shelf
+from reticent.learning.fit.held_arrays import Size, held
 from reticent.ledger import Ledger, Receipt
 from reticent.ledger.account import note_fault
 from reticent.mechanisms import gate

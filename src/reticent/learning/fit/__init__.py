@@ -1,0 +1,1 @@
+"""Parts of one fit: its handles, price and noise, and the base classes of the estimators."""
