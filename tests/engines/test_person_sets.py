@@ -14,7 +14,7 @@ import pytest
 from reticent.data import query_compiler
 from reticent.data.engines import duckdb
 from reticent.data.engines.duckdb import DUCKDB
-from reticent.data.format import Limits
+from reticent.data.format import MOST_SETS, Limits
 from reticent.data.order_statistics import Needs
 from reticent.data.query import (
     CappedPersons,
@@ -140,7 +140,7 @@ def test_each_kind_of_query_adds_up_or_is_asked_of_everybody(
 def test_there_are_few_sets_of_many_rows(monkeypatch: pytest.MonkeyPatch, seen: list[set[str]]) -> None:
     monkeypatch.setattr(duckdb, "SET", 1)
     open_table(rows(), schema()).run([Rows()], KEY)
-    assert len(seen) == duckdb.MOST_SETS
+    assert len(seen) == MOST_SETS
 
 
 def test_rows_are_not_kept_for_a_join(monkeypatch: pytest.MonkeyPatch) -> None:
