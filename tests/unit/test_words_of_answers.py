@@ -31,7 +31,7 @@ from reticent.privacy.loss import PureDP
 from reticent.sessions.above_threshold import Above, Below
 from reticent.sessions.holdout import Checked
 from reticent.sessions.leaderboard import Standing
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Answer, Cell, group_words
 from reticent.study.release import Release
 from reticent.study.release_files import table
 from tests.unit.test_certificate_example import document
@@ -78,7 +78,7 @@ def test_the_statistic_of_a_test_has_no_interval_wherever_it_is_printed(made: Re
 
 
 def test_the_parts_of_a_test_are_named_without_the_name_of_their_axis(made: Release) -> None:
-    assert [layout.label(cell) for cell in made["test(age ~ sex)"]] == [
+    assert [group_words(cell) for cell in made["test(age ~ sex)"]] == [
         "difference of means (f less m)",
         "statistic",
         "p-value",
@@ -322,3 +322,17 @@ def test_the_mark_of_a_note_does_not_read_as_a_number() -> None:
     assert "\na: " in repr(plan)
     assert [mark for mark, _ in notes][:1] == ["a"]
     assert {row[-1] for row in rows} <= {"", *(mark for mark, _ in notes)}
+
+
+def test_rows_of_groups_by_one_expression_are_named_by_their_keys_in_every_table() -> None:
+    """``trunc(day, "month") 2024-01-01`` took two lines of the page, twelve times, below a line that has the name."""
+    days = [f"2024-{1 + place % 12:02}-05" for place in range(600)]
+    study = rt.study(
+        {"day": days}, adjacency="add_remove", columns={"day": rt.date("2024-01-01", "2024-12-31")}, budget=9
+    )
+    release = study.release(['count by trunc(day, "month")'], epsilon=5)
+    shown_page = page(release.certificate)
+    assert ">2024-03-01<" in re.sub(r">\s+|\s+<", lambda found: found[0].strip(), shown_page)
+    lines = [line.split() for line in listing(release.certificate).split("\n")]
+    assert "2024-03-01" in [line[0] for line in lines if line]
+    assert any(row and row[0].strip() == "2024-03-01" for row in layout.answers(release.answers).rows)

@@ -9,7 +9,7 @@ from reticent.cli.output import PIPED, clean
 from reticent.cli.table import GAP, TextTable, fold, size
 from reticent.data.format import plain
 from reticent.outcome import NoReply, Reply, decimals, number
-from reticent.statistics.answer import HALVES, LEVEL, head_level, key_words, label_words, printed
+from reticent.statistics.answer import HALVES, LEVEL, group_words, head_level, printed
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer, Cell
@@ -102,7 +102,7 @@ def answers(
         if not single:
             rows.append([answer.name])
         for place, cell in enumerate(answer.shown):
-            name = answer.name if single else f"  {label(cell, called) or 'total'}"
+            name = answer.name if single else f"  {group_words(cell, called or {}) or 'total'}"
             row = [name, *numbers(cell, bare=answer.bare, level=level)]
             rows.append(row if known is None else [*row, _true(known[place], cell)])
     if truth is not None:
@@ -132,13 +132,6 @@ def selection(found: Selection) -> TextTable:
     outputs = found.statement.outputs
     right = (place for place, (_, output) in enumerate(outputs) if not isinstance(output, GroupKey))
     return columns(heads_of(found.statement, found.rows), texts_of(found.statement, found.rows), right=right, wrap=[0])
-
-
-def label(cell: Cell, called: Mapping[str, str] | None = None) -> str:
-    """``site 3``, ``[0, 5)``: which group and bin a cell is. Of one expression the key alone: the line above has it."""
-    if len(cell.label) == 1 and "(" in cell.label[0][0]:
-        return key_words(cell.label[0][1])
-    return label_words(cell, called or {})
 
 
 def numbers(cell: Cell, *, bare: bool = False, level: float = LEVEL) -> tuple[str, str, str, str]:

@@ -127,6 +127,13 @@ def label_words(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
     )
 
 
+def group_words(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
+    """``site 3``, ``[0, 5)``: the group and bin of a cell. Of one expression it is the key: the line above names it."""
+    if len(cell.label) == 1 and "(" in cell.label[0][0]:
+        return key_words(cell.label[0][1])
+    return label_words(cell, called)
+
+
 @dataclass(frozen=True, slots=True)
 class IncompleteRows:
     """The share of rows with a cell of ``columns`` that is missing, cannot be read or is not listed.

@@ -18,7 +18,7 @@ from reticent.certificate.record import CertificateRecord
 from reticent.data.format import plain
 from reticent.data.schema import Key
 from reticent.outcome import Estimate, EstimateText, NoReply, Reply
-from reticent.statistics.answer import UNCALLED, Answer, Cell, key_words, label_words, on_a_line
+from reticent.statistics.answer import UNCALLED, Answer, Cell, group_words, key_words, on_a_line
 
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 INCOMPLETE: Final = ("incomplete", "incomplete_low", "incomplete_high")
@@ -58,7 +58,7 @@ def row_words(answer: Answer, cell: Cell, called: Mapping[str, str] = UNCALLED) 
     str
         Text of the first column.
     """
-    return label_words(cell, called) or (answer.name if len(answer.cells) == 1 else "total")
+    return group_words(cell, called) or (answer.name if len(answer.cells) == 1 else "total")
 
 
 def labels_of(certificate: CertificateRecord) -> dict[str, str]:
