@@ -20,6 +20,7 @@ from typing import Any, get_args
 
 import ibis
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import reticent as rt
@@ -30,6 +31,7 @@ from reticent.data.engines.engine import ColumnsInPlace
 from reticent.data.engines.spark import SparkTables
 from reticent.data.engines.spark_sql import SPACE, SparkDialect, java_pattern
 from reticent.data.file_kinds import stem_of
+from reticent.data.files import NO_FOLDER
 from reticent.data.format import Limits, spark_name
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import DistinctPersons, Incomplete, Keys, PresentValues, Query, Records, Rows, Tally
@@ -280,6 +282,29 @@ def test_names_types_and_texts_of_a_table_of_its_own(clean: Any) -> None:
     assert here is not None
     assert there is not None
     assert here.tolist() == there.tolist()
+
+
+@needs_spark
+@pytest.mark.wide
+def test_spark_reads_columns_that_folders_name_as_the_engine_for_files_does(clean: Any, tmp_path: Path) -> None:
+    """Days are texts to both, and codes keep their zeros. Of a column that files hold too, Spark would read another."""
+    for day, code, ages in (("2026-01-01", "01", [40, 50]), ("2026-01-02", "1", [60]), ("a%20b", NO_FOLDER, [70])):
+        folder = tmp_path / f"day={day}" / f"code={code}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"age": ages}), folder / "a.parquet")
+    schema = Schema(
+        {"day": category(["2026-01-01", "a b"]), "code": category(["01", "1"]), "age": integer()},
+        Person("add_remove"),
+    )
+    days, codes = ("2026-01-01", "a b"), ("01", "1")
+    some: list[Query] = [Tally("day", among=days), Tally("code", among=codes), Incomplete(("code",))]
+    pattern = tmp_path / "day=*" / "code=*" / "*.parquet"
+    read = [open_table(pattern, schema, engine=engine).run(some, SECRET) for engine in ("spark", "duckdb")]
+    assert shown(read[0]) == shown(read[1])
+    assert [one.vectors for one in read[0]] == [((2, 1),), ((2, 1),), ((1,),)]
+    pq.write_table(pa.table({"age": [1], "code": ["02"]}), tmp_path / "day=2026-01-01" / "code=01" / "b.parquet")
+    with pytest.raises(SpecError, match="name column code, and its files hold it too"):
+        open_table(pattern, Schema({"day": category(["a"])}, Person("add_remove")), engine="spark")
 
 
 @needs_spark

@@ -406,15 +406,17 @@ def folder_columns(pattern: Path, file: Path) -> dict[str, str | None]:
     """The columns that the folders of a file name below the fixed part of a pattern: ``year=2013`` is year, 2013."""
     if pattern.exists():
         return {}
-    fixed = pattern
-    while glob.has_magic(str(fixed)):
-        fixed = fixed.parent
     try:
-        parts = file.relative_to(fixed.resolve()).parts[:-1]
+        parts = file.relative_to(fixed_part(pattern).resolve()).parts[:-1]
     except ValueError:  # a link that leads elsewhere
         return {}
     pairs = [part.partition("=") for part in parts]
     return {unquote(name): None if value == NO_FOLDER else unquote(value) for name, sign, value in pairs if sign}
+
+
+def fixed_part(pattern: Path) -> Path:
+    """The folder above all that a pattern may stand for."""
+    return next(folder for folder in (pattern, *pattern.parents) if not glob.has_magic(str(folder)))
 
 
 def with_folders(fields: pa.Schema, named: Mapping[str, str | None]) -> pa.Schema:

@@ -9,7 +9,7 @@ letters. A text that is not UTF-8 is a missing cell; whatever collation a column
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reticent.data.columns import Reading, Storage, storage_of, unfit, wanted
 from reticent.data.engines.engine import join_keys
 from reticent.data.engines.spark import Spark
-from reticent.data.files import parquet_files, parquet_schema
+from reticent.data.files import fixed_part, folder_columns, parquet_files, parquet_schema
 from reticent.data.format import spark_name
 from reticent.data.schema import Category, Schema
 from reticent.errors import SpecError
@@ -170,6 +170,7 @@ def open_parquet(path: Path, schema: Schema) -> SparkTable:
     ------
     SpecError
         Files that differ in their columns, or have names that Spark leaves out or takes for patterns.
+        A column that folders name and files hold too.
     """
     files = parquet_files(path)
     for file in files:
@@ -184,13 +185,41 @@ def open_parquet(path: Path, schema: Schema) -> SparkTable:
         raise SpecError(
             f"The files of {path.name} differ in their columns, which Spark reads as one. Nothing was read."
         )
+    folders = _folders_read(path, files, named)
     try:
-        frame = started().read.options(**STRICT).parquet(*(f"file:{file}" for file in files))
+        frame = _parquet_frame(path, files, folders)
         return replace(open_frame(frame, schema), place=str(path.resolve()))
     except SpecError:
         raise
     except Exception as cause:
         raise SpecError(f"Spark cannot read {path.name} ({type(cause).__name__}). Nothing was read.") from None
+
+
+def _folders_read(path: Path, files: Sequence[Path], named: Collection[str]) -> list[str]:
+    """All columns that folders name, ``day=2026-01-31``, where one of them is read."""
+    found = {name for file in files for name in folder_columns(path, file)}
+    held = {one.name for file in files for one in parquet_schema(file)}
+    if not found & set(named) - held:
+        return []
+    if both := sorted(found & held):
+        raise SpecError(
+            f"The folders of {path.name} name column {both[0]}, and its files hold it too. Leave [engine] name out. "
+            "Nothing was read."
+        )
+    return sorted(found)
+
+
+def _parquet_frame(path: Path, files: Sequence[Path], folders: Sequence[str]) -> Any:
+    """A DataFrame of files. What folders name is text, as elsewhere, whatever types Spark would see in it."""
+    places = [f"file:{file}" for file in files]
+    frame = started().read.options(**STRICT).parquet(*places)
+    if not folders:
+        return frame
+    fields = frame.schema
+    for name in folders:
+        fields = fields.add(name, "string")
+    told = STRICT | {"recursiveFileLookup": "false", "basePath": f"file:{fixed_part(path).resolve()}"}
+    return started().read.options(**told).schema(fields).parquet(*places)
 
 
 STRICT: Final = {  # of a session that is somebody else's: no file is left out, and no date makes a run fail
