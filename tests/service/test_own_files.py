@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import os
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.support.cli_kit import CANARIES, clinic, run
@@ -50,6 +53,30 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
 
 
 @pytest.mark.few(1)
+def test_a_pattern_is_named_by_its_letters_or_the_folder_above_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file is called ``*.ledger``, which a shell takes for every ledger."""
+    folder = tmp_path / "stays" / "visits" / "day=2026-01-01"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"age": [40]}), folder / "a.parquet")
+    pq.write_table(pa.table({"age": [40]}), tmp_path / "stays" / "ages1.parquet")
+    monkeypatch.chdir(tmp_path / "stays")
+    for place, (pattern, name) in enumerate(
+        [
+            ("visits/day=*/*.parquet", "visits"),
+            ("visits/**/*.parquet", "visits_2"),
+            ("ages*.parquet", "ages"),
+            ("*.parquet", "stays"),
+            ("*1.parquet", "1"),
+        ]
+    ):
+        assert run("init", pattern, "--out", f"{place}.toml").code == 0
+        begun = tomllib.loads(Path(f"{place}.toml").read_text("utf-8"))["study"]
+        assert (begun["source"], begun["ledger"]) == (pattern, f"{name}.ledger")
+        assert begun["title"] == name.removesuffix("_2")
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_every_verb_works_from_each_form(form: str, rows: Rows, tmp_path: Path) -> None:
     source = FORMS[form](rows, tmp_path).name

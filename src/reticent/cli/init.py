@@ -236,10 +236,10 @@ def _ledger_name(target: Path, source: str | Path) -> str:
     known = dict(_ledgers_beside(folder))
     if (here := _placed(str(source), Path())) in known:
         return known[here]
-    stem, file = stem_of(str(source)), Path(source).name
+    stem, file = stem_of(str(source.absolute() if isinstance(source, Path) else source)) or "study", Path(source).name
     if isinstance(source, Path) and claimed_here(source.resolve()):
         return f"{stem}.ledger"
-    kinds = [f"{file}.ledger"] if isinstance(source, Path) else []
+    kinds = [f"{file}.ledger"] if isinstance(source, Path) and not glob.has_magic(file) else []
     tries = (f"{stem}.ledger", *kinds, *(f"{stem}_{number}.ledger" for number in range(2, 1_000)))
     return next(one for one in tries if not (folder / one).exists() and one not in known.values())
 

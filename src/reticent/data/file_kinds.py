@@ -87,9 +87,14 @@ def bytes_of(path: Path) -> tuple[BinaryIO, BinaryIO]:
 
 
 def stem_of(place: str) -> str:
-    """The name of a source without ending or schema, as SQL and file names use it; empty of a table in memory."""
+    """The name of a source without ending or schema, as SQL and file names use it; empty of a table in memory.
+
+    A pattern is named by its letters, ``v*.parquet``, or else by the folder above it, ``visits/day=*/*.parquet``.
+    """
     if not in_database(place):
-        return bare(Path(place)).stem if place else ""
+        names = (bare(Path(place)).stem, *(folder.name for folder in Path(place).parents))
+        letters = (name.strip("*?") for name in names if "=" not in name)
+        return next((name for name in letters if name), "") if place else ""
     if in_spark(place):
         return place.rpartition(".")[2]
     from urllib.parse import parse_qs, urlsplit

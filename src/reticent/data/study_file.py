@@ -476,7 +476,9 @@ def _about_the_study(spec: Spec) -> list[str]:
         if asked is not None and asked > limit:
             said.append(f"release '{item.name}' asks {show(asked)}, and the whole budget is {show(limit)}.")
     if spec.ledger is None:
-        said.append(f'No ledger is named. Add [study] ledger = "{stem_of(spec.source)}.ledger": a release needs one.')
+        said.append(
+            f'No ledger is named. Add [study] ledger = "{stem_of(spec.source) or "study"}.ledger": a release needs one.'
+        )
     return said
 
 

@@ -71,7 +71,7 @@ def skeleton(
         if not name or name not in names:
             raise SpecError(f"No column is called '{name}': --dates names columns letter by letter. No row was read.")
     like(spelling)  # refused before anything is written
-    stem, labels = stem_of(place), dict[str, str]()
+    stem, labels = stem_of(place if placed else str(path.absolute())) or "study", dict[str, str]()
     if kind_of(path) == "statistical":
         from reticent.data.statistical_files import label_lines
 

@@ -459,7 +459,7 @@ def _name_of(rows: object, ledger: str | Path | None) -> str:
         return "study"
     from reticent.data.file_kinds import stem_of
 
-    names = (stem_of(place).strip("*"), "" if ledger is None else stem_of(str(ledger)))
+    names = (stem_of(place), "" if ledger is None else stem_of(str(ledger)))
     return next((name for name in names if name and on_one_line(name)), "study")
 
 

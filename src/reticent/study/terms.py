@@ -90,7 +90,7 @@ class StudyTerms:
         if self.spec.ledger is None:
             from reticent.data.file_kinds import stem_of
 
-            stem = stem_of(self._place).strip("*") or "study"
+            stem = stem_of(self._place) or "study"
             raise SpecError(f'Name a ledger, which outlives this process: [study] ledger = "{stem}.ledger".')
         from reticent.data.source import identity_of
         from reticent.ledger.fingerprint import open_for, source_at
