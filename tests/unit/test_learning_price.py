@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import reticent as rt
 from reticent.certificate.render.card import card
@@ -33,6 +32,8 @@ def study(kind: Any = "add_remove", people: int | None = None) -> rt.Study:
 
 @pytest.mark.parametrize("model", [LinearRegression, LogisticRegression, StandardScaler])
 def test_a_fit_that_names_no_epsilon_says_what_it_costs(model: Any) -> None:
+    from sklearn.base import clone
+
     made, target = study(), {LinearRegression: "y", LogisticRegression: "g"}.get(model)
     assert UNNAMED in made.model_plan(model(), ["x"], target).lines[0].expected.note
     assert UNNAMED not in made.model_plan(model(epsilon=1), ["x"], target).lines[0].expected.note
