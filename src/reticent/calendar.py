@@ -194,7 +194,7 @@ class Calendar:
             raise PublicParameterError(
                 "Two digits of a year do not say which century, unless low and high are less than 100 years apart"
             )
-        return replace(self, century=max(1, (years[0] + years[1] - 99) // 2))
+        return replace(self, century=min(max(1, (years[0] + years[1] - 99) // 2), 9900))
 
 
 def spelled(moment: datetime.datetime | datetime.date, spelling: str) -> str:

@@ -27,7 +27,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.rederivation import rederive
 from reticent.statistics.answer import IncompleteRows
 from reticent.statistics.context import Setting
-from reticent.statistics.counts.incomplete_share import counts_complete, incomplete_step
+from reticent.statistics.counts.incomplete_share import _ways, counts_complete, incomplete_step
 from reticent.study.allocation import settle, understand
 from reticent.study.plan import PlanLine
 
@@ -86,6 +86,25 @@ def test_a_column_that_is_written_otherwise_than_declared_is_told_of() -> None:
         release = made.release(["median(price)"], epsilon="8")  # the noise of the share is below .1 but for 1e-10
         caveat = next(text for text in release["median(price)"].caveats if "readable" in text)
         assert caveat.endswith(advice) is expected
+
+
+def test_advice_on_odd_cells_of_a_further_table_names_keys_too() -> None:
+    """It ended with a colon and nothing behind it: the columns of further tables were not looked at."""
+    columns = {"patients.age": rt.integer(0, 110)}
+    schema = rt.study(
+        {"id": ["a"], "k": [1]},
+        adjacency="add_remove",
+        columns={"k": rt.integer(0, 9)},
+        person="id",
+        rows_each=1,
+        budget=1,
+        tables={
+            "patients": rt.table(
+                {"id": ["a"], "age": ["1"]}, key="id", person="id", columns={"age": columns["patients.age"]}
+            )
+        },
+    ).schema
+    assert _ways(("patients.age",), schema) == ["decimal", "thousands", "na", "symbols"]
 
 
 @pytest.mark.parametrize(

@@ -624,7 +624,7 @@ def test_a_ledger_about_households_is_no_ledger_about_persons(study: Path) -> No
     assert run("check", str(study)).code == 0
     rt.open(study).release(["persons"], epsilon=1)
     study.write_text(FILE, "utf-8")
-    with pytest.raises(rt.LedgerError, match=r"counts losses for"):
+    with pytest.raises(rt.LedgerError, match=r"protects each 'patients.home'"):
         rt.open(study).release(["count"], epsilon=1)
 
 

@@ -22,6 +22,7 @@ FORMATS = [
     Format(decimal=",", thousands=".", symbols=("€", "EUR", "%")),
     Format(decimal=",", thousands=" ", symbols=("kr", "kr.", "€/m²", "€")),
     Format(thousands="'", symbols=("Fr.", "(a)")),
+    Format(symbols=("g", "fg", "xin", "bi", "ab")),  # parts of inf stand in some of them
 ]
 WRITTEN = [
     *("1", "-1", "+1.5", "1.5", "1,5", ".5", ",5", "5.", "5,", "1e3", "1,5e3", "1.5E-3", " 7 ", "\t7\n", "inf", "-INF"),
@@ -43,6 +44,22 @@ WRITTEN = [
         "1E5EUR",
         "EUR",
         "-5 - €",
+    ),
+    *(
+        "infg",
+        "inffg",
+        "abinf",
+        "biinf",
+        "xinf",
+        "inf g",
+        "5fg",
+        "5g",
+        "ab5",
+        "-bi 5 fg",
+        "1e5g",
+        "g5e3",
+        "+inf",
+        "INFINITY",
     ),
     *("1\x00", "\x001", "１２", "٣", "1\ud7ff", "9" * 400, "1" + ",000" * 50, "1e", "e1", "0x10", "−5", "$5", "5 %"),
 ]

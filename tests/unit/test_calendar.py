@@ -146,6 +146,15 @@ def test_two_digits_of_a_year_need_bounds_of_less_than_a_century(low: int | None
     assert Calendar(format="dd.mm.yyyy").within(low, high).century == 0
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "century"), [("9950-01-01", "9999-12-31", 9900), ("0001-01-01", "0050-01-01", 1)]
+)
+def test_the_hundred_years_of_two_digits_are_years_that_there_are(low: str, high: str, century: int) -> None:
+    """Years of two digits near 9999 were read as 10020 and fell on the far bound."""
+    ends = calendar.count(low, DAY), calendar.count(high, DAY)
+    assert Calendar(format="dd.mm.yy").within(*ends).century == century
+
+
 def test_a_spelling_is_written_in_english_whatever_the_language() -> None:
     at = datetime.datetime(2024, 3, 5, 0, 7, 9)
     assert calendar.spelled(at, "%b %d, %y %I:%M:%S %p") == "Mar 05, 24 12:07:09 AM"

@@ -145,7 +145,7 @@ def test_a_plan_says_each_estimand_and_each_note_once_below_its_table() -> None:
     quartiles = "distance of the population quartiles of cost (any of them where there are several)"
     assert told["iqr(cost)"] == f"{quartiles}, among rows with a readable cost"
     assert told["mean(age)"] == "population mean of age, values cut to [0, 99]"
-    assert told["incomplete(…)"] == "share of rows of this table with a missing or unreadable …"
+    assert told["incomplete(…)"] == "share of rows of this table with a missing or unreadable cell"
     assert len(told) == 5
     printed = " ".join(repr(plan).split())
     for shown in (printed, plan._repr_html_()):
@@ -163,6 +163,6 @@ def test_names_that_would_read_alike_are_written_out() -> None:
     study = rt.study(rows, adjacency="add_remove", columns=columns, budget="9")
     plan = study.plan([f"incomplete({name})" for name in columns], epsilon="1", people=900)
     assert plan.estimands() == [
-        ("incomplete(x), incomplete(y)", "share of rows of this table with a missing or unreadable …"),
-        ("incomplete(k), incomplete(g)", "share of rows of this table with a missing or unlisted …"),
+        ("incomplete(x), incomplete(y)", "share of rows of this table with a missing or unreadable cell"),
+        ("incomplete(k), incomplete(g)", "share of rows of this table with a missing or unlisted cell"),
     ]

@@ -103,7 +103,7 @@ def test_every_table_scrolls_by_itself_where_a_screen_is_narrow() -> None:
     """On a phone a wide table would make the page scroll sideways: each stands in a box that does."""
     for one in files("reticent.pages").joinpath("templates").iterdir():
         text = one.read_text("utf-8")
-        inside = re.findall(r'<div (?:class="wide"|style="overflow-x:auto")[^>]*>\s*<table', text)
+        inside = re.findall(r'<div (?:class="wide(?: broad)?"|style="overflow-x:auto")[^>]*>\s*<table', text)
         assert len(inside) == text.count("<table"), one.name
 
 

@@ -117,7 +117,8 @@ class Format:
     sheet : str
         Of a workbook with several; empty for its only one.
     symbols : tuple of str
-        Texts that may stand before or after a number, such as a currency. The number is read without them.
+        Texts that may stand before or after digits, such as a currency. The number is read without them. Each has a
+        character that no number has, so that what is left of a cell is a number.
     has_encoding : bool
         True where the curator says the encoding, which is then not doubted.
     """
@@ -175,7 +176,7 @@ class Format:
             symbol = f"({'|'.join(map(re.escape, sorted(self.symbols, key=len, reverse=True)))})"
             before = f"([+-]?({symbol}{GAP})?|{symbol}{GAP}[+-])"
             after = f"({GAP}{symbol})?"
-        return f"^{BLANK}{before}({digits}|[iI][nN][fF]([iI][nN][iI][tT][yY])?){after}{BLANK}$"
+        return f"^{BLANK}({before}({digits}){after}|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?){BLANK}$"
 
     def number(self, text: str) -> float | None:
         """The number that a text is, or None."""
@@ -183,7 +184,10 @@ class Format:
             return None
         for sign in self.dropped:
             text = text.replace(sign, "")
-        return float(text.strip(" \t\r\n").replace(self.decimal, ".")) + 0.0
+        try:
+            return float(text.strip(" \t\r\n").replace(self.decimal, ".")) + 0.0
+        except ValueError:  # the pattern lets none through; a cell must not fail a release
+            return None
 
     def spelled(self, number: float) -> str | None:
         """A number as the source would write it, 7.0 as 7; None for NaN."""

@@ -193,21 +193,31 @@ def _span(first: str, last: str) -> str:
 
 
 def table(cells: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows of text below each other; a long name is above its numbers, and no line is longer than ``WIDTH``."""
-    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    room = WIDTH - sum(wide[1:]) - 2 * (len(wide) - 1)
+    """Rows of text below each other; a long name is above its numbers, and no line is longer than ``WIDTH``.
+
+    Where numbers alone are too wide, P(reply) loses its range, which the notes have, and columns stand closer.
+    """
+    gap, wide = 2, _widths(cells)
+    if sum(wide[1:]) + gap * (len(wide) - 1) > WIDTH:
+        cells = [(*row[:-2], row[-2].partition(" (")[0], row[-1]) for row in cells]
+        gap, wide = 1, _widths(cells)
+    room = WIDTH - sum(wide[1:]) - gap * (len(wide) - 1)
     name = max((len(row[0]) for row in cells if len(row[0]) <= room), default=0)
     lines: list[str] = []
     for place, row in enumerate(cells):
         numbers = (f"{text:>{width}}" for text, width in zip(row[1:-1], wide[1:-1], strict=True))
         named = [" " * name] if name else []  # no column of names where each has a line of its own
-        line = "  ".join([*named, *numbers, row[-1]]).rstrip()
-        if len(row[0]) <= (name or room) or line[: len(row[0]) + 2].isspace():  # room is left of the numbers
+        line = (" " * gap).join([*named, *numbers, row[-1]]).rstrip()
+        if len(row[0]) <= (name or room) or line[: len(row[0]) + gap].isspace():  # room is left of the numbers
             lines.append(f"{row[0]}{line[len(row[0]) :]}".rstrip())
             continue
         lines += folded("", row[0]) if place else []  # above names that have lines of their own no head is needed
         lines += [line] if line.strip() else []
     return lines
+
+
+def _widths(cells: Sequence[tuple[str, ...]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*cells, strict=True)]
 
 
 def folded(mark: str, text: str) -> list[str]:

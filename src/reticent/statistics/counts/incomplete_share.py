@@ -403,7 +403,7 @@ def _ways(columns: tuple[str, ...], schema: Schema) -> list[str]:
     """Keys of a study that say how the cells of these columns, or of those they are computed of, are written."""
     found: set[str] = set()
     for name in needed(schema, columns):
-        match schema.stored.get(name):
+        match schema.columns.get(name) if schema.table_of(name) else schema.stored.get(name):
             case Real() | Integer(calendar=None):
                 found.update(OF_NUMBERS)
             case Integer():
