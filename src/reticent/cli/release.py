@@ -325,7 +325,7 @@ def refuse_too_large(voice: Voice, study: Study, planned: Callable[[], Plan]) ->
     Raises
     ------
     SpecError
-        The size of the file needs twice the memory and temporary files that the limits allow.
+        The rows that the engine keeps need more memory and temporary files than the limits allow.
     """
     if not voice.curator or voice.as_json:  # a refusal elsewhere, or in a document that is kept, would tell the size
         return

@@ -78,12 +78,51 @@ def memory_of_release(
     -------
     int
     """
+    return max(memory_of(steps, seen, rows, stored) for seen, steps in _views(prepared, schema))
+
+
+def kept_in_engine(
+    prepared: PreparedRelease, schema: Schema, rows: int, stored: Mapping[str, StoredCells] | None = None
+) -> int:
+    """Bytes of the compressed rows that the engine has to keep at once, in memory or in temporary files.
+
+    Nothing is told behind filters, joins and computed columns, which may leave few rows or short ones. What leaves the
+    engine takes no part of this.
+
+    Parameters
+    ----------
+    prepared : PreparedRelease
+    schema : Schema
+        Of the study.
+    rows : int
+    stored : mapping of name to StoredCells, optional
+        Columns of the file, where its footer tells of them.
+
+    Returns
+    -------
+    int
+    """
+    found = [0]
+    for seen, steps in _views(prepared, schema):
+        if seen.where is None and not (seen.computed or seen.tables or seen.owner):
+            cells = _Cells(seen, stored or {}, as_they_are=False)
+            found.append(ceil(rows * (sum(map(cells.kept, _columns(seen, steps))) + cells.of_person)))
+    return max(found)
+
+
+def _views(prepared: PreparedRelease, schema: Schema) -> list[tuple[Schema, list[Step]]]:
+    """The views of the table of a release, each with its steps."""
     views = [
         (prepared.schema_of(view) or schema, [*(prepared.steps[place] for place in view.places), *view.besides])
         for view in prepared.views
     ]
-    views += [] if prepared.choice is None else [(schema, [prepared.choice])]
-    return max(memory_of(steps, seen, rows, stored) for seen, steps in views)
+    return views + ([] if prepared.choice is None else [(schema, [prepared.choice])])
+
+
+def _columns(schema: Schema, steps: Iterable[Step]) -> tuple[str, ...]:
+    """The columns that are kept for some steps."""
+    asked = {query for step in steps for query in step.queries}
+    return tuple(needed(schema, [*set[str]().union(*map(columns_read, asked)) & schema.cells.keys()]))
 
 
 def memory_of(steps: Iterable[Step], schema: Schema, rows: int, stored: Mapping[str, StoredCells] | None = None) -> int:
@@ -103,7 +142,7 @@ def memory_of(steps: Iterable[Step], schema: Schema, rows: int, stored: Mapping[
     """
     each = [*steps]
     asked = {query for step in each for query in step.queries}  # each is run once
-    columns = needed(schema, [*set[str]().union(*map(columns_read, asked)) & schema.cells.keys()])
+    columns = _columns(schema, each)
     by_key = any(keys_of(query) is not None for query in asked)
     in_steps = bool(schema.computed) or schema.where is not None  # then one copy stands while the next is made
     cells = _Cells(schema, dict(stored or {}), by_key or in_steps or _needs_other_rows(schema, columns))

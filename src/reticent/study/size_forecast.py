@@ -2,7 +2,7 @@
 
 Under add/remove the number of rows is private, and so are size, time and memory, and a refusal that depends on them.
 An analyst is planned from declared people and rows. No row is read here: a CSV file has a size and a header line, and a
-Parquet file a footer. What is refused would need twice the room, since the forecast is rough.
+Parquet file a footer. Refused is a table whose kept rows alone, a sixth of their forecast, exceed the limits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from reticent.data.format import Limits
 from reticent.data.source import is_there, names_of
 from reticent.privacy.numbers import two_digits
 from reticent.study import cpu_time
-from reticent.study.memory_forecast import STARTED, UNITS, StoredCells, memory_of_release, most_of, told_bytes
+from reticent.study.memory_forecast import (
+    STARTED,
+    UNITS,
+    StoredCells,
+    kept_in_engine,
+    memory_of_release,
+    most_of,
+    told_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +39,8 @@ if TYPE_CHECKING:
 WRITTEN: Final = 7  # characters of a cell in a file of text, with the sign behind it
 NAMED: Final = 4  # characters about the name of a cell in JSON lines
 UNPACKED: Final = 4  # times the size of a compressed file
-SURE: Final = 2  # a forecast may be so many times too large
+SURE: Final = 6  # rows that are kept took a quarter of what they take in a Parquet file
+UNREAD: Final = 3  # rows of a file of text may be so many times fewer
 ALONE: Final = "Only this terminal is told, since the size may be private."
 
 
@@ -39,19 +48,21 @@ ALONE: Final = "Only this terminal is told, since the size may be private."
 class SizeForecast:
     """Forecast from the size of a file: bytes on the disk, rows, seconds of one processor, bytes of memory and of room.
 
-    ``room`` is what the limits allow: memory, and temporary files.
+    ``kept`` is the least that the engine has to keep of the rows. ``room`` is what the limits allow: memory, and
+    temporary files.
     """
 
     size: int
     rows: int
     seconds: float
     memory: int
+    kept: int
     room: int
 
     @property
     def fits(self) -> bool:
-        """False if the rows need more than the limits allow, though the forecast were twice too large."""
-        return _fit(self.memory, self.room)
+        """False if the rows that the engine keeps need more than its limits allow, for all that is known of them."""
+        return self.kept <= self.room
 
     def words(self) -> str:
         """The forecast in a sentence."""
@@ -63,9 +74,11 @@ class SizeForecast:
 
     def refusal(self) -> str:
         """Words for rows that do not fit, with what to do."""
+        enough = -(-SURE * self.kept // UNITS["GB"])
         return (
-            f"{self.words()} [engine] memory and spill allow {told_bytes(self.room)}. Raise them: "
-            f"--engine spill={-(-self.memory // UNITS['GB'])}GB. Nothing was charged. {ALONE}"
+            f"{self.words()} The engine has to keep {told_bytes(self.kept)} of them or more, and [engine] memory and "
+            f"spill allow it {told_bytes(self.room)}. Raise them: --engine spill={enough}GB. Nothing was charged. "
+            f"{ALONE}"
         )
 
     def __repr__(self) -> str:
@@ -98,7 +111,9 @@ def size_forecast(study: Study, plan: Plan) -> SizeForecast | None:
     steps = plan._prepared.all_steps
     seconds = cpu_time.of_release(steps, study._file(), len(columns) + (study.schema.person.column is not None), rows)
     memory = memory_of_release(plan._prepared, study.schema, rows, stored)
-    return SizeForecast(size, rows, seconds, memory, room_of(study.spec.limits))
+    at_once = 0 if study.spec.limits.partitions else rows
+    kept = kept_in_engine(plan._prepared, study.schema, at_once, stored) // (SURE if stored else SURE * UNREAD)
+    return SizeForecast(size, rows, seconds, memory, kept, room_of(study.spec.limits))
 
 
 def is_small(study: Study) -> bool:
@@ -106,12 +121,7 @@ def is_small(study: Study) -> bool:
     found = _size_and_rows(study)
     if found is None:
         return True
-    return _fit(most_of(study.schema, found[1]), room_of(study.spec.limits))
-
-
-def _fit(memory: int, room: int) -> bool:
-    """Tell if the rows fit; the program itself takes no part of what the engine is allowed."""
-    return memory - STARTED <= SURE * room
+    return most_of(study.schema, found[1]) - STARTED <= SURE * room_of(study.spec.limits)
 
 
 def room_of(limits: Limits) -> int:
