@@ -18,6 +18,7 @@ from reticent.ledger import Ledger, postgres_store
 from reticent.ledger.fingerprint import adopt, open_for
 from reticent.ledger.postgres_store import PostgresStore, durable
 from reticent.ledger.store import Addition, Extract, LostReply
+from tests.conventions.tree import ROOT
 from tests.support.cli_kit import run
 from tests.support.ledger_kit import ONE, PERSON, charge, eps, hasty, ledger_at, rows_at, stampede, store_of, storm
 from tests.support.ledger_places import Places, connected, rewritten
@@ -347,6 +348,32 @@ def test_a_role_that_may_select_and_insert_charges_and_changes_nothing(place: st
                 connection.execute(f'{statement} "{kept.schema}".entries')
     with pytest.raises(LedgerError, match="USAGE on the schema, SELECT and INSERT"):
         ledger_at(clerk.replace(kept.schema, "another"))
+
+
+def test_the_steps_of_the_page_give_a_role_a_ledger_that_another_makes(servers: Places, tmp_path: Path) -> None:
+    """One role owns the schema and releases first; the other is told by doctor, and follows without a further grant."""
+    admin = str(servers.new())
+    page = (ROOT / "docs/how-to/ledger_on_a_server.md").read_text("utf-8").split("## Two roles")[1]
+    schema = PostgresStore.at(admin).schema
+    statements = page.split("```sql\n")[1].split("```")[0].replace("SCHEMA visits", f'SCHEMA "{schema}"')
+    with connected(admin) as owner:
+        owner.execute("DROP ROLE IF EXISTS keeper")
+        known = owner.execute("SELECT 1 FROM pg_roles WHERE rolname = 'clerk'").fetchone()
+        owner.execute(statements.replace("CREATE ROLE clerk LOGIN;", "") if known else statements)
+    (tmp_path / "rows.csv").write_text("x\n" + "".join(f"{n % 10}\n" for n in range(200)), "utf-8")
+    studies = {}
+    for role in ("keeper", "clerk"):
+        studies[role] = tmp_path / f"{role}.toml"
+        studies[role].write_text(STUDY.format(place=admin.replace("postgres@", f"{role}@", 1)), "utf-8")
+    assert "its role may not make them" in run("doctor", str(studies["clerk"])).said
+    with pytest.raises(LedgerError, match="CREATE"):
+        rt.open(studies["clerk"]).release(["count"], epsilon=1)
+    assert "will be made by the first release" in run("doctor", str(studies["keeper"])).said
+    for role in ("keeper", "clerk"):
+        rt.open(studies[role]).release(["count"], epsilon=1)
+    assert Ledger.open(admin).spent() == eps(2)
+    with connected(admin) as owner:
+        owner.execute(f'DROP SCHEMA "{schema}" CASCADE; DROP OWNED BY keeper; DROP ROLE keeper')
 
 
 @pytest.mark.parametrize("secret", ["postgresql://me:pass@host/db", "postgresql://host/db?password=pass"])

@@ -544,3 +544,16 @@ def ledger_at(place: str | Path) -> bool:
         The server cannot be reached, so nobody knows.
     """
     return store_at(place).found() if _in_database(place) else Path(place).expanduser().exists()
+
+
+def may_make_ledger(url: str) -> bool:
+    """Tell if the role of a URL may make the ledger that it names.
+
+    Raises
+    ------
+    LedgerError
+        The server cannot be reached, so nobody knows.
+    """
+    from reticent.ledger.postgres_store import PostgresStore
+
+    return PostgresStore.at(url).may_build()

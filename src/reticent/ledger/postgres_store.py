@@ -107,6 +107,11 @@ SERVER: Final = """
            (SELECT obj_description(c.oid, 'pg_class') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
             WHERE n.nspname = %s AND c.relname = 'entries')
 """
+MAY_BUILD: Final = """
+    SELECT CASE WHEN EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = %s)
+           THEN has_schema_privilege(%s::text, 'CREATE')
+           ELSE has_database_privilege(current_database(), 'CREATE') END
+"""
 BEGUN: Final = (
     "SET LOCAL search_path = pg_catalog; SET LOCAL statement_timeout = 0; "
     f"SET LOCAL lock_timeout = '{PATIENCE:.0f}s'; SET LOCAL idle_in_transaction_session_timeout = '{ALONE}s'; "
@@ -160,6 +165,12 @@ class PostgresStore:
     def found(self) -> bool:
         with _words(self.name), _connected(self) as connection:
             return _number(connection, self) is not None
+
+    def may_build(self) -> bool:
+        """Tell if the role of the URL may make the tables, and the schema where there is none."""
+        with _words(self.name), _connected(self) as connection:
+            ((may,),) = connection.execute(MAY_BUILD, (self.schema, self.schema)).fetchall()
+        return bool(may)
 
     def build(self, first: Row) -> bool:
         with _words(self.name), _connected(self) as connection:

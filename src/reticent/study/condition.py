@@ -28,7 +28,7 @@ from reticent.data.study_file import read_spec
 from reticent.database_url import is_url
 from reticent.errors import LedgerError, Refusal, SpecError
 from reticent.ledger import Ledger
-from reticent.ledger.account import ledger_at
+from reticent.ledger.account import ledger_at, may_make_ledger
 from reticent.ledger.fingerprint import claimed_by, refuse_new_ledger, source_at, source_changed
 from reticent.study.file_problems import more_problems
 from reticent.study.terms import under_its_ledger
@@ -166,6 +166,12 @@ def _new_ledger(source: str, place: str, name: str) -> Diagnosis:
         pass
     except LedgerError as problem:
         return Diagnosis("ledger", "failed", str(problem))
+    if is_url(place) and not may_make_ledger(place):
+        return Diagnosis(
+            "ledger",
+            "failed",
+            f"{name} has no tables yet, and its role may not make them: release first as the owner of the schema",
+        )
     return Diagnosis("ledger", "ok", f"{name} will be made by the first release")
 
 
