@@ -1,4 +1,4 @@
-"""CONTRIBUTING's recipe for a new mechanism, followed to the letter in a copy of the source: from draw to certificate.
+"""CONTRIBUTING's recipe for a new mechanism, followed to the letter in a copy of the source: from question to proof.
 
 The template is the file the recipe says to copy. What it says to add is read from its own fenced lines, so that a step
 that is missing there is missing here. The copy is used in a process of its own.
@@ -25,6 +25,8 @@ USE = """
 import dataclasses
 from fractions import Fraction
 
+import reticent as rt
+from reticent.errors import QuestionError
 from reticent.mechanisms import NAME as added
 from tests.assurance import coverage
 from reticent.conformance.kit import Effort, check
@@ -80,12 +82,25 @@ def released(budget):
     return read_certificate(made.certificate.to_json()).verify(ledger, allow_unsigned=True)
 
 
+def leaves(node):
+    return [name for part in node["parts"] for name in leaves(part)] or [node["theorem"]["name"]]
+
+
 report = check(added, effort=Effort(draws=2000))
 print("kit", report.passed, [line.check for line in report.failures])
 print("roster", [row[0] for row in coverage.rows(None, None)].count("NAME"))
 for budget in (PureDP(Fraction(1)), ZCDP(Fraction(1))):
     found = released(budget)
     print("verified", found.ok)
+for budget, price in ((PureDP(Fraction(4)), {"epsilon": 1}), (ZCDP(Fraction(1, 2)), {"rho": "1/8"})):
+    study = rt.study({"x": [3] * 50}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=budget)
+    try:
+        release = study.release([f"{verb}mechanism=NAME)" for verb in ("count(", "sum(x, ", "histogram(x, ")], **price)
+    except QuestionError as refused:
+        print("asked", str(refused).partition(".")[0])
+    else:
+        told = release.certificate.verify(study.ledger, allow_unsigned=True)
+        print("asked", leaves(release.certificate.document["guarantee"]).count("NAME"), told.ok)
 """
 
 
@@ -97,7 +112,7 @@ def filled(text: str) -> str:
 
 
 def followed(into: Path, *, leave_out: str = "") -> Path:
-    """A copy of the source with the mechanism added; a place of step 2 may be left out."""
+    """A copy of the source with the mechanism added; what a place of step 2 is given may be left out."""
     shutil.copytree(ROOT / "src", into / "src", ignore=shutil.ignore_patterns("__pycache__", "*.parquet"))
     folder = into / "src" / "reticent" / "mechanisms"
     template = (folder / "geometric.py").read_text("utf-8")  # step 1
@@ -106,8 +121,17 @@ def followed(into: Path, *, leave_out: str = "") -> Path:
     made = made.replace('f"geometric, epsilon', f'f"{NAME}, epsilon')
     assert filled(BLOCKS[0]).strip() in made  # AXIOMS, as the recipe writes it
     (folder / f"{NAME}.py").write_text(made, "utf-8")
-    start = folder / "registry.py"  # step 2
-    text, places = start.read_text("utf-8"), re.findall(r"# (.*?):\n(.*?)\n", BLOCKS[1])
+    files = re.findall(r"`(src/[\w/]+\.py)`", RECIPE.split("\n2. ")[1].split("\n3. ")[0])  # step 2
+    for file, block in zip(files, BLOCKS[1:3], strict=True):
+        write(into / file, block, leave_out)
+    page = into / "theorems.md"  # step 3
+    page.write_text((ROOT / "docs/theory/theorems.md").read_text("utf-8") + filled(BLOCKS[3]), "utf-8")
+    return into
+
+
+def write(file: Path, block: str, leave_out: str) -> None:
+    """Write the lines of a block into the places of a file that its comments name."""
+    text, places = file.read_text("utf-8"), re.findall(r"# (.*?):\n(.*?)\n", block)
     assert len(places) == 2
     for place, line in places:
         if leave_out and leave_out in place:
@@ -116,11 +140,9 @@ def followed(into: Path, *, leave_out: str = "") -> Path:
         assert begins is not None, place
         opening = re.search(rf"^{re.escape(begins[1])}[^\n]*[\[({{]\n|^{re.escape(begins[1])}\n", text, re.MULTILINE)
         assert opening is not None, place
-        text = f"{text[: opening.end()]}    {filled(line)}\n{text[opening.end() :]}"
-    start.write_text(text, "utf-8")
-    page = into / "theorems.md"  # step 3
-    page.write_text((ROOT / "docs/theory/theorems.md").read_text("utf-8") + filled(BLOCKS[2]), "utf-8")
-    return into
+        indent = "" if line.startswith("from ") else "    "
+        text = f"{text[: opening.end()]}{indent}{filled(line)}\n{text[opening.end() :]}"
+    file.write_text(text, "utf-8")
 
 
 def used(place: Path) -> str:
@@ -134,14 +156,21 @@ def used(place: Path) -> str:
 @pytest.mark.wide
 def test_a_mechanism_added_by_the_recipe_is_checked_drawn_and_verified_in_both_currencies(tmp_path: Path) -> None:
     told = used(followed(tmp_path))
-    assert told.splitlines() == ["kit True []", "roster 1", "verified True", "verified True"]
+    asked = "asked 3 True"
+    assert told.splitlines() == ["kit True []", "roster 1", "verified True", "verified True", asked, asked]
 
 
 def test_the_kit_fails_a_mechanism_that_verify_would_not_know(tmp_path: Path) -> None:
     told = used(followed(tmp_path, leave_out="CENTRAL"))
     kit, *rest = told.splitlines()
     assert kit == "kit False ['loss derived again', 'loss derived again']"  # of each specimen
-    assert rest == ["roster 0", "verified False", "verified False"]
+    assert rest == ["roster 0", "verified False", "verified False", "asked 3 False", "asked 3 False"]
+
+
+@pytest.mark.wide
+def test_a_mechanism_that_questions_are_not_told_of_is_refused(tmp_path: Path) -> None:
+    *_, last = used(followed(tmp_path, leave_out="OURS")).splitlines()
+    assert last == f"asked There is no mechanism '{NAME}'"
 
 
 @pytest.mark.wide

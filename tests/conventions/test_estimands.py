@@ -45,7 +45,7 @@ SPECIAL = {
 
 
 def questions() -> Iterator[tuple[str, str]]:
-    """A verb and a question, for every verb and every method."""
+    """A verb and a question, for every verb and every method; a verb without methods is asked by its examples."""
     methods: dict[str, tuple[str, ...]] = {
         "mean": get_args(OfMean),
         "median": get_args(OfQuantiles),
@@ -58,9 +58,8 @@ def questions() -> Iterator[tuple[str, str]]:
         "density": get_args(OfDensity),
         "test": get_args(OfTest),
     }
-    bare = {"count", "persons", "capped"}
-    column = {"proportion": "g", "regress": "y ~ x", "histogram": "g", "keys": "t"}
-    extra = {"quantile": ", 0.9", "quantiles": ", 0.1 0.9", "proportion": ", value=a"}
+    column = {"regress": "y ~ x"}
+    extra = {"quantile": ", 0.9", "quantiles": ", 0.1 0.9"}
     tests = {
         "means": "test(x ~ g, kind=means)",
         "proportions": "test(h ~ g, kind=proportions, value=1)",
@@ -74,8 +73,6 @@ def questions() -> Iterator[tuple[str, str]]:
     for verb in VERBS:
         if verb == "test":
             yield from ((verb, tests[kind]) for kind in methods["test"])
-        elif verb in bare:
-            yield verb, verb
         elif verb in methods:
             for method in methods[verb]:
                 if method == "coinpress":
@@ -85,7 +82,7 @@ def questions() -> Iterator[tuple[str, str]]:
                 else:
                     yield verb, f"{verb}({column.get(verb, 'x')}{extra.get(verb, '')}, method={method})"
         else:
-            yield verb, f"{verb}({column.get(verb, 'x')}{extra.get(verb, '')})"
+            yield from ((verb, text) for text in VERBS[verb].examples)
     yield "mean", "mean(x, method=clipped, tail=normal)"
     yield "mean", "mean(x, per=person)"
     yield "mean", "mean(free, method=clipped)"
@@ -147,7 +144,8 @@ def wrong(verb: str, text: str, words: str, here: Setting) -> str:
         return "the averages by person"
     one = person.rows == 1 or verb in ("persons", "capped", "test")
     totals = verb == "sum" and here.keys is None and "the total of each person cut to [" in words
-    if not one and not totals and f"at most {person.rows}" not in words:
+    most = getattr(asked.statistic, "groups", None) or person.rows
+    if not one and not totals and f"at most {most}" not in words:
         return "the cap on rows"
     if here.keys is not None and f"in each group of {here.keys.column}" not in words:
         return "the groups"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from reticent.data.expression_tree import Application, column_text
 from reticent.data.format import section
-from reticent.data.query import Keys, Per, PresentValues, Query, groups_of_all, stability
+from reticent.data.query import Keys, Per, PresentValues, Query, Tally, groups_of_all, stability
 from reticent.data.schema import Category, Column, Integer, Person, Schema, value_words
 from reticent.errors import QuestionError
 from reticent.mechanisms.geometric import Geometric
@@ -157,7 +157,14 @@ def stability_of(query: Query, setting: Setting, *, stands_in: bool = False) -> 
     Returns
     -------
     Fraction
+
+    Raises
+    ------
+    QuestionError
+        Edges of a category.
     """
+    if isinstance(query, Tally) and query.edges and isinstance(setting.schema.column(query.column), Category):
+        raise QuestionError(f"{query.column} is a category: it has no edges to count between. Nothing was charged.")
     return sum(stability(query, setting.schema.person, stands_in=stands_in), Fraction(0))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, assert_never
@@ -56,7 +56,10 @@ BETA: Final = 0.05
 WIDE: Final = 10  # the noise of a product that is too wide, to the rows of a group
 SLIP: Final = 1e-6  # of a double, that makes no integer of the next one
 
-OURS: Final = (GEOMETRIC, "gaussian")  # noises of integers
+# noises of integers in pure epsilon; Gaussian noise has a delta or is charged in rho
+OURS: Final[Mapping[str, OnIntegers]] = {
+    GEOMETRIC: lambda moved, epsilon, size: Geometric(moved, epsilon),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,15 +484,14 @@ def noise(word: str, name: str, query: Query, setting: Setting, epsilon: Fractio
     """
     bound = public_facts.stability_of(query, setting)
     theirs = dict(setting.noises)
-    if word not in (*OURS, *theirs):
-        raise QuestionError(f"{unknown('mechanism', word, (*OURS, *theirs))} One of your own comes with its module.")
+    known = (*OURS, "gaussian", *theirs)
+    if word not in known:
+        raise QuestionError(f"{unknown('mechanism', word, known)} One of your own comes with its module.")
     if bound == 0:
         return Noise(None)
-    if word == GEOMETRIC:
-        return Noise(public_facts.geometric(bound, setting, epsilon))
     if word == "gaussian":
         return _gaussian(name, query, setting, epsilon)
-    return Noise(_theirs(theirs[word], name, L1(bound, setting.neighbours), epsilon, size))
+    return Noise(_made({**OURS, **theirs}[word], name, L1(bound, setting.neighbours), epsilon, size))
 
 
 def _gaussian(name: str, query: Query, setting: Setting, epsilon: Fraction) -> Noise:
@@ -506,8 +508,8 @@ def _gaussian(name: str, query: Query, setting: Setting, epsilon: Fraction) -> N
     return Noise(Gaussian(moved, rho_within(epsilon, setting.delta)), setting.delta)
 
 
-def _theirs(make: OnIntegers, name: str, moved: L1, epsilon: Fraction, size: int) -> IntegerNoise:
-    """The mechanism of an extension, if it is one for these neighbours and costs no more than it may."""
+def _made(make: OnIntegers, name: str, moved: L1, epsilon: Fraction, size: int) -> IntegerNoise:
+    """The mechanism of a maker, if it is one for these neighbours and costs no more than it may."""
     made = make(moved, epsilon, size)
     loss, near = made.guarantee.loss, made.guarantee.adjacency
     if not isinstance(loss, PureDP) or loss.epsilon > epsilon or near != moved.adjacency:
