@@ -230,3 +230,18 @@ def test_a_query_that_runs_is_stopped_at_its_end() -> None:
     with pytest.raises(EngineFailure):
         table._reading(lambda engine: engine.rows(pairs), b"k" * 32)  # type: ignore[arg-type,return-value]  # any work
     assert time.monotonic() - start < 20
+
+
+@pytest.mark.parametrize("memory", ["1MB", "5MB"])
+def test_a_limit_on_memory_in_which_no_table_is_read_is_named_before_the_charge(memory: str) -> None:
+    study = rt.study(
+        {"x": [1] * 50},
+        adjacency="add_remove",
+        columns={"x": rt.integer(0, 9)},
+        budget=2,
+        engine={"memory": memory, "threads": 1},
+    )
+    with pytest.raises(rt.Refusal, match=f"memory={memory} is too little.* Nothing was charged"):
+        study.release(["count"], epsilon=1)
+    assert study.ledger.spent() == eps(0)
+    study.release(["count"], epsilon=1, limits={"memory": "50MB"})

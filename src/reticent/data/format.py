@@ -56,6 +56,10 @@ LONGEST_TITLE: Final = 2_000
 LONGEST_SHEET: Final = 31  # which Excel sets
 TURNS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 BREAKS: Final = ("Cc", "Zl", "Zp")  # categories of Unicode: control characters, ends of a line or paragraph
+TIGHT: Final = (
+    "[engine] memory = {} is too little for the engine to work on 48 rows. Give 50MB or more, or leave it out. "
+    "Nothing was charged."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from reticent.data.engines.engine import (
     check_engine_settings,
     join_keys,
 )
-from reticent.data.format import Limits
+from reticent.data.format import TIGHT, Limits
 from reticent.data.order_statistics import (
     Needs,
     RunLength,
@@ -255,7 +255,7 @@ class Table:
             )
         return self.run([DistinctPersons()], bytes(KEY_BYTES), unfiltered(self.schema))[0].vectors[0][0]
 
-    def probe(self) -> None:
+    def probe(self, limits: Limits | None = None) -> None:
         """Run made-up rows through the engine and compare with the known digest; before any charge.
 
         Raises
@@ -264,7 +264,7 @@ class Table:
             Where the engine cannot be started or computes something else than it should.
         """
         remembers = self._engine if isinstance(self._engine, TestedEngine) else None
-        limits = replace(self._limits, timeout=None)
+        limits = replace(limits or self._limits, timeout=None)
         state = f"{PROBE_DIGEST} {limits}"  # under limits that are too tight the engine does not start
         with suppress(Exception):  # of an engine that does not start: the test itself says so
             if remembers is not None and remembers.tested(state):
@@ -279,6 +279,13 @@ class Table:
             if remembers is not None:
                 remembers.note_tested(state)
 
+    def tight(self) -> str:
+        """Words for a limit on memory without which the self-test passes; else empty."""
+        with suppress(EngineFailure):
+            self.probe(replace(Limits(), threads=self._limits.threads, temp=self._limits.temp))
+            return TIGHT.format(self._limits.memory) if self._limits.memory != Limits().memory else ""
+        return ""
+
     def probe_zones(self) -> None:
         """Convert times of the declared zones in the engine, as Python does; before any charge.
 
@@ -290,7 +297,8 @@ class Table:
         moments = [datetime.datetime(2023, month, 15, 12, tzinfo=datetime.UTC) for month in (1, 7)]
         calendars = {column.calendar for column in self.schema.columns.values() if isinstance(column, Integer)}
         zones = sorted({calendar.zone for calendar in calendars if calendar is not None and calendar.zone})
-        declared = {f"z{nth}": _zoned(zone) for nth, zone in enumerate(zones)}
+        first, last = (int(datetime.datetime(year, 1, 1, tzinfo=datetime.UTC).timestamp()) for year in (2022, 2025))
+        declared = {f"z{nth}": Integer(first, last, calendar=Calendar(1, zone)) for nth, zone in enumerate(zones)}
         schema = Schema(declared, Person("add_remove"))
         rows = {name: [moment.isoformat() for moment in moments] for name in declared}
         table = Table(
@@ -452,7 +460,8 @@ def check_engine(table: Table) -> None:
         table.probe()
     except EngineFailure as failure:
         raise Refusal(
-            f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
+            table.tight()
+            or f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
             f"of {table.packages}. Nothing was charged."
         ) from None
     try:
@@ -521,12 +530,6 @@ def _reference() -> str:
 
 
 # --- reading results --------------------------------------------------------------------------------------------------
-
-
-def _zoned(zone: str) -> Integer:
-    """Seconds of the year 2023 on the clocks of a zone."""
-    first, last = (int(datetime.datetime(year, 1, 1, tzinfo=datetime.UTC).timestamp()) for year in (2022, 2025))
-    return Integer(first, last, calendar=Calendar(1, zone))
 
 
 # --- the self-test ----------------------------------------------------------------------------------------------------
