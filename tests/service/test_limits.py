@@ -11,6 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import reticent as rt
@@ -245,3 +247,30 @@ def test_a_limit_on_memory_in_which_no_table_is_read_is_named_before_the_charge(
         study.release(["count"], epsilon=1)
     assert study.ledger.spent() == eps(0)
     study.release(["count"], epsilon=1, limits={"memory": "50MB"})
+
+
+@pytest.mark.parametrize(
+    ("engine", "person", "words"),
+    [
+        ('temp = "scratch"', "", "temp must be a folder that this program may write to"),
+        (
+            'partitions = "day"',
+            'column = "who"\nrows = { at_most = 3 }',
+            "partitions needs each row to be another person",
+        ),
+    ],
+)
+def test_check_tells_what_a_release_would_refuse_of_its_engine(
+    engine: str, person: str, words: str, tmp_path: Path
+) -> None:
+    study, folder = tmp_path / "s.toml", tmp_path / "visits" / "day=2026-01-01"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"x": [1], "who": ["a"]}), folder / "a.parquet")
+    text = STUDY.replace("rows.csv", "visits/day=*/*.parquet").replace('temp = "spare"', engine)
+    study.write_text(text.replace('rows = "one_each"', person) if person else text, "utf-8")
+    told = run("check", str(study))
+    assert (told.code, words in told.said) == (0, True), told.said
+    with pytest.raises(rt.SpecError, match=words):
+        rt.open(study).release(["count"], epsilon=1)
+    (tmp_path / "scratch").mkdir()
+    assert (words in run("check", str(study)).said) == bool(person)

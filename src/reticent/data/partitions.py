@@ -33,6 +33,7 @@ import numpy as np
 
 from reticent.atomic_file import replace as replace_file
 from reticent.data.files import ParquetFiles
+from reticent.data.format import NOT_PARTED
 from reticent.data.order_statistics import Integers, Needs, Order, RunLength, fetched
 from reticent.data.query import OrderedValues, Query, Records
 from reticent.data.query_result import Counts, QueryResult, by_group
@@ -86,11 +87,7 @@ def in_partitions(table: Table, column: str, changed: Callable[[str], None] | No
             f'"visits/{column}=*/*.parquet". Nothing was read.'
         )
     if schema.person.column is not None or schema.tables:
-        raise SpecError(
-            "[engine] partitions needs each row to be another person, and no further table: who has rows in several "
-            "partitions is capped over all of them, which takes all rows. Leave partitions out: all rows are read, and "
-            'answers are the same. If each row is another person, write rows = "one_each". Nothing was read.'
-        )
+        raise SpecError(f"{NOT_PARTED} Nothing was read.")
     values = [named[column] for named in source.folders]
     parts = []
     for value in dict.fromkeys(values):

@@ -37,7 +37,7 @@ from reticent.data.engines.engine import (
     check_engine_settings,
     join_keys,
 )
-from reticent.data.format import TIGHT, Limits
+from reticent.data.format import NO_TEMP, TIGHT, Limits
 from reticent.data.order_statistics import (
     Needs,
     RunLength,
@@ -518,7 +518,7 @@ def open_table(
     """
     limits = limits or Limits()
     if limits.temp and not (Path(limits.temp).is_dir() and os.access(limits.temp, os.W_OK)):
-        raise SpecError("[engine] temp must be a folder that this program may write to. Nothing was read.")
+        raise SpecError(f"{NO_TEMP} Nothing was read.")
     found = with_numbers(open_source(source, schema, delimiter=delimiter, engine=engine), schema)
     if engine or limits != Limits():
         check_engine_settings(engine_of(found), engine, limits)
