@@ -50,10 +50,12 @@ MOST_EPSILON = 10
 
 
 class DefaultEpsilon(int):
-    """The epsilon of a fit that names none: 1, which plans and certificates say."""
+    """The epsilon of a fit that names none: 1, which plans and certificates say.
 
-    @property
-    def words(self) -> str:
+    Its words come by a call: scikit-learn's checks allow a default to be a plain number or a function.
+    """
+
+    def __call__(self) -> str:
         """The note of a plan, and the caveat of a certificate."""
         return f"no epsilon was named: a fit costs ε {int(self)} then, and epsilon=… names another price"
 
@@ -128,7 +130,7 @@ class Circumstances:
 
 def default_words(epsilon: Number) -> tuple[str, ...]:
     """The words of an epsilon that nobody named; none where one was named."""
-    return (epsilon.words,) if isinstance(epsilon, DefaultEpsilon) else ()
+    return (epsilon(),) if isinstance(epsilon, DefaultEpsilon) else ()
 
 
 def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
