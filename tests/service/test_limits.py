@@ -243,7 +243,7 @@ def test_a_limit_on_memory_in_which_no_table_is_read_is_named_before_the_charge(
         budget=2,
         engine={"memory": memory, "threads": 1},
     )
-    with pytest.raises(rt.Refusal, match=f"memory={memory} is too little.* Nothing was charged"):
+    with pytest.raises(rt.Refusal, match=f"A memory of {memory} is too little.* Nothing was charged"):
         study.release(["count"], epsilon=1)
     assert study.ledger.spent() == eps(0)
     study.release(["count"], epsilon=1, limits={"memory": "50MB"})

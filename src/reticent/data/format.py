@@ -63,7 +63,7 @@ NOT_PARTED: Final = (
     'answers are the same. If each row is another person, write rows = "one_each".'
 )
 TIGHT: Final = (
-    "[engine] memory = {} is too little for the engine to work on 48 rows. Give 50MB or more, or leave it out. "
+    "A memory of {} is too little for the engine to work on 48 rows. Give 50MB or more, or leave it out. "
     "Nothing was charged."
 )
 
