@@ -1,8 +1,13 @@
-"""Extras of the package: each one for users names a package that the code imports."""
+"""Extras of the package: those for users name what the code imports, that of the tests names the tools they run."""
 
 from __future__ import annotations
 
+import ast
+import sys
 import tomllib
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
 
 from packaging.requirements import Requirement
 
@@ -20,6 +25,44 @@ def unused(extras: dict[str, list[str]], files: tuple[Module, ...]) -> dict[str,
         packages = [Requirement(text).name for text in requirements]
         found[extra] = [name for name in packages if IMPORTED_AS.get(name, name) not in known]
     return {extra: names for extra, names in found.items() if names}
+
+
+def tools(tree: ast.AST) -> Iterator[str]:
+    """The modules that a file of tests runs by ``python -m``, as top-level packages."""
+    for node in ast.walk(tree):
+        words = node.elts if isinstance(node, ast.List | ast.Tuple) else node.args if isinstance(node, ast.Call) else []
+        texts = [word.value if isinstance(word, ast.Constant) else None for word in words]
+        python = any(getattr(word, "attr", "") == "executable" for word in words)
+        for option, name in pairwise(texts):
+            if python and option == "-m" and isinstance(name, str):
+                yield name.partition(".")[0]
+
+
+def skipped(tree: ast.AST) -> set[str]:
+    """The packages that a file of tests does without, by ``importorskip``."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    named = [call.args[0] for call in calls if getattr(call.func, "attr", "") == "importorskip"]
+    return {str(name.value).partition(".")[0] for name in named if isinstance(name, ast.Constant)}
+
+
+def not_installed(files: Iterable[Path], requirements: list[str]) -> dict[str, set[str]]:
+    """The tools that each file runs and neither the requirements nor Python brings."""
+    known = {Requirement(text).name for text in requirements} | {"reticent", "tests"} | set(sys.stdlib_module_names)
+    found = {}
+    for file in files:
+        tree = ast.parse(file.read_text("utf-8"))
+        if lacking := set(tools(tree)) - known - skipped(tree):
+            found[file.name] = lacking
+    return found
+
+
+def test_the_tests_install_every_tool_that_they_run() -> None:
+    """``make test`` has the extra ``test`` alone: a tool of ``check`` is not there yet on a fresh machine."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    assert not_installed(files, extras["test"]) == {}
+    without = [text for text in extras["test"] if Requirement(text).name != "ruff"]
+    assert not_installed(files, without) == {"test_statistic_recipe.py": {"ruff"}}
 
 
 def test_an_extra_installs_what_the_code_imports() -> None:
