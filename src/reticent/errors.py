@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType, FunctionType
 from typing import Final, ParamSpec, TypeAlias, TypeVar
@@ -28,6 +28,7 @@ from typing import Final, ParamSpec, TypeAlias, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
+NAMED: Final = 12  # names that a message lists
 TOLD: Final = ("charged", "spent", "Nothing was read", "No row was read")  # words that say already what was charged
 
 
@@ -56,8 +57,9 @@ class SpecError(Refusal):
     def __init__(self, *problems: str) -> None:
         problems = tuple(dict.fromkeys(problems))  # several questions can have one problem
         self.problems = problems
-        listed = "".join(f"\n  {problem}" for problem in problems)
-        super().__init__(problems[0] if len(problems) == 1 else f"There are {len(problems)} problems.{listed}")
+        shown = "".join(f"\n  {problem}" for problem in problems[:NAMED])
+        more = f"\n  and {len(problems) - NAMED} more" if len(problems) > NAMED else ""
+        super().__init__(problems[0] if len(problems) == 1 else f"There are {len(problems)} problems.{shown}{more}")
 
 
 class QuestionError(Refusal):
@@ -78,6 +80,12 @@ class NoReplyError(ReticentError):
 
 class CheckError(ReticentError):
     """A certificate, a signature or a ledger failed its verification."""
+
+
+def first_of(names: Iterable[object]) -> str:
+    """Names with commas for a message: the first twelve, and dots for others, since a table may have hundreds."""
+    listed = [str(name) for name in names]
+    return ", ".join([*listed[:NAMED], *["…"] * (len(listed) > NAMED)])
 
 
 def uncharged(words: str) -> str:

@@ -19,7 +19,7 @@ from reticent.cli import exit_codes, layout, options
 from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, Declared, Verb, argument
 from reticent.cli.survey_design import designs_of, read_design
 from reticent.data.source import names_of
-from reticent.errors import QuestionError, SpecError
+from reticent.errors import QuestionError, SpecError, first_of
 from reticent.privacy.explain import sentence
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def _columns(
         found.append((where, who, which))
         for wanted in (where, who, which, *by):
             if names and wanted is not None and wanted not in names:
-                raise QuestionError(f"There is no column '{wanted}'. Columns: {', '.join(names)}.")
+                raise QuestionError(f"There is no column '{wanted}'. Columns: {first_of(names)}.")
     return found
 
 

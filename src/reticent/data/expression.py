@@ -41,7 +41,7 @@ from reticent.data.expression_tree import (
 from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Type, cross_text, cut_labels
 from reticent.data.format import exact, exact_key, is_text, nearest
 from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Key, Real
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, first_of
 
 Cell: TypeAlias = float | str | bool | None  # of a category the text of its key
 Bound: TypeAlias = tuple[Tree, Type]
@@ -325,9 +325,8 @@ def _key(one: Tree, among: Sequence[Key]) -> Bound:
     if key not in among or type(key) is not type(among[0]):
         near = difflib.get_close_matches(str(key), [str(known) for known in among], n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        listed = ", ".join(key_text(known) for known in among[:12]) + (", …" if len(among) > 12 else "")
         quotes = "" if isinstance(among[0], str) else " They stand without quotes."
-        raise refusal(f"{key!r} is not among the listed keys: {listed}.{hint}{quotes}")
+        raise refusal(f"{key!r} is not among the listed keys: {first_of(map(key_text, among))}.{hint}{quotes}")
     return KeyLiteral(key), Labels((key,))
 
 
@@ -564,9 +563,7 @@ def _column(name: str, columns: Mapping[str, Column]) -> Column:
         return columns[name]
     near = nearest(name, columns)
     hint = f" Did you mean {quoted(near)}?" if near else ""
-    raise refusal(
-        f"There is no column '{name}'.{hint} A text stands in quotes. Declared columns: {', '.join(columns)}."
-    )
+    raise refusal(f"There is no column '{name}'.{hint} A text stands in quotes. Declared columns: {first_of(columns)}.")
 
 
 def type_of(column: Column) -> Type:

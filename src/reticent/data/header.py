@@ -20,7 +20,7 @@ from typing import Final
 from reticent.data.columns import MOST_COLUMNS, is_utf8
 from reticent.data.file_kinds import DAMAGED, text_of
 from reticent.data.format import check_plain_names, nearest
-from reticent.errors import SpecError
+from reticent.errors import SpecError, first_of
 
 LONGEST_HEADER: Final = 1 << 20  # characters
 DELIMITERS: Final = ",;\t|"  # as programs write them, the usual one first
@@ -164,7 +164,7 @@ def meant_names(missing: Sequence[str], names: Sequence[str], declared: Collecti
         return ""
     others = [name for name in names if name and name not in declared]
     near = [found for name in missing if (found := nearest(name, others)) is not None]
-    return f" Did you mean {', '.join(near)}?" if near else ""
+    return f" Did you mean {first_of(near)}?" if near else ""
 
 
 def delimiter_hint(line: str, delimiter: str) -> str:

@@ -32,7 +32,7 @@ from reticent.data.format import (
     toml_key,
 )
 from reticent.data.joined_table import JoinedTable, chain, own_name, table_at
-from reticent.errors import PublicParameterError, QuestionError, SpecError, called_as
+from reticent.errors import PublicParameterError, QuestionError, SpecError, called_as, first_of
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.numbers import Number, read, show
@@ -954,7 +954,7 @@ def unknown_column(name: str, known: list[str]) -> QuestionError:
     if quoted:
         hint = f" A column stands plain or between backticks: `{quoted[0]}`."
     own = "" if hint else " A column of the file that is not declared is not read: declare it first."
-    return QuestionError(f"There is no column '{name}'.{hint} Declared columns: {', '.join(known)}.{own}")
+    return QuestionError(f"There is no column '{name}'.{hint} Declared columns: {first_of(known)}.{own}")
 
 
 def unfiltered(schema: Schema) -> Schema:

@@ -18,7 +18,7 @@ from reticent.data.columns import Reading, Storage, wanted
 from reticent.data.format import check_plain_names, in_database, in_database_file, in_spark, spark_name
 from reticent.data.memory import is_pandas, open_arrays, open_pandas, open_stream, select
 from reticent.data.schema import Schema
-from reticent.errors import SpecError
+from reticent.errors import SpecError, first_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -260,7 +260,7 @@ def absence(
     from reticent.data.file_kinds import kind_of
     from reticent.data.header import delimiter_hint, first_line, meant_names
 
-    said = f"no column is called {', '.join(missing)}, which the study file declares."
+    said = f"no column is called {first_of(missing)}, which the study file declares."
     if kind_of(path) != "csv":
         return said
     names = list(names_of(path, delimiter=delimiter, encoding=encoding))

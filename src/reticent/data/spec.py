@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
 from reticent.data.expression_tree import key_text
 from reticent.data.format import Format, Limits, accented, check_title, nearest
 from reticent.data.schema import Category, Key, Person, Schema
-from reticent.errors import PublicParameterError, QuestionError, SpecError
+from reticent.errors import PublicParameterError, QuestionError, SpecError, first_of
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.convert import epsilon_delta, spent_delta
@@ -495,7 +495,7 @@ def encoding_doubt(
     label = next(iter(found.values()))
     several = len(found) > 1
     words = (
-        f"{', '.join(found)} {'have' if several else 'has'} labels with letters outside ASCII, such as '{label}', and "
+        f"{first_of(found)} {'have' if several else 'has'} labels with letters outside ASCII, such as '{label}', and "
         f"no encoding is stated, so the file is read as UTF-8. In a file of another encoding such labels match no row. "
         f'If yours is of an older Excel: [study] encoding = "windows-1252". If it is UTF-8, say so: '
         f'[study] encoding = "utf-8".'

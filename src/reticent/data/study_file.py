@@ -74,7 +74,7 @@ from reticent.data.study_sections import (
     section_of,
     without_kinds,
 )
-from reticent.errors import PublicParameterError, SpecError
+from reticent.errors import PublicParameterError, SpecError, first_of
 from reticent.privacy.cost import OF_LISTED, refuse_weak
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import about, show
@@ -344,7 +344,7 @@ def warnings(spec: Spec) -> tuple[str, ...]:
         names = [name for name in listed if spec.schema.columns[name].complete is complete]
         if names:
             instead = "count as the first of their list (complete = true)" if complete else "count as missing"
-            said.append(f"Values of {', '.join(names)} that are not listed, letter by letter, {instead}.")
+            said.append(f"Values of {first_of(names)} that are not listed, letter by letter, {instead}.")
     for name, column in asked.items():
         if isinstance(column, Category) or name in spec.schema.computed:
             continue
@@ -397,7 +397,7 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
         )
         clock = "" if "date" in forms else " hh:mm"
         words = (
-            f"{', '.join(bare)} {'have' if len(bare) > 1 else 'has'} no format, so {read}, and in no "
+            f"{first_of(bare)} {'have' if len(bare) > 1 else 'has'} no format, so {read}, and in no "
             f'other form: others are missing. Say how they are written, such as format = "dd.mm.yyyy{clock}" or '
             f'"yyyy-mm-dd{clock}"{f"; {spelt[0]} has {shown_cell(dated[spelt[0]].format)}" if spelt else ""}.'
         )

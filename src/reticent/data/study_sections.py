@@ -40,7 +40,7 @@ from reticent.data.spec import (
     word_of,
 )
 from reticent.data.transformations import computed, described, filtered
-from reticent.errors import PublicParameterError, QuestionError, SpecError
+from reticent.errors import PublicParameterError, QuestionError, SpecError, first_of
 from reticent.privacy.adjacency import CHOOSE
 from reticent.privacy.numbers import read, show
 
@@ -333,9 +333,8 @@ def _kinds() -> str:
 
 
 def without_kinds(names: Sequence[str]) -> str:
-    shown = ", ".join([*names[:12], *["…"] * (len(names) > 12)])
     return (
-        f"{len(names)} columns have no kind: {shown}. Give each kind = {_kinds()}, and delete those that "
+        f"{len(names)} columns have no kind: {first_of(names)}. Give each kind = {_kinds()}, and delete those that "
         "nothing is asked of."
     )
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Column, Integer, Real, Schema
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, first_of
 from reticent.privacy.numbers import Number, read, show
 
 Integers = NDArray[np.int64]
@@ -306,7 +306,7 @@ def checked(question: object, axes: Mapping[str, GridColumn]) -> Question:
     def known(name: str) -> str:
         if name not in full:
             raise QuestionError(
-                f"This session is about {', '.join(axes)}; '{name}' is not among them. Nothing was drawn."
+                f"This session is about {first_of(axes)}; '{name}' is not among them. Nothing was drawn."
             )
         return full[name]
 

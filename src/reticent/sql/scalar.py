@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from reticent.data.expression_tree import Application, KeyLiteral, NumberLiteral, Tree, joined
+from reticent.errors import first_of
 from reticent.sql.syntax import name_of, only_part, parts, refusal
 from reticent.sql.view import RowView
 
@@ -245,7 +246,7 @@ def column_of(
     near = difflib.get_close_matches(name.lower(), lower, n=1)
     hint = f" Did you mean {lower[near[0]]}?" if near else ""
     quotes = " A text stands in single quotes." if quoted else ""
-    raise refusal(f"There is no column '{name}'.{hint}{quotes} Declared columns: {', '.join(columns)}.")
+    raise refusal(f"There is no column '{name}'.{hint}{quotes} Declared columns: {first_of(columns)}.")
 
 
 def _column(node: Any, rows: RowView) -> Tree:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias
 
 from reticent.data.format import plain
 from reticent.data.schema import Key
-from reticent.errors import NoReplyError, QuestionError
+from reticent.errors import NoReplyError, QuestionError, first_of
 from reticent.outcome import Estimate, NoReply, Outcome, Reply, restore, shown
 
 if TYPE_CHECKING:
@@ -233,9 +233,9 @@ class Answer:
         if not chosen and len(texts) == 1:
             chosen = [cell for cell in self.cells if cell.label and texts[0] in cell.spellings]
         if not chosen:
-            shown = ", ".join([cell.where for cell in self.cells[:8]] + ["…"] * (len(self.cells) > 8))
+            shown = first_of(cell.where for cell in self.cells)
             told = f"It has: {shown}." if shown else "It is one number."
-            raise QuestionError(f"{self.name} has no cell {', '.join(texts)}. {told}")
+            raise QuestionError(f"{self.name} has no cell {first_of(texts)}. {told}")
         return replace(self, cells=tuple(chosen))
 
     @property

@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 from reticent.data.expression_tree import divided
 from reticent.data.format import nearest
 from reticent.data.schema import Key
-from reticent.errors import QuestionError, Refusal
+from reticent.errors import QuestionError, Refusal, first_of
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.statistics.answer import CLIPPED, SEPARATOR, Answer, Cell, key_words, label_words, meant
 from reticent.statistics.counts.count import Count
@@ -235,7 +235,7 @@ def _answer(answers: Mapping[str, Answer], named: object) -> Answer:
     if text not in answers:
         hint = meant(text, answers) or nearest(text, answers)
         hint = f" Did you mean {hint}?" if hint else ""
-        raise QuestionError(f"This release has no answer '{named}'.{hint} It has: {', '.join(answers)}.")
+        raise QuestionError(f"This release has no answer '{named}'.{hint} It has: {first_of(answers)}.")
     return answers[text]
 
 

@@ -20,7 +20,7 @@ from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.data.expression_tree import Tree, write
 from reticent.data.query import KeyFile, Keys, columns_read
 from reticent.data.schema import Category, Column, Person, Schema, kind_of, needed, value_words
-from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
+from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError, first_of
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import compose, ptr
@@ -828,7 +828,9 @@ def description(title: str, schema: Schema, budget: Loss, groups: Keys | None) -
     -------
     str
     """
-    columns = ", ".join(f"{name} ({kind_words(column)})" for name, column in schema.columns.items())
+    columns = first_of(f"{name} ({kind_words(column)})" for name, column in schema.columns.items())
+    if columns.endswith("…"):
+        columns = f"{len(schema.columns):,} columns: {columns}"
     grouped = f"\n  by       {groups.title}" if groups is not None else ""
     if schema.where is not None:
         grouped = f"\n  where    {write(schema.where)}{grouped}"

@@ -24,7 +24,7 @@ from reticent.data.format import nearest
 from reticent.data.query import KeyFile
 from reticent.data.schema import Category, Integer, Key, Schema
 from reticent.data.source import identity_of
-from reticent.errors import QuestionError
+from reticent.errors import QuestionError, first_of
 from reticent.ledger.fingerprint import refuse_public, source_at
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _cells(file: Path, content: bytes, columns: Sequence[str], schema: Schema) -
     head, *rows = [line for line in lines if line] or [[]]
     if missing := [name for name in columns if head.count(name) != 1]:
         raise QuestionError(
-            f"The first line of {file.name} names the columns of its keys: {', '.join(missing)} stands there not once. "
+            f"The first line of {file.name} names the columns of its keys: {first_of(missing)} stands there not once. "
             "Nothing was charged."
         )
     if not 1 <= len(rows) <= MOST_CELLS:

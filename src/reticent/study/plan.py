@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from reticent.data.schema import Person, Schema
-from reticent.errors import QuestionError, Refusal
+from reticent.errors import QuestionError, Refusal, first_of
 from reticent.outcome import restore
 from reticent.privacy import compose, filters
 from reticent.privacy import loss as losses
@@ -282,10 +282,10 @@ class Plan:
         if self.silent:
             from reticent.study.remedies import in_a_sentence
 
-            text += f" Most likely no reply: {', '.join(self.silent)}. {in_a_sentence(self.helps)}"
+            text += f" Most likely no reply: {first_of(self.silent)}. {in_a_sentence(self.helps)}"
         if self.unlikely:
             all_of_them = "it" if len(self.silent) == 1 else "them"
-            which = all_of_them if self.unlikely == self.silent else ", ".join(self.unlikely)
+            which = all_of_them if self.unlikely == self.silent else first_of(self.unlikely)
             text += f" A release refuses {which} without record=rt.Record(try_anyway=True), where the number of people "
             text += "is public or declared."
         return text

@@ -14,7 +14,7 @@ from reticent.data.made_up_rows import made_up
 from reticent.data.schema import Schema, flat
 from reticent.data.table import open_table
 from reticent.entropy import Replayed
-from reticent.errors import QuestionError
+from reticent.errors import QuestionError, first_of
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer
@@ -40,7 +40,7 @@ class Rehearsal(Mapping[str, Answer]):
         for answer in self.answers:
             if answer.name == name:
                 return answer
-        raise QuestionError(f"This rehearsal has no answer '{name}'. It has: {', '.join(self)}.")
+        raise QuestionError(f"This rehearsal has no answer '{name}'. It has: {first_of(self)}.")
 
     def __iter__(self) -> Iterator[str]:
         return iter([answer.name for answer in self.answers])

@@ -20,7 +20,7 @@ from reticent.data.query_result import QueryResult
 from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, Table
 from reticent.entropy import Entropy, SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError, bare
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare, first_of
 from reticent.ledger import Ledger, Line, Receipt
 from reticent.ledger.account import note_fault, protected_log
 from reticent.outcome import Reply
@@ -95,7 +95,7 @@ class Release(Comparisons):
             )
         found = spelt(name if isinstance(name, str) else name.name, self._answers)
         if found not in self._answers:
-            raise QuestionError(f"This release has no answer '{name}'. It has: {', '.join(self._answers)}.")
+            raise QuestionError(f"This release has no answer '{name}'. It has: {first_of(self._answers)}.")
         return self._answers[found]
 
     def __iter__(self) -> Iterator[str]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from reticent.data.schema import Integer, Real
-from reticent.errors import QuestionError, Refusal, warn
+from reticent.errors import QuestionError, Refusal, first_of, warn
 from reticent.exact.rounding import round_up
 from reticent.privacy.cost import MOST_EPSILON
 from reticent.privacy.numbers import show
@@ -116,7 +116,7 @@ def _warn_of_rows(terms: PublicTerms, prepared: PreparedRelease, found: Mapping[
             words = ", ".join(f"{shown(chance)} with {name}" for name, chance in chances.items())
             told.setdefault(words, []).append(prepared.asked[place].name)
     if told:
-        listed = "; ".join(f"P(reply) of {', '.join(names)} is {words}" for words, names in told.items())
+        listed = "; ".join(f"P(reply) of {first_of(names)} is {words}" for words, names in told.items())
         words = (
             f"A reply hangs on rows of a person that nobody told. With {terms.people:,} people: {listed}. Declare how "
             "many a person has on average, rows = { at_most = …, typical = … }: a release that is unlikely then is "

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from reticent import calendar
 from reticent.calendar import Moment
 from reticent.entropy import Entropy, Replayed, system
-from reticent.errors import CheckError, PublicParameterError
+from reticent.errors import CheckError, PublicParameterError, first_of
 from reticent.outcome import Estimate, restore
 from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee
@@ -270,7 +270,7 @@ class Density:
         """The density of one of the columns: the released one of ``margins``, where there is one."""
         names = [one.column for one in self.axes]
         if column not in names:
-            raise PublicParameterError(f"the density has the columns {', '.join(names)}")
+            raise PublicParameterError(f"the density has the columns {first_of(names)}")
         place = names.index(column)
         if self.margins:
             return replace(self.margins[place], missing=self.missing, guarantee=self.guarantee)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reticent.certificate.snapshot import EarlierShares
 from reticent.data.schema import Column, Key
-from reticent.errors import QuestionError
+from reticent.errors import QuestionError, first_of
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
@@ -175,7 +175,7 @@ class Handle:
         return replace(self, within=bounds)
 
     def __repr__(self) -> str:
-        return f"<a handle on private rows: {', '.join(self.columns)}>"
+        return f"<a handle on private rows: {first_of(self.columns)}>"
 
     def _refuse(self, *_: object) -> NoReturn:
         raise QuestionError(f"X is a handle on private rows. {LENGTH} {OURS}")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, first_of
 from reticent.learning.fit.array_check import array, cells, is_typed
 from reticent.learning.fit.fit_release import Circumstances
 from reticent.learning.fit.handles import Handle, Shelf
@@ -97,8 +97,7 @@ class RowWeights:
         listed = labels.tolist()
         if set(given) != set(listed):
             raise PublicParameterError(
-                f"class_weight has one weight for each of the classes {', '.join(map(str, listed))}. Nothing was "
-                "charged."
+                f"class_weight has one weight for each of the classes {first_of(listed)}. Nothing was charged."
             )
         found = tuple(read(given[label], "class_weight") for label in listed)
         if min(found) <= 0:

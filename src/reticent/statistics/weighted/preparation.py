@@ -12,7 +12,7 @@ from reticent.data.expression_tree import key_text
 from reticent.data.format import section
 from reticent.data.query import Keys, Weighing, WeightedMoments, WeightedTally
 from reticent.data.schema import Category, Integer, Real, Schema, grid_by_width
-from reticent.errors import QuestionError
+from reticent.errors import QuestionError, first_of
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
@@ -200,7 +200,7 @@ def _groups_of(column: str, told: OfKeys, word: str, setting: Setting) -> tuple[
     numbers, among = dict(told), [key_text(key) for key in declared.among]
     if told and sorted(numbers) != sorted(among):
         raise QuestionError(
-            f"{word} of {column} have one number for each of its keys {', '.join(among)}, got {', '.join(numbers)}. "
+            f"{word} of {column} have one number for each of its keys {first_of(among)}, got {first_of(numbers)}. "
             "Nothing was charged."
         )
     keys = Keys(column, declared.among, min(setting.schema.person.rows, len(among)))

@@ -1,0 +1,92 @@
+"""Tables of hundreds of columns, questions and keys: a message names some of them, and no page is filled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import reticent as rt
+from reticent.errors import Refusal, first_of
+from tests.support.cli_kit import run
+
+MANY = 300
+NAMES = [f"How satisfied are you with item {place}?" for place in range(MANY)]
+LONGEST = 1_500  # characters of a message
+
+
+@pytest.fixture(scope="module")
+def study() -> rt.Study:
+    rows: dict[str, list[object]] = {name: [1, 2, 3, 4] * 60 for name in NAMES}
+    rows["town"] = ["town 0", "town 1"] * 120
+    columns = {name: rt.integer(1, 5) for name in NAMES} | {"town": rt.category([f"town {n}" for n in range(MANY)])}
+    return rt.study(rows, adjacency="add_remove", columns=columns, budget=10)
+
+
+def test_the_first_names_are_told_and_dots_for_others() -> None:
+    assert first_of(["age", "town"]) == "age, town"
+    assert first_of(range(12)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
+    assert first_of(range(13)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …"
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda study: study.plan(["mean(satisfied)"], epsilon=1),
+        lambda study: study.plan(["count where satisfied > 2"], epsilon=1),
+        lambda study: study.plan(["count where town == 'town x'"], epsilon=1),
+        lambda study: study.plan([f'mean("{NAMES[7]}")'], epsilon=1),
+        lambda study: study.sql("SELECT AVG(satisfied) FROM rows", epsilon=1),
+        lambda study: study.plan([f"test(`{NAMES[0]}` ~ town, groups=a;b)"], epsilon=1),
+        lambda study: study.plan(["count by towns"], epsilon=1),
+        lambda study: study.xy([*NAMES, "satisfied"], "town"),
+        lambda study: study.release(["count"] + [f"mean(item {place})" for place in range(MANY)], epsilon=1),
+    ],
+)
+def test_a_refusal_of_a_wide_table_fills_no_page(study: rt.Study, ask: Callable[[rt.Study], object]) -> None:
+    with pytest.raises(Refusal) as told:
+        ask(study)
+    assert len(str(told.value)) <= LONGEST, str(told.value)
+
+
+def test_a_release_of_many_answers_names_some_of_them(study: rt.Study) -> None:
+    found = study.release([f"mean(`{name}`)" for name in NAMES[:100]] + ["count by town"], epsilon=5)
+    with pytest.raises(Refusal) as told:
+        found["mean(age)"]
+    assert len(str(told.value)) <= 2 * LONGEST
+    with pytest.raises(Refusal) as told:
+        found["count by town"]["town x"]
+    assert len(str(told.value)) <= LONGEST
+
+
+def test_a_study_file_of_many_problems_tells_some_and_how_many_more(tmp_path: Path) -> None:
+    header = ",".join(f'"{name}"' for name in NAMES)
+    (tmp_path / "wide.csv").write_text(f"{header}\n", "utf-8")
+    columns = "".join(f'[columns."{name}"]\nkind = "integer"\nlow = 1\nhigh = 5\nwhy = "form"\n' for name in NAMES)
+    asked = ", ".join(f"'mean(item {place})'" for place in range(MANY))
+    text = f"""[study]
+title = "wide"
+source = "wide.csv"
+ledger = "wide.ledger"
+[person]
+rows = "one_each"
+adjacency = "add_remove"
+[budget]
+epsilon = "1"
+{columns}
+[[release]]
+name = "t"
+epsilon = "1"
+ask = [{asked}]
+"""
+    (tmp_path / "wide.toml").write_text(text, "utf-8")
+    said = run("check", str(tmp_path / "wide.toml")).said
+    assert f"There are {MANY} problems." in said
+    assert f"and {MANY - 12} more" in said
+    assert len(said) <= 12 * LONGEST
+
+
+def test_a_wide_study_shows_some_of_its_columns(study: rt.Study) -> None:
+    assert len(repr(study)) <= LONGEST
+    assert "301 columns" in repr(study)
