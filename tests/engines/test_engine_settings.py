@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import reticent as rt
-from reticent.data.engines.engine import BROUGHT, NAMES, check_place, limited, read_engine
+from reticent.data.engines.engine import BROUGHT, KEPT, NAMES, check_place, limited, read_engine
 from reticent.data.engines.postgres import connect
 from reticent.data.format import Limits
 from reticent.data.query import PresentValues, Query, Ranks, Records, Rows
 from reticent.data.schema import Person, Schema, integer, real
-from reticent.data.source import engine_of, open_source
+from reticent.data.source import open_source
 from reticent.data.spelling_hints import in_python
 from reticent.data.table import EngineFailure, Table, open_table
 from tests.support.engine_places import EVERY, Place, placed
@@ -67,7 +67,7 @@ def test_a_limit_that_an_engine_does_not_keep_is_refused_before_the_charge(engin
     opened = study(put(ROWS))
     asked: dict[str, str | int] = {"memory": "1GB", "spill": "1GB", "threads": 1}
     for word, limit in asked.items():
-        if word in engine_of(open_source(opened._rows, opened.schema)).keeps:
+        if word in KEPT[engine[0]]:
             assert opened.release(["count"], epsilon=1, limits={word: limit}).answers
             continue
         spent = opened.ledger.spent()

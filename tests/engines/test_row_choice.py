@@ -75,7 +75,6 @@ class Recording:
     dialect = DuckDBDialect()
     packages = DUCKDB.packages
     name = DUCKDB.name
-    keeps = DUCKDB.keeps
     last: Recorded
 
     @contextmanager

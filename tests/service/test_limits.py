@@ -16,6 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import reticent as rt
+from reticent import learning as private
+from reticent.data import spark_table
 from reticent.data.engines import duckdb
 from reticent.data.format import Limits
 from reticent.data.query import PresentValues
@@ -258,19 +260,66 @@ def test_a_limit_on_memory_in_which_no_table_is_read_is_named_before_the_charge(
             'column = "who"\nrows = { at_most = 3 }',
             "partitions needs each row to be another person",
         ),
+        ('partitions = "month"', "", "needs Parquet files in folders of that name"),
+        ('name = "spark"\nspill = "1GB"', "", "spill is a limit of rows that are read here"),
     ],
 )
-def test_check_tells_what_a_release_would_refuse_of_its_engine(
-    engine: str, person: str, words: str, tmp_path: Path
+def test_check_plan_and_release_tell_alike_what_a_release_refuses_of_its_engine(
+    engine: str, person: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, folder = tmp_path / "s.toml", tmp_path / "visits" / "day=2026-01-01"
     folder.mkdir(parents=True)
-    pq.write_table(pa.table({"x": [1], "who": ["a"]}), folder / "a.parquet")
-    text = STUDY.replace("rows.csv", "visits/day=*/*.parquet").replace('temp = "spare"', engine)
+    pq.write_table(pa.table({"x": [1], "z": [1], "who": ["a"]}), folder / "a.parquet")
+    text = STUDY.replace("rows.csv", "visits/day=*/*.parquet")
+    text = text[: text.index("[engine]")] + f"[engine]\n{engine}\n" + text[text.index("\n[columns.x]") :]
+    text += '[columns.z]\nkind = "integer"\nlow = 0\nhigh = 9\n'
     study.write_text(text.replace('rows = "one_each"', person) if person else text, "utf-8")
     told = run("check", str(study))
     assert (told.code, words in told.said) == (0, True), told.said
-    with pytest.raises(rt.SpecError, match=words):
-        rt.open(study).release(["count"], epsilon=1)
+    opened = rt.open(study)
+    plans = [
+        opened.plan(["count"], epsilon=1),
+        opened.session_plan("sparse_vector", ["x"], answers=2, epsilon=1),
+        opened.model_plan(private.LinearRegression(epsilon=1), ["x"], "z"),
+    ]
+    for plan in plans:
+        assert (plan.affordable, words in plan.reason, words in " ".join(repr(plan).split())) == (True, True, True)
+    told = run("plan", str(study), "--ask", "count", "--epsilon", "1")
+    assert (told.code, "A release of this would be refused." in told.said) == (0, True), told.said
+    monkeypatch.setattr(spark_table, "started", lambda: pytest.fail("Spark was started"))
+    with pytest.raises(rt.SpecError, match=f"{words}.* Nothing was read."):
+        opened.release(["count"], epsilon=1)
     (tmp_path / "scratch").mkdir()
-    assert (words in run("check", str(study)).said) == bool(person)
+    assert (words in run("check", str(study)).said) == (words in rt.open(study).plan(["count"], epsilon=1).reason)
+    assert not (tmp_path / "rows.ledger").exists()
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+def test_what_the_ledger_alone_refuses_is_refused_before_the_rows_and_the_engine_are_opened(
+    adjacency: str, study: rt.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = STUDY.replace("add_remove", adjacency) + '[columns.z]\nkind = "integer"\nlow = 0\nhigh = 9\n'
+    (tmp_path / "study.toml").write_text(text)
+    (tmp_path / "rows.csv").write_text("x,z\n" + "1,2\n5,3\n9,4\n" * 40)
+    opened = rt.open(tmp_path / "study.toml")
+    monkeypatch.setattr(type(opened), "_table", lambda *_: pytest.fail("the rows were opened"))
+    monkeypatch.setattr(type(opened), "_probe", lambda *_: pytest.fail("the engine was opened"))
+    for _ in range(2):  # without a ledger, and with one
+        with pytest.raises(rt.BudgetError, match="is left"):
+            opened.release(["mean(x)"], epsilon=3)
+        with pytest.raises(rt.BudgetError, match="is left"):
+            opened.sparse_vector(["x"], epsilon=3, positives=1)
+        assert opened.ledger.spent() == eps(0)
+    if adjacency == "substitute":  # under which a fit counts persons first
+        return
+    with pytest.raises(rt.BudgetError, match="is left"):
+        private.LinearRegression(epsilon=3).fit(*opened.xy(["x"], "z"))
+
+
+def test_a_question_that_costs_nothing_is_answered_under_an_empty_ledger(study: rt.Study, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY.replace("add_remove", "substitute"))
+    opened = rt.open(tmp_path / "study.toml")
+    opened.release(["mean(x)"], epsilon=2)
+    assert opened.release(["count"], epsilon=1)["count"].value == 120
+    with pytest.raises(rt.BudgetError):
+        opened.release(["count", "mean(x)"], epsilon=1)

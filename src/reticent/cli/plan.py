@@ -108,7 +108,7 @@ def plan(
 def _show(voice: Voice, opened: Study, made: Plan, name: str) -> None:
     say_doubts(voice, opened, made)
     voice.result({"verb": "plan", "release": name, **made.to_json()}, *plan_parts(made, name))
-    if not made.affordable:
+    if made.reason:
         voice.say("A release of this would be refused.")
     _say_size(voice, opened, made)
 

@@ -17,6 +17,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -412,6 +413,15 @@ def folder_columns(pattern: Path, file: Path) -> dict[str, str | None]:
         return {}
     pairs = [part.partition("=") for part in parts]
     return {unquote(name): None if value == NO_FOLDER else unquote(value) for name, sign, value in pairs if sign}
+
+
+def is_parted(pattern: Path, column: str) -> bool:
+    """False if files of a pattern lie in no folders that name a column; True where there are no files yet."""
+    if kind_of(pattern) != "parquet":
+        return False
+    with suppress(SpecError):  # of files that are not there, which is refused in other words
+        return all(column in folder_columns(pattern, file) for file in parquet_files(pattern))
+    return True
 
 
 def fixed_part(pattern: Path) -> Path:

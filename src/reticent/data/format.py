@@ -57,6 +57,10 @@ LONGEST_SHEET: Final = 31  # which Excel sets
 TURNS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 BREAKS: Final = ("Cc", "Zl", "Zp")  # categories of Unicode: control characters, ends of a line or paragraph
 NO_TEMP: Final = "[engine] temp must be a folder that this program may write to."
+NO_PARTITIONS: Final = (
+    '[engine] partitions = "{0}" needs Parquet files in folders of that name, such as source = '
+    '"visits/{0}=*/*.parquet".'
+)
 NOT_PARTED: Final = (
     "[engine] partitions needs each row to be another person, and no further table: who has rows in several "
     "partitions is capped over all of them, which takes all rows. Leave partitions out: all rows are read, and "

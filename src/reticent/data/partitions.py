@@ -33,7 +33,7 @@ import numpy as np
 
 from reticent.atomic_file import replace as replace_file
 from reticent.data.files import ParquetFiles
-from reticent.data.format import NOT_PARTED
+from reticent.data.format import NO_PARTITIONS, NOT_PARTED
 from reticent.data.order_statistics import Integers, Needs, Order, RunLength, fetched
 from reticent.data.query import OrderedValues, Query, Records
 from reticent.data.query_result import Counts, QueryResult, by_group
@@ -82,10 +82,7 @@ def in_partitions(table: Table, column: str, changed: Callable[[str], None] | No
     """
     source, schema = table.source, table.schema
     if not isinstance(source, ParquetFiles) or not all(column in named for named in source.folders):
-        raise SpecError(
-            f'[engine] partitions = "{column}" needs Parquet files in folders of that name, such as source = '
-            f'"visits/{column}=*/*.parquet". Nothing was read.'
-        )
+        raise SpecError(f"{NO_PARTITIONS.format(column)} Nothing was read.")
     if schema.person.column is not None or schema.tables:
         raise SpecError(f"{NOT_PARTED} Nothing was read.")
     values = [named[column] for named in source.folders]

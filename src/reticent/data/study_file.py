@@ -26,8 +26,6 @@ from reticent import calendar as days
 from reticent.data import expression_tree
 from reticent.data.file_kinds import TEXT, kind_of, meant_file, stem_of
 from reticent.data.format import (
-    NO_TEMP,
-    NOT_PARTED,
     Limits,
     in_database,
     toml_key,
@@ -477,10 +475,10 @@ def _about_the_study(spec: Spec) -> list[str]:
         asked = item.epsilon if isinstance(spec.budget.loss, PureDP | ApproxDP) else item.rho
         if asked is not None and asked > limit:
             said.append(f"release '{item.name}' asks {show(asked)}, and the whole budget is {show(limit)}.")
-    if spec.limits.temp and not Path(spec.limits.temp).is_dir():
-        said.append(f"{NO_TEMP} There is none here, so a release is refused.")
-    if spec.limits.partitions and (spec.schema.person.column is not None or spec.further):
-        said.append(NOT_PARTED)
+    if spec.limits != Limits():
+        from reticent.data.engines.engine import engine_at, refused_settings
+
+        said += refused_settings(engine_at(spec.source, spec.engine), spec.limits, spec.schema, spec.source)
     if spec.ledger is None:
         said.append(
             f'No ledger is named. Add [study] ledger = "{stem_of(spec.source) or "study"}.ledger": a release needs one.'

@@ -9,14 +9,12 @@ from __future__ import annotations
 import datetime
 import hashlib
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 from zoneinfo import ZoneInfo
 
@@ -37,7 +35,7 @@ from reticent.data.engines.engine import (
     check_engine_settings,
     join_keys,
 )
-from reticent.data.format import NO_TEMP, TIGHT, Limits
+from reticent.data.format import TIGHT, Limits
 from reticent.data.order_statistics import (
     Needs,
     RunLength,
@@ -517,11 +515,9 @@ def open_table(
         Where the source is missing, unreadable, or does not have the declared columns. An engine that cannot read it.
     """
     limits = limits or Limits()
-    if limits.temp and not (Path(limits.temp).is_dir() and os.access(limits.temp, os.W_OK)):
-        raise SpecError(f"{NO_TEMP} Nothing was read.")
     found = with_numbers(open_source(source, schema, delimiter=delimiter, engine=engine), schema)
     if engine or limits != Limits():
-        check_engine_settings(engine_of(found), engine, limits)
+        check_engine_settings(engine_of(found), engine, limits, schema)
     return Table(found, schema, limits, log, seen, swallowed=swallowed, further=further)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.errors import Refusal
     from reticent.ledger import Ledger
+    from reticent.privacy.adjacency import Adjacency
     from reticent.privacy.loss import Loss
 
 
@@ -41,6 +42,10 @@ class Payer(Protocol):
     def _table(self) -> Table: ...
 
     def _probe(self, table: Table) -> None: ...
+
+    def _existing(self) -> Ledger | None: ...
+
+    def _check_left(self, ledger: Ledger | None, charge: Loss, adjacency: Adjacency) -> None: ...
 
     def _public_people(self, table: Table, charge: Callable[[], Loss], who: str) -> int | None: ...
 

@@ -134,9 +134,11 @@ class PaidSession(Generic[T]):
         self._first = (0, 0)  # round and answer of the certificate that is being written
 
         self._schema, self._taken = study.schema, name_of_source(study._place)
+        existing = study._existing()
+        study._check_left(existing, plan.first.loss, plan.first.adjacency)
         table = study._table()
+        self._ledger: Ledger = study.ledger if existing is None else existing
         study._probe(table)
-        self._ledger: Ledger = study.ledger
         if spent_delta(plan.first.loss):  # each part that spends one is alone
             people = study._public_people(table, lambda: plan.first.loss, plan.who)
             refuse_exposed(plan.first.loss, study.schema.person, people)

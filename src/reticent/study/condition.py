@@ -75,7 +75,7 @@ def _table(spec: Spec) -> Iterator[Diagnosis]:
 
     try:
         opened = open_source(spec.source, spec.schema)
-        check_engine_settings(engine_of(opened), spec.engine, spec.limits)
+        check_engine_settings(engine_of(opened), spec.engine, spec.limits, spec.schema)
         if isinstance(opened, DatabaseFile):
             yield from _shared(
                 opened.at.file, "source", OTHERS, "other users of this machine can read the rows: chmod go-r"

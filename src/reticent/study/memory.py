@@ -472,7 +472,7 @@ def _fits(rows: object, schema: Schema, delimiter: str, engine: str, limits: Lim
     refuse_address(path)
     if not path or in_database(path) or is_there(Path(path)):
         found = open_source(rows, schema, delimiter=delimiter, engine=engine)
-        check_engine_settings(engine_of(found), engine, limits)
+        check_engine_settings(engine_of(found), engine, limits, schema)
 
 
 def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[str, LedgerSource]) -> Ledger:

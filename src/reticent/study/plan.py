@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 from reticent.data.schema import Person, Schema
 from reticent.errors import QuestionError, Refusal, first_of
 from reticent.outcome import restore
-from reticent.privacy import compose, filters
+from reticent.privacy import compose
 from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import show
-from reticent.privacy.shortfall import too_little
 from reticent.statistics.context import ExpectedAccuracy, Step, hopeless, values_of
 from reticent.statistics.counts.incomplete_share import IncompleteStep
 from reticent.statistics.grammar import spelt
@@ -30,13 +29,13 @@ from reticent.study.allocation import PreparedRelease
 from reticent.study.cpu_time import of_drawing, of_release, seconds
 from reticent.study.plan_text import HEADS, cells_of, folded, half, hidden, is_in, letter, table, widths_words
 from reticent.study.preparation import PublicTerms, silent_of
+from reticent.study.terms import check_left
 
 if TYPE_CHECKING:
     from reticent.ledger import Ledger
     from reticent.statistics.density_step import DensityStep
     from reticent.statistics.hypotheses.power import PowerCurve
     from reticent.study.terms import Budget
-
 
 FREE: Final = "free, of the answers above"
 BESIDE: Final = "beside the answers"  # head of the lines that nobody asked for
@@ -162,6 +161,10 @@ class Plan:
         known = ", ".join(one.name for one in tests) or "none"
         raise QuestionError(f"This plan has no test '{test}'. Its tests: {known}.")
 
+    def _refused_too(self, words: Sequence[str]) -> Plan:
+        """The plan, with further reasons for which a release would be refused."""
+        return replace(self, reason=" ".join(filter(None, (self.reason, *words))))
+
     def _steps(self) -> tuple[Step, ...]:
         if self._prepared is None:
             raise QuestionError("This plan was saved and read again, which keeps what it says alone. Plan again.")
@@ -277,7 +280,7 @@ class Plan:
             text += f"{self._room()}, beside start-up."
         if self.left is not None:
             text += f" {words(self.left)} is left."
-        if not self.affordable:
+        if self.reason or not self.affordable:
             text += f" {self.reason or 'That is not enough.'}"
         if self.silent:
             from reticent.study.remedies import in_a_sentence
@@ -585,14 +588,9 @@ def plan_of_one(
     )
 
 
-def _refused(guarantee: Guarantee, ledger: Ledger | None, left: Loss) -> str:
-    """Why the ledger would not take the charge, or the budget where there is no ledger; empty where it would."""
-    charge = guarantee.loss
-    if ledger is None:
-        nothing = filters.nothing(left)
-        return "" if filters.admits(left, nothing, charge) else too_little(charge, left, nothing)
+def _refused(of: Guarantee, ledger: Ledger | None, left: Loss) -> str:
     try:
-        ledger.check(charge, adjacency=guarantee.adjacency)
+        check_left(of.loss, of.adjacency, ledger, left)
     except Refusal as refusal:
         return str(refusal)
     return ""

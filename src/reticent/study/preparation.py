@@ -7,13 +7,13 @@ the declarations of the study that it needs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from reticent.data.expression_tree import day_doubts
 from reticent.data.spec import encoding_doubt, refuse_exposed
-from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
+from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, warn
 from reticent.privacy.convert import spent_delta
 from reticent.privacy.cost import Cost, Written
 from reticent.privacy.loss import Loss
@@ -28,6 +28,7 @@ from reticent.study.terms import StudyTerms
 
 if TYPE_CHECKING:
     from reticent.data.table import Table
+    from reticent.ledger import Ledger
     from reticent.statistics.context import ExpectedAccuracy
     from reticent.study.allocation import Questions
     from reticent.study.key_files import KeyFolder
@@ -335,6 +336,96 @@ def count_people(
         return most(asked, within, study._currency, wants=wants, left=lambda: study.ledger.left())
 
     return study._public_people(table, charge, who)
+
+
+def priced(
+    study: StudyTerms,
+    asked: Sequence[Ask],
+    within: Cost,
+    units: int | None,
+    want: Mapping[str, float] | None,
+    *,
+    typed: Questions,
+) -> tuple[PreparedRelease, PublicTerms]:
+    """Steps of a release, and its public terms.
+
+    Parameters
+    ----------
+    study : StudyTerms
+    asked : sequence of Ask
+    within : Cost
+        Total of the release.
+    units : int or None
+        The public number of persons, if there is one.
+    want : mapping of name to half-width, or None
+    typed : statistic, text, or sequence of them
+        The questions as they were typed, for the words of a refusal.
+
+    Returns
+    -------
+    tuple of PreparedRelease and PublicTerms
+    """
+    if want is not None:
+        asked = ask_for_widths(study, asked, want, units, within)
+    made = prepare(study, asked, within, units, typed=typed)
+    if made.key_files:
+        from reticent.study.key_files import refuse_changed
+
+        refuse_changed(made.key_files)
+    return made, PublicTerms.of_release(study, asked, within, units)
+
+
+def priced_unread(
+    study: StudyTerms,
+    ledger: Ledger | None,
+    asked: Sequence[Ask],
+    within: Cost,
+    want: Mapping[str, float] | None,
+    *,
+    typed: Questions,
+) -> tuple[PreparedRelease, PublicTerms] | None:
+    """The release as ``priced``, where no persons are to be counted for it; a budget that is too small is refused.
+
+    Where persons are counted, the price at a supposed number of them is compared with the budget. Nothing is opened.
+
+    Parameters
+    ----------
+    study : StudyTerms
+    ledger : Ledger or None
+        The one there is already.
+    asked : sequence of Ask
+    within : Cost
+        Total of the release.
+    want : mapping of name to half-width, or None
+    typed : statistic, text, or sequence of them
+        The questions as they were typed, for the words of a refusal.
+
+    Returns
+    -------
+    tuple of PreparedRelease and PublicTerms, or None
+        None where persons are counted.
+
+    Raises
+    ------
+    BudgetError, LedgerError
+        The ledger would not take the charge; of a study without one yet, its budget.
+    """
+    person = study.schema.person
+    if not person.neighbours().size_public:
+        prepared, terms = priced(study, asked, within, person.people, want, typed=typed)
+        study._check_left(ledger, prepared.guarantee.loss, prepared.guarantee.adjacency)
+        return prepared, terms
+    if want is None:
+        try:
+            total = most(asked, within, study._currency, wants=False, left=study.left)
+            study._check_left(ledger, total, person.protected)
+        except BudgetError:  # some take less than their total, so the price decides
+            made = None
+            with suppress(Refusal):  # of a number of people that is not theirs
+                made = prepare(study, asked, within, person.people or ASSUMED)
+            if made is not None:
+                study._check_left(ledger, made.guarantee.loss, made.guarantee.adjacency)
+    return None
 
 
 # --- replies that are unlikely ----------------------------------------------------------------------------------------

@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 
         def _file(self) -> Path | None: ...
 
+        def _refused_by_engine(self) -> list[str]: ...
+
 
 A = TypeVar("A")
 
@@ -447,9 +449,10 @@ def session_plan(
     refuse_exposed(found.guarantee.loss, person, size)
     takes = of_records(study._file(), len(columns), values_of(size, person.rows, person))
     budget = study._left_of_plan()
-    return plan_of_one(
+    made = plan_of_one(
         found.name, found.guarantee, found.expected, size, person, assumed=assumed, budget=budget, takes=takes
     )
+    return made._refused_too(study._refused_by_engine())
 
 
 def model_plan(
@@ -533,9 +536,10 @@ def model_plan(
     person = study.schema.person
     read = values_of(size, person.rows, person)
     takes = of_records(study._file(), len(features) + (label is not None), read, fits, each)
-    return plan_of_one(
+    made = plan_of_one(
         name, guarantee, expected, size, person, assumed=assumed, budget=(left, existing), takes=takes, helps=helps
     )
+    return made._refused_too(study._refused_by_engine())
 
 
 def synthesis_plan(

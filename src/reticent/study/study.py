@@ -192,7 +192,8 @@ class Study(StudyTerms):
         made = plan.plan_of(prepared, terms, assumed=assumed, left=left, ledger=ledger, want=want, source=self._file())
         unused = self._passing is not None and not prepared.filters(where=of.schema.where is not None)
         idle = ("passing tells of rows that pass a filter, and no question here has one",) if unused else ()
-        return replace(made, noted=(*preparation.public_notes(self, within, prepared), *idle))
+        made = replace(made, noted=(*preparation.public_notes(self, within, prepared), *idle))
+        return made._refused_too(self._refused_by_engine())
 
     @current_options("study.rehearse")
     def rehearse(
@@ -370,23 +371,22 @@ class Study(StudyTerms):
                 request = about.request_id, request_digest(asked, within, want, self.schema)
                 if found := earlier(self, request, about.who):
                     return release.released_before(*found)._in(self._notation, self._worded)
+            existing = self._existing()
+            unread = preparation.priced_unread(self, existing, asked, within, want, typed=questions)
             table = self._table(limits)
-            self._probe(table)
-            units = preparation.count_people(self, table, asked, within, about.who, wants=want is not None)
-            if want is not None:
-                asked = preparation.ask_for_widths(self, asked, want, units, within)
-            prepared, ledger = preparation.prepare(self, asked, within, units, typed=questions), self.ledger
-            if prepared.key_files:
-                from reticent.study.key_files import refuse_changed
-
-                refuse_changed(prepared.key_files)
+            if unread is None:
+                self._probe(table)
+                units = preparation.count_people(self, table, asked, within, about.who, wants=want is not None)
+            prepared, terms = unread or preparation.priced(self, asked, within, units, want, typed=questions)
+            ledger = self.ledger if existing is None else existing
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
             preparation.warn_of_encoding(self, prepared)
-            terms = preparation.PublicTerms.of_release(self, asked, within, units)
             if not (about.try_anyway or terms.is_sure(prepared)):
                 from reticent.study.remedies import refuse_hopeless
 
                 refuse_hopeless(terms, prepared)
+            if unread is not None:  # the engine is opened last
+                self._probe(table)
             audited = None
             if about.audit is not None:
                 from reticent.conformance.plan_audit import before
@@ -404,7 +404,7 @@ class Study(StudyTerms):
             source=name_of(self._place),
             approved=self.spec.budget.approved,
             ends=None if self.spec.budget.ends is None else self.spec.budget.ends.isoformat(),
-            people=units,
+            people=terms.units,
             override=about.override,
             audit=None if audited is None else audited.to_json(),
             snapshot=self.spec.snapshot,

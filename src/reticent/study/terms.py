@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, Self, TypeAlias, TypeVar
 
-from reticent.data.format import in_database
+from reticent.data.format import Limits, in_database
 from reticent.data.schema import Schema
 from reticent.errors import (
     BudgetError,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.ledger import Ledger
     from reticent.ledger.claim_file import Source as LedgerSource
+    from reticent.privacy.adjacency import Adjacency
     from reticent.privacy.filters import Currency
     from reticent.statistics.extensions import Extension
     from reticent.statistics.scaling import Bound
@@ -217,6 +218,8 @@ class StudyTerms:
 
     def _table(self, limits: Mapping[str, object] | None = None) -> Table:
         self._refuse_changed()
+        for words in self._refused_by_engine():  # before a session of it is started
+            raise SpecError(f"{words} Nothing was read.")
         from reticent.data.table import open_table
         from reticent.ledger.account import protected_log
 
@@ -242,6 +245,17 @@ class StudyTerms:
         from reticent.data.partitions import in_partitions
 
         return in_partitions(table, self.spec.limits.partitions, self.on_changed)
+
+    def _refused_by_engine(self) -> list[str]:
+        """Words of what a release refuses of its engine, known without its rows."""
+        limits, place = self.spec.limits, self._place
+        if limits == Limits():
+            return []
+        from reticent.data.engines.engine import engine_at, refused_settings
+        from reticent.data.source import is_spark
+
+        engine = "spark" if is_spark(self._rows) else engine_at(place, self.spec.engine)
+        return [self._worded(words) for words in refused_settings(engine, limits, self.schema, place)]
 
     def _probe(self, table: Table) -> None:
         from reticent.data.table import check_engine
@@ -293,6 +307,10 @@ class StudyTerms:
         """The budget that is left, with the ledger, if there is one already."""
         ledger = self._existing()
         return (self.spec.budget.loss if ledger is None else ledger.left()), ledger
+
+    def _check_left(self, ledger: Ledger | None, charge: Loss, adjacency: Adjacency) -> None:
+        """Refuse what the ledger would not take, or the budget where there is no ledger yet."""
+        check_left(charge, adjacency, ledger, self.spec.budget.loss)
 
     def _note(self, refusal: Refusal, what: str, who: str) -> None:
         """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing."""
@@ -379,6 +397,33 @@ def under_its_ledger(spec: Spec) -> Spec:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def check_left(charge: Loss, adjacency: Adjacency, ledger: Ledger | None, left: Loss) -> None:
+    """Refuse what the ledger would not take; where there is none, what is more than the budget.
+
+    Parameters
+    ----------
+    charge : Loss
+    adjacency : Adjacency
+        Neighbours of the charge.
+    ledger : Ledger or None
+    left : Loss
+        The budget where there is no ledger.
+
+    Raises
+    ------
+    Refusal
+        With the words of a release.
+    """
+    if ledger is not None:
+        ledger.check(charge, adjacency=adjacency)
+        return
+    from reticent.privacy import filters
+    from reticent.privacy.shortfall import too_little
+
+    if not filters.admits(left, nothing := filters.nothing(left), charge):
+        raise BudgetError(too_little(charge, left, nothing))
 
 
 def current_options(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:

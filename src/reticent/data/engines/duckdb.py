@@ -264,7 +264,6 @@ class DuckDB:
 
     dialect: DuckDBDialect = DuckDBDialect()
     name: str = "duckdb"
-    keeps: tuple[str, ...] = ("memory", "spill", "threads", "temp")
     packages: tuple[str, ...] = ("duckdb", "ibis-framework", "sqlglot")
 
     def session(self, limits: Limits) -> AbstractContextManager[DuckDBSession]:

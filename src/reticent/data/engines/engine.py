@@ -10,18 +10,29 @@ The name of an engine and the limits it keeps to are public words, refused befor
 
     read_engine({"name": "spark"}, folder)      name and limits, as [engine] and rt.study(engine=...) state them
     limited(limits, {"timeout": 600})           the limits of one release
-    check_engine_settings(engine, name, ...)    refuse an engine that cannot read these rows, or keeps no such limit
+    refused_settings(engine, limits, ...)       words of what a release refuses of them: check, plan and release say it
+    check_engine_settings(engine, name, ...)    refuse an engine that cannot read these rows, or such a limit
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
-from reticent.data.format import Limits, in_database, in_database_file, in_spark, nearest
+from reticent.data.format import (
+    NO_PARTITIONS,
+    NO_TEMP,
+    NOT_PARTED,
+    Limits,
+    in_database,
+    in_database_file,
+    in_spark,
+    nearest,
+)
 from reticent.data.joined_table import table_at
 from reticent.data.schema import Schema, needed
 from reticent.errors import SpecError
@@ -140,11 +151,6 @@ class Engine(Protocol):
         ...
 
     @property
-    def keeps(self) -> tuple[str, ...]:
-        """Names of the limits that it keeps to; others are for its own server to say."""
-        ...
-
-    @property
     def packages(self) -> tuple[str, ...]:
         """Names of what to look at when it computes something else than it should."""
         ...
@@ -218,6 +224,7 @@ def join_keys(schema: Schema) -> dict[str, str]:
 NAMES: Final = ("duckdb", "postgres", "spark")
 OTHER_NAMES: Final = {"postgresql": "postgres", "pyspark": "spark", "duck": "duckdb"}
 LIMITED: Final = ("memory", "spill", "threads", "temp")
+KEPT: Final[Mapping[str, tuple[str, ...]]] = {"duckdb": LIMITED, "postgres": ("threads",), "spark": ()}
 OF_RELEASE: Final = (*LIMITED, "timeout")  # which of a study would end every release, whoever asks
 ELSEWHERE: Final = {  # where an engine that reads rows in place gets the others from
     "postgres": "PostgreSQL grants its own: ALTER ROLE reader SET work_mem",
@@ -313,14 +320,17 @@ def check_place(place: str, name: str) -> None:
     SpecError
         With what to write instead.
     """
+    _check_name(engine_at(place, name), name)
+
+
+def engine_at(place: str, name: str) -> str:
+    """The name of the engine that reads a source, by its path or URL and the name in [engine]."""
     from reticent.data.file_kinds import kind_of
 
-    if in_database_file(place):
-        _check_name("duckdb", name)
-    elif in_database(place):
-        _check_name("spark" if in_spark(place) else "postgres", name)
-    elif name != "spark" or kind_of(Path(place)) != "parquet":
-        _check_name("duckdb", name)
+    if in_database(place) and not in_database_file(place):
+        return "spark" if in_spark(place) else "postgres"
+    by_spark = name == "spark" and not in_database(place) and kind_of(Path(place)) == "parquet"
+    return "spark" if by_spark else "duckdb"
 
 
 def _check_name(here: str, name: str) -> None:
@@ -332,8 +342,46 @@ def _check_name(here: str, name: str) -> None:
         )
 
 
-def check_engine_settings(engine: Engine, name: str, limits: Limits) -> None:
-    """Refuse an engine that is not the one named, or a limit that it does not keep.
+def refused_settings(engine: str, limits: Limits, schema: Schema, place: str = "") -> list[str]:
+    """Words of what a release refuses of its limits, known without its rows and without the engine.
+
+    Parameters
+    ----------
+    engine : str
+        Name of the engine that has the rows.
+    limits : Limits
+    schema : Schema
+    place : str
+        Path of the source, of which names of folders alone are looked at; empty for rows in memory.
+
+    Returns
+    -------
+    list of str
+        None of limits that it takes.
+    """
+    found, usual = [], Limits()
+    for word in LIMITED:
+        if word not in KEPT[engine] and getattr(limits, word) != getattr(usual, word):
+            found.append(
+                f"[engine] {word} is a limit of rows that are read here. {ELSEWHERE[engine]}. Leave {word} out."
+            )
+    if limits.temp and "temp" in KEPT[engine] and not os.access(limits.temp, os.W_OK | os.X_OK):
+        found.append(NO_TEMP)
+    if not limits.partitions:
+        return found
+    if engine != "duckdb":
+        found.append("[engine] partitions are folders of Parquet files that duckdb reads.")
+    elif schema.person.column is not None or schema.tables:
+        found.append(NOT_PARTED)
+    elif place:
+        from reticent.data.files import is_parted
+
+        found += [] if is_parted(Path(place), limits.partitions) else [NO_PARTITIONS.format(limits.partitions)]
+    return found
+
+
+def check_engine_settings(engine: Engine, name: str, limits: Limits, schema: Schema) -> None:
+    """Refuse an engine that is not the one named, or limits that it cannot work within.
 
     Parameters
     ----------
@@ -342,6 +390,7 @@ def check_engine_settings(engine: Engine, name: str, limits: Limits) -> None:
     name : str
         The one that is named; empty for any.
     limits : Limits
+    schema : Schema
 
     Raises
     ------
@@ -349,12 +398,5 @@ def check_engine_settings(engine: Engine, name: str, limits: Limits) -> None:
         With what to write instead.
     """
     _check_name(engine.name, name)
-    usual = Limits()
-    if limits.partitions and engine.name != "duckdb":
-        raise SpecError("[engine] partitions are folders of Parquet files that duckdb reads. Nothing was read.")
-    for word in LIMITED:
-        if word not in engine.keeps and getattr(limits, word) != getattr(usual, word):
-            raise SpecError(
-                f"[engine] {word} is a limit of rows that are read here. {ELSEWHERE[engine.name]}. Leave {word} out. "
-                "Nothing was read."
-            )
+    for words in refused_settings(engine.name, limits, schema):
+        raise SpecError(f"{words} Nothing was read.")

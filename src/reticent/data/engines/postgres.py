@@ -203,7 +203,6 @@ class Postgres:
     conninfo: str
     dialect: PostgresDialect = POSTGRES
     name: str = "postgres"
-    keeps: tuple[str, ...] = ("threads",)
     packages: tuple[str, ...] = ("the server", "psycopg", "ibis-framework", "sqlglot")
 
     def session(self, limits: Limits) -> AbstractContextManager[PostgresSession]:

@@ -163,7 +163,6 @@ class Spark:
     spark: Any
     dialect: SparkDialect = SPARK_SQL
     name: str = "spark"
-    keeps: tuple[str, ...] = ()
     packages: tuple[str, ...] = ("Spark", "pyspark", "ibis-framework", "sqlglot")
 
     def session(self, limits: Limits) -> AbstractContextManager[SparkTables]:

@@ -498,9 +498,10 @@ def bought(
     Fault
         After the charge, whatever went wrong; its text is constant but for the reference.
     """
-    if here.shelf is not None:
-        here.shelf.ready()
     charge = compose.in_zcdp(guarantee).loss if here.ledger.currency == "zcdp" else guarantee.loss
+    if here.shelf is not None:
+        here.ledger.check(charge, adjacency=guarantee.adjacency)  # before a cluster is started for it
+        here.shelf.ready()
     entry = what if here.names is None else f"{what}: {_formula(here)}"[:200]
     receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=entry, purpose=purpose, who=who)
     try:
