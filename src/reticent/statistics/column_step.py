@@ -21,6 +21,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
 from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
 from reticent.statistics.possible import Ends, nearest
+from reticent.statistics.public_facts import of_dates
 
 D = TypeVar("D")
 D_co = TypeVar("D_co", covariant=True)
@@ -103,7 +104,12 @@ class PlannedStep(Generic[D]):
     def expected(self, people: int) -> ExpectedAccuracy:
         groups = 1 if self.setting.keys is None else len(self.setting.keys.among)
         person = self.setting.schema.person
-        return of_persons(lambda values: self.plan.expected(max(values // groups, 1)), people, self.rows, person)
+        column = getattr(self.query, "column", "")
+
+        def expected(values: int) -> ExpectedAccuracy:
+            return of_dates(self.plan.expected(max(values // groups, 1)), column, self.setting)
+
+        return of_persons(expected, people, self.rows, person)
 
 
 def _said_once(drawn: Sequence[GroupResult]) -> tuple[str, ...]:

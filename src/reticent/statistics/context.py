@@ -367,6 +367,7 @@ USUAL: Final = "usual"  # normal, as plans and rehearsals assume
 HEAPED: Final = "heaped"  # many values are equal
 DISTANT: Final = "about 100,000 steps from 0"  # without bounds: incomes in whole units, times in minutes
 OFF_MIDDLE: Final = "off the middle"  # by .15 of the range, with a deviation of an eighth of it
+EVEN: Final = "even"  # from one bound to the other
 RARE: Final = 0.05  # share of a rare value
 COMMON: Final = 0.25  # share of a typical value, and of the smaller of two groups: the median of 7 public columns
 UNEVEN: Final = "one group of a quarter"
@@ -399,7 +400,7 @@ SHAPES: Final = (
     AssumedShape(OFF_MIDDLE, -0.3, 1 / 4, 3.0),
     AssumedShape("at one end", -0.9, 0.1, 9.0),  # exponential, a twentieth of the range as its mean
     AssumedShape("narrow near one end", -0.8, 0.04, 3.0),  # normal, a fiftieth of the range as deviation
-    AssumedShape("even", 0.0, 1 / math.sqrt(3.0), 1.8),
+    AssumedShape(EVEN, 0.0, 1 / math.sqrt(3.0), 1.8),
 )
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Final
 
-from reticent.data.schema import Real
+from reticent.data.schema import Person, Real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.cost import MOST_EPSILON as MOST
-from reticent.privacy.numbers import rough
-from reticent.statistics.context import HEAPED, ExpectedAccuracy, Setting, Step
+from reticent.privacy.numbers import rough, show
+from reticent.statistics.context import EVEN, HEAPED, LIKELY, ExpectedAccuracy, Setting, Step
 from reticent.statistics.density import DensityOf
-from reticent.statistics.prepare import prepare
+from reticent.statistics.prepare import in_its_unit, prepare
 from reticent.statistics.statistic import Ask
 
 GRID: Final = 1000  # epsilons are multiples of 1 / GRID
+LOWEST, STEPS = 1 / 8, 8  # the part of a price above which a lower one is looked for, and the prices that are tried
 WIDEST: Final = 4.0  # deviations or quartile distances of a column, within which nearly all of its values lie
+SHARE: Final = "of it"
 UNITS: Final = {"sd": "standard deviations of its column", "iqr": "quartile distances of its column"}
 
 
@@ -51,12 +54,22 @@ def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) 
     low, high = 0, MOST * GRID
     if not _reaches(asked, setting, Fraction(MOST), half_width, people):
         raise QuestionError(_reason(asked, setting, half_width, people))
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _reaches(asked, setting, Fraction(middle, GRID), half_width, people):
-            high = middle
-        else:
-            low = middle
+
+    def reaches(units: int) -> bool:
+        return _reaches(asked, setting, Fraction(units, GRID), half_width, people)
+
+    def least(low: int, high: int) -> int:
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if reaches(middle) else (middle, high)
+        return high
+
+    high = least(low, high)
+    # An interval with both ends may be wider than one of fewer values, so a lower price may do.
+    below = [units for step in range(STEPS, 0, -1) if 0 < (units := round(high * LOWEST ** (step / STEPS))) < high - 1]
+    for low, units in pairwise((0, *below)):
+        if reaches(units):
+            return Fraction(least(low, units), GRID)
     return Fraction(high, GRID)
 
 
@@ -80,7 +93,7 @@ def refuse_unit(name: str, step: Step, half_width: float, people: int) -> None:
         The column has no bounds, and the width is more than ``WIDEST`` of its units, which says nothing.
     """
     unit = step.expected(people).unit
-    if unit and half_width > WIDEST:
+    if unit in (*UNITS, SHARE) and half_width > WIDEST:
         told = UNITS.get(unit, "shares of the answer")
         raise QuestionError(
             f"{name} has no bounds, so its width is planned in {told}, and {half_width:g} of them say nothing. Want a "
@@ -97,18 +110,33 @@ def _noise(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> floa
     """The expected noise half-width; None where the question would be refused or unanswered at this epsilon.
 
     Nothing public tells how often values are equal, so it is that of equal values where a typical column has none. A
-    declared resolution tells it between bounds.
+    declared resolution tells it between bounds, and dates come evenly.
     """
     prepare(asked, setting, Fraction(MOST))  # what is wrong at every epsilon is said at once
     try:
-        expected = prepare(asked, setting, epsilon).expected(people)
+        expected = _expected(asked, setting, epsilon, people)
     except QuestionError:
         return None
     typical = expected.headline[0]
-    if typical is None or (not expected.unit and _has_resolution(asked, setting)):
+    if typical is None or expected.typical == EVEN or (expected.unit not in UNITS and _has_resolution(asked, setting)):
         return typical
-    equal = max([noise or 0.0 for name, noise, _ in expected.others if name == HEAPED], default=0.0)
-    return typical if equal < 2.0 * typical else equal  # a typical column of many people has equal values itself
+    chances = _heaped(expected, setting.schema.person)
+    if chances and max(chances) < LIKELY:
+        return None
+    return max([typical, *(noise or 0.0 for name, noise, _ in expected.others if name == HEAPED)])
+
+
+def _expected(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> ExpectedAccuracy:
+    """The expectation as the plan prints it."""
+    return in_its_unit(prepare(asked, setting, epsilon).expected(people), asked.statistic, setting.schema)
+
+
+def _heaped(expected: ExpectedAccuracy, person: Person) -> list[float]:
+    """Probabilities of a reply of equal values, at the rows of a person that the plan supposes."""
+    supposed = f"{show(person.supposed_rows)} rows each"
+    found = [(shape.split(", "), chance) for shape, chance in expected.replies]
+    found = [(parts, chance) for parts, chance in found if HEAPED in parts]
+    return [chance for parts, chance in found if supposed in parts] or [chance for _, chance in found]
 
 
 def _has_resolution(asked: Ask, setting: Setting) -> bool:
@@ -142,7 +170,9 @@ def _reason(asked: Ask, setting: Setting, half_width: float, people: int) -> str
     noise = _noise(asked, setting, Fraction(MOST), people)
     if noise is None:
         return f"{asked.name} gives no reply for {people:,} people even at ε {MOST}. More people are needed."
+    unit = _expected(asked, setting, Fraction(MOST), people).unit
+    after = f" {unit}" if unit else ""
     return (
-        f"{asked.name} cannot be planned to ± {half_width:g}: at ε {MOST} the noise is still ± {rough(noise, 3)} "
-        f"for {people:,} people. Nothing was charged."
+        f"{asked.name} cannot be planned to ± {half_width:g}{after}: at ε {MOST} the noise is still "
+        f"± {rough(noise, 3)}{after} for {people:,} people. Nothing was charged."
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -144,13 +144,8 @@ def _of_spread(found: Calendar) -> tuple[str, float]:
     return ("days", 1.0) if found.step == DAY else ("hours", found.step / STEPS["hour"])
 
 
-EVEN: Final = "even"  # the public shape that dates of a typical column have
-
-
 def in_its_unit(expected: ExpectedAccuracy, statistic: Statistic | None, schema: Schema) -> ExpectedAccuracy:
     """The expectation of a statistic with half-widths in the unit of its answer: days, hours, minutes or seconds.
-
-    Dates of a typical column lie evenly between the bounds.
 
     Parameters
     ----------
@@ -175,11 +170,7 @@ def in_its_unit(expected: ExpectedAccuracy, statistic: Statistic | None, schema:
 
     noise, sampling = told(expected.noise), told(expected.sampling)
     others = tuple((shape, told(wide), told(drawn)) for shape, wide, drawn in expected.others)
-    found_at = replace(expected, noise=noise, sampling=sampling, others=others, unit=unit)
-    if expected.typical and EVEN in {shape for shape, *_ in others}:  # orders, visits and the like come all the time
-        note = expected.note.replace("a standard deviation of 1/8 of the range", "dates that lie evenly in the range")
-        return replace(found_at, typical=EVEN, note=note)
-    return found_at
+    return replace(expected, noise=noise, sampling=sampling, others=others, unit=unit)
 
 
 def _cell(cell: Cell, step: int, unit: str, factor: float) -> Cell:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -22,13 +22,14 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.numbers import about, show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Label
-from reticent.statistics.context import Setting
+from reticent.statistics.context import EVEN, OFF_MIDDLE, Setting
 from reticent.statistics.statistic import TOTALS, Statistic
 
 if TYPE_CHECKING:
-    from reticent.statistics.context import Setting
+    from reticent.statistics.context import ExpectedAccuracy
 
 SEPARATELY: Final = "by separate exponential mechanisms"
+DATES: Final = "dates that lie evenly in the range"
 FARTHEST: Final = Fraction(10**100)
 
 
@@ -65,6 +66,30 @@ class TooFewValues(QuestionError):
             more = f"ε {show(enough[0])} for this question (it has {about(enough[1])})"
         super().__init__(f"{reason} {listed([more, *remedies], 'or')} helps. Nothing was charged.")
         self.reason, self.remedies = reason, remedies
+
+
+def of_dates(expected: ExpectedAccuracy, column: str, setting: Setting) -> ExpectedAccuracy:
+    """The expectation with dates of a typical column even between their bounds: orders and visits come all the time.
+
+    Parameters
+    ----------
+    expected : ExpectedAccuracy
+    column : str
+    setting : Setting
+
+    Returns
+    -------
+    ExpectedAccuracy
+        As it is where the column has no dates, or no shape of a typical column.
+    """
+    declared = setting.schema.columns.get(column)
+    if not isinstance(declared, Integer) or declared.calendar is None or not expected.typical.endswith(OFF_MIDDLE):
+        return expected
+    if all(shape != EVEN for shape, *_ in expected.others):
+        return expected
+    return replace(
+        expected, typical=EVEN, note=expected.note.replace("a standard deviation of 1/8 of the range", DATES)
+    )
 
 
 def refuse_far(name: str, *numbers: Fraction) -> None:

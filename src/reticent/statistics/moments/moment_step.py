@@ -435,7 +435,8 @@ class MomentStep:
             return ExpectedAccuracy(None, None, FEW, replies)
         usual, *others = ((shape.name, *self._widths(shape, size)) for shape in SHAPES)
         note = f"for a standard deviation of 1/8 of the range{'' if groups == 1 else EQUAL_GROUPS}"
-        return ExpectedAccuracy(*usual[1:], note, replies, tuple(others), typical=OFF_MIDDLE)
+        found = ExpectedAccuracy(*usual[1:], note, replies, tuple(others), typical=OFF_MIDDLE)
+        return public_facts.of_dates(found, self.query.column, self.setting)
 
     def _widths(self, shape: AssumedShape, size: float) -> tuple[float, float | None]:
         """Half-widths of noise and sampling in the unit of the answer, for ``size`` values of a shape."""

@@ -768,9 +768,10 @@ class QuantileStep:
         ]
         unit = "" if bounded else shapes.unit_of(spread=self.spread)
         typical = shapes.TYPICAL.name if bounded else HEAPED if alike else ""
-        return ExpectedAccuracy(
+        found = ExpectedAccuracy(
             noise, sampling, note, (*replies, *told), (*others, *of_weights), unit=unit, typical=typical
         )
+        return public_facts.of_dates(found, self.query.column, self.setting)
 
     @property
     def _width(self) -> float:
@@ -789,7 +790,8 @@ class QuantileStep:
         """Half-widths for the other public shapes of a column between bounds, and for heaped values."""
         found = []
         if heaped and not tied:
-            found.append((HEAPED, *self._widths(size, squares, None, tied=True)))
+            heap = None if self.cells.free else shapes.TYPICAL
+            found.append((HEAPED, *self._widths(size, squares, heap, tied=True)))
         if self.cells.free:
             each = shapes.of_free(heaped=heaped)
             return (*found, *((name, *self._widths(size, squares, one, tied=ties)) for name, one, ties in each))

@@ -240,7 +240,7 @@ def in_other_shapes(
     radius = None if joint.census is None else joint.census.mechanism.radius(0.02)
     asked: list[tuple[str, ColumnShape | None, bool]] = []
     if heaped and not usually_tied:
-        asked.append((HEAPED, None, True))
+        asked.append((HEAPED, TYPICAL, True))
     values = min(ROUNDED, round(1.0 / step) + 1) if step else ROUNDED
     for one in (TYPICAL, *OTHERS, rounded(float(joint.levels[0]), values)):
         ties = radius is not None and n * one.tied(n, step, CROWD) > max(radius, TIED * n)
