@@ -77,7 +77,7 @@ import pytest
 import reticent as rt
 from reticent.conformance.diffs import alike
 from reticent.conformance.plan_audit import audit
-from reticent.data import memory, query_compiler
+from reticent.data import query_compiler, source
 from reticent.data.engines import row_choice
 from reticent.data.engines.row_choice import RowChoice
 from reticent.data.query import Query, Total, stability
@@ -325,14 +325,14 @@ def storage_is_nothing(kinds: Sequence[str]) -> bool:
 def test_the_storage_of_a_column_changes_nothing(broken: pytest.MonkeyPatch) -> None:
     """The mutant keeps narrow floats narrow and lets their bound be that of wide ones."""
     assert storage_is_nothing([kind for kind, _, _ in STORED])
-    honest = memory._from_array
+    honest = source._from_array
 
     def narrow(column: Any, storage: Any) -> Any:
         if getattr(column, "dtype", None) == np.float32:
             column = np.clip(column, -60_000, 60_000).astype(np.float16)
         return honest(column, storage)
 
-    broken.setattr(memory, "_from_array", narrow)
+    broken.setattr(source, "_from_array", narrow)
     assert not storage_is_nothing(["float32"])
 
 

@@ -31,8 +31,8 @@ from reticent.conformance.plan_audit import audit
 from reticent.conformance.reader_replay import engine
 from reticent.conformance.replay import STYLES, Finding, QueryRunner, Replayer, RunComparison, Tape, replay
 from reticent.conformance.schemas import random_plan, random_schema
-from reticent.data import memory, query_compiler
 from reticent.data import query as asked_of
+from reticent.data import query_compiler, source
 from reticent.data.candidates import cells_of
 from reticent.data.engines import casts, row_choice
 from reticent.data.engines.row_choice import RowChoice
@@ -519,19 +519,19 @@ def test_a_float_at_the_gate_is_found(broken: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.wide
 def test_truncation_to_an_even_number_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
-    honest = memory._from_array
-    broken.setattr(memory, "_from_array", lambda column, storage: honest(column[: len(column) // 2 * 2], storage))
+    honest = source._from_array
+    broken.setattr(source, "_from_array", lambda column, storage: honest(column[: len(column) // 2 * 2], storage))
     assert kinds(["count"], rows=1) & {"sensitivity", "order"}
 
 
 @pytest.mark.wide
 def test_what_depends_on_the_order_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
-    honest = memory._from_array
+    honest = source._from_array
 
     def first_wins(column: Any, storage: Any) -> Any:
         return honest([*column[:1], *[0 if isinstance(c, float) else c for c in column[1:]]], storage)
 
-    broken.setattr(memory, "_from_array", first_wins)
+    broken.setattr(source, "_from_array", first_wins)
     assert kinds(["mean(x)"], triples=66) & {"order", "sensitivity"}
     assert "arrays" in {form for form, _ in uneven(Schema(COLUMNS, Person("add_remove", "who", 2)))}
 
@@ -629,13 +629,13 @@ def test_every_audit_reads_files_and_columns_of_text() -> None:
 def noticed(broken: pytest.MonkeyPatch) -> list[int]:
     """The true number of rows of every table that is drawn from, kept behind the back of the plan."""
     seen: list[int] = []
-    honest = memory._from_array
+    honest = source._from_array
 
     def reading(column: Any, storage: Any) -> Any:
         seen.append(sum(cell is not None and cell == cell for cell in list(column)))
         return honest(column, storage)
 
-    broken.setattr(memory, "_from_array", reading)
+    broken.setattr(source, "_from_array", reading)
     return seen
 
 

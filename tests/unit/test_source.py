@@ -24,7 +24,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import reticent as rt
-from reticent.data import memory
+from reticent.data import source as opened
 from reticent.data.columns import MOST_COLUMNS
 from reticent.data.files import _Records
 from reticent.data.query import DistinctPersons, Moments, PresentValues, Query, Ranks, Rows, Tally, Total
@@ -392,11 +392,11 @@ class Spelt(str):
 @pytest.mark.parametrize("odd", ["b", "\ud800", "", None, Spelt("one"), b"b", 2, float("nan"), np.str_("b")])
 def test_texts_all_at_once_are_those_one_by_one(odd: object) -> None:
     cells = ["a", odd, None, "ø", "a"]
-    assert memory._texts(cells).to_pylist() == [memory._cell_text(cell) for cell in cells]
+    assert opened._texts(cells).to_pylist() == [opened._cell_text(cell) for cell in cells]
     if isinstance(odd, str) and type(odd) is not Spelt:
         array = np.array(["a", odd, "ø"])
-        expected = [memory._cell_text(cell) for cell in array]
-        assert memory._from_array(array, "text").to_pylist() == expected
+        expected = [opened._cell_text(cell) for cell in array]
+        assert opened._from_array(array, "text").to_pylist() == expected
 
 
 def test_times_are_refused_where_text_is_wanted_and_dates_are_text() -> None:

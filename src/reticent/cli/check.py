@@ -18,8 +18,7 @@ from reticent.data.file_kinds import kind_of
 from reticent.data.format import in_database, sign_words, toml_key
 from reticent.data.further_tables import check_further
 from reticent.data.schema import Integer, Real
-from reticent.data.source import absence, absent_columns
-from reticent.data.study_file import absent_files, warnings
+from reticent.data.study_file import absence, absent_columns, absent_files, warnings
 from reticent.errors import Refusal, SpecError
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.explain import odds

@@ -3,18 +3,20 @@
 Every column arrives as one of four Arrow types, its *storage*: text, int64, double or bool. Numbers that fit none of
 them exactly (unsigned 64-bit integers, decimals) and mixed objects arrive as text. Dates and times of a typed source
 arrive as whole seconds since 1970: those of a clock on the wall, or "instants" of UTC where the source says its zone.
+``encoding_doubt`` warns of text that may be written in another encoding than it is read in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, assert_never
 
 from reticent.calendar import DAY, Calendar
-from reticent.data.format import section
-from reticent.data.schema import Category, Column, Integer, Schema
-from reticent.errors import SpecError
+from reticent.data.format import Format, accented, section
+from reticent.data.schema import Category, Column, Integer, Key, Schema
+from reticent.errors import SpecError, first_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -364,3 +366,67 @@ def _bits(truth: NDArray[np.bool_]) -> pa.Buffer:
     import pyarrow as pa
 
     return pa.py_buffer(np.packbits(truth, bitorder="little"))
+
+
+def encoding_doubt(
+    schema: Schema, place: str, further: Mapping[str, str], keys: Mapping[str, tuple[Key, ...]] | None = None
+) -> tuple[tuple[str, ...], str] | None:
+    """Columns whose labels match no row if the file is in another encoding than UTF-8, and a warning that says so.
+
+    A file in windows-1252 that is read as UTF-8 has no cell ``Gynäkologie``, and no reader sees it. The declarations
+    alone raise the doubt. A declared name of a column with accents, which the header has letter by letter, settles it.
+
+    Parameters
+    ----------
+    schema : Schema
+    place : str
+        Path of the main table; empty for one in memory.
+    further : mapping of name to path
+        Of further tables.
+    keys : mapping of name to keys, optional
+        Keys that questions name of columns of texts, which list none.
+
+    Returns
+    -------
+    tuple of columns and str, or None
+        None where no label has a letter outside ASCII, or the encoding is settled.
+    """
+    listed = {name: column.among for name, column in schema.columns.items() if isinstance(column, Category)}
+    paths = {**further, "": place}
+    found: dict[str, str] = {}
+    for name, among in {**listed, **(keys or {})}.items():
+        table = schema.table_of(name)
+        if name not in schema.computed and _doubtful(schema, table, paths.get(table, "")):
+            found.update({name: key for key in accented(among)[:1]})  # noqa: B035 - the first alone
+    if not found:
+        return None
+    label = next(iter(found.values()))
+    several = len(found) > 1
+    words = (
+        f"{first_of(found)} {'have' if several else 'has'} labels with letters outside ASCII, such as '{label}', and "
+        f"no encoding is stated, so the file is read as UTF-8. In a file of another encoding such labels match no row. "
+        f'If yours is of an older Excel: [study] encoding = "windows-1252". If it is UTF-8, say so: '
+        f'[study] encoding = "utf-8".'
+    )
+    return tuple(found), words
+
+
+def _doubtful(schema: Schema, table: str, path: str) -> bool:
+    """Tell if nothing settles the encoding of a table: it is a CSV file, private, and its declared names are plain."""
+    if not path:
+        return False
+    from reticent.data.file_kinds import kind_of
+
+    if kind_of(Path(path)) != "csv":
+        return False
+    form, names = _declared(schema, table)
+    return not form.has_encoding and all(name.isascii() for name in names)
+
+
+def _declared(schema: Schema, table: str) -> tuple[Format, tuple[str, ...]]:
+    """Format of a table, and the names that its header must have; a public table is not doubted."""
+    if table:
+        joined = schema.tables[table]
+        settled = Format(has_encoding=True) if joined.public else joined.format
+        return settled, tuple(name for name in schema.columns if schema.table_of(name) == table)
+    return schema.format, (*schema.stored, *schema.stored_texts, *schema.named)

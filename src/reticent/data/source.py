@@ -2,23 +2,45 @@
 
 Opening looks at the header line or the schema, and checks that the file exists and may be read. It reads nothing else.
 A source that cannot be used is refused here, with words. Rows are read later, by a run, through ``batches``.
+
+A table in memory is a dict of arrays, pandas, Polars, Arrow or a DuckDB relation, none of them imported for it. Its
+columns of Python objects go through their text, so that one odd cell is one missing cell and not an error that quotes
+it.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
-from reticent.data.columns import Reading, Storage, wanted
-from reticent.data.format import check_plain_names, in_database, in_database_file, in_spark, spark_name
-from reticent.data.memory import is_pandas, open_arrays, open_pandas, open_stream, select
+from reticent.data.columns import (
+    BATCH,
+    Reading,
+    Storage,
+    calendar_of,
+    check_names,
+    empty_batches,
+    is_utf8,
+    moments_storage,
+    normal,
+    numbers,
+    storage_of,
+    takes_text,
+    texts,
+    truths,
+    unfit,
+    wanted,
+)
+from reticent.data.format import PLAIN, check_plain_names, exact, in_database, in_database_file, in_spark, spark_name
 from reticent.data.schema import Schema
-from reticent.errors import SpecError, first_of
+from reticent.errors import SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -210,64 +232,6 @@ def names_of(path: str | Path, *, delimiter: str = ",", encoding: str = "utf-8",
     return dict(fields_of(path, delimiter=delimiter, encoding=encoding, sheet=sheet))
 
 
-def absent_columns(path: Path, schema: Schema, delimiter: str) -> list[str]:
-    """Declared columns that a file has not, by the names of its columns alone; none of a file without a header.
-
-    Parameters
-    ----------
-    path : Path
-        The file, of which the header or the schema is read and no row.
-    schema : Schema
-        Schema of the study.
-    delimiter : str
-        Sign between the cells of a CSV file.
-
-    Returns
-    -------
-    list of str
-        Names, in the order of the schema.
-
-    Raises
-    ------
-    SpecError
-        A file whose names of columns cannot be read.
-    """
-    form = schema.format
-    names = names_of(path, delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)
-    return [name for name in wanted(schema) if names and name not in names]
-
-
-def absence(
-    missing: Sequence[str], path: Path, *, delimiter: str, encoding: str, declared: Collection[str] = ()
-) -> str:
-    """Words for declared columns that a file has not, with its likely delimiter where that is another one.
-
-    Parameters
-    ----------
-    missing : sequence of str
-        Declared names.
-    path : Path
-        The file, of which the header line is read and no row.
-    delimiter, encoding : str
-        Of a CSV file, as declared.
-    declared : collection of str
-        All declared names: where the header has one of them, a name that is near a missing one is said.
-
-    Returns
-    -------
-    str
-    """
-    from reticent.data.file_kinds import kind_of
-    from reticent.data.header import delimiter_hint, first_line, meant_names
-
-    said = f"no column is called {first_of(missing)}, which the study file declares."
-    if kind_of(path) != "csv":
-        return said
-    names = list(names_of(path, delimiter=delimiter, encoding=encoding))
-    hint = delimiter_hint(first_line(path, encoding), delimiter)
-    return said + meant_names(missing, names, declared) + hint
-
-
 def _fields_in_database(place: str) -> list[tuple[str, str]]:
     if in_database_file(place):
         from reticent.data.database_files import fields_of_file
@@ -324,3 +288,266 @@ def fields_of(
 
         return [(name, "") for name in spreadsheet_header(path, sheet)]
     return [(name, "") for name in header_of(path, delimiter, encoding)]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MemorySource:
+    """A table in memory: ``read`` gives Arrow columns when the rows are wanted."""
+
+    storage: Mapping[str, Storage]
+    read: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+    reading: Reading = field(default_factory=Reading)
+
+    @property
+    def place(self) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return "<private rows in memory>"
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in self.read(names):
+            if not names:
+                yield batch
+                continue
+            arrays = [normal(batch.column(place), self.storage[name]) for place, name in enumerate(names)]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> MemorySource:
+    named = [(exact(name), arrays[name]) for name in arrays]
+    names, arrays = tuple(name for name, _ in named), dict(named)
+    check_names(names, schema, "the table")
+    sizes = set()
+    for name in names:
+        column = arrays[name]
+        if getattr(column, "ndim", 1) != 1 or isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+            which = f"column {name}" if name in wanted(schema) else "a column that is not declared"
+            raise SpecError(f"{which} must be a list or a one-dimensional array. Nothing was read.")
+        sizes.add(len(column))
+    if len(sizes) > 1:
+        raise SpecError("The columns have different lengths. Nothing was read.")
+    size = sizes.pop() if sizes else 0
+    storage: dict[str, Storage] = {}
+    for name in wanted(schema):
+        column = arrays[name]
+        kind = getattr(getattr(column, "dtype", None), "kind", "O")
+        found = _KINDS.get(kind)
+        if found is None:
+            raise SpecError(unfit(name, f"numpy {column.dtype}"))
+        if kind == "u" and column.dtype.itemsize == 8:
+            found = "text"
+        if kind == "M" and calendar_of(schema, name) is not None:
+            found = "seconds"
+        elif kind in "Mm" and not takes_text(schema, name):
+            raise SpecError(unfit(name, f"numpy {column.dtype}"))
+        storage[name] = found
+
+    def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        if not names:
+            yield from empty_batches(size)
+            return
+        columns = [_from_array(arrays[name], storage[name]) for name in names]
+        yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+    return MemorySource(storage, read)
+
+
+_KINDS: Final[Mapping[str, Storage]] = {
+    "b": "truth",
+    "i": "whole",
+    "u": "whole",
+    "f": "real",
+    "U": "text",
+    "T": "text",
+    "O": "text",
+    "M": "text",
+    "m": "text",
+}
+
+
+def _from_array(column: Any, storage: Storage) -> pa.Array:
+    """An Arrow column from a list or an array; objects that are not all of one kind go through their text."""
+    import numpy as np
+    import pyarrow as pa
+
+    if isinstance(column, np.ma.MaskedArray):
+        data, mask = np.ma.getdata(column), np.ma.getmaskarray(column)
+        column = [None if hidden else cell for cell, hidden in zip(data.tolist(), mask.tolist(), strict=True)]
+    dtype = getattr(column, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "f":
+        with np.errstate(all="ignore"):  # a warning that a long double is too large would be about a row
+            return numbers(np.asarray(column, dtype=np.float64))
+    if isinstance(dtype, np.dtype) and dtype.kind in "biu":
+        if dtype.kind == "b":
+            return truths(np.asarray(column))
+        return pa.array(np.asarray(column)) if storage == "text" else numbers(np.asarray(column))
+    if isinstance(dtype, np.dtype) and dtype.kind == "M" and storage in ("seconds", "instants"):
+        moments = np.asarray(column).astype("datetime64[s]")
+        return numbers(moments.astype(np.int64), np.isnat(moments))
+    cells = column.tolist() if isinstance(dtype, np.dtype) and dtype.kind == "U" else list(column)
+    if isinstance(dtype, np.dtype) and dtype.kind in "Mm":
+        cells = [None if cell == "NaT" else cell for cell in np.asarray(column).astype(str).tolist()]
+    found = _texts(cells)
+    return found if storage == "text" else normal(found, storage)
+
+
+def _texts(cells: Sequence[object]) -> pa.Array:
+    """The texts of cells: all at once where they are texts, one by one where a cell is something else or has none."""
+    if set(map(type, cells)) <= {str, type(None)}:
+        with suppress(UnicodeError):
+            return texts(cells)  # type: ignore[arg-type]  # all are texts or None
+    return texts([_cell_text(cell) for cell in cells])
+
+
+def _cell_text(cell: object) -> str | None:
+    """The text of one cell, or None; equal numbers of different types have equal text.
+
+    An object may fail to have a text: an integer of more digits than Python writes, a list nested too deeply, a class
+    whose ``__str__`` raises. Whatever the reason, it is one missing cell.
+    """
+    try:
+        return _text(cell)
+    except Exception:
+        return None
+
+
+def _text(cell: object) -> str | None:
+    import numpy as np
+
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
+        return None
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        return PLAIN.spelled(cell)
+    text = cell.decode() if isinstance(cell, bytes) else str(cell)
+    return text if is_utf8(text) else None
+
+
+def is_pandas(source: object) -> bool:
+    return type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns")
+
+
+def open_pandas(frame: Any, schema: Schema) -> MemorySource:
+    import pyarrow as pa
+
+    names = tuple(exact(name) for name in frame.columns)
+    check_names(names, schema, "the table")
+    position = {name: place for place, name in enumerate(names)}
+    storage: dict[str, Storage] = {}
+    for name in wanted(schema):
+        dtype = frame.dtypes.iloc[position[name]]
+        storage[name] = _pandas_storage(dtype, schema, name)
+
+    def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        if not names:
+            yield from empty_batches(len(frame))
+            return
+        columns = [_from_series(frame.iloc[:, position[name]], storage[name]) for name in names]
+        yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+    return MemorySource(storage, read)
+
+
+def _pandas_storage(dtype: Any, schema: Schema, name: str) -> Storage:
+    text = str(dtype).lower()
+    if text.startswith(("int", "uint8", "uint16", "uint32")) and "[" not in text:
+        return "whole"
+    if text.startswith(("float", "double")):
+        return "real"
+    if text.startswith("bool"):
+        return "truth"
+    if text.startswith(("datetime64", "timestamp", "date32", "date64")) and calendar_of(schema, name) is not None:
+        return moments_storage(schema, name, aware="," in text or "tz=" in text)
+    if text.startswith(("datetime", "timedelta", "period", "interval", "complex")) and not takes_text(schema, name):
+        raise SpecError(unfit(name, text.partition("[")[0]))
+    return "text"
+
+
+def _from_series(series: Any, storage: Storage) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        return _from_array(series.to_numpy(), storage)
+    if storage in ("seconds", "instants") and str(series.dtype).startswith("datetime64"):
+        return _from_array(series.to_numpy(dtype="datetime64[ns]" if storage == "instants" else None), storage)
+    if storage == "text":
+        return _from_array(series.astype(object).tolist(), storage)
+    array = pa.array(series, from_pandas=True)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def open_stream(source: Any, schema: Schema, read_columns: Callable[[Sequence[str]], Any]) -> MemorySource:
+    """The source of a table that gives its columns by name.
+
+    Parameters
+    ----------
+    source : object
+        The table of another library.
+    schema : Schema
+    read_columns : function
+        From names to a stream of Arrow batches.
+
+    Returns
+    -------
+    MemorySource
+
+    Raises
+    ------
+    SpecError
+        A stream that can be read only once.
+    """
+    import pyarrow as pa
+
+    if isinstance(source, pa.RecordBatchReader):
+        raise SpecError("A record batch reader can be read only once. Give a table: reader.read_all().")
+    fields = _stream_schema(source)
+    storage = storage_of([fields], schema, "the table")
+
+    def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        if not names:
+            for batch in _table(read_columns(wanted(schema)[:1])).to_batches(BATCH):
+                yield from empty_batches(batch.num_rows)
+            return
+        yield from _table(read_columns(names)).select(list(names)).to_batches(BATCH)
+
+    return MemorySource(storage, read)
+
+
+def _stream_schema(source: Any) -> pa.Schema:
+    import pyarrow as pa
+
+    try:
+        if isinstance(source, pa.Table | pa.RecordBatch):
+            return source.schema
+        if hasattr(source, "limit"):
+            nothing = source.limit(0)
+            return _table(nothing.collect() if hasattr(nothing, "collect") else nothing).schema
+        return pa.RecordBatchReader.from_stream(source).schema
+    except Exception:  # the words of a foreign library may quote rows
+        raise SpecError("The columns of the table cannot be listed. Convert it to an Arrow table first.") from None
+
+
+def select(source: Any, names: Sequence[str]) -> Any:
+    if hasattr(source, "project"):  # a DuckDB relation
+        return source.project(", ".join('"' + name.replace('"', '""') + '"' for name in names))
+    return source.select(list(names)) if hasattr(source, "select") else source
+
+
+def _table(source: Any) -> pa.Table:
+    import pyarrow as pa
+
+    if isinstance(source, pa.Table):
+        return source
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source)
+    found = source.arrow()
+    return found.read_all() if isinstance(found, pa.RecordBatchReader) else found

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
 
 from reticent.data.expression_tree import key_text
-from reticent.data.format import Format, Limits, accented, check_title, nearest
-from reticent.data.schema import Category, Key, Person, Schema
-from reticent.errors import PublicParameterError, QuestionError, SpecError, first_of
+from reticent.data.format import Limits, check_title, nearest
+from reticent.data.schema import Person, Schema
+from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Kind
-from reticent.privacy.convert import epsilon_delta, spent_delta
+from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.cost import OF_BUDGET, refuse_exposure, refuse_weak
-from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show
 
 if TYPE_CHECKING:
@@ -312,26 +312,6 @@ def check_budget(loss: Counted, override: str, people: int | None) -> None:
     refuse_exposure(sizes_of(loss)[1], people)
 
 
-def refuse_exposed(loss: Loss, person: Person, units: int | None) -> None:
-    """Refuse a loss whose delta lets people be exposed outright: the rule of releases and sessions.
-
-    Parameters
-    ----------
-    loss : Loss
-        Of all that is charged at once.
-    person : Person
-    units : int or None
-        The number of persons, where it is public; else those declared count.
-
-    Raises
-    ------
-    SpecError
-        It spends a delta of at least 1 / (10 people).
-    """
-    if spent := spent_delta(loss):
-        refuse_exposure(spent, units if person.neighbours().size_public else person.people)
-
-
 def sizes_of(loss: Counted) -> tuple[Fraction, Fraction]:
     """The size of a budget in its own currency, epsilon or rho, and its delta."""
     match loss:
@@ -458,67 +438,3 @@ def shown_cell(found: object) -> str:
             return json.dumps(found, ensure_ascii=False)
         case _:
             return str(found)
-
-
-def encoding_doubt(
-    schema: Schema, place: str, further: Mapping[str, str], keys: Mapping[str, tuple[Key, ...]] | None = None
-) -> tuple[tuple[str, ...], str] | None:
-    """Columns whose labels match no row if the file is in another encoding than UTF-8, and a warning that says so.
-
-    A file in windows-1252 that is read as UTF-8 has no cell ``Gynäkologie``, and no reader sees it. The declarations
-    alone raise the doubt. A declared name of a column with accents, which the header has letter by letter, settles it.
-
-    Parameters
-    ----------
-    schema : Schema
-    place : str
-        Path of the main table; empty for one in memory.
-    further : mapping of name to path
-        Of further tables.
-    keys : mapping of name to keys, optional
-        Keys that questions name of columns of texts, which list none.
-
-    Returns
-    -------
-    tuple of columns and str, or None
-        None where no label has a letter outside ASCII, or the encoding is settled.
-    """
-    listed = {name: column.among for name, column in schema.columns.items() if isinstance(column, Category)}
-    paths = {**further, "": place}
-    found: dict[str, str] = {}
-    for name, among in {**listed, **(keys or {})}.items():
-        table = schema.table_of(name)
-        if name not in schema.computed and _doubtful(schema, table, paths.get(table, "")):
-            found.update({name: key for key in accented(among)[:1]})  # noqa: B035 - the first alone
-    if not found:
-        return None
-    label = next(iter(found.values()))
-    several = len(found) > 1
-    words = (
-        f"{first_of(found)} {'have' if several else 'has'} labels with letters outside ASCII, such as '{label}', and "
-        f"no encoding is stated, so the file is read as UTF-8. In a file of another encoding such labels match no row. "
-        f'If yours is of an older Excel: [study] encoding = "windows-1252". If it is UTF-8, say so: '
-        f'[study] encoding = "utf-8".'
-    )
-    return tuple(found), words
-
-
-def _doubtful(schema: Schema, table: str, path: str) -> bool:
-    """Tell if nothing settles the encoding of a table: it is a CSV file, private, and its declared names are plain."""
-    if not path:
-        return False
-    from reticent.data.file_kinds import kind_of
-
-    if kind_of(Path(path)) != "csv":
-        return False
-    form, names = _declared(schema, table)
-    return not form.has_encoding and all(name.isascii() for name in names)
-
-
-def _declared(schema: Schema, table: str) -> tuple[Format, tuple[str, ...]]:
-    """Format of a table, and the names that its header must have; a public table is not doubted."""
-    if table:
-        joined = schema.tables[table]
-        settled = Format(has_encoding=True) if joined.public else joined.format
-        return settled, tuple(name for name in schema.columns if schema.table_of(name) == table)
-    return schema.format, (*schema.stored, *schema.stored_texts, *schema.named)

@@ -15,7 +15,7 @@ import math
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from reticent import calendar as days
 from reticent.data import expression_tree
+from reticent.data.columns import encoding_doubt, wanted
 from reticent.data.file_kinds import TEXT, kind_of, meant_file, stem_of
 from reticent.data.format import (
     Limits,
@@ -37,8 +38,10 @@ from reticent.data.schema import (
     Category,
     Integer,
     Real,
+    Schema,
     value_words,
 )
+from reticent.data.source import names_of
 from reticent.data.spec import (
     LARGE_DELTA,
     Budget,
@@ -47,7 +50,6 @@ from reticent.data.spec import (
     Tables,
     check_budget,
     check_keys,
-    encoding_doubt,
     number_at,
     read_passing,
     shown_cell,
@@ -493,3 +495,60 @@ def _oddly_exact(bound: Fraction) -> bool:
         return False
     digits = text.partition("e")[0].replace(".", "").strip("0")
     return len(digits) > 3 or (len(digits) == 3 and bound.denominator != 1)
+
+
+def absent_columns(path: Path, schema: Schema, delimiter: str) -> list[str]:
+    """Declared columns that a file has not, by the names of its columns alone; none of a file without a header.
+
+    Parameters
+    ----------
+    path : Path
+        The file, of which the header or the schema is read and no row.
+    schema : Schema
+        Schema of the study.
+    delimiter : str
+        Sign between the cells of a CSV file.
+
+    Returns
+    -------
+    list of str
+        Names, in the order of the schema.
+
+    Raises
+    ------
+    SpecError
+        A file whose names of columns cannot be read.
+    """
+    form = schema.format
+    names = names_of(path, delimiter=delimiter, encoding=form.encoding, sheet=form.sheet)
+    return [name for name in wanted(schema) if names and name not in names]
+
+
+def absence(
+    missing: Sequence[str], path: Path, *, delimiter: str, encoding: str, declared: Collection[str] = ()
+) -> str:
+    """Words for declared columns that a file has not, with its likely delimiter where that is another one.
+
+    Parameters
+    ----------
+    missing : sequence of str
+        Declared names.
+    path : Path
+        The file, of which the header line is read and no row.
+    delimiter, encoding : str
+        Of a CSV file, as declared.
+    declared : collection of str
+        All declared names: where the header has one of them, a name that is near a missing one is said.
+
+    Returns
+    -------
+    str
+    """
+    from reticent.data.header import delimiter_hint, first_line, meant_names
+
+    said = f"no column is called {first_of(missing)}, which the study file declares."
+    if kind_of(path) != "csv":
+        return said
+    names = list(names_of(path, delimiter=delimiter, encoding=encoding))
+    hint = delimiter_hint(first_line(path, encoding), delimiter)
+    return said + meant_names(missing, names, declared) + hint

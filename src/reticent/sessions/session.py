@@ -29,7 +29,6 @@ from typing import (
 from reticent.certificate.makers import Transcript, of_session
 from reticent.certificate.snapshot import recorded
 from reticent.data.source import name_of as name_of_source
-from reticent.data.spec import refuse_exposed
 from reticent.data.table import EngineFailure
 from reticent.entropy import Forks, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare, doors
@@ -37,6 +36,7 @@ from reticent.ledger.account import note_fault, protected_log
 from reticent.mechanisms import gate
 from reticent.privacy import compose
 from reticent.privacy.convert import spent_delta
+from reticent.privacy.cost import refuse_exposure
 from reticent.privacy.explain import outline
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
@@ -139,9 +139,9 @@ class PaidSession(Generic[T]):
         table = study._table()
         self._ledger: Ledger = study.ledger if existing is None else existing
         study._probe(table)
-        if spent_delta(plan.first.loss):  # each part that spends one is alone
+        if spent := spent_delta(plan.first.loss):  # each part that spends one is alone
             people = study._public_people(table, lambda: plan.first.loss, plan.who)
-            refuse_exposed(plan.first.loss, study.schema.person, people)
+            refuse_exposure(spent, study.schema.person.people_at_risk(people))
         self._reserve(plan.first)
         try:
             self._size = self._read(table)

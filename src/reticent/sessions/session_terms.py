@@ -8,13 +8,12 @@ from typing import Final, Literal
 
 from reticent.certificate.keys import load_private
 from reticent.certificate.record import Record
-from reticent.data.spec import refuse_exposed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
 from reticent.privacy import compose
-from reticent.privacy.convert import as_approx
-from reticent.privacy.cost import Cost
+from reticent.privacy.convert import as_approx, spent_delta
+from reticent.privacy.cost import Cost, refuse_exposure
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP
 from reticent.privacy.numbers import Number, read
@@ -273,8 +272,8 @@ def _entered(study: Payer, parts: Sequence[Guarantee], delta: Fraction | None = 
         return whole
     if delta is None:
         raise PublicParameterError("This budget counts (ε, δ): say delta=…, at which rho is converted.")
-    made, person = as_approx(whole, delta), study.schema.person
-    refuse_exposed(made.loss, person, person.people)
+    made = as_approx(whole, delta)
+    refuse_exposure(spent_delta(made.loss), study.schema.person.people)
     return made
 
 

@@ -22,9 +22,9 @@ from reticent.data.columns import wanted
 from reticent.data.file_kinds import kind_of
 from reticent.data.format import in_database, in_spark, spark_name
 from reticent.data.further_tables import check_further
-from reticent.data.source import absence, absent_columns, engine_of, identity_of, open_source
+from reticent.data.source import engine_of, identity_of, open_source
 from reticent.data.spec import Spec
-from reticent.data.study_file import read_spec
+from reticent.data.study_file import absence, absent_columns, read_spec
 from reticent.database_url import is_url
 from reticent.errors import LedgerError, Refusal, SpecError
 from reticent.ledger import Ledger

@@ -15,7 +15,8 @@ from typing import TypeAlias
 
 from reticent.data.format import in_database
 from reticent.data.schema import unknown_column
-from reticent.data.source import absence, names_of
+from reticent.data.source import names_of
+from reticent.data.study_file import absence
 from reticent.errors import Refusal
 from reticent.statistics.extensions import kinds_of, read_extensions
 from reticent.statistics.grammar import parse

@@ -199,9 +199,10 @@ def study(
     SpecError, PublicParameterError
         A declaration that cannot be used, or a table that lacks a declared column. No row is read.
     """
+    from reticent.data.columns import encoding_doubt
     from reticent.data.engines.engine import read_engine
     from reticent.data.source import path_of
-    from reticent.data.spec import Budget, Spec, check_budget, design_of, encoding_doubt, person_of, word_of
+    from reticent.data.spec import Budget, Spec, check_budget, design_of, person_of, word_of
 
     rows = _of_pair(rows)
     if adjacency is None:

@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from reticent.data.columns import encoding_doubt
 from reticent.data.expression_tree import day_doubts
-from reticent.data.spec import encoding_doubt, refuse_exposed
 from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, warn
 from reticent.privacy.convert import spent_delta
-from reticent.privacy.cost import Cost, Written
+from reticent.privacy.cost import Cost, Written, refuse_exposure
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import about
 from reticent.statistics.context import DISTANT, HEAPED, LIKELY, USUAL, Replies, hopeless, shown
@@ -213,8 +213,8 @@ def prepare(
     """
     with _hinting(study, questions if typed is None else typed):
         made = _settled(study, questions, within, units)
-    person = study.schema.person
-    refuse_exposed(made.guarantee.loss, person, units)  # a question's own delta counts like the release's
+    # a question's own delta counts like the release's
+    refuse_exposure(spent_delta(made.guarantee.loss), study.schema.person.people_at_risk(units))
     for note in (*public_notes(study, within, made), study.schema.person.nobodys):
         made = _noting(made, note)
     if not (unit := study.schema.person.unit):

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
+from reticent.privacy.cost import refuse_exposure
 from reticent.privacy.numbers import Number
 
 if TYPE_CHECKING:
@@ -429,7 +430,7 @@ def session_plan(
     Refusal
         As the session would be refused.
     """
-    from reticent.data.spec import refuse_exposed
+    from reticent.privacy.convert import spent_delta
     from reticent.sessions.outlook import outlook
     from reticent.statistics.context import values_of
     from reticent.study.cpu_time import of_records
@@ -446,7 +447,7 @@ def session_plan(
         cost=(epsilon, rho, delta),
     )
     person = study.schema.person
-    refuse_exposed(found.guarantee.loss, person, size)
+    refuse_exposure(spent_delta(found.guarantee.loss), person.people_at_risk(size))
     takes = of_records(study._file(), len(columns), values_of(size, person.rows, person))
     budget = study._left_of_plan()
     made = plan_of_one(
