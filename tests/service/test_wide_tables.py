@@ -87,6 +87,29 @@ ask = [{asked}]
     assert len(said) <= 12 * LONGEST
 
 
+def test_check_warns_of_many_columns_at_once(tmp_path: Path) -> None:
+    (tmp_path / "wide.csv").write_text(",".join(f"x{place},y{place}" for place in range(MANY)) + "\n", "utf-8")
+    columns = "".join(
+        f'[columns.x{place}]\nkind = "integer"\nlow = 1\nhigh = 5\nwhy = "form"\n[columns.y{place}]\nkind = "real"\n'
+        for place in range(MANY)
+    )
+    text = f"""[study]
+title = "wide"
+source = "wide.csv"
+ledger = "wide.ledger"
+[person]
+rows = "one_each"
+adjacency = "add_remove"
+[budget]
+epsilon = "1"
+{columns}"""
+    (tmp_path / "wide.toml").write_text(text, "utf-8")
+    said = run("check", str(tmp_path / "wide.toml"))
+    assert said.code == 0
+    assert "x11, … that are not integers" in " ".join(said.said.split())
+    assert len(said.said) <= 3 * LONGEST
+
+
 def test_a_wide_study_shows_some_of_its_columns(study: rt.Study) -> None:
     assert len(repr(study)) <= LONGEST
     assert "301 columns" in repr(study)

@@ -322,7 +322,7 @@ def test_check_says_the_same_whatever_the_rows_hold(tmp_path: Path) -> None:
     said = warnings(spec)
     beside = "A noisy share of them stands beside the answers."
     assert f"Values of age that are not integers count as 40 (missing = …). {beside}" in said
-    assert f'Values of x that are not numbers count as missing (missing = "drop"). {beside}' in said
+    assert f'Values of x, y that are not numbers count as missing (missing = "drop"). {beside}' in said
     assert "columns.x has no bounds: mean and sum will be refused; median, iqr, trimmed mean may give no reply." in said
     for rows in ("", "who,age,x,y,town\n", "who,age,x,y,town\np,old,1,2,a\n"):
         (tmp_path / "t.csv").write_text(rows)

@@ -345,14 +345,13 @@ def warnings(spec: Spec) -> tuple[str, ...]:
         if names:
             instead = "count as the first of their list (complete = true)" if complete else "count as missing"
             said.append(f"Values of {first_of(names)} that are not listed, letter by letter, {instead}.")
+    endless: list[str] = []
+    odd: dict[str, list[str]] = {}  # columns by what is said of a cell that is no number
     for name, column in asked.items():
         if isinstance(column, Category) or name in spec.schema.computed:
             continue
         if column.low is None:
-            said.append(
-                f"columns.{toml_key(name)} has no bounds: mean and sum will be refused; "
-                "median, iqr, trimmed mean may give no reply."
-            )
+            endless.append(f"columns.{toml_key(name)}")
         for key, bound in (("low", column.low), ("high", column.high)):
             dated = isinstance(column, Integer) and column.calendar is not None
             if bound is not None and not column.why and not dated and _oddly_exact(Fraction(bound)):
@@ -364,7 +363,13 @@ def warnings(spec: Spec) -> tuple[str, ...]:
             kind = "integers" if isinstance(column, Integer) else "numbers"
             if isinstance(column, Integer) and column.calendar is not None:
                 kind = "dates" if column.calendar.kind == "date" else "times"
-            said.append(f"Values of {name} that are not {kind} {_instead(column)}.")
+            odd.setdefault(f"that are not {kind} {_instead(column)}", []).append(name)
+    if endless:
+        said.append(
+            f"{first_of(endless)} {'has' if len(endless) == 1 else 'have'} no bounds: mean and sum will be refused; "
+            "median, iqr, trimmed mean may give no reply."
+        )
+    said += [f"Values of {first_of(names)} {words}." for words, names in odd.items()]
     said += [words for _, words in notation_doubts(spec)]
     return (*absent_files(spec), *said, *without_partners(spec.schema))
 
