@@ -114,6 +114,7 @@ def test_answers_do_not_depend_on_the_sets(
     """Without keys the rows are stored in pieces."""
     asked = [query for query in ADDED if by_key or getattr(query, "keys", None) is None]
     monkeypatch.setattr(duckdb, "PIECE", piece)
+    monkeypatch.setattr(duckdb, "ROW_GROUP", 1)
     of = open_table(rows(), schema())
     whole = list(map(content, of.run(asked, KEY)))
     assert len(seen) == 1

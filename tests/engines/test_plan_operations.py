@@ -153,7 +153,7 @@ def test_queries_of_the_same_groups_share_a_statement_and_are_answered_as_if_alo
     for groups in (keys, None):
         asked += [Moments("x", grid, 3, groups), Rows(groups), PresentValues("x", groups), DistinctPersons(groups)]
         asked += [Total("x", grid, groups), Moments("x", grid, 1, groups), PresentValues("x", groups, "person")]
-    asked += [Incomplete(("x",)), CappedPersons(), Incomplete(("x", "k")), *(Rows(keys) for _ in range(20))]
+    asked += [Incomplete(("x",)), CappedPersons(), Incomplete(("x", "k")), *(Rows(keys) for _ in range(80))]
     together, alone = table.run(asked, KEY), [table.run([query], KEY)[0] for query in asked]
     assert [found.vectors for found in together] == [found.vectors for found in alone]
     told = query_compiler.statements(asked, schema, {"x": "real", "k": "whole", "who": "text"}, KEY, DUCKDB.dialect)

@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SHORT: Final = 64  # categories that a statement names; a longer list is a table
-MOST_TOGETHER: Final = 16  # queries of one statement
+MOST_TOGETHER: Final = 64  # queries of one statement
 FEW_SCANS: Final = 2  # statements that read all rows, for which a copy of them costs more than it saves
 EXACT: Final = "decimal(38,0)"
 FINE_BITS, LIMB_BITS = 40, 50  # an unbounded value is averaged on the grid 2^-40, in two limbs
@@ -554,19 +554,18 @@ class _QueryExpressions:
         grid: FixedPointGrid | Literal["value"] | None,
         keys: Keys | None,
         per: Per,
-        name: str = "x",
     ) -> Table:
         """Rows (or persons) with ``x``: a grid value less the middle, or the value itself; null where missing."""
         x, declared = self.present(rows, column), self.schema.columns[column]
         alone = per == "row" or self.person.column is None
         if isinstance(grid, FixedPointGrid):
-            rows = rows.mutate(**{name: fixed(x, grid) - grid.middle})
+            rows = rows.mutate(x=fixed(x, grid) - grid.middle)
             if alone:
                 return rows
             means = self._means(rows, keys, lambda t: t.x.cast(EXACT).sum().cast("float64") / t.x.count())
             nearest = (clamp(means.x, -float(grid.reach), float(grid.reach)) + double(0.5)).floor().cast("int64")
             return means.mutate(x=_within(nearest, grid.lowest - grid.middle, grid.highest - grid.middle))
-        rows = rows.mutate(**{name: x})
+        rows = rows.mutate(x=x)
         if alone:
             return rows
         if grid is None or isinstance(declared, Category):
@@ -644,10 +643,18 @@ class _QueryExpressions:
         """The integers of queries that go together, over a part of the rows."""
         keys, measures = keys_of(queries[0]), dict[str, Any]()
         centred = dict[tuple[str, FixedPointGrid], str]()  # grid values less the middle, each computed once
+        made = dict[str, Expr]()  # one projection for all: a chain of them takes Ibis time in its square
         for place, query in enumerate(queries):
             if isinstance(query, Moments) and (query.column, query.grid) not in centred:
                 centred[query.column, query.grid] = f"x{place}"
-                rows = self.values(rows, query.column, query.grid, keys, "row", f"x{place}")
+                made[f"x{place}"] = fixed(self.present(rows, query.column), query.grid) - query.grid.middle
+        for place, query in enumerate(queries):
+            match query:
+                case PresentValues(column=column):
+                    made[f"x{place}"] = self.present(rows, column)
+                case Total(column=column, grid=grid) if (column, grid) not in centred:
+                    made[f"x{place}"] = self.grid_value(rows, column, grid)
+        rows = rows.mutate(**made)
         for place, query in enumerate(queries):
             x, found = f"x{place}", dict[str, Any]()
             match query:
@@ -657,8 +664,7 @@ class _QueryExpressions:
                     found = {"n": lambda t: self.persons(t, kept)}
                 case Incomplete(columns=columns):
                     found = {"n": lambda t, columns=columns: t.count(where=self.odd(t, columns, kept))}
-                case PresentValues(column=column):
-                    rows = self.values(rows, column, None, keys, "row", x)
+                case PresentValues():
                     found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept))}
                 case Moments(column=column, grid=grid, order=order):
                     x = centred[column, grid]
@@ -666,8 +672,8 @@ class _QueryExpressions:
                 case Total(column=column, grid=grid, of=of) if (column, grid) in centred:
                     x, some = centred[column, grid], every if of == "all" else kept
                     found = {"n": lambda t, x=x, grid=grid, some=some: _total(t[x], grid, _where(t, some))}
-                case Total(column=column, grid=grid, of=of):
-                    rows, some = rows.mutate(**{x: self.grid_value(rows, column, grid)}), every if of == "all" else kept
+                case Total(of=of):
+                    some = every if of == "all" else kept
                     found = {"n": lambda t, x=x, some=some: t[x].cast(EXACT).sum(where=_where(t, some))}
                 case _:
                     raise TypeError(f"{type(query).__name__} is asked alone")

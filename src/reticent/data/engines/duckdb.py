@@ -35,7 +35,9 @@ LOCKED: Final = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
 }
-PIECE: Final = 1 << 24  # bytes of rows that are stored at a time
+PIECE: Final = 1 << 24  # bytes of rows that are stored at a time, at least
+ROW_GROUP: Final = 122_880  # rows that DuckDB compresses together
+WIDEST: Final = 1 << 27  # bytes of rows that are stored at a time, at most
 AS_WRITTEN: Final = "build_side_probe_side"  # the plan joins rows to what is small; DuckDB has kept the rows instead
 _NUMBERS: Final = count(1)  # of databases whose tables are compressed
 INTERRUPTED: Final = "Query interrupted"  # its words when Ctrl-C struck inside it
@@ -243,19 +245,26 @@ class DuckDBSession:
 
 
 def _pieces(rows: pa.RecordBatchReader) -> Iterator[tuple[pa.RecordBatchReader, bool]]:
-    """The rows in pieces of about the same size in memory, each with the word if it is the last."""
+    """The rows in pieces of about the same size in memory, each with the word if it is the last.
+
+    A piece ends where a group of rows does, unless its rows are too wide: a group that several pieces fill is
+    compressed anew by each.
+    """
     import pyarrow as pa
 
-    last = False
+    kept, last = list[pa.RecordBatch](), False
     while not last:
-        batches, size = list[pa.RecordBatch](), 0
-        while size < PIECE and not last:
+        size, many = sum(batch.nbytes for batch in kept), sum(batch.num_rows for batch in kept)
+        while (size < PIECE or many < ROW_GROUP) and size < WIDEST and not last:
             batch = next(rows, None)
             last = batch is None
             if batch is not None:
-                batches.append(batch)
-                size += batch.nbytes
-        yield pa.RecordBatchReader.from_batches(rows.schema, batches), last
+                kept.append(batch)
+                size, many = size + batch.nbytes, many + batch.num_rows
+        table = pa.Table.from_batches(kept, rows.schema)
+        many -= 0 if last or many < ROW_GROUP else many % ROW_GROUP
+        kept = table.slice(many).to_batches()
+        yield table.slice(0, many).to_reader(), last
 
 
 @dataclass(frozen=True, slots=True)
