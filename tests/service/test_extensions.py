@@ -18,6 +18,7 @@ import pytest
 import reticent as rt
 from reticent.conformance.built_in_plans import made_up
 from reticent.conformance.plan_audit import audit
+from reticent.data.column_kinds import grid_by_width
 from reticent.errors import CheckError, PublicParameterError, QuestionError, Refusal
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
@@ -324,3 +325,42 @@ def test_code_of_third_parties_that_raises_is_a_failed_check(place: Path, theirs
     leaf = Guarantee(rt.PureDP(Fraction(1)), Adjacency("add_remove"), theorem)
     with pytest.raises(CheckError, match=r"thresholds 1.0 does not state 'mine' again"):
         axioms_of(read_extensions([theirs]))(leaf)
+
+
+GRID = "grid_by_width(Fraction(0), Fraction(1))"
+UNREADABLE = (
+    f"q.Moments('g', {GRID}, 1)",
+    f"q.Total('g', {GRID})",
+    "q.Ranks('g')",
+    "q.Ranks('x', weight=q.Weighing('g', Fraction(1)))",
+    "q.OrderedValues('g', Fraction(1))",
+    "q.Tally('g', edges=(Fraction(0), Fraction(1)))",
+    "q.Tally('x', edges=(Fraction(0), Fraction(1)), keys=q.Keys('r', (0, 1), 1))",
+    "q.Records(('g',), (Fraction(1),))",
+    f"q.WeightedMoments('x', q.Weighing('g', Fraction(1)), {GRID}, 1)",
+    "q.WeightedTally('g', q.Weighing('x', Fraction(1)), edges=(Fraction(0), Fraction(1)))",
+    "q.PresentValues('nobody')",
+    "q.Incomplete(('nobody',))",
+)
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("query", UNREADABLE)
+def test_a_query_of_a_column_that_it_cannot_read_is_refused_before_the_charge(place: Path, query: str) -> None:
+    """The compiler had refused a category where numbers are needed when rows were read, which was charged."""
+    named = "CountStep(public_facts.title(self, setting), query,"
+    assert named in CODE
+    asked = f"from reticent.data import query as q\n        from {grid_by_width.__module__} import grid_by_width\n"
+    code = CODE.replace(named, named.replace("query", query)).replace(
+        "        return CountStep(", f"        {asked}        return CountStep("
+    )
+    theirs = loaded(place / "thresholds.py", code)
+    text = STUDY.replace(
+        "[[release]]",
+        'g = { kind = "category", among = ["a", "b"] }\nr = { kind = "real", low = 0, high = 1 }\n[[release]]',
+    )
+    (place / "study.toml").write_text(text, "utf-8")
+    study = rt.open(place / "study.toml", extensions=[theirs])
+    with pytest.raises(QuestionError, match="Nothing was charged"):
+        study.release([TEXT], epsilon=2)
+    assert study.left() == rt.PureDP(Fraction(9))

@@ -410,3 +410,21 @@ def test_a_plan_says_from_how_many_people_on_a_logistic_model_has_intervals(peop
             assert (
                 f"ε times rows of about 300 where columns vary evenly over their bounds, of {needed:,}" in fitted.note_
             )
+
+
+def test_the_plan_of_a_session_says_from_where_on_a_reply_is_likely_and_what_helps() -> None:
+    """P(reply) at one to three σ left a reader to guess what would make a reply likely."""
+
+    def told(epsilon: str, people: int) -> float:
+        (line,) = made().session_plan("sparse_vector", ["x"], answers=1, epsilon=epsilon, people=people).lines
+        found = re.search(
+            r"P\(reply\) is 0.95 from ([\d.]+) above the threshold on: a larger ε, more people or fewer answers help",
+            line.expected.note,
+        )
+        assert found is not None
+        sigma = float(line.expected.note.split("σ = ", 1)[1].split(";")[0])
+        assert sigma < float(found[1]) < 3 * sigma
+        return float(found[1])
+
+    assert told("2", PEOPLE) < told("1", PEOPLE)
+    assert told("1", 10 * PEOPLE) < told("1", PEOPLE)

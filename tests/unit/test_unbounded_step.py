@@ -13,6 +13,7 @@ from reticent.data.query import Keys
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.registry import axiom_again
+from reticent.outcome import Estimate
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.convert import approx_of, rho_within
@@ -21,9 +22,11 @@ from reticent.privacy.rederivation import rederive
 from reticent.statistics.column_step import PlannedStep
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
+from reticent.statistics.intervals import SPANNING, TIES
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.unbounded.column_counts import ColumnTerms
+from reticent.statistics.unbounded.column_plan import ColumnPlan, ColumnResult
 from reticent.statistics.unbounded.joint import joint_quantiles, widths
 from reticent.statistics.unbounded.scaled_level import UNIT, level_of
 from reticent.statistics.unbounded.unbounded_step import terms
@@ -346,3 +349,14 @@ def test_the_least_epsilon_for_a_width_is_found() -> None:
         found = line.expected.headline[0]
         assert found is not None
         assert 0.9 * width < found <= width
+
+
+@pytest.mark.parametrize("text", ["iqr(x, method=joint)", "quantiles(x, 0.25 0.5 0.75, method=joint)"])
+def test_a_joint_interval_as_wide_as_the_bounds_says_so_and_not_that_values_are_equal(text: str) -> None:
+    step = prepared(text, setting("add_remove"))
+    assert isinstance(step, PlannedStep)
+    plan = step.plan
+    assert isinstance(plan, ColumnPlan)
+    wide, short = (Estimate(20.0, 5.0, high, 5.0, 5.0) for high in (80.0, 30.0))
+    assert plan._said(ColumnResult([short, wide], (TIES,))) == (SPANNING,)
+    assert plan._said(ColumnResult([short, short], (TIES,))) == (TIES,)

@@ -15,8 +15,27 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, assert_never
 
 from reticent.calendar import DAY, Calendar
 from reticent.data.format import Format, accented, section
-from reticent.data.schema import Category, Column, Integer, Key, Schema
-from reticent.errors import SpecError, first_of
+from reticent.data.query import (
+    CappedPersons,
+    DistinctPersons,
+    Incomplete,
+    KeyHolders,
+    Moments,
+    OrderedValues,
+    PresentValues,
+    Query,
+    Ranks,
+    Records,
+    Rows,
+    Tally,
+    Total,
+    Weighing,
+    WeightedMoments,
+    WeightedTally,
+    keys_of,
+)
+from reticent.data.schema import Category, Column, Integer, Key, Real, Schema
+from reticent.errors import QuestionError, SpecError, first_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -430,3 +449,58 @@ def _declared(schema: Schema, table: str) -> tuple[Format, tuple[str, ...]]:
         settled = Format(has_encoding=True) if joined.public else joined.format
         return settled, tuple(name for name in schema.columns if schema.table_of(name) == table)
     return schema.format, (*schema.stored, *schema.stored_texts, *schema.named)
+
+
+def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
+    """The declared columns the queries read, in the schema's order.
+
+    Raises
+    ------
+    QuestionError
+        For an unknown column, a category where numbers are needed, numbers where groups are needed.
+    """
+    used: set[str] = set()
+    for query in queries:
+        match query:
+            case Rows() | DistinctPersons() | CappedPersons():
+                pass
+            case KeyHolders(column=column):
+                used.add(column)
+                schema.text(column)
+            case PresentValues(column=column):
+                used.add(column)
+                schema.column(column)
+            case Tally(column=column, edges=edges):
+                used.add(column)
+                if isinstance(schema.column(column), Category) and edges:
+                    raise QuestionError(f"{column} is a category: a histogram of it has no edges.")
+            case Ranks(column=column, weight=Weighing() as weight):
+                used |= {_numeric(schema, column), _numeric(schema, weight.column)}
+            case Total(column=column) | Moments(column=column) | Ranks(column=column) | OrderedValues(column=column):
+                used.add(_numeric(schema, column))
+            case WeightedTally(column=column, weight=weight, edges=edges):
+                used |= {column, _numeric(schema, weight.column)}
+                if isinstance(schema.column(column), Category) and edges:
+                    raise QuestionError(f"{column} is a category: a histogram of it has no edges.")
+            case WeightedMoments(column=one, weight=weight, grid=grid):
+                used.add(_numeric(schema, weight.column))
+                if one is not None:
+                    used.add(one if grid is None and schema.column(one) else _numeric(schema, one))
+            case Incomplete(columns=columns):
+                used.update(column for column in columns if schema.column(column))
+            case Records(columns=columns, coded=coded):
+                used.update(column if column in coded else _numeric(schema, column) for column in columns)
+            case _:
+                assert_never(query)
+        keys = keys_of(query)
+        if keys is not None:
+            used.add(keys.column)
+            if isinstance(schema.column(keys.column), Real):
+                raise QuestionError(f"{keys.column} is a real column, and groups need an integer or a category.")
+    return tuple(name for name in schema.cells if name in used)
+
+
+def _numeric(schema: Schema, column: str) -> str:
+    if isinstance(schema.column(column), Category):
+        raise QuestionError(f"{column} is a category, and this needs numbers.")
+    return column

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 import ibis
 
 from reticent.data.columns import Storage, texts
+from reticent.data.columns import columns_of as columns_of
 from reticent.data.engines.casts import (
     DTYPES,
     clamp,
@@ -80,7 +81,6 @@ from reticent.data.query import (
     keys_of,
 )
 from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, Schema, grid_by_width, needed
-from reticent.errors import QuestionError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,61 +95,6 @@ WIDEST_VALUE: Final = 60  # values beyond 2^60 count as 2^60, the end of the pub
 Table: TypeAlias = Any  # Ibis is not typed; these never leave this module but as SQL text
 Expr: TypeAlias = Any
 Further: TypeAlias = Literal["keep", "view"]
-
-
-def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
-    """The declared columns the queries read, in the schema's order.
-
-    Raises
-    ------
-    QuestionError
-        For an unknown column, a category where numbers are needed, numbers where groups are needed.
-    """
-    used: set[str] = set()
-    for query in queries:
-        match query:
-            case Rows() | DistinctPersons() | CappedPersons():
-                pass
-            case KeyHolders(column=column):
-                used.add(column)
-                schema.text(column)
-            case PresentValues(column=column):
-                used.add(column)
-                schema.column(column)
-            case Tally(column=column, edges=edges):
-                used.add(column)
-                if isinstance(schema.column(column), Category) and edges:
-                    raise QuestionError(f"{column} is a category: a histogram of it has no edges.")
-            case Ranks(column=column, weight=Weighing() as weight):
-                used |= {_numeric(schema, column), _numeric(schema, weight.column)}
-            case Total(column=column) | Moments(column=column) | Ranks(column=column) | OrderedValues(column=column):
-                used.add(_numeric(schema, column))
-            case WeightedTally(column=column, weight=weight, edges=edges):
-                used |= {column, _numeric(schema, weight.column)}
-                if isinstance(schema.column(column), Category) and edges:
-                    raise QuestionError(f"{column} is a category: a histogram of it has no edges.")
-            case WeightedMoments(column=one, weight=weight, grid=grid):
-                used.add(_numeric(schema, weight.column))
-                if one is not None:
-                    used.add(one if grid is None and schema.column(one) else _numeric(schema, one))
-            case Incomplete(columns=columns):
-                used.update(column for column in columns if schema.column(column))
-            case Records(columns=columns, coded=coded):
-                used.update(column if column in coded else _numeric(schema, column) for column in columns)
-            case _:
-                assert_never(query)
-        keys = keys_of(query)
-        if keys is not None:
-            used.add(keys.column)
-            if isinstance(schema.column(keys.column), Real):
-                raise QuestionError(f"{keys.column} is a real column, and groups need an integer or a category.")
-    return tuple(name for name in schema.cells if name in used)
-
-
-def _numeric(schema: Schema, column: str) -> str:
-    if isinstance(schema.column(column), Category):
-        raise QuestionError(f"{column} is a category, and this needs numbers.")
-    return column
 
 
 # --- base: typed rows with their turn ---------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from reticent.sessions import session_terms
 from reticent.sessions.above_threshold import LEVEL, NORMAL
 from reticent.sessions.row_functions import STEPS
 from reticent.sessions.session import Of, SessionTerms
-from reticent.statistics.context import ALWAYS, ExpectedAccuracy, Replies, beyond, values_of
+from reticent.statistics.context import ALWAYS, SURE, ExpectedAccuracy, Replies, beyond, values_of
 
 if TYPE_CHECKING:
     from reticent.certificate.record import Record
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SessionKind: TypeAlias = Literal["holdout", "sparse_vector", "sparse_vector of counts", "leaderboard", "noisy_answers"]
 SIGMAS: Final = (1, 2, 3)  # of a comparison, above the threshold
+FARTHEST, HALVINGS = 64.0, 40  # of the same, between which a sure reply is looked for, and the steps
 ANY_THRESHOLD: Final = "0.1"  # that of a holdout, or the step of a leaderboard, moves no price and no noise
 
 
@@ -152,8 +153,21 @@ def _of_vector(made: SparseVector, kind: SessionKind, rows: int, answers: int) -
         f"of {what} that is shown; any number of questions, {each}; noise of the threshold "
         f"± {rough(threshold, 3)}, of a question ± {rough(compared, 3)}, of both σ = {rough(sigma / unit, 3)}"
     )
+    sure, fewer = _sure_above(sigma, scales) / unit, "" if counts else ", more people"
+    note += (
+        f"; P(reply) is {SURE:g} from {rough(sure, 3)} above the threshold on: a larger ε{fewer} or fewer answers help"
+    )
     noise = laplace_radius(float(made.value_scale), 1 - LEVEL) / unit
     return ExpectedAccuracy(noise, None if counts else _sampling(rows), note, replies)
+
+
+def _sure_above(sigma: float, scales: Sequence[float]) -> float:
+    """The distance above the threshold from which on a question is answered with probability ``SURE``, by halving."""
+    low, high = 0.0, FARTHEST * sigma
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if beyond(-middle, list(scales)) >= SURE else (middle, high)
+    return high
 
 
 def _sampling(rows: int) -> float:

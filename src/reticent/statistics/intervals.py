@@ -411,6 +411,12 @@ def too_few(size: float, scales: Sequence[float]) -> bool:
     return size < FEWEST or (noise > 0.0 and size < laplace_radius(noise, UNSURE))
 
 
+def spans_most(found: Estimate, ends: tuple[float, float]) -> bool:
+    """Tell if an interval is wider than half of what is possible."""
+    shown = within_bounds(found, *ends)
+    return shown.high - shown.low > (ends[1] - ends[0]) / 2.0
+
+
 def within_bounds(found: Estimate, least: float, most: float) -> Estimate:
     """An estimate between the possible values: a value beyond them moves to the nearest one, its interval with it.
 

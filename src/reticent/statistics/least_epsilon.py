@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -92,7 +93,7 @@ def refuse_unit(name: str, step: Step, half_width: float, people: int) -> None:
     QuestionError
         The column has no bounds, and the width is more than ``WIDEST`` of its units, which says nothing.
     """
-    unit = step.expected(people).unit
+    unit = _half_widths(step, people).unit
     if unit in (*UNITS, SHARE) and half_width > WIDEST:
         told = UNITS.get(unit, "shares of the answer")
         raise QuestionError(
@@ -127,8 +128,14 @@ def _noise(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> floa
 
 
 def _expected(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> ExpectedAccuracy:
-    """The expectation as the plan prints it."""
-    return in_its_unit(prepare(asked, setting, epsilon).expected(people), asked.statistic, setting.schema)
+    """The expectation with half-widths as the plan prints them."""
+    return in_its_unit(_half_widths(prepare(asked, setting, epsilon), people), asked.statistic, setting.schema)
+
+
+def _half_widths(step: Step, people: int) -> ExpectedAccuracy:
+    """The expectation of a step; of a test without the effect that is seen, which no width depends on."""
+    expected: Callable[[int], ExpectedAccuracy] = getattr(step, "half_widths", step.expected)
+    return expected(people)
 
 
 def _heaped(expected: ExpectedAccuracy, person: Person) -> list[float]:

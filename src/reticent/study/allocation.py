@@ -17,6 +17,7 @@ import attrs
 
 from reticent.calendar import Calendar
 from reticent.certificate.snapshot import NOTHING, EarlierShares
+from reticent.data.columns import columns_of
 from reticent.data.expression_tree import Tree, write
 from reticent.data.query import KeyFile, Keys, columns_read
 from reticent.data.schema import Category, Column, Person, Schema, kind_of, needed, value_words
@@ -392,6 +393,8 @@ def settle(
     besides = [step for view in (everyone, *views.values()) for step in view.besides]
     whole = together([step.guarantee for step in (*in_order, *besides)], within, currency)
     _refuse_many_draws(in_order)
+    for step, item in zip(in_order, asked, strict=True):
+        _refuse_columns(step, schemas[item.condition])
     found = PreparedRelease(
         in_order,
         everyone.caveat,
@@ -411,6 +414,19 @@ def settle(
         check_derivable(whole, used)
         return replace(found, extensions=used, notes=tuple(caveats_of(used, asked)))
     return found
+
+
+def _refuse_columns(step: Step, schema: Schema) -> None:
+    """Refuse queries of columns that they cannot read, which an extension may ask: the compiler would after the charge.
+
+    Raises
+    ------
+    QuestionError
+    """
+    try:
+        columns_of(step.queries, schema)
+    except QuestionError as error:
+        raise QuestionError(f"{step.name}: {error} Nothing was charged.") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ rows' worth (the variance of k tied ranks). See docs/theory/hypotheses.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -50,6 +50,7 @@ ROOM: Final = Fraction(64, 25)  # squared bins for each row x (epsilon of one ro
 ASSUMED: Final = 1000  # rows, for the number of bins where no number of persons is public
 CHUNK: Final = 1 << 20  # simulated cells at a time
 FARTHEST: Final = 12.0  # deviations that a plan shifts a group at most
+SURELY: Final = 8.0  # half-widths of noise and sampling, beyond which an effect is seen
 HALF: Final = 0.5
 FEWEST_ROWS: Final = 10.0
 TOLD: Final = 2.0  # deviations of the noise in a group's size that the size exceeds, or the group is left out
@@ -207,6 +208,21 @@ class GroupRanks:
 
     def expected(self, people: int) -> ExpectedAccuracy:
         """For groups of equal size whose values have the assumed shares; persons are taken to have one row each."""
+
+        def seen(sure: float) -> float | None:
+            def power(away: float) -> float:
+                return 1.0 if away > sure else self._seen(away, people, null.LEVEL)
+
+            return null.least_seen(power, 0.98 * self._most)
+
+        return self._line(people, seen)
+
+    def half_widths(self, people: int) -> ExpectedAccuracy:
+        """The same without the effect that is seen, which takes simulated tables."""
+        return self._line(people, lambda _: None)
+
+    def _line(self, people: int, seen: Callable[[float], float | None]) -> ExpectedAccuracy:
+        """The line of a plan; ``seen`` finds the effect that is seen, below one that is seen for sure."""
         size, shares = people / len(self.among), np.array(self.assumed)
         if self._few(size):
             return ExpectedAccuracy(None, None, TOO_FEW)
@@ -218,7 +234,7 @@ class GroupRanks:
             return noise, normal_half_width(self.alike * _spread(shares, scores) * sum(1.0 / one for one in sizes))
 
         small = (people * SMALLER, people * (1.0 - SMALLER)) if compared == 2 else (size * SMALLER,)
-        least = null.least_seen(lambda away: self._seen(away, people, null.LEVEL), 0.98 * self._most)
+        least = seen(SURELY * sum(widths([size] * compared)))
         what = f"distance of P({self.among[0]} < {self.among[1]}) from 1/2" if compared == 2 else "mean rank's distance"
         others = [(SMALL if compared == 2 else TENTH, *widths(small))]
         if self._few(small[0]):  # it would be left out

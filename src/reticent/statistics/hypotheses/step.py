@@ -113,6 +113,12 @@ class HypothesisStep:
     def expected(self, people: int) -> ExpectedAccuracy:
         return replace(self.hypothesis.expected(self.values(people)), replies=ALWAYS)
 
+    def half_widths(self, people: int) -> ExpectedAccuracy:
+        """Half-widths alone, for the search of a price; a test of ranks simulates the rest of its line."""
+        hypothesis = self.hypothesis
+        found = getattr(hypothesis, "half_widths", hypothesis.expected)
+        return replace(found(self.values(people)), replies=ALWAYS)
+
 
 def _exactly(value: float) -> Estimate:
     """A number of the noisy integers as it is: nothing is estimated by it."""

@@ -72,8 +72,8 @@ from reticent.statistics.intervals import (
     normal_half_width,
     rank_shift,
     rank_shift_among_ties,
+    spans_most,
     two_laplace_tail,
-    within_bounds,
 )
 from reticent.statistics.magnitude import (
     NEAR,
@@ -426,8 +426,7 @@ class QuantileStep:
         """Tell if an interval is wider than half of what is possible."""
         if self.possible is None or math.isinf(self.possible[1]):
             return False
-        shown = within_bounds(found, *self.possible)
-        return shown.high - shown.low > (self.possible[1] - self.possible[0]) / 2.0
+        return spans_most(found, self.possible)
 
     @property
     def _interval(self) -> bool:

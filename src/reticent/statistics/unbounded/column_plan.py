@@ -14,7 +14,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough
 from reticent.statistics.column_step import GroupResult
 from reticent.statistics.context import HEAPED, LIKELY, ExpectedAccuracy, Replies, ShapeWidths, of_any
-from reticent.statistics.intervals import FEW
+from reticent.statistics.intervals import FEW, SPANNING, TIES, spans_most
 from reticent.statistics.magnitude import reach
 from reticent.statistics.quantiles.shapes import (
     NO_SHAPE,
@@ -89,7 +89,17 @@ class ColumnPlan:
             case Reply(told):
                 named = data.estimand(f"{told.estimand}{self.cap}" if told.estimand else "")
                 replies = tuple(Reply(estimate) for estimate in told.estimates)
-                return GroupResult(replies, told.words, named, data.label)
+                return GroupResult(replies, self._said(told), named, data.label)
+
+    def _said(self, told: ColumnResult) -> tuple[str, ...]:
+        """The words of a draw; where an interval is as wide as the bounds, ties are beside the point."""
+        if self._joint is None or not self._joint.wanted or self.bounds is None:
+            return told.words
+        low, high = map(float, self.bounds)
+        ends = (0.0, high - low) if isinstance(self.made, QuantileRange) else (low, high)
+        if not any(spans_most(one, ends) for one in told.estimates):
+            return told.words
+        return (*(words for words in told.words if words != TIES), SPANNING)
 
     def _drawn(self, counts: Counts, entropy: Entropy) -> Outcome[ColumnResult]:
         """The estimates, in the order asked, and what they say of themselves."""
