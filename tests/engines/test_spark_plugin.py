@@ -239,3 +239,15 @@ name = "people"
 epsilon = "2"
 ask = ["count"]
 """
+
+
+@needs_spark
+@pytest.mark.wide
+def test_a_session_of_our_own_says_nothing_and_leaves_no_folder(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    asked = [sys.executable, "-m", "reticent", "init", "spark:spark_catalog.default.nosuch"]
+    told = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert told.returncode == 5
+    assert " ".join(told.stderr.split()).startswith("Spark has no table spark_catalog.default.nosuch")
+    assert not any(word in told.stderr for word in ("WARN", "log4j"))
+    assert list(tmp_path.iterdir()) == []

@@ -372,6 +372,8 @@ def test_the_steps_of_the_page_give_a_role_a_ledger_that_another_makes(servers: 
     for role in ("keeper", "clerk"):
         rt.open(studies[role]).release(["count"], epsilon=1)
     assert Ledger.open(admin).spent() == eps(2)
+    (found,) = run("registry", str(tmp_path), "--json").document["ledgers"]  # under two roles it is one
+    assert found["budget"]["spent"]["epsilon"] == "2"
     with connected(admin) as owner:
         owner.execute(f'DROP SCHEMA "{schema}" CASCADE; DROP OWNED BY keeper; DROP ROLE keeper')
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from hypothesis import strategies as st
 
 import reticent as rt
 from reticent.data import source as opened
+from reticent.data import spark_table
 from reticent.data.columns import MOST_COLUMNS
 from reticent.data.files import _Records
 from reticent.data.query import DistinctPersons, Moments, PresentValues, Query, Ranks, Rows, Tally, Total
@@ -706,3 +708,36 @@ def test_a_query_that_does_not_fit_is_refused_before_rows_are_read(query: Query)
 def test_an_address_elsewhere_is_refused_and_says_which_engine_reads_it(place: str) -> None:
     with pytest.raises(SpecError, match="Spark reads object stores"):
         rt.study(place, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget=1)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            "Cannot find catalog plugin class for catalog 'lake': org.apache.iceberg.spark.SparkCatalog.\n\tat x",
+            "lacks the library of Iceberg for table lake.s.visits. Name it in spark-defaults.conf, in the release for "
+            "your Spark: spark.jars.packages org.apache.iceberg:iceberg-spark-runtime",
+        ),
+        (
+            "Cannot find catalog plugin class for catalog 'c': org.apache.spark.sql.delta.catalog.DeltaCatalog.",
+            "spark.jars.packages io.delta:delta-spark",
+        ),
+        ("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make", "spark.jars.packages io.delta:delta"),
+        ("no table\n\tat org.apache.iceberg.spark.SparkCatalog.load", "has no table lake.s.visits that can be read"),
+    ],
+)
+def test_a_missing_library_of_spark_is_named_with_the_setting_that_brings_it(
+    error: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def table(name: str) -> object:
+        raise RuntimeError(error)
+
+    monkeypatch.setattr(spark_table, "started", lambda: SimpleNamespace(table=table))
+    for asked in (
+        lambda: spark_table.fields_in_spark("spark:lake.s.visits"),
+        lambda: spark_table.open_catalog_table("spark:lake.s.visits", Schema({"x": real(0, 1)}, Person("add_remove"))),
+    ):
+        with pytest.raises(SpecError) as refused:
+            asked()
+        assert words in str(refused.value)
+        assert "Nothing was read." in str(refused.value)

@@ -8,7 +8,12 @@ letters. A text that is not UTF-8 is a missing cell; whatever collation a column
 
 from __future__ import annotations
 
+import atexit
 import os
+import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -131,9 +136,7 @@ def open_catalog_table(source: str, schema: Schema) -> SparkTable:
     except SpecError:
         raise
     except Exception as cause:
-        raise SpecError(
-            f"Spark has no table {name} that can be read ({type(cause).__name__}). Nothing was read."
-        ) from None
+        raise SpecError(_unreadable(name, cause)) from None
 
 
 def fields_in_spark(source: str) -> list[tuple[str, str]]:
@@ -150,7 +153,7 @@ def fields_in_spark(source: str) -> list[tuple[str, str]]:
     except SpecError:
         raise
     except Exception as cause:
-        raise SpecError(f"Spark has no such table ({type(cause).__name__}). Nothing was read.") from None
+        raise SpecError(_unreadable(spark_name(source), cause)) from None
     return [(one.name, str(_arrow(one))) for one in fields]
 
 
@@ -241,10 +244,54 @@ def started() -> Any:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
     if "SPARK_REMOTE" in os.environ:
         return SparkSession.builder.getOrCreate()
-    return SparkSession.builder.appName("reticent").config(map=quiet).getOrCreate()
+    try:
+        return _started_in_silence()
+    except Exception as cause:
+        raise SpecError(
+            f"Spark does not start here ({type(cause).__name__}). It needs Java 17 or newer, which JAVA_HOME names. "
+            "The command pyspark tells more. Nothing was read."
+        ) from None
+
+
+def _started_in_silence() -> Any:
+    """A session of this process alone: its Java writes nothing on the terminal, and leaves no folder behind."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is None:
+        gateway = launch_gateway(popen_kwargs={"stderr": subprocess.DEVNULL})
+        told = SparkConf(_jvm=gateway.jvm)  # with those of spark-defaults.conf
+        told.setAll([*QUIET.items()]).setIfMissing("spark.app.name", "reticent")
+        if told.get("spark.sql.catalogImplementation", "") != "hive" and not told.contains(WAREHOUSE):
+            folder = tempfile.mkdtemp(prefix="reticent-")
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            told.set(WAREHOUSE, folder)  # Spark makes a folder of tables, here in the working folder, and uses it not
+        SparkContext(conf=told, gateway=gateway)
+    return SparkSession.builder.getOrCreate()
+
+
+def _unreadable(name: str, cause: Exception) -> str:
+    """Words for a table that Spark does not open, with the setting that brings the library of its format."""
+    found = LACKING.search(str(cause))
+    if found is None:
+        return f"Spark has no table {name} that can be read ({type(cause).__name__}). Nothing was read."
+    kind = found[1].capitalize()
+    return (
+        f"Spark lacks the library of {kind} for table {name}. Name it in spark-defaults.conf, in the release for your "
+        f"Spark: spark.jars.packages {LIBRARIES[kind]}. Nothing was read."
+    )
+
+
+QUIET: Final = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+WAREHOUSE: Final = "spark.sql.warehouse.dir"
+LACKING: Final = re.compile(r"(?:catalog plugin class|the data source)\b[^\n]*\b(iceberg|delta)\b", re.IGNORECASE)
+LIBRARIES: Final = {
+    "Iceberg": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
+    "Delta": "io.delta:delta-spark_2.13:4.0.0",
+}
 
 
 def _arrow(one: Any) -> pa.DataType:

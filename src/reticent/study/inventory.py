@@ -1,6 +1,6 @@
 """Inventory of a folder: every ledger, the study it belongs to, and who spent what.
 
-    holdings(folder)         one ``Holding`` for each ledger below the folder, in order of its path
+    holdings(folder)         one ``Holding`` for each ledger below the folder, in order of its path or URL
     public_entries(found)    the form of a public registry of deployments: no path, fingerprint or time of a file
     sheet(found)             one line for each request, as CSV
 
@@ -68,7 +68,21 @@ def holdings(folder: Path) -> tuple[Holding, ...]:
             named.setdefault(spec.ledger if is_url(spec.ledger) else Path(spec.ledger).resolve(), file)
     files = {path.resolve() for path in _below(folder, SUFFIX)} | {path for path in named if _is_file(path)}
     places: list[Path | str] = [*sorted(files), *sorted(place for place in named if isinstance(place, str))]
-    return tuple(_holding(place, named.get(place)) for place in places)
+    return tuple(_each_once([_holding(place, named.get(place)) for place in places]))
+
+
+def _each_once(found: Sequence[Holding]) -> Iterator[Holding]:
+    """Holdings, of which a ledger in a database is one, however many roles and addresses name it.
+
+    Two files of one ledger stay two: one of them is a copy that should not be there.
+    """
+    seen: set[str] = set()
+    for one in found:
+        if one.ledger is not None and isinstance(one.path, str):
+            if one.ledger.identity in seen:
+                continue
+            seen.add(one.ledger.identity)
+        yield one
 
 
 def _is_file(place: Path | str) -> TypeGuard[Path]:
