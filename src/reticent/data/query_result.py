@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.candidates import cells_on
-from reticent.data.columns import values_of
-from reticent.data.engines.engine import Dialect, EngineSession
+from reticent.data.columns import Storage, values_of
+from reticent.data.engines.engine import Dialect, EngineSession, LongResults
 from reticent.data.order_statistics import (
     Bracket,
     FetchedColumn,
@@ -34,14 +34,140 @@ if TYPE_CHECKING:
     from reticent.data.query_compiler import Scan
 
 
-class Counts(NamedTuple):
-    """Cells that hold values, ascending, and how many each holds."""
+LONG: Final = 1 << 18  # rows of a table from which on a sample of its values is taken
+PIECE: Final = 1 << 18  # values that are looked at together
 
-    cells: NDArray[np.int64]
-    counts: NDArray[np.int64]
+
+class Counts:
+    """Cells that hold values, ascending, and how many each holds; they may be known as one for each value."""
+
+    __slots__ = ("_cells", "_counts")
+
+    def __init__(self, cells: Integers, counts: Integers) -> None:
+        self._cells, self._counts = cells, counts
+
+    @property
+    def cells(self) -> Integers:
+        """Cells that hold values, ascending."""
+        return self._cells
+
+    @property
+    def counts(self) -> Integers:
+        """Number of values of each cell, or the sum of their weights."""
+        return self._counts
+
+    @property
+    def total(self) -> int:
+        """Number of values."""
+        return int(self.counts.sum())
+
+    def beyond(self, crowd: int) -> int:
+        """Number of values beyond the ``crowd``-th of their cell."""
+        return int(np.maximum(self.counts - crowd, 0).sum())
+
+    def pieces(self) -> Iterator[Counts]:
+        """The same in parts, in order; a cell may be in two of them."""
+        yield self
 
     def __repr__(self) -> str:
         return "<private counts>"
+
+
+class SortedCells(Counts):
+    """Cells that hold values, one for each value, ascending; those equal are counted when they are asked for.
+
+    Parameters
+    ----------
+    each : array of int
+        Cell of each value, ascending.
+    move : callable, optional
+        Monotone map of cells that is applied to what is looked at.
+    """
+
+    __slots__ = ("_move", "each")
+
+    def __init__(self, each: Integers, move: Callable[[Integers], Integers] | None = None) -> None:
+        super().__init__(each[:0], each[:0])
+        self.each, self._move = each, move
+
+    def held(self, first: int, last: int) -> Integers:
+        """Cells of the values from place ``first`` to before ``last``."""
+        found = self.each[first:last]
+        return found if self._move is None else self._move(found)
+
+    def at(self, places: Integers) -> Integers:
+        """Cells of the values at some places."""
+        found = self.each[places]
+        return found if self._move is None else self._move(found)
+
+    def moved(self, move: Callable[[Integers], Integers]) -> SortedCells:
+        """The same values in other cells, by a monotone map; nothing is moved before it is looked at."""
+        before = self._move
+        return SortedCells(self.each, move if before is None else lambda cells: move(before(cells)))
+
+    def below(self, cells: Integers) -> Integers:
+        """Number of values in cells strictly below each of some."""
+        low, high = np.zeros(len(cells), np.int64), np.full(len(cells), len(self.each), np.int64)
+        while np.any(low < high):
+            middle = (low + high) >> 1
+            open_ = low < high
+            lower = np.zeros(len(cells), bool)
+            lower[open_] = self.at(middle[open_]) < cells[open_]
+            low, high = np.where(open_ & lower, middle + 1, low), np.where(open_ & ~lower, middle, high)
+        return low
+
+    @property
+    def total(self) -> int:
+        return len(self.each)
+
+    def beyond(self, crowd: int) -> int:
+        size = len(self.each)
+        firsts = range(crowd, size, PIECE)
+        # a value is beyond the crowd of its cell if the one so many places before it is in the same cell
+        return sum(
+            int(
+                np.count_nonzero(
+                    self.held(at, min(at + PIECE, size)) == self.held(at - crowd, min(at + PIECE, size) - crowd)
+                )
+            )
+            for at in firsts
+        )
+
+    def pieces(self) -> Iterator[Counts]:
+        size = len(self.each)
+        for first in range(0, size, PIECE):
+            held = self.held(first, min(first + PIECE, size))
+            yield Counts(*counted(held))
+
+    @property
+    def cells(self) -> Integers:
+        return self._counted()[0]
+
+    @property
+    def counts(self) -> Integers:
+        return self._counted()[1]
+
+    def _counted(self) -> tuple[Integers, Integers]:
+        if self.total and not len(self._cells):
+            self._cells, self._counts = counted(self.held(0, self.total))
+        return self._cells, self._counts
+
+
+def counted(held: Integers) -> tuple[Integers, Integers]:
+    """The different numbers of a sorted array, and how often each occurs."""
+    first = np.flatnonzero(np.append(True, held[1:] != held[:-1])[: len(held)])
+    return held[first], np.diff(np.append(first, len(held)))
+
+
+def merged(parts: Sequence[SortedCells]) -> SortedCells:
+    """The cells of all parts in one array. Each part is empty afterwards, so that few values stand there twice."""
+    each, first = np.empty(sum(part.total for part in parts), np.int64), 0
+    for part in parts:
+        last = first + part.total
+        each[first:last] = part.each
+        part.each, first = part.each[:0].copy(), last
+    each.sort()
+    return SortedCells(each)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -116,9 +242,19 @@ def added(parts: Sequence[QueryResult]) -> QueryResult:
     vectors = tuple(
         tuple(map(sum, zip(*each, strict=True))) for each in zip(*(part.vectors for part in parts), strict=True)
     )
-    ranks = tuple(Counts(*held) for held in _counted_together([part.ranks for part in parts]))
+    ranks = _ranks_together([part.ranks for part in parts])
     orders = [tuple((run.values, run.counts) for run in part.orders if isinstance(run, RunLength)) for part in parts]
     return QueryResult(vectors, ranks, tuple(RunLength(*held) for held in _counted_together(orders)))
+
+
+def _ranks_together(parts: Sequence[Sequence[Counts]]) -> tuple[Counts, ...]:
+    """Cells with their counts of each group, of those of several parts."""
+    if any(type(held) is not Counts for part in parts for held in part):
+        groups = [[held for held in each if isinstance(held, SortedCells)] for each in zip(*parts, strict=True)]
+        if all(len(each) == len(parts) for each in groups):
+            return tuple(map(merged, groups))
+    pairs = [[(held.cells, held.counts) for held in part] for part in parts]
+    return tuple(Counts(*held) for held in _counted_together(pairs))
 
 
 def _counted_together(parts: Sequence[Sequence[tuple[Integers, Integers]]]) -> list[tuple[Integers, Integers]]:
@@ -133,10 +269,28 @@ def _counted_together(parts: Sequence[Sequence[tuple[Integers, Integers]]]) -> l
 
 
 class ResultReader:
-    """The results of one run. A statement that several queries share runs once."""
+    """The results of one run. A statement that several queries share runs once.
 
-    def __init__(self, engine: EngineSession, dialect: Dialect, schema: Schema) -> None:
-        self._engine, self._dialect, self._schema = engine, dialect, schema
+    ``stored`` is the table of its rows. The rest is what its statements were made of.
+    """
+
+    def __init__(
+        self,
+        engine: EngineSession,
+        stored: str,
+        queries: Sequence[Query],
+        schema: Schema,
+        storage: Mapping[str, Storage],
+        key: bytes,
+        dialect: Dialect,
+    ) -> None:
+        self._engine, self._dialect, self._schema, self._stored = engine, dialect, schema, stored
+        self._asked = queries, schema, storage, key, dialect
+        self._long: dict[Query, str] = {}  # statements of each value, empty for what is short
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was read: another set of persons stands in the table. What is long stays so."""
         self._found: dict[str, list[tuple[Any, ...]]] = {}
 
     def read(self, query: Query, text: str, first: int) -> QueryResult:
@@ -167,7 +321,10 @@ class ResultReader:
                 columns = _columns(engine, self._dialect, query, text, self._schema)
                 return QueryResult(orders=tuple(fetch(column, needs) for column in columns))
             case Ranks():
-                return QueryResult(ranks=_read_ranks(engine.arrow(text), query, self._schema, groups))
+                long = self._long_ranks(query)
+                return QueryResult(
+                    ranks=_read_ranks(engine.arrow(text), query, self._schema, groups) if long is None else long
+                )
             case WeightedTally():
                 return QueryResult(vectors=_read_weights(engine.arrow(text), query, groups))
             case Tally(edges=(_, *_)):
@@ -176,6 +333,33 @@ class ResultReader:
                 return QueryResult(vectors=_read_listed(engine.rows(text), query, groups))
             case _:
                 return QueryResult(vectors=_read_vectors(self._rows(text), query, first, groups))
+
+    def _long_ranks(self, query: Ranks) -> tuple[Counts, ...] | None:
+        """The cells of each group of a long table whose values differ; None of others."""
+        engine = self._engine
+        if query.weight is not None or not isinstance(engine, LongResults):
+            return None
+        if query not in self._long:
+            self._long[query] = self._each_value(query) if engine.about(self._stored) >= LONG else ""
+        if not self._long[query]:
+            return None
+        from reticent.data.sorted_cells import read_sorted
+
+        return tuple(map(SortedCells, read_sorted(engine, query, self._long[query], self._schema)))
+
+    def _each_value(self, query: Ranks) -> str:
+        """The statement of each value where most of a sample differ; else empty."""
+        from reticent.data import sorted_cells
+        from reticent.data.query_compiler import scan_text, statements
+
+        if not sorted_cells.may_be_long(query):
+            return ""
+        queries, schema, storage, key, dialect = self._asked
+        told = statements([*map(sorted_cells.one_by_one, queries)], schema, storage, key, dialect)
+        text, view = told.asked[queries.index(query)], f"values{len(self._long)}"
+        self._engine.view(view, text)
+        seen = scan_text("sample", view, Fraction(1), None, self._dialect, sorted_cells.SAMPLED)
+        return text if sorted_cells.differ(values_of(self._engine.arrow(seen).column("x"))) else ""
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         if text not in self._found:

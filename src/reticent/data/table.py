@@ -216,7 +216,8 @@ class Table:
 
         source = self.source if part is None else part
         used = query_compiler.columns_of(queries, view)
-        told = query_compiler.statements(queries, view, source.storage, key, self._engine.dialect)
+        asked = queries, view, source.storage, key, self._engine.dialect
+        told = query_compiler.statements(*asked)
 
         def work(engine: EngineSession) -> list[QueryResult]:
             self._store_further(engine, view, used, key)
@@ -228,11 +229,11 @@ class Table:
                 parts.store_in_pieces(*told.first, rows, step=next(iter(told.steps.items())))
             else:
                 engine.store(*told.first, rows, steps=told.steps, light=told.light)
-            found = list[list[QueryResult]]()
+            found, reading = list[list[QueryResult]](), ResultReader(engine, told.first[0], *asked)
             for _ in [None] if parts is None or not told.adds_up else parts.person_sets(told.first[0]):
                 for how, name, text in told.further:
                     (engine.keep if how == "keep" else engine.view)(name, text)
-                reading = ResultReader(engine, self._engine.dialect, view)
+                reading.begin()
                 found.append([reading.read(*one) for one in zip(queries, told.asked, told.places, strict=True)])
             return [added(each) for each in zip(*found, strict=True)]
 
@@ -523,9 +524,6 @@ def open_table(
 
 def _reference() -> str:
     return f"f-{time.time_ns():x}"
-
-
-# --- reading results --------------------------------------------------------------------------------------------------
 
 
 # --- the self-test ----------------------------------------------------------------------------------------------------

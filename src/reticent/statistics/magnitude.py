@@ -71,13 +71,14 @@ def level(levels: Sequence[Fraction]) -> Fraction:
 def by_binade(base: Cells, data: Counts) -> Runs:
     """Values by their binade, each looked at by itself."""
     among = binades(base)
-    size = np.abs(np.clip(data.cells, base.lowest, base.highest))
-    if base.step is None:
-        held = np.where(size == 0, 0, ((size - 1) >> base.fine) + 1)
-    else:
-        held = np.frexp(size.astype(np.float64))[1].astype(np.int64)
     sums = np.zeros(among.highest + 1, dtype=np.int64)
-    np.add.at(sums, np.clip(held, 0, among.highest), np.asarray(data.counts, dtype=np.int64))
+    for part in data.pieces():
+        size = np.abs(np.clip(part.cells, base.lowest, base.highest))
+        if base.step is None:
+            held = np.where(size == 0, 0, ((size - 1) >> base.fine) + 1)
+        else:
+            held = np.frexp(size.astype(np.float64))[1].astype(np.int64)
+        np.add.at(sums, np.clip(held, 0, among.highest), np.asarray(part.counts, dtype=np.int64))
     found = np.flatnonzero(sums)
     return runs(among, Counts(found.astype(np.int64), sums[found]))
 

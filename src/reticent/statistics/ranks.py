@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells, Segment, cells_of, moved
-from reticent.data.query_result import Counts
+from reticent.data.query_result import Counts, SortedCells
 from reticent.data.schema import Category, Real
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
@@ -87,13 +87,25 @@ def runs(cells: Cells, data: Counts) -> Runs:
     below = sums[np.searchsorted(held, start, side="left")]
     through = sums[np.searchsorted(held, start, side="right")]
     total = int(sums[-1])
-    weights = _weights(cells.segments, start, lengths)
+    weights = weights_of(cells.segments, start, lengths)
     return Runs(np.append(start, end), below, total - through, weights, total)
 
 
-def _weights(
+def weights_of(
     segments: tuple[Segment, ...], start: Indices, lengths: Indices
 ) -> NDArray[np.int64] | NDArray[np.object_]:
+    """The public weight of runs, none of which crosses the end of a segment.
+
+    Parameters
+    ----------
+    segments : tuple of Segment
+    start, lengths : array of shape (runs,), int
+        First cell of each run, and number of its cells.
+
+    Returns
+    -------
+    array of shape (runs,), int
+    """
     firsts = np.array([s.first for s in segments], dtype=np.int64)
     stops = np.array([s.stop for s in segments], dtype=np.int64)
     place = np.searchsorted(firsts, start, side="right") - 1
@@ -209,8 +221,14 @@ def placed(base: Cells, to: Cells, data: Counts) -> Counts:
     Counts
         Counts by cell of ``to``, in order.
     """
-    held = np.clip(np.asarray(data.cells, dtype=np.int64), base.lowest, base.highest)
-    index = np.clip(moved(base, to, held), to.lowest, to.highest)
+
+    def cell_of(cells: Indices) -> Indices:
+        held = np.clip(np.asarray(cells, dtype=np.int64), base.lowest, base.highest)
+        return np.clip(moved(base, to, held), to.lowest, to.highest)
+
+    if isinstance(data, SortedCells):
+        return data.moved(cell_of)
+    index = cell_of(data.cells)
     if not len(index):
         return Counts(index, np.asarray(data.counts, dtype=np.int64))
     first = np.flatnonzero(np.append(True, index[1:] != index[:-1]))  # cells are in order, and moving keeps it

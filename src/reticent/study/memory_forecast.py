@@ -44,6 +44,7 @@ SHORT_NUMBER, SHORT_TEXT = 7, 16  # of a compressed one
 PERSONS, PERSONS_BY_KEY = 30, 80  # of a row of the persons who are looked at together
 VALUE, HELD = 90, 16  # of a distinct value that leaves the engine, and once it is sorted
 DRAWN: Final = 200  # of a distinct value, to draw one of them
+BROUGHT, SORTED = 6, 8  # of a row of a long column whose values differ, to bring it, and once it is sorted
 CARRIED, FITTED = 60, 120  # of a cell of records, to carry it, and to fit a model or a law
 PAIRED: Final = 440  # of a row, for the slopes of a robust line
 FULL: Final = 7  # bytes that a compressed number has where most values differ
@@ -243,7 +244,12 @@ def _counted(asked: Collection[Query], cells: _Cells, rows: int, *, by_key: bool
 def _carried(steps: Collection[Step], cells: _Cells, rows: int) -> int:
     """Bytes of what leaves the engine, and is drawn from or fitted."""
     values = {query: cells.values(query, rows) for step in steps for query in step.queries}
-    drawn = [VALUE * many + (DRAWN * many if keys_of(query) is None else 0) for query, many in values.items()]
+    long = {query for step in steps if _is_quantile(step) for query in step.queries if _may_be_long(query, rows)}
+    long = {query for query in long if values[query] > FEW}
+    drawn = [BROUGHT * cells.kept_rows(rows) for _ in long]
+    held = SORTED * cells.kept_rows(rows) * len(long)
+    values = {query: many for query, many in values.items() if query not in long}
+    drawn += [VALUE * many + (DRAWN * many if keys_of(query) is None else 0) for query, many in values.items()]
     carried = [
         len(query.columns) * (CARRIED if _is_test(step) else CARRIED + FITTED)
         for step in steps
@@ -252,7 +258,23 @@ def _carried(steps: Collection[Step], cells: _Cells, rows: int) -> int:
     ]
     fitting = FITTING * min(rows, FITTING_ROWS) // FITTING_ROWS if carried else 0
     records = cells.kept_rows(rows) * max(carried, default=0)
-    return max(drawn, default=0) + HELD * sum(values.values()) + records + fitting
+    return max(drawn, default=0) + held + HELD * sum(values.values()) + records + fitting
+
+
+def _is_quantile(step: Step) -> bool:
+    if "reticent.statistics.quantiles.quantile_step" not in sys.modules:  # then no step is one
+        return False
+    from reticent.statistics.quantiles.quantile_step import QuantileStep
+
+    return isinstance(step, QuantileStep)
+
+
+def _may_be_long(query: Query, rows: int) -> bool:
+    """Tell if values are brought one by one where they differ."""
+    from reticent.data.query_result import LONG
+    from reticent.data.sorted_cells import may_be_long
+
+    return rows >= LONG and may_be_long(query)
 
 
 def _is_test(step: Step) -> bool:

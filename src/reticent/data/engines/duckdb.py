@@ -38,6 +38,7 @@ LOCKED: Final = {
 PIECE: Final = 1 << 24  # bytes of rows that are stored at a time, at least
 ROW_GROUP: Final = 122_880  # rows that DuckDB compresses together
 WIDEST: Final = 1 << 27  # bytes of rows that are stored at a time, at most
+BATCH: Final = 1 << 17  # rows of a long result that are handed over together
 AS_WRITTEN: Final = "build_side_probe_side"  # the plan joins rows to what is small; DuckDB has kept the rows instead
 _NUMBERS: Final = count(1)  # of databases whose tables are compressed
 INTERRUPTED: Final = "Query interrupted"  # its words when Ctrl-C struck inside it
@@ -188,8 +189,7 @@ class DuckDBSession:
         None
             Once for each set of persons.
         """
-        ((rows,),) = self.rows(f'SELECT count(*) FROM "{name}"')  # noqa: S608 - a name of the plan
-        sets = min(-(-rows // SET), MOST_SETS)
+        sets = min(-(-self.about(name) // SET), MOST_SETS)
         if sets < 2:
             yield
             return
@@ -217,6 +217,15 @@ class DuckDBSession:
     def arrow(self, statement: str) -> pa.Table:
         """A result as Arrow."""
         return normalised(self._connection.sql(statement).to_arrow_table())
+
+    def about(self, name: str) -> int:
+        """Number of rows of a stored table."""
+        ((rows,),) = self.rows(f'SELECT count(*) FROM "{name}"')  # noqa: S608 - a name of the plan
+        return int(rows)
+
+    def batches(self, statement: str) -> Iterator[pa.RecordBatch]:
+        """A long result as Arrow, a batch at a time."""
+        yield from self._connection.sql(statement).to_arrow_reader(BATCH)
 
     def interrupt(self) -> None:
         """Stop what runs, from another thread; nothing where the session is over."""

@@ -139,6 +139,19 @@ class WorksInParts(Protocol):
         ...
 
 
+@runtime_checkable
+class LongResults(Protocol):
+    """A session that tells how long a stored table is about, and hands a long result over in batches."""
+
+    def about(self, name: str) -> int:
+        """Number of rows of a stored table, or of a view of the source; an estimate is enough."""
+        ...
+
+    def batches(self, statement: str) -> Iterator[pa.RecordBatch]:
+        """A long result as Arrow columns of int64 and double, a batch at a time."""
+        ...
+
+
 class Engine(Protocol):
     """Starts sessions. It holds no row and no open connection."""
 

@@ -162,6 +162,15 @@ class PostgresSession:
             ),
         )
 
+    def about(self, name: str) -> int:
+        """Number of rows of a table or view, as the server estimates it."""
+        ((found,),) = self.rows(f'EXPLAIN (FORMAT JSON) SELECT 1 FROM "{name}"')  # noqa: S608 - a name of the plan
+        return int(found[0]["Plan"]["Plan Rows"])
+
+    def batches(self, statement: str) -> Iterator[pa.RecordBatch]:
+        """A long result as Arrow, a batch at a time."""
+        yield from self.arrow(statement).to_batches()
+
     def interrupt(self) -> None:
         """Stop what runs, from another thread."""
         self._connection.cancel_safe()

@@ -103,6 +103,14 @@ class SparkTables:
         """A result as Arrow columns of int64, double and text."""
         return normalised(self._frame(statement).toArrow())
 
+    def about(self, name: str) -> int:
+        """Number of rows of a stored table, counted when it was kept; 0 of a view."""
+        return int(self._stored[name][0]) if name in self._stored else 0
+
+    def batches(self, statement: str) -> Iterator[pa.RecordBatch]:
+        """A long result as Arrow, a batch at a time."""
+        yield from self.arrow(statement).to_batches()
+
     def interrupt(self) -> None:
         """Stop what runs, from another thread."""
         if _is_classic(self._spark):

@@ -25,8 +25,6 @@ from fractions import Fraction
 from math import isqrt
 from typing import Final
 
-import numpy as np
-
 from reticent.data.candidates import Cells
 from reticent.data.design import SampleDesign
 from reticent.data.query import WEIGHT_ONE, PresentValues, Query, Ranks, Weighing, kept_rows
@@ -94,7 +92,8 @@ from reticent.statistics.quantiles import shapes
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.quantiles.shapes import TIED, ColumnShape, WeightShape, ties_expected
-from reticent.statistics.ranks import Runs, draw, placed, runs, sensitivity
+from reticent.statistics.rank_blocks import Drawn, draw, runs
+from reticent.statistics.ranks import placed, sensitivity
 from reticent.statistics.robust.scale import QUARTILES
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of the epsilon of a quantile whose value is drawn first; the rest is for the ends
@@ -194,7 +193,7 @@ def values_and_ties(data: Counts, crowd: int, *, replaced: bool) -> tuple[int, i
     -------
     pair of int
     """
-    values, ties = int(data.counts.sum()), int(np.maximum(data.counts - crowd, 0).sum())
+    values, ties = data.total, data.beyond(crowd)
     return (2 * values if replaced else values) - ties, ties
 
 
@@ -465,7 +464,7 @@ class QuantileStep:
         return drawn
 
     def _with_one_end(
-        self, found: Runs, level: Fraction, size: GroupSize, among: Cells, entropy: Entropy
+        self, found: Drawn, level: Fraction, size: GroupSize, among: Cells, entropy: Entropy
     ) -> QuantileDraw:
         """The value and the end on the side of more values, by the two draws that ends are bought for."""
         first, second = self._ends(level, self.pricing.way(size))

@@ -1,0 +1,163 @@
+"""Quantiles of a long column by the exponential mechanism, exactly, over blocks of values.
+
+A column of n different values makes 2 n + 1 runs of candidates, and only those about the target are ever drawn. So
+values are looked at in blocks of neighbours. A block is a run with values inside. Its scores are counted from both of
+its ends, and the greater of them bounds the score of each cell within (``Runs.scores``).
+
+    propose   a run, with probability proportional to weight exp(-rate bound)
+    accept    at once where no values lie inside: there the bound is the score
+    refine    a block: its own runs, one of them by public weight, accepted with probability exp(-rate (score - bound));
+              else the runs take the place of the block, and another is proposed
+
+Whatever the blocks are, what is accepted has the law of the mechanism over all cells: docs/proofs/quantiles.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.candidates import Cells
+from reticent.data.query_result import Counts, SortedCells, counted
+from reticent.entropy import Entropy
+from reticent.exact.coins import bernoulli_exp, uniform
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.statistics import ranks
+from reticent.statistics.ranks import Runs, weights_of
+
+BLOCK: Final = 1 << 12  # values
+REFINED: Final = 64  # blocks about the target, at most, that are refined before the first proposal
+SURE: Final = 28  # a block is left as it is where all of them together would be proposed with probability e^-28
+
+
+@dataclass(frozen=True, slots=True)
+class RankBlocks:
+    """Runs of candidates of a long column: ``runs`` are cut at every ``BLOCK``-th value, others lie inside."""
+
+    cells: Cells
+    data: SortedCells
+    runs: Runs
+
+    def within(self, first: int, stop: int) -> Runs:
+        """The runs of the cells from ``first`` to before ``stop``, which share a public weight."""
+        low, high = self.data.below(np.array([first, stop])).tolist()
+        held, counts = counted(self.data.held(low, high))
+        start = np.unique(np.concatenate([[first], held, held + 1]))
+        start = start[start < stop]
+        sums = low + np.concatenate([[0], np.cumsum(counts)])
+        below, through = sums[np.searchsorted(held, start, "left")], sums[np.searchsorted(held, start, "right")]
+        start = np.append(start, stop)
+        weights = weights_of(self.cells.segments, start[:-1], np.diff(start))
+        return Runs(start, below, self.data.total - through, weights, self.data.total)
+
+    @property
+    def every(self) -> Runs:
+        """The runs of all cells."""
+        return ranks.runs(self.cells, self.data)
+
+
+Drawn: TypeAlias = Runs | RankBlocks
+
+
+def runs(cells: Cells, data: Counts) -> Drawn:
+    """The runs of one group, or its blocks where cells stand one for each value."""
+    if not isinstance(data, SortedCells) or not data.total:
+        return ranks.runs(cells, data)
+    here = data.moved(lambda index: np.clip(index, cells.lowest, cells.highest))
+    cuts = here.at(np.arange(0, here.total, BLOCK))
+    changes = [edge for s in cells.segments for edge in (s.first, s.stop)]
+    start = np.unique(np.concatenate([cuts, cuts + 1, np.array(changes, dtype=np.int64)]))
+    below = here.below(start)  # none below the first, all below the last, which is one past the highest cell
+    weights = weights_of(cells.segments, start[:-1], np.diff(start))
+    return RankBlocks(cells, here, Runs(start, below[:-1], here.total - below[1:], weights, here.total))
+
+
+def draw(found: Drawn, level: Fraction, shift: int | Fraction, mechanism: Exponential, entropy: Entropy) -> int:
+    """The cell of one quantile, as ``ranks.draw`` has it.
+
+    Parameters
+    ----------
+    found : Runs or RankBlocks
+        Runs of one group.
+    level : Fraction
+        In (0, 1).
+    shift : int or Fraction
+        D in ranks, a multiple of 1 / b.
+    mechanism : Exponential
+        The choice.
+    entropy : Entropy
+        The coins.
+
+    Returns
+    -------
+    int
+        Number of a cell.
+    """
+    if isinstance(found, Runs):
+        return ranks.draw(found, level, shift, mechanism, entropy)
+    if isinstance(entropy, gate.Recorder):  # which answers for all candidates
+        return ranks.draw(found.every, level, shift, mechanism, entropy)
+    aim = level.numerator, level.denominator, shift
+    known = _near(found, aim, mechanism)
+    while True:
+        bounds = known.scores(*aim)
+        run = gate.draw(mechanism, Candidates(bounds, known.weights), entropy)
+        first, stop = int(known.start[run]), int(known.start[run + 1])
+        if not _blocks(known)[run]:
+            return first + uniform(stop - first, entropy)
+        inside = found.within(first, stop)
+        place = _by_weight(inside.weights, entropy)
+        score = int(inside.scores(*aim)[place])
+        if bernoulli_exp(mechanism.rate * (score - int(bounds[run])), entropy):
+            first, stop = int(inside.start[place]), int(inside.start[place + 1])
+            return first + uniform(stop - first, entropy)
+        known = _refined(known, {run: inside})
+
+
+def _near(found: RankBlocks, aim: tuple[int, int, int | Fraction], mechanism: Exponential) -> Runs:
+    """The runs with the blocks refined that are likely to be proposed. It is a matter of time, and of no law."""
+    known = found.runs
+    bounds, weights = known.scores(*aim), known.weights
+    possible = np.asarray(weights > 0, dtype=bool)
+    far = SURE + int(sum(weights.tolist())).bit_length()
+    near = bounds - bounds[possible].min() <= int(far / mechanism.rate)
+    chosen = np.flatnonzero(near & possible & _blocks(known))
+    chosen = chosen[np.argsort(bounds[chosen], kind="stable")][:REFINED]
+    return _refined(known, {run: found.within(*known.start[run : run + 2].tolist()) for run in chosen.tolist()})
+
+
+def _blocks(known: Runs) -> NDArray[np.bool_]:
+    """True of each run that has values inside and more than one cell."""
+    inside = known.total - known.below - known.above
+    return (inside > 0) & (np.diff(known.start) > 1)
+
+
+def _by_weight(weights: NDArray[np.int64] | NDArray[np.object_], entropy: Entropy) -> int:
+    """The number of a run, with probability proportional to its public weight."""
+    ends = np.cumsum(weights)
+    return int(np.searchsorted(ends, uniform(int(ends[-1]), entropy), side="right"))
+
+
+def _refined(known: Runs, inside: dict[int, Runs]) -> Runs:
+    """The runs with those within some of them in their places."""
+    start, below, above, weights = (list[NDArray[Any]]() for _ in range(4))
+    first = 0
+    for run in [*sorted(inside), len(known.below)]:
+        parts = [(known.start[:-1], known.below, known.above, known.weights, slice(first, run))]
+        if run in inside:
+            part = inside[run]
+            parts.append((part.start[:-1], part.below, part.above, part.weights, slice(None)))
+        for starts, belows, aboves, each, taken in parts:
+            start.append(starts[taken])
+            below.append(belows[taken])
+            above.append(aboves[taken])
+            weights.append(each[taken])
+        first = run + 1
+    start.append(known.start[-1:])
+    joined = [np.concatenate(each) for each in (start, below, above, weights)]
+    return Runs(joined[0], joined[1], joined[2], joined[3], known.total)
