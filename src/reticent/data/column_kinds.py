@@ -209,6 +209,7 @@ def _stand_in(
     return Fraction(0) if low is None or high is None else Fraction(low + high) / 2
 
 
+@called_as("rt.real(0, 100), the range known without looking, or rt.real()")
 def real(
     low: End = None,
     high: End = None,

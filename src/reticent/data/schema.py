@@ -50,7 +50,7 @@ from reticent.data.format import (
     toml_key,
 )
 from reticent.data.joined_table import JoinedTable, chain, own_name, table_at
-from reticent.errors import PublicParameterError, QuestionError, SpecError, called_as, first_of
+from reticent.errors import PublicParameterError, QuestionError, SpecError, first_of
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.numbers import show
@@ -407,7 +407,6 @@ class Schema:
         return low, high
 
 
-@called_as("rt.real(0, 100), the range known without looking, or rt.real()")
 def _check_listed(name: str, column: Category, form: Format) -> None:
     """Refuse a listed value that the format says is missing."""
     for key in column.among:
