@@ -47,6 +47,7 @@ PLURALS: Final = (
 )
 LONGEST_SYMBOL: Final = 8
 MOST_SYMBOLS: Final = 20
+WRITTEN: Final = ("delimiter", "encoding", "decimal", "thousands", "na", "symbols")  # options of how a file is written
 LONGEST_NAME: Final = 128
 MOST_THREADS: Final = 1024
 LONGEST_TIMEOUT: Final = 10**7  # seconds
@@ -282,11 +283,16 @@ def _known_encoding(given: str) -> str:
     return found
 
 
+def _check_texts(name: str, texts: object, most: int, example: str) -> None:
+    """Refuse what is no list of different texts, or one of more than ``most``."""
+    if not isinstance(texts, tuple) or not all(isinstance(text, str) for text in texts):
+        raise PublicParameterError(f"{name} lists texts: {name} = {example}")
+    if len(set(texts)) != len(texts) or len(texts) > most:
+        raise PublicParameterError(f"{name} lists at most {most} different texts")
+
+
 def _check_words(words: tuple[str, ...]) -> None:
-    if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
-        raise PublicParameterError('na lists texts: na = ["NA", "-999"]')
-    if len(set(words)) != len(words) or len(words) > MOST_WORDS:
-        raise PublicParameterError(f"na lists at most {MOST_WORDS} different texts")
+    _check_texts("na", words, MOST_WORDS, '["NA", "-999"]')
     for word in words:
         if not word or len(word) > LONGEST_WORD or not is_text(word):
             raise PublicParameterError(
@@ -296,10 +302,7 @@ def _check_words(words: tuple[str, ...]) -> None:
 
 def _check_symbols(symbols: tuple[str, ...]) -> None:
     """Refuse a symbol that could be part of a number: what is taken out must never change the digits."""
-    if not isinstance(symbols, tuple) or not all(isinstance(symbol, str) for symbol in symbols):
-        raise PublicParameterError('symbols lists texts: symbols = ["€", "%"]')
-    if len(set(symbols)) != len(symbols) or len(symbols) > MOST_SYMBOLS:
-        raise PublicParameterError(f"symbols lists at most {MOST_SYMBOLS} different texts")
+    _check_texts("symbols", symbols, MOST_SYMBOLS, '["€", "%"]')
     for symbol in symbols:
         if not 0 < len(symbol) <= LONGEST_SYMBOL or not is_text(symbol) or not on_one_line(symbol):
             raise PublicParameterError(f"a symbol has 1 to {LONGEST_SYMBOL} characters on one line")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
 
 from reticent.data.expression_tree import key_text
-from reticent.data.format import Limits, check_title, nearest
+from reticent.data.format import WRITTEN, Limits, check_title, nearest
 from reticent.data.schema import Person, Schema
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
@@ -43,11 +43,11 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "engine": ("name", "memory", "spill", "threads", "temp", "partitions"),
     "study": (
         *("title", "source", "sheet", "ledger", "snapshot"),
-        *("delimiter", "encoding", "decimal", "thousands", "na", "symbols", "where"),
-        *("weight", "design"),
+        *WRITTEN,
+        *("where", "weight", "design"),
     ),
     "table": (
-        *("source", "sheet", "delimiter", "encoding", "decimal", "thousands", "na", "symbols"),
+        *("source", "sheet", *WRITTEN),
         *("public", "key", "person", "join", "rows", "keys", "owners", "columns"),
     ),
     "design": ("weights", "cluster", "likeness", "fraction", "strata", "margins"),

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from reticent.data import expression_text
 from reticent.data.dates import from_table
-from reticent.data.format import Format, in_database, in_database_file, in_spark, refuse_address, section, spark_name
+from reticent.data.format import (
+    WRITTEN,
+    Format,
+    in_database,
+    in_database_file,
+    in_spark,
+    refuse_address,
+    section,
+    spark_name,
+)
 from reticent.data.further_tables import Declared, TableSource, declared_table, joined_schema, pairs_of, with_name
 from reticent.data.schema import (
     LONGEST_TEXT,
@@ -282,9 +291,7 @@ def _further(table: object, folder: Path, study: Tables, names: Sequence[str]) -
     if not isinstance(table, dict):
         raise SpecError('must be a table: source = "…", and how it is reached')
     check_keys(table, "table", "")
-    form = {
-        key: study[key] for key in ("delimiter", "encoding", "decimal", "thousands", "na", "symbols") if key in study
-    } | table
+    form = {key: study[key] for key in WRITTEN if key in study} | table
     public, key = _flag(table, "public", ""), table.get("key", [])
     if not isinstance(key, str | list | dict):
         raise SpecError('key names columns: key = "ward", ["ward", "day"], or { ward = "code" }')

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reticent.data.format import (
     PLAIN,
+    WRITTEN,
     Format,
     Limits,
     check_plain_names,
@@ -389,8 +390,8 @@ def table(
 
     rows = _of_pair(rows)
     told = dict(notation or {})
-    if unknown := told.keys() - {"delimiter", "encoding", "decimal", "thousands", "na", "symbols", "sheet"}:
-        known = "delimiter, encoding, decimal, thousands, na, symbols and sheet"
+    if unknown := told.keys() - {*WRITTEN, "sheet"}:
+        known = f"{', '.join(WRITTEN)} and sheet"
         raise SpecError(f"notation has {known}, not {min(unknown)}.")
     delimiter, na, symbols = (
         str(told.pop("delimiter", ",")),
