@@ -63,7 +63,7 @@ ROOMS: Final = ("study", "statistics", "data", "mechanisms", "privacy", "exact",
 
 
 def release_trace(_folder: Path) -> None:
-    """Draw which files a release of one mean runs through, stage by stage, in order of their first call."""
+    """Draw which files a release of one count runs through, stage by stage, in order of their first call."""
     import numpy as np
     from matplotlib.figure import Figure
 
@@ -71,10 +71,10 @@ def release_trace(_folder: Path) -> None:
 
     ages = np.random.default_rng(1).integers(18, 90, 5000)
     study = rt.study({"age": ages}, adjacency="add_remove", columns={"age": rt.integer(0, 110)}, budget="3")
-    study.release([rt.mean("age")], epsilon="1")  # modules load now, and are no part of the trace
+    study.release([rt.count()], epsilon="1")  # modules load now, and are no part of the trace
     stages = ["refuse"]
     watched = replace(study, on_stage=stages.append)
-    functions = traced(lambda: watched.release([rt.mean("age")], epsilon="1"), stages)
+    functions = traced(lambda: watched.release([rt.count()], epsilon="1"), stages)
     places = list(functions)
     room = [ROOMS.index(name) if (name := file.split("/")[0]) in ROOMS else len(ROOMS) - 1 for _, file in places]
     figure = Figure(figsize=(10, 0.155 * len(places) + 1.2), layout="constrained")
@@ -96,7 +96,7 @@ def release_trace(_folder: Path) -> None:
     axes.spines[:].set_visible(False)
     keep(figure, "release_trace")
     files, names = {file for _, file in places}, {(file, name) for _, file in places for name in functions[_, file]}
-    print(f"one mean: {len(names)} functions of {len(files)} files")
+    print(f"one count: {len(names)} functions of {len(files)} files")
 
 
 def traced(run: Callable[[], object], stages: list[str]) -> dict[tuple[str, str], set[str]]:

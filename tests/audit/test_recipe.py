@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 
 import pytest
 
@@ -103,6 +103,20 @@ for budget, price in ((PureDP(Fraction(4)), {"epsilon": 1}), (ZCDP(Fraction(1, 2
         print("asked", leaves(release.certificate.document["guarantee"]).count("NAME"), told.ok)
 """
 
+LISTED = """
+from fractions import Fraction
+
+import accounting_check
+from reticent.mechanisms.NAME import CLASS
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import PureDP
+from reticent.privacy.sensitivity import L1
+
+made = CLASS(L1(Fraction(1), Adjacency("add_remove")), Fraction(1, 2))
+listed = accounting_check._of_leaf(made.guarantee)
+print("not listed" if listed is None else round(float(listed.share(PureDP(Fraction(1, 2)))), 9))
+"""
+
 
 def filled(text: str) -> str:
     words = {"STATEMENT": "integers with noise", "SOURCE": "Ghosh 2009", "NAME": NAME, "CLASS": CLASS}
@@ -126,6 +140,13 @@ def followed(into: Path, *, leave_out: str = "") -> Path:
         write(into / file, block, leave_out)
     page = into / "theorems.md"  # step 3
     page.write_text((ROOT / "docs/theory/theorems.md").read_text("utf-8") + filled(BLOCKS[3]), "utf-8")
+    place, case = filled(BLOCKS[4]).split("\n", 1)  # step 4
+    (file,) = re.findall(r"`(tests/[\w/]+\.py)`", RECIPE.split("\n4. ")[1].split("\n5. ")[0])
+    (line,) = re.findall(r'"( +[^"]+)"', place)
+    text = (ROOT / file).read_text("utf-8")
+    assert text.count(f"{line}\n") == 1
+    whole = line if leave_out == "_of_leaf" else f"{line}\n{indent(case.rstrip(), line[: line.index('m')] + ' ' * 4)}"
+    (into / Path(file).name).write_text(text.replace(line, whole), "utf-8")
     return into
 
 
@@ -146,8 +167,16 @@ def write(file: Path, block: str, leave_out: str) -> None:
 
 
 def used(place: Path) -> str:
-    env = {**os.environ, "PYTHONPATH": str(place / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    code = USE.replace("NAME", NAME).replace("CLASS", CLASS)
+    return told(place, USE)
+
+
+def told(place: Path, program: str) -> str:
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(place / "src"), str(place))),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    code = program.replace("NAME", NAME).replace("CLASS", CLASS)
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
@@ -155,16 +184,24 @@ def used(place: Path) -> str:
 
 @pytest.mark.wide
 def test_a_mechanism_added_by_the_recipe_is_checked_drawn_and_verified_in_both_currencies(tmp_path: Path) -> None:
-    told = used(followed(tmp_path))
+    lines = used(followed(tmp_path)).splitlines()
     asked = "asked 3 True"
-    assert told.splitlines() == ["kit True []", "roster 1", "verified True", "verified True", asked, asked]
+    assert lines == ["kit True []", "roster 1", "verified True", "verified True", asked, asked]
 
 
 def test_the_kit_fails_a_mechanism_that_verify_would_not_know(tmp_path: Path) -> None:
-    told = used(followed(tmp_path, leave_out="CENTRAL"))
-    kit, *rest = told.splitlines()
+    kit, *rest = used(followed(tmp_path, leave_out="CENTRAL")).splitlines()
     assert kit == "kit False ['loss derived again', 'loss derived again']"  # of each specimen
     assert rest == ["roster 0", "verified False", "verified False", "asked 3 False", "asked 3 False"]
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(("leave_out", "share"), [("", "1.0"), ("_of_leaf", "not listed")])
+def test_the_second_accountant_lists_the_law_that_the_recipe_teaches(
+    leave_out: str, share: str, tmp_path: Path
+) -> None:
+    """Its worst neighbours use all of the stated loss; without the step the leaf is not listed."""
+    assert told(followed(tmp_path, leave_out=leave_out), LISTED).strip() == share
 
 
 @pytest.mark.wide
