@@ -8,6 +8,7 @@ is known only after a draw, names it itself.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,7 +18,7 @@ from reticent.data.expression_tree import Application, column_text
 from reticent.data.format import section
 from reticent.data.query import Keys, Per, PresentValues, Query, Tally, groups_of_all, stability
 from reticent.data.schema import Category, Column, Integer, Person, Schema, value_words
-from reticent.errors import QuestionError
+from reticent.errors import QuestionError, first_of
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.numbers import about, show
 from reticent.privacy.sensitivity import L1
@@ -545,3 +546,54 @@ def _parts(name: str, schema: Schema) -> tuple[str, ...]:
             return tuple(map(column_text, operands))
         case _:
             return (name,)
+
+
+def sharing_lines(lines: Sequence[tuple[str, str]], columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Names and texts; questions that differ in their columns alone share a line, with … for the columns.
+
+    Parameters
+    ----------
+    lines : sequence of (name, text)
+    columns : sequence of str
+        Declared columns.
+
+    Returns
+    -------
+    list of (name, text)
+        In the order of the first of each; the names of all where the shared one would say too little.
+    """
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for name, text in lines:
+        groups.setdefault(without_columns(name, text, columns), []).append((name, text))
+    heads = Counter(name for name, _ in groups)
+    return [
+        alike[0] if len(alike) == 1 else (name if heads[name] == 1 else first_of(one for one, _ in alike), text)
+        for (name, text), alike in groups.items()
+    ]
+
+
+def without_columns(name: str, text: str, columns: Sequence[str]) -> tuple[str, str]:
+    """The name of a question, and a text about it, with … for the columns that it asks of.
+
+    Parameters
+    ----------
+    name : str
+    text : str
+    columns : sequence of str
+        Declared columns.
+
+    Returns
+    -------
+    pair of str
+    """
+    own = [one for one in columns if one in name and re.search(rf"(?<!\w){re.escape(one)}(?!\w)", name)]
+    return _hidden(name, own), _hidden(text, own)
+
+
+def _hidden(text: str, columns: Sequence[str]) -> str:
+    """A text with … for these columns, and one … for a list of them; their odd cells need no name."""
+    for name in columns:
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
+    text = re.sub("…(?:(?:,| and| or) …)+", "…", text)
+    text = text.replace("missing or unreadable …, or a missing or unlisted …", "missing, unreadable or unlisted cell")
+    return re.sub("missing or (unreadable|unlisted) …", r"missing or \1 cell", text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from reticent.data.schema import Person, Schema
-from reticent.errors import QuestionError, Refusal, first_of
+from reticent.errors import NAMED, QuestionError, Refusal, first_of
 from reticent.outcome import restore
 from reticent.privacy import compose
 from reticent.privacy import loss as losses
@@ -22,12 +21,12 @@ from reticent.statistics.context import ExpectedAccuracy, Step, hopeless, values
 from reticent.statistics.counts.incomplete_share import IncompleteStep
 from reticent.statistics.grammar import spelt
 from reticent.statistics.prepare import in_its_unit
-from reticent.statistics.public_facts import CommonClause, listed
+from reticent.statistics.public_facts import CommonClause, listed, sharing_lines, without_columns
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.statistics.shares import WIDEST
 from reticent.study.allocation import PreparedRelease
 from reticent.study.cpu_time import of_drawing, of_release, seconds
-from reticent.study.plan_text import HEADS, cells_of, folded, half, hidden, is_in, letter, table, widths_words
+from reticent.study.plan_text import HEADS, cells_of, folded, half, letter, table, widths_words
 from reticent.study.preparation import PublicTerms, silent_of
 from reticent.study.terms import check_left
 
@@ -229,8 +228,11 @@ class Plan:
 
     def marked(self) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
         """The rows with a letter for their note, and the notes with their letters, each once."""
-        marks: dict[str, str] = {}
-        shown = [(*cells, marks.setdefault(note, letter(len(marks))) if note else "") for *cells, note in self.rows()]
+        rows, marks = self.rows(), dict[str, str]()
+        if len({row[-1] for row in rows}) > NAMED and self._schema is not None:
+            columns = tuple(self._schema.columns)
+            rows = [(*cells, without_columns(cells[0], note, columns)[1]) for *cells, note in rows]
+        shown = [(*cells, marks.setdefault(note, letter(len(marks))) if note else "") for *cells, note in rows]
         return shown, [(mark, note) for note, mark in marks.items()]
 
     def estimands(self) -> list[tuple[str, str]]:
@@ -240,20 +242,8 @@ class Plan:
         """
         columns = () if self._schema is None else tuple(self._schema.columns)
         shared = CommonClause.of([line.name for line in self.lines if line.estimand])
-        groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
-        for line in self.lines:
-            if line.estimand:
-                name, estimand = shared.without(line.name), shared.beside(line.estimand)
-                own = [one for one in columns if is_in(one, name)]
-                groups.setdefault((hidden(name, own), hidden(estimand, own)), []).append((name, estimand))
-        heads = Counter(name for name, _ in groups)
-        first = [shared.line] if shared else []
-        return first + [
-            lines[0]
-            if len(lines) == 1
-            else (name if heads[name] == 1 else ", ".join(one for one, _ in lines), estimand)
-            for (name, estimand), lines in groups.items()
-        ]
+        lines = [(shared.without(line.name), shared.beside(line.estimand)) for line in self.lines if line.estimand]
+        return [*([shared.line] if shared else []), *sharing_lines(lines, columns)]
 
     def supposition(self) -> str:
         """The people that the plan is for, their rows, and those that pass a filter; what nobody told, with its key."""

@@ -234,16 +234,3 @@ def folded(mark: str, text: str) -> list[str]:
 def letter(place: int) -> str:
     """The mark of a note, which no number beside it is read with: a to z, then aa."""
     return "abcdefghijklmnopqrstuvwxyz"[place % 26] * (place // 26 + 1)
-
-
-def is_in(name: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
-
-
-def hidden(text: str, columns: Sequence[str]) -> str:
-    """A text with … for these columns, and one … for a list of them; their odd cells need no name."""
-    for name in columns:
-        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
-    text = re.sub("…(?:(?:,| and| or) …)+", "…", text)
-    text = text.replace("missing or unreadable …, or a missing or unlisted …", "missing, unreadable or unlisted cell")
-    return re.sub("missing or (unreadable|unlisted) …", r"missing or \1 cell", text)

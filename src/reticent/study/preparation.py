@@ -439,9 +439,13 @@ class UnlikelyAnswer:
     asked: Ask
     replies: Replies
 
+    @property
+    def words(self) -> str:
+        """The probability of a reply, and when there is none."""
+        return f"P(reply) {shown(likeliest(self.replies) or 0.0)}: no reply {self.asked.statistic.declines}"
+
     def __str__(self) -> str:
-        reply = shown(likeliest(self.replies) or 0.0)
-        return f"{self.asked.name} (P(reply) {reply}: no reply {self.asked.statistic.declines})"
+        return f"{self.asked.name} ({self.words})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -90,11 +91,12 @@ def save(
     from reticent.certificate.render.workbook import workbook
     from reticent.ledger.fingerprint import refuse_replacing
 
+    figure = cache(partial(svg, certificate))  # takes as long as all else
     contents: dict[str, Callable[[], bytes]] = {
         ".csv": lambda: sheet(certificate).encode(),
         ".json": lambda: certificate.to_json().encode(),
-        ".html": lambda: page(certificate).encode(),
-        ".svg": lambda: svg(certificate).encode(),
+        ".html": lambda: page(certificate, drawn=figure).encode(),
+        ".svg": lambda: figure().encode(),
         ".pdf": lambda: pdf(certificate),
         WORKBOOK: lambda: workbook(certificate),
         CELLS: lambda: cells(certificate).encode(),

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from reticent.data.schema import Integer, Real
-from reticent.errors import QuestionError, Refusal, first_of, warn
+from reticent.errors import NAMED, QuestionError, Refusal, first_of, warn
 from reticent.exact.rounding import round_up
 from reticent.privacy.cost import MOST_EPSILON
 from reticent.privacy.numbers import show
@@ -58,7 +58,7 @@ def refuse_hopeless(terms: PublicTerms, prepared: PreparedRelease) -> None:
         _refuse_crowded(prepared, terms.units)
         if found := silent_of(terms, prepared, expected):
             raise QuestionError(
-                f"Most likely no reply, by public facts, with {_people(terms)}: {'; '.join(map(str, found))}. "
+                f"Most likely no reply, by public facts, with {_people(terms)}: {_told(found)}. "
                 f"{helps_words(terms, prepared, found)} To ask all the same: {ANYWAY}. Nothing was charged."
             )
     people, rows = study._guessed()
@@ -74,9 +74,19 @@ def refuse_hopeless(terms: PublicTerms, prepared: PreparedRelease) -> None:
     typical = "" if study.schema.person.rows == 1 else " and rows = { at_most = …, typical = … }"
     declared = f"Such a release is refused before it is charged if the study declares people = …{typical}."
     warn(
-        f"No reply is likely with {_people(terms)}{told}: {'; '.join(map(str, found))}. "
+        f"No reply is likely with {_people(terms)}{told}: {_told(found)}. "
         f"{helps_words(terms, prepared, found)} {study._worded(declared)}"
     )
+
+
+def _told(found: Sequence[UnlikelyAnswer]) -> str:
+    """The answers with their probabilities of a reply; of many, those of the same words together."""
+    if len(found) <= NAMED:
+        return "; ".join(map(str, found))
+    alike: dict[str, list[str]] = {}
+    for one in found:
+        alike.setdefault(one.words, []).append(one.asked.name)
+    return "; ".join(f"{first_of(names)} ({words})" for words, names in alike.items())
 
 
 def _people(terms: PublicTerms) -> str:

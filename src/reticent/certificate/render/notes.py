@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reticent.certificate.record import CertificateRecord, listed
-from reticent.statistics.public_facts import CommonClause
+from reticent.errors import NAMED
+from reticent.statistics.public_facts import CommonClause, sharing_lines
 from reticent.statistics.shares import in_short
 
 BOUNDS: Final = re.compile(r"values of (.+) outside (\[.+\]) count as the nearer bound")
@@ -49,17 +50,21 @@ def notes(certificate: CertificateRecord) -> Notes:
 def lines_of(certificate: CertificateRecord) -> tuple[tuple[str, str], ...]:
     """The name of each answer with its estimand and the notes of it alone; none for an answer without either.
 
-    A filter, and groups, that all answers have stand in a first line, and in no other.
+    A filter, and groups, that all answers have stand in a first line, and in no other. Of many answers, those that
+    differ in their columns alone share a line.
     """
     answers = certificate.answers
     shared = CommonClause.of([answer.name for answer in answers])
     first = (shared.line,) if shared else ()
     each = zip(answers, notes(certificate).each, strict=True)
-    lines = (
+    lines = [
         (shared.without(answer.name), "; ".join((*filter(None, [shared.beside(answer.estimand)]), *own)))
         for answer, own in each
-    )
-    return (*first, *((name, text) for name, text in lines if text))
+    ]
+    told = [(name, text) for name, text in lines if text]
+    if len(told) > NAMED:
+        told = sharing_lines(told, tuple(certificate.heading["columns"]))
+    return (*first, *told)
 
 
 def _told(certificate: CertificateRecord) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -8,7 +8,7 @@ outline of the proof. This module says what stands on the page; the templates
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,8 +73,21 @@ class LetOut:
     parameters: str
 
 
-def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
-    """The release as one self-contained HTML file; ``withdrawn`` says when and why it no longer stands."""
+def page(certificate: CertificateRecord, *, withdrawn: str = "", drawn: Callable[[], str] | None = None) -> str:
+    """The release as one self-contained HTML file.
+
+    Parameters
+    ----------
+    certificate : CertificateRecord
+    withdrawn : str
+        When and why it no longer stands, if it does not.
+    drawn : function, optional
+        Gives its figure as SVG, where that is a file beside it and is drawn once for both.
+
+    Returns
+    -------
+    str
+    """
     document, answers = certificate.heading, certificate.answers
     study = document["study"]
     named = "" if (study["title"], study["source"]) == ("study", "in memory") else study["title"]  # nobody named it
@@ -100,7 +113,7 @@ def page(certificate: CertificateRecord, *, withdrawn: str = "") -> str:
             ),
             "columns": column_words(certificate),
             "silent": f"{_why(certificate)}{NO_REPLY_WORDS} {listed(helps, 'or')}." if helps else "",
-            "figure": trusted(svg(certificate)) if answers else "",
+            "figure": trusted(drawn() if drawn else svg(certificate)) if answers else "",
             "figure_words": alternative(certificate),
             "label": _label(certificate),
             "audit": _audit(certificate),
