@@ -127,7 +127,8 @@ def test_only_a_delta_that_is_spent_is_compared_with_the_number_of_people(adjace
 @pytest.mark.parametrize(("adjacency", "declared"), [("substitute", None), ("substitute", 400), ("add_remove", 400)])
 def test_a_session_compares_its_delta_with_the_people_as_a_release_does(adjacency: Any, declared: int | None) -> None:
     """Their number is public under substitution, declared or not: sessions compared with declared people alone."""
-    study = rt.study(ROWS, adjacency=adjacency, columns=COLUMNS, budget=9, delta="1e-5", rows_each=1, people=declared)
+    delta = "1e-5" if declared else "0.002"  # of declared people the budget's own is compared
+    study = rt.study(ROWS, adjacency=adjacency, columns=COLUMNS, budget=9, delta=delta, rows_each=1, people=declared)
     given: dict[str, Any] = {"rho": "0.1", "answers": 5}
     with pytest.raises(Refusal, match=r"0\.4 of 400 people to be exposed outright"):
         study.noisy_answers(["x"], delta="0.001", **given)
